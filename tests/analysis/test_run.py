@@ -10,6 +10,7 @@ import pytest
 
 from ringside.analysis.comparisons import Ranking
 from ringside.analysis.run import RunAnalysis
+from ringside.measure.loop import blocks
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Point
 from ringside.model.results import (
@@ -38,6 +39,7 @@ from tests.support.analyses import (
     planned,
     point,
     scaled,
+    whole,
 )
 from tests.support.p_values import adjusted_p_values
 
@@ -368,3 +370,29 @@ def test_a_run_without_trials_has_no_figures() -> None:
     assert list(result.shown_comparisons()) == []
     assert result.rankings["hop_ns", P] == Ranking(("go", "erlang"), {})
     assert (result.timelines, result.spans, result.warm_ups, result.slopes) == ({}, {}, (), ())
+
+
+def test_a_program_beside_itself() -> None:
+    """The last cell of a block is the first of the next: with figures that grow by 1 % from trial to trial,
+    every other pair turned around, the ratio is nearly 1; six pairs of seven blocks have an interval."""
+    made = analysis({("a", P): {"hop_ns": scaled(1.0)}, ("b", P): {"hop_ns": scaled(1.0)}})
+    assert made.control is None
+    order = [cell for block in blocks((P,), ("a", "b"), 7, 1) for cell in block.cells]
+    trials = [
+        Trial(1 + n // 2, n % 2, cell, Outcome.OK, "", phases={"hop_ns": (round(1e9 * 1.01**n),)})
+        for n, cell in enumerate(order)
+    ]
+    control = whole(analyse(made.run, trials, made.measurement).control)
+    assert (control.estimate, control.low, control.high, control.n) == (
+        near(1.0),
+        near(1 / 1.01),
+        near(1.01),
+        6,
+    )
+    # Six blocks have five pairs, another order none.
+    assert analyse(made.run, trials[:12], made.measurement).control is None
+    other = [dataclasses.replace(trial, position=int(trial.cell.contender == "b")) for trial in trials]
+    assert analyse(made.run, other, made.measurement).control is None
+    # In earlier versions a cell followed itself by chance.
+    before = dataclasses.replace(made.run, plan={**made.run.plan, "version": 3})
+    assert analyse(before, trials, made.measurement).control is None

@@ -64,6 +64,7 @@ def test_a_run() -> None:
         "blocks": 7,
         "margin": 0.05,
         "host": HOST,
+        "control": None,
         "answers": [
             "go is first: time per hop 50.0 ns (48.5–52.0)",
             "erlang takes 2.00 times (2.00–2.00) as long as go",

@@ -97,7 +97,8 @@ def test_the_document_of_vs() -> None:
     document = paired.vs_document(compared(COMMAND, trials), {"seed": 7, "blocks": None})
     document = json.loads(json.dumps(document, allow_nan=False))
     assert list(document) == [
-        *("format", "seed", "blocks", "blocks_done", "commands", "comparisons", "times", "warnings"),
+        *("format", "seed", "blocks", "blocks_done", "control", "commands", "comparisons"),
+        *("times", "warnings"),
     ]
     assert (document["format"], document["seed"], document["blocks_done"]) == (2, 7, 7)
     _, b = document["commands"]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment, Metric, Point
-from ringside.model.results import Comparison, Interval, Obstacle, Stalls, Verdict
+from ringside.model.results import Comparison, Interval, Obstacle, Stalls, Trial, Verdict
 from ringside.stats.decisions import Decision, Family, has_no_resolution, rank_intervals
-from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
-from ringside.stats.paired import differences, logarithms, paired_ratio, stalls
+from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential, is_positive_finite
+from ringside.stats.paired import differences, hodges_lehmann, logarithms, paired_ratio, stalls
 from ringside.stats.sequential import Look
 
 # With fewer blocks there is no verdict.
@@ -34,6 +34,25 @@ class Ranking:
 
     order: tuple[str, ...]
     ranks: Mapping[str, tuple[int, int]]
+
+
+def beside_itself(
+    cells: Mapping[Cell, CellAnalysis], trials: Sequence[Trial], metric: str
+) -> Interval | None:
+    """The control: the ratio of trials of one cell that come right after each other, the last of a block and
+    the first of the next, from all cells together. Every other ratio is turned around, as orders inside
+    blocks are by chance. None of fewer than six, which have no interval."""
+    ordered = sorted(trials, key=lambda trial: (trial.machine, trial.block, trial.position))
+    logs: list[float] = []
+    for before, after in itertools.pairwise(ordered):
+        if (before.machine, before.cell, before.block + 1) != (after.machine, after.cell, after.block):
+            continue
+        values = [cells[each.cell].by_block.get(metric, {}).get(each.block, 0.0) for each in (before, after)]
+        if all(map(is_positive_finite, values)):
+            logs.append(math.log(values[1] / values[0]) * (-1) ** len(logs))
+    if len(logs) < MIN_BLOCKS:
+        return None
+    return exponential(hodges_lehmann(logs))
 
 
 def shown_pairs(experiment: Experiment) -> tuple[tuple[str, str], ...]:

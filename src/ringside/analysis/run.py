@@ -14,6 +14,7 @@ from ringside.analysis.cells import CellAnalysis, analyse_cell, fullest_point, m
 from ringside.analysis.comparisons import (
     Ranking,
     behind_best,
+    beside_itself,
     compared_pairs,
     over_floor,
     rank,
@@ -76,8 +77,9 @@ class RunAnalysis:
     this run; `swept`: the one along which plots draw lines. Timelines and spans are those of the trial with
     the median headline. `machines`: None of a run on one. `load_totals`: by contender. `percentiles`: the
     curve of each distribution and cell that has one; empty where plots are not wanted. `overview_point`: the
-    point that stands for the run in an overview. `references_ns`: by reference computation and block, how
-    long it took.
+    point that stands for the run in an overview. `control`: the headline of a program beside itself; None
+    of a run with fewer than six such pairs, or of an earlier version. `references_ns`: by reference
+    computation and block, how long it took.
     """
 
     run: Run
@@ -111,6 +113,7 @@ class RunAnalysis:
     spans: Mapping[Cell, tuple[Span, ...]]
     diagnostics: tuple[Diagnostic, ...]
     conclusion: Conclusion
+    control: Interval | None
     references_ns: Mapping[str, Mapping[int, float]]
     varying: tuple[str, ...]
     swept: str | None
@@ -282,6 +285,10 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         spans={cell: spans for cell, trial in medians.items() if (spans := measurement.spans_of(trial))},
         diagnostics=diagnostics,
         conclusion=conclude(evidence, points, overview_point, is_over=run.ended_at is not None),
+        # Earlier versions had another order, in which a cell follows itself by chance.
+        control=beside_itself(cells, trials, headline.name)
+        if len(names) > 1 and plan.version == PLAN_VERSION
+        else None,
         references_ns=references(trials),
         varying=varying,
         swept=_swept(experiment, points, varying),

@@ -39,7 +39,7 @@ from ringside.measure.places import ThisMachine
 from ringside.measure.stopping import StoppingRule
 from ringside.model.design import Experiment, Level, Point
 from ringside.model.results import Run
-from ringside.render import documents, hyperfine, paired
+from ringside.render import documents, heading, hyperfine, paired
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store
 from ringside.text import one_line
@@ -370,6 +370,7 @@ def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: _Form) -> None:
     blocks = count(analysis.blocks_done, "block")
     order = "in random order, " if len(analysis.cells) > 1 else ""
     how = f"{blocks} {order}seed {run.seed}; run {run.id}" if order else f"{blocks}; run {run.id}"
+    how += heading.control(analysis)
     if form.silent:
         return
     with time_unit(form.unit):

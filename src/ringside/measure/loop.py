@@ -46,16 +46,20 @@ def blocks(points: Sequence[Point], contenders: Sequence[str], count: int, seed:
     """`count` blocks, counted from 1. In each the points come in a random order, and the contenders of a
     point stand next to each other, in a random order too: drift of the machine then affects them alike. The
     first at a point is the contender that came last: so one that slows its successor does so to itself as
-    often as to any other, and no ratio moves. The same seed gives the same order, so that an unfinished run
-    can be resumed."""
+    often as to any other, and no ratio moves. A block begins with the point that ended the one before, too:
+    so the last cell of a block comes twice in a row, beside itself. The same seed gives the same order, so
+    that an unfinished run can be resumed."""
     last = random.Random(f"{seed}/0").choice(contenders)
+    last_point: list[Point] = []
     for index in range(1, count + 1):
         generator = random.Random(f"{seed}/{index}")
         cells: list[Cell] = []
-        for point in generator.sample(points, len(points)):
+        other_points = [each for each in generator.sample(points, len(points)) if each not in last_point]
+        for point in (*last_point, *other_points):
             others = [name for name in generator.sample(contenders, len(contenders)) if name != last]
             cells += [Cell(name, point) for name in (last, *others)]
             last = cells[-1].contender
+        last_point = [cells[-1].point]
         yield Block(index, tuple(cells))
 
 

@@ -41,6 +41,7 @@ def document(analysis: RunAnalysis) -> dict[str, Any]:
         "blocks": analysis.blocks_done,
         "margin": experiment.margin,
         "host": dict(run.host),
+        "control": ratio(analysis.control) if analysis.control else None,
         "answers": [sentence.text for sentence in answers(analysis)],
         "contenders": {name: _contender(contender) for name, contender in analysis.contenders.items()},
         "cells": [_cell(analysis, cell) for cell in analysis.cells.values()],

@@ -15,7 +15,12 @@ def heading(analysis: RunAnalysis) -> str:
     """The run: id, blocks, trials, fixed factors."""
     fixed = " ".join(f"{factor}={level}" for factor, level in analysis.fixed.items())
     parts = [f"run {analysis.run.id}", blocks(analysis), units.count(analysis.trial_count, "trial"), fixed]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(part for part in parts if part) + control(analysis)
+
+
+def control(analysis: RunAnalysis) -> str:
+    """`; a program beside itself: 1.004 (0.991–1.018)`; empty where nothing is known of it."""
+    return f"; a program beside itself: {units.ratio(analysis.control)}" if analysis.control else ""
 
 
 def blocks(analysis: RunAnalysis) -> str:

@@ -123,6 +123,7 @@ def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, An
         "format": FORMAT,
         **facts,
         "blocks_done": analysis.blocks_done,
+        "control": ratio(analysis.control) if analysis.control else None,
         "commands": [_command(analysis, cell, described.get(cell)) for cell in analysis.cells],
         "comparisons": _comparisons(analysis),
         "times": [_execution(analysis, trial) for trial in analysis.trials if trial.block > 0],
