@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ringside.cli import load_options, load_plan
+from ringside.cli import load_options, load_plan, params
 from ringside.cli.load_options import LoadSettings
 from ringside.errors import UsageError
 from ringside.load import target
@@ -119,13 +119,15 @@ def test_schedules_that_contradict_themselves(schedule: dict[str, Any], message:
         plan(**schedule)
 
 
-def test_the_tick_is_for_schedules_and_short() -> None:
+def test_slack_is_for_schedules() -> None:
     assert plan(rate_per_s=5, slack_s=0.000_25).slack_s == 0.000_25
     assert plan().slack_s is None
     with pytest.raises(UsageError, match="--slack needs a schedule: add --rate N"):
         plan(slack_s=0.001)
+    assert plan(rate_per_s=5, slack_s=0).slack_s == 0
+    assert plan(rate_per_s=5, slack_s=params.run_duration("10us")).slack_s == 1e-5
     for slack_s in (0.000_001, 0.2):
-        with pytest.raises(UsageError, match="--slack is out of range: from 10us to 100ms"):
+        with pytest.raises(UsageError, match="--slack is out of range: from 10us to 100ms, or 0"):
             plan(rate_per_s=5, slack_s=slack_s)
 
 

@@ -7,10 +7,12 @@ use super::plan::{BackEnd, Plan, Protocol};
 use super::record::Record;
 use super::shard::{self, ShardConfig};
 use super::transport::{Layered, Layers};
+use crate::clock::{now_ns, sleep_until};
 use crate::io::epoll::Epoll;
 use crate::io::uring::Uring;
 use crate::pin;
 use crate::procfs::kib_field;
+use crate::units::nanoseconds;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -23,6 +25,12 @@ use std::thread::{Builder, JoinHandle};
 /// Descriptors that the probe needs besides those of connections; ringside's check is the same.
 const OWN_DESCRIPTORS: u64 = 64;
 const THREADS_DESCRIPTORS: u64 = 4;
+
+/// How long a request of an open loop may wait for others, where the plan leaves it to the engine and sleeps end in time
+/// for it: of so many, each of so long.
+pub const SLACK_NS: u64 = 50_000;
+const SLEEPS: usize = 16;
+const SLEEP_NS: u64 = 100_000;
 
 /// The result of a load.
 #[derive(Default, Serialize, Deserialize)]
@@ -79,6 +87,8 @@ pub struct Prepared {
     outgoing: Arc<Outgoing>,
     replies: Arc<ReplyFormat>,
     io: BackEnd,
+    slack_ns: u64,
+    sleeps_late_ns: u64,
     layers: Option<Arc<Layers>>,
     /// What could not be used, and why.
     pub missing: Vec<String>,
@@ -93,11 +103,14 @@ impl Prepared {
         let layers = Layers::new(&plan)?;
         let mut missing = Vec::new();
         let io = back_end(&plan, &mut missing)?;
+        let (slack_ns, sleeps_late_ns) = slack_ns(&plan, &mut missing)?;
         Ok(Prepared {
             outgoing: Arc::new(Outgoing::new(&plan)?),
             replies: Arc::new(ReplyFormat::new(&plan)),
             plan,
             io,
+            slack_ns,
+            sleeps_late_ns,
             layers,
             missing,
             descriptors,
@@ -134,6 +147,8 @@ impl Prepared {
                 shard: self.plan.shard(number),
                 share: self.plan.share(self.plan.shard(number)),
                 start_ns,
+                slack_ns: self.slack_ns,
+                sleeps_late_ns: self.sleeps_late_ns,
                 stop: Arc::clone(&engine.stop),
                 live: Arc::clone(&live),
             };
@@ -260,6 +275,44 @@ fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
         )),
         Err(_) => Err("io_uring: the attempt to use it panicked".into()),
     }
+}
+
+/// How late sleeps end here as a rule, on a thread that sleeps as those of the load do.
+fn sleeps_late_ns(cpus: &[usize]) -> io::Result<u64> {
+    prepare_thread(cpus, 0)?;
+    let mut late_ns = [0; SLEEPS];
+    for late_ns in &mut late_ns {
+        let at_ns = now_ns() + SLEEP_NS;
+        sleep_until(at_ns);
+        *late_ns = now_ns().saturating_sub(at_ns);
+    }
+    late_ns.sort_unstable();
+    // Other programs on the CPU, and not the timer, make some of them later.
+    Ok(late_ns[SLEEPS / 4])
+}
+
+/// The slack of an open loop, and how much earlier sleeps are to end. By default it is one that this host's timers can
+/// keep, else none.
+fn slack_ns(plan: &Plan, missing: &mut Vec<String>) -> Result<(u64, u64), String> {
+    if !plan.open_loop() {
+        return Ok((0, 0));
+    }
+    let cpus = plan.cpus.clone();
+    let measured = std::thread::spawn(move || sleeps_late_ns(&cpus)).join();
+    let late_ns = measured.map_err(|_| "load: the measuring of sleeps panicked")?;
+    let late_ns = late_ns.map_err(|error| format!("load: {error}"))?;
+    let slack_ns = match plan.slack_s {
+        Some(slack_s) => nanoseconds(slack_s),
+        None if late_ns <= SLACK_NS => SLACK_NS,
+        None => {
+            let late_us = late_ns / 1000;
+            missing.push(format!(
+                "slack: sleeps end {late_us} µs late here, so requests are sent at their instants"
+            ));
+            0
+        }
+    };
+    Ok((slack_ns, late_ns.min(SLACK_NS)))
 }
 
 /// Raises the soft limit of descriptors to the hard limit, and returns it.

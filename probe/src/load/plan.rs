@@ -30,7 +30,7 @@ pub struct Plan {
     pub tls: Option<TlsPlan>,
     #[serde(default)]
     pub pacing: PacingPlan,
-    /// Open loop: a request may wait for so long, so that others are sent with it.
+    /// Open loop: a request may wait for so long, so that others are sent with it. None: the engine's default.
     #[serde(default)]
     pub slack_s: Option<f64>,
     #[serde(default)]

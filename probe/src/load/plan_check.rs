@@ -171,8 +171,10 @@ impl Plan {
             if !self.open_loop() {
                 return Err("load: slack_s: only an open loop has a schedule".into());
             }
-            if !SLACK_S.contains(&slack_s) {
-                return Err(format!("load: slack_s: from 1e-5 to 0.1, not {slack_s}"));
+            if slack_s != 0.0 && !SLACK_S.contains(&slack_s) {
+                return Err(format!(
+                    "load: slack_s: 0, or from 1e-5 to 0.1, not {slack_s}"
+                ));
             }
         }
         match &self.pacing {

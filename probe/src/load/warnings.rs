@@ -1,6 +1,6 @@
 //! Warnings about weak figures: why, and what to do. A closed list.
 
-use super::engine::Outcome;
+use super::engine::{Outcome, SLACK_NS};
 use super::error::ErrorKind;
 use super::plan::{PacingPlan, Plan, Protocol};
 use crate::units::nanoseconds;
@@ -46,7 +46,10 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let open_loop = plan.open_loop();
     let (error, latency) = (&record.schedule_error, &record.replies.latency);
     // What the slack makes of the schedule was asked for, and is not the engine's delay.
-    let slack_ns = plan.slack_s.map_or(0, nanoseconds);
+    let slack_ns = match open_loop {
+        true => plan.slack_s.map_or(SLACK_NS, nanoseconds),
+        false => 0,
+    };
     let of_slack = (slack_ns as f64).min(error.mean()) / latency.mean().max(1.0);
     let late_share = error.mean() / latency.mean().max(1.0) - of_slack;
     if open_loop && share <= BUSY_SHARE && late_share > LATE_SHARE {
@@ -79,7 +82,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
                 "waiting to be sent with others is {:.0} % of the mean latency",
                 of_slack.min(1.0) * 100.0
             ),
-            "use a shorter --slack, or none",
+            "use a shorter --slack, or --slack 0",
         );
     }
     if open_loop && record.intended > 0 {
@@ -255,7 +258,7 @@ mod tests {
 
     #[test]
     fn reasons_of_warnings() {
-        let open = r#"{"kind": "constant", "rate_per_s": 5}"#;
+        let open = r#"{"kind": "constant", "rate_per_s": 5}, "slack_s": 0"#;
         let closed = r#"{"kind": "closed"}"#;
         let fine = || Record {
             intended: 10,

@@ -123,8 +123,8 @@ class LoadSettings:
     slack_s: float | None = option(
         _SCHEDULE,
         "--slack 50us",
-        "A request may wait so long to be sent with others [default: each at its instant].",
-        type=params.duration,
+        "A request may wait so long to be sent with others [default: 50us]; 0: each at its instant.",
+        type=params.run_duration,
         notes=_SCHEDULED,
     )
     ramp_per_s: float | None = option(

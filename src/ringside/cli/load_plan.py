@@ -105,9 +105,11 @@ def _slack_s(settings: LoadSettings, pacing: Pacing) -> float | None:
     if isinstance(pacing, ClosedLoop):
         raise UsageError("--slack needs a schedule: add --rate N")
     least_s, most_s = _SLACK_S
-    if not least_s <= settings.slack_s <= most_s:
-        raise UsageError("--slack is out of range: from 10us to 100ms")
-    return settings.slack_s
+    # Whole nanoseconds: `10us` is a little less than 1e-5.
+    slack_s = round(settings.slack_s, 9)
+    if slack_s and not least_s <= slack_s <= most_s:
+        raise UsageError("--slack is out of range: from 10us to 100ms, or 0")
+    return slack_s
 
 
 def _texts(

@@ -3,23 +3,23 @@
 use super::config::ShardConfig;
 use crate::load::pacer::{Pacer, Pacing};
 use crate::load::plan::Protocol;
-use crate::units::nanoseconds;
 
 pub struct Arrivals {
     start_ns: u64,
     end_ns: Option<u64>,
     /// A request may wait for so long, so that others are sent with it.
     slack_ns: u64,
-    /// What was due by then is sent.
-    released_ns: u64,
+    /// When the requests that wait for one another are sent: the instant of the last.
+    together_ns: u64,
     source: Source,
 }
 
 enum Source {
     /// Closed loop: how many requests are left.
     Closed(u64),
-    /// Open loop. Streams are not paced: theirs has no instants.
-    Open(Pacer),
+    /// Open loop: the requests, and the same again, as far as the last that waits. Streams are not paced: theirs has no
+    /// instants.
+    Open(Pacer, Box<Pacer>),
 }
 
 impl Arrivals {
@@ -31,23 +31,33 @@ impl Arrivals {
             let left = plan.requests.map(|total| share.requests(total));
             Source::Closed(left.unwrap_or(u64::MAX))
         } else {
-            let duration_ns = plan.duration_ns();
-            Source::Open(Pacer::new(
-                &pacing,
-                config.shard as u64,
-                share,
-                duration_ns,
-                plan.requests,
-            ))
+            let shard = config.shard as u64;
+            let pacer = || Pacer::new(&pacing, shard, share, plan.duration_ns(), plan.requests);
+            Source::Open(pacer(), pacer().into())
         };
-        Arrivals {
+        let mut arrivals = Arrivals {
             start_ns: config.start_ns,
             end_ns: plan
                 .duration_ns()
                 .map(|duration| config.start_ns + duration),
-            slack_ns: plan.slack_s.map_or(0, nanoseconds),
-            released_ns: 0,
+            slack_ns: config.slack_ns,
+            together_ns: 0,
             source,
+        };
+        arrivals.gather();
+        arrivals
+    }
+
+    /// The next request begins to wait for those that become due within the slack.
+    fn gather(&mut self) {
+        let Source::Open(pacer, ahead) = &mut self.source else {
+            return;
+        };
+        let Some(until_ns) = pacer.peek().map(|at| at + self.slack_ns) else {
+            return;
+        };
+        while ahead.peek().is_some_and(|at| at <= until_ns) {
+            self.together_ns = self.start_ns + ahead.take().unwrap_or_default();
         }
     }
 
@@ -64,38 +74,24 @@ impl Arrivals {
         self.end_ns.is_some_and(|end| now_ns >= end)
     }
 
-    /// Open loop: when the next request is to be sent, with all that are due by then: so, other than at the multiples
-    /// of a time, no period of the server's can be in step with the sending.
+    /// Open loop: when the next request is sent, which is as the last of those that wait for one another is due. So no
+    /// request waits in vain, and, other than at the multiples of a time, no period of the server's can be in step with
+    /// the sending.
     pub fn wake_ns(&self) -> Option<u64> {
-        let due_ns = self.next_ns()?;
-        Some(match due_ns <= self.released_ns {
-            true => due_ns,
-            false => due_ns + self.slack_ns,
-        })
-    }
-
-    /// Whether requests are to be sent at their instants.
-    pub fn is_exact(&self) -> bool {
-        self.slack_ns == 0
+        Some(self.next_ns()?.max(self.together_ns))
     }
 
     /// Open loop: the instant of the next request.
     fn next_ns(&self) -> Option<u64> {
         match &self.source {
             Source::Closed(_) => None,
-            Source::Open(pacer) => pacer.peek().map(|at| self.start_ns + at),
+            Source::Open(pacer, _) => pacer.peek().map(|at| self.start_ns + at),
         }
     }
 
     /// Open loop: whether a request is to be sent.
-    pub fn is_due(&mut self, now_ns: u64) -> bool {
-        let Some(due_ns) = self.next_ns() else {
-            return false;
-        };
-        if due_ns + self.slack_ns <= now_ns {
-            self.released_ns = now_ns;
-        }
-        due_ns <= self.released_ns
+    pub fn is_due(&self, now_ns: u64) -> bool {
+        self.wake_ns().is_some_and(|at_ns| at_ns <= now_ns)
     }
 
     /// The intended instant of a request that is to be sent: in a closed loop now, as long as requests are left.
@@ -116,21 +112,24 @@ impl Arrivals {
     /// Open loop: the instant of the next request, where that is not after the present.
     pub fn take_intended(&mut self, now_ns: u64) -> Option<u64> {
         let due_ns = self.next_ns().filter(|&due| due <= now_ns)?;
-        if let Source::Open(pacer) = &mut self.source {
+        if let Source::Open(pacer, _) = &mut self.source {
             pacer.take();
+        }
+        if due_ns >= self.together_ns {
+            self.gather();
         }
         Some(due_ns)
     }
 
     /// At the end: what was due waits for nothing more.
     pub fn end_slack(&mut self) {
-        self.slack_ns = 0;
+        (self.slack_ns, self.together_ns) = (0, 0);
     }
 
     pub fn is_exhausted(&self) -> bool {
         match &self.source {
             Source::Closed(left) => *left == 0,
-            Source::Open(pacer) => pacer.peek().is_none(),
+            Source::Open(pacer, _) => pacer.peek().is_none(),
         }
     }
 }
@@ -144,13 +143,16 @@ mod tests {
     /// Four requests per second, of which each may wait for so long.
     fn arrivals(slack_ns: u64) -> Arrivals {
         let pacing = Pacing::Constant(4.0, 1);
-        Arrivals {
+        let pacer = || Pacer::new(&pacing, 0, Share::whole(), None, Some(4));
+        let mut arrivals = Arrivals {
             start_ns: 1000,
             end_ns: None,
             slack_ns,
-            released_ns: 0,
-            source: Source::Open(Pacer::new(&pacing, 0, Share::whole(), None, Some(4))),
-        }
+            together_ns: 0,
+            source: Source::Open(pacer(), pacer().into()),
+        };
+        arrivals.gather();
+        arrivals
     }
 
     const QUARTER: u64 = 250_000_000;
@@ -158,7 +160,6 @@ mod tests {
     #[test]
     fn requests_are_sent_at_their_instants() {
         let mut exact = arrivals(0);
-        assert!(exact.is_exact());
         for number in 0..4 {
             let due = 1000 + number * QUARTER;
             assert_eq!(exact.wake_ns(), Some(due));
@@ -172,15 +173,33 @@ mod tests {
     #[test]
     fn requests_wait_for_others_that_become_due() {
         let mut slack = arrivals(400_000_000);
-        assert!(!slack.is_exact());
         let mut sent = Vec::new();
         while let Some(at) = slack.wake_ns() {
             assert_eq!(slack.take_due(at - 1), None);
             while let Some(due) = slack.take_due(at) {
-                sent.push(((at - 1000) / 50_000_000, (due - 1000) / QUARTER));
+                sent.push(((at - 1000) / QUARTER, (due - 1000) / QUARTER));
             }
         }
-        assert_eq!(sent, [(8, 0), (8, 1), (18, 2), (18, 3)]);
+        assert_eq!(sent, [(1, 0), (1, 1), (3, 2), (3, 3)]);
+    }
+
+    #[test]
+    fn a_request_that_is_alone_within_the_slack_does_not_wait() {
+        let mut slack = arrivals(QUARTER - 1);
+        for number in 0..4 {
+            let due = 1000 + number * QUARTER;
+            assert_eq!(slack.wake_ns(), Some(due));
+            assert_eq!(slack.take_due(due), Some(due));
+        }
+    }
+
+    #[test]
+    fn an_engine_that_is_late_sends_all_that_are_due() {
+        let mut slack = arrivals(400_000_000);
+        let now = 1000 + 2 * QUARTER;
+        // The third waits for the fourth.
+        let sent = std::iter::from_fn(|| slack.take_due(now)).count();
+        assert_eq!((sent, slack.wake_ns()), (2, Some(1000 + 3 * QUARTER)));
     }
 
     /// Those for which there was no connection do not wait again.
@@ -189,7 +208,7 @@ mod tests {
         let mut slack = arrivals(400_000_000);
         let wake = slack.wake_ns().unwrap();
         assert_eq!(slack.take_due(wake), Some(1000));
-        assert_eq!(slack.wake_ns(), Some(1000 + QUARTER));
+        assert_eq!(slack.wake_ns(), Some(wake));
         assert_eq!(slack.take_due(wake + 1), Some(1000 + QUARTER));
         assert_eq!(slack.take_due(wake + QUARTER), None);
     }
@@ -197,11 +216,11 @@ mod tests {
     #[test]
     fn what_was_due_at_the_end_waits_no_longer() {
         let mut slack = arrivals(400_000_000);
-        let now = 1000 + QUARTER;
+        let now = 1000 + QUARTER - 1;
         assert_eq!(slack.take_due(now), None);
         slack.end_slack();
         assert_eq!(slack.take_due(now), Some(1000));
-        assert_eq!(slack.take_due(now), Some(now));
         assert_eq!(slack.take_due(now), None);
+        assert_eq!(slack.take_due(now + 1), Some(now + 1));
     }
 }

@@ -17,6 +17,10 @@ pub struct ShardConfig {
     /// The part of the load that it has.
     pub share: Share,
     pub start_ns: u64,
+    /// Open loop: how long a request that is due may wait for others that are sent with it.
+    pub slack_ns: u64,
+    /// How late sleeps end as a rule.
+    pub sleeps_late_ns: u64,
     /// Set to end the load early.
     pub stop: Arc<AtomicBool>,
     /// The counts for the live view.

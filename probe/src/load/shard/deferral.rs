@@ -55,13 +55,10 @@ impl Deferral {
         };
     }
 
-    /// Until when replies wait if the next requests are sent at `at_ns`; the present where they do not. `has_slack`:
-    /// requests wait too, so that an instant that is further away does not end the waiting, but bounds it.
-    pub fn until_ns(&self, now_ns: u64, at_ns: u64, has_slack: bool) -> u64 {
-        let until_ns = at_ns.min(now_ns + MAX_DEFERRAL_NS);
-        let is_near = has_slack || until_ns == at_ns;
-        match self.is_stamped && self.whole >= WHOLE_REPLIES && is_near {
-            true => until_ns,
+    /// Until when replies wait if the next requests are sent at `at_ns`; the present where they do not.
+    pub fn until_ns(&self, now_ns: u64, at_ns: u64) -> u64 {
+        match self.is_stamped && self.whole >= WHOLE_REPLIES {
+            true => at_ns.min(now_ns + MAX_DEFERRAL_NS),
             false => now_ns,
         }
     }
@@ -109,22 +106,14 @@ mod tests {
     #[test]
     fn replies_wait_where_they_are_stamped_and_whole() {
         let whole = [(true, true); WHOLE_REPLIES as usize];
-        assert_eq!(after(&whole).until_ns(5, 1_000_005, false), 1_000_005);
-        assert_eq!(after(&whole).until_ns(5, 1_000_006, false), 5);
-        assert_eq!(after(&whole[1..]).until_ns(5, 10, false), 5);
+        assert_eq!(after(&whole).until_ns(5, 900_005), 900_005);
+        assert_eq!(after(&whole).until_ns(5, 90_000_000), 1_000_005);
+        assert_eq!(after(&whole[1..]).until_ns(5, 10), 5);
         let in_parts = [&whole[..], &[(true, false)], &whole[1..]].concat();
-        assert_eq!(after(&in_parts).until_ns(5, 10, false), 5);
+        assert_eq!(after(&in_parts).until_ns(5, 10), 5);
         let unstamped = [&whole[..], &[(false, true)]].concat();
-        assert_eq!(after(&unstamped).until_ns(5, 10, false), 5);
-        assert_eq!(after(&[]).until_ns(5, 10, false), 5);
-    }
-
-    #[test]
-    fn replies_wait_with_requests_for_any_slack() {
-        let whole = [(true, true); WHOLE_REPLIES as usize];
-        assert_eq!(after(&whole).until_ns(5, 900_005, true), 900_005);
-        assert_eq!(after(&whole).until_ns(5, 90_000_000, true), 1_000_005);
-        assert_eq!(after(&whole[1..]).until_ns(5, 90_000_000, true), 5);
+        assert_eq!(after(&unstamped).until_ns(5, 10), 5);
+        assert_eq!(after(&[]).until_ns(5, 10), 5);
     }
 
     #[test]

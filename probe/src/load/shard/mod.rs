@@ -12,7 +12,6 @@ mod lookout;
 mod recorder;
 mod state;
 mod wait;
-mod wakeup;
 
 use super::record::Record;
 use crate::clock::{now_ns, thread_cpu_ns};
@@ -31,7 +30,7 @@ const MIN_EVENTS_PER_TURN: usize = 1024;
 pub fn run<I: Transport>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
     let cpu_before = thread_cpu_ns();
     let mut sweep_ns = config.start_ns + SWEEP_NS;
-    let mut waiter = Waiter::new(config.plan.polls_briefly());
+    let mut waiter = Waiter::new(config.plan.polls_briefly(), config.sleeps_late_ns);
     let mut shard = Shard::new(config);
     let mut stopped_ns = None;
     loop {

@@ -233,6 +233,8 @@ mod tests {
             shard: 0,
             share: plan.share(0),
             start_ns: 1000,
+            slack_ns: 0,
+            sleeps_late_ns: 0,
             stop: Arc::default(),
             live: Arc::default(),
             plan,

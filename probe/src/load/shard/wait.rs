@@ -1,7 +1,6 @@
 //! Waits until the next instant at which something is due.
 
 use super::brief_poll::BriefPoll;
-use super::wakeup::WakeupLatency;
 use crate::clock::now_ns;
 use crate::io::Wait;
 use crate::load::client::{Client, Transport};
@@ -43,17 +42,19 @@ impl Wakeup {
 
 #[derive(Default)]
 pub struct Waiter {
-    latency: WakeupLatency,
+    /// A sleep that must end at an instant is to end so long before it, and the thread polls for the rest.
+    early_ns: u64,
     brief: BriefPoll,
     busy_poll_ns: u64,
 }
 
 impl Waiter {
-    /// `polls_briefly`: before it sleeps until an event, if that pays.
-    pub fn new(polls_briefly: bool) -> Waiter {
+    /// `polls_briefly`: before it sleeps until an event, if that pays. `sleeps_late_ns`: how late sleeps end as a rule.
+    pub fn new(polls_briefly: bool, sleeps_late_ns: u64) -> Waiter {
         Waiter {
+            early_ns: sleeps_late_ns,
             brief: BriefPoll::new(polls_briefly),
-            ..Waiter::default()
+            busy_poll_ns: 0,
         }
     }
 
@@ -77,45 +78,23 @@ impl Waiter {
             stays_unread,
         } = wakeup;
         handler.wait_begins(now_ns);
-        if at_ns <= now_ns {
-            return io.turn(Wait::No, handler);
-        }
-        if !is_exact {
-            let wait = match reads_at_ns.min(at_ns) {
-                reads_at_ns if reads_at_ns <= now_ns => Wait::Event(at_ns),
-                // What is due is sent before what has come is read.
-                reads_at_ns if reads_at_ns == at_ns && stays_unread => Wait::Sleep(at_ns),
-                reads_at_ns => Wait::Instant(reads_at_ns),
-            };
-            if matches!(wait, Wait::Event(_)) && self.found_briefly(now_ns, at_ns, io, handler)? {
-                return Ok(());
-            }
-            return io.turn(wait, handler);
-        }
         let event_ns = handler.last_event_ns();
+        let until_ns = at_ns.saturating_sub(if is_exact { self.early_ns } else { 0 });
         let defers = reads_at_ns >= at_ns;
-        match self.latency.sleep_until_ns(now_ns, at_ns) {
-            None => {
-                self.latency.polls(at_ns - now_ns);
-                io.turn(Wait::No, handler)?;
-            }
-            Some(until_ns) => {
-                let wait = match (defers, stays_unread) {
-                    (true, true) => Wait::Sleep(until_ns),
-                    (true, false) => Wait::Instant(until_ns),
-                    (false, _) => Wait::Event(until_ns),
-                };
-                io.turn(wait, handler)?;
-                let late_ns = self::now_ns().checked_sub(until_ns);
-                // An event may have ended a wait for one.
-                let late_ns = late_ns.filter(|_| defers || handler.last_event_ns() == event_ns);
-                if let Some(late_ns) = late_ns {
-                    self.latency.observe(late_ns);
-                }
-            }
+        let wait = match reads_at_ns.min(until_ns) {
+            _ if until_ns <= now_ns => Wait::No,
+            reads_at_ns if reads_at_ns <= now_ns => Wait::Event(until_ns),
+            // What is due is sent before what has come is read.
+            _ if defers && stays_unread => Wait::Sleep(until_ns),
+            reads_at_ns => Wait::Instant(reads_at_ns),
+        };
+        if matches!(wait, Wait::Event(_)) && self.found_briefly(now_ns, at_ns, io, handler)? {
+            return Ok(());
         }
-        if !defers && handler.last_event_ns() != event_ns {
-            // It may have brought about something that is due before.
+        io.turn(wait, handler)?;
+        // An event may have brought about something that is due before.
+        let is_ended = !defers && handler.last_event_ns() != event_ns;
+        if is_ended || self::now_ns() < until_ns {
             return Ok(());
         }
         self.busy_poll(at_ns, defers, io, handler)
@@ -158,7 +137,7 @@ impl Waiter {
     ) -> io::Result<()> {
         let event_ns = handler.last_event_ns();
         let mut now = now_ns();
-        while self.is_to_poll(now, at_ns) {
+        while now < at_ns {
             match defers {
                 true => std::hint::spin_loop(),
                 false => {
@@ -173,10 +152,6 @@ impl Waiter {
             self.busy_poll_ns += (now - before_ns).min(MAX_POLL_NS);
         }
         Ok(())
-    }
-
-    fn is_to_poll(&self, now_ns: u64, at_ns: u64) -> bool {
-        now_ns < at_ns && self.latency.is_near(at_ns - now_ns)
     }
 }
 

@@ -143,18 +143,14 @@ impl Shard {
         let other_ns = times.into_iter().flatten().fold(sweep_ns, u64::min);
         let wakeup = match request {
             Some(at_ns) if at_ns <= other_ns => Wakeup {
-                is_exact: self.arrivals.is_exact(),
+                is_exact: true,
                 ..Wakeup::at(at_ns)
             },
             _ => Wakeup::at(other_ns),
         };
         let idle = self.dialer.is_idle();
         let reads_at_ns = match request {
-            Some(at_ns) if idle && self.arrivals.is_exact() => {
-                self.deferral.until_ns(now, at_ns, false)
-            }
-            // Before the next requests nothing arrives where no reply is pending.
-            Some(at_ns) if idle && self.in_flight > 0 => self.deferral.until_ns(now, at_ns, true),
+            Some(at_ns) if idle => self.deferral.until_ns(now, at_ns),
             None if idle && self.streams() && self.connections() >= COALESCED_STREAMS => {
                 self.deferral.coalesced_until_ns(self.last_event_ns)
             }

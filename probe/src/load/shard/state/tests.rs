@@ -39,6 +39,8 @@ fn idle(changes: &str) -> (Shard, u64) {
         shard: 0,
         share: plan.share(0),
         start_ns,
+        slack_ns: 0,
+        sleeps_late_ns: 0,
         stop: Arc::default(),
         live: Arc::default(),
         plan,

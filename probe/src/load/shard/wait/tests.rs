@@ -57,15 +57,17 @@ fn in_vain(mut waiter: Waiter, waits: usize) -> (usize, usize, u64) {
 
 #[test]
 fn a_thread_with_a_cpu_of_its_own_polls_before_it_sleeps() {
-    let (sleeps, polls, ns) = in_vain(Waiter::new(true), 32);
+    let (sleeps, polls, ns) = in_vain(Waiter::new(true, 0), 32);
     assert_eq!(sleeps, 32);
     assert!(polls > 0 && ns > 0, "{polls} polls of {ns} ns");
-    assert_eq!(in_vain(Waiter::new(false), 32), (32, 0, 0));
+    assert_eq!(in_vain(Waiter::new(false, 0), 32), (32, 0, 0));
 }
+
+const EARLY_NS: u64 = 50_000;
 
 /// The waits for instants that are so far away, each after the one before.
 fn waits(defers: bool, stays_unread: bool, ahead_ns: u64) -> Vec<Wait> {
-    let (mut waiter, mut io) = (Waiter::default(), sleeping());
+    let (mut waiter, mut io) = (Waiter::new(false, EARLY_NS), sleeping());
     for _ in 0..200 {
         let now = now_ns();
         let at_ns = now + ahead_ns;
@@ -87,7 +89,7 @@ fn waits(defers: bool, stays_unread: bool, ahead_ns: u64) -> Vec<Wait> {
 fn polling_makes_no_call_where_replies_wait() {
     // One turn for each wait, and none while it polls until the instant.
     for stays_unread in [false, true] {
-        let waits = waits(true, stays_unread, 50_000);
+        let waits = waits(true, stays_unread, 2 * EARLY_NS);
         assert_eq!(waits.len(), 200);
         for wait in waits {
             match wait {
@@ -102,18 +104,11 @@ fn polling_makes_no_call_where_replies_wait() {
 
 #[test]
 fn replies_end_a_wait_where_they_must() {
-    let waits = waits(false, true, 50_000);
+    let waits = waits(false, true, 2 * EARLY_NS);
     assert!(waits.len() >= 200);
     assert!(waits
         .iter()
         .all(|wait| matches!(wait, Wait::Event(_) | Wait::No)));
-}
-
-/// A thread whose wakeups are late: it polls for the last microseconds.
-fn polling() -> Waiter {
-    let mut waiter = Waiter::default();
-    (0..1000).for_each(|_| waiter.latency.observe(u64::MAX));
-    waiter
 }
 
 /// So near that it is polled for.
@@ -127,7 +122,7 @@ fn a_reply_ends_a_wait_that_is_for_replies_too() {
         ..FakeIo::default()
     };
     for _ in 0..100 {
-        let (mut waiter, turns, now) = (polling(), io.waits.len(), now_ns());
+        let (mut waiter, turns, now) = (Waiter::new(false, EARLY_NS), io.waits.len(), now_ns());
         let wakeup = Wakeup {
             is_exact: true,
             ..Wakeup::at(now + NEAR_NS)
@@ -139,7 +134,7 @@ fn a_reply_ends_a_wait_that_is_for_replies_too() {
 
 #[test]
 fn a_poll_that_is_preempted_counts_as_a_short_one() {
-    let (mut waiter, mut handler) = (polling(), Counting::default());
+    let (mut waiter, mut handler) = (Waiter::new(false, EARLY_NS), Counting::default());
     let mut io = FakeIo {
         turn_ns: 1_000_000,
         ..FakeIo::default()
