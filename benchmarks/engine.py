@@ -10,14 +10,18 @@ most 0.8 of h2load's and oha's, and a mean latency within 12 us of a closed loop
 most 6 % of a core and 1 KiB each; 10,000 connects within 3 s.
 Peers are wrk, ab, h2load and oha where they are on PATH, gcannon and wrk2 where GCANNON and WRK2 name their
 programs. RINGSIDE_BEFORE names a probe of an earlier revision, which takes turns with the others.
-`engine.py [closed] [threads] [rate] [latency] [streams] [profile]`: all but `profile`, which shows where the
-probe's CPU time goes, by function, and needs perf. A probe that was installed has no symbols: RINGSIDE_PROBE
-names one that cargo built.
+`frontier`: at five rates, the CPU per request over the mean schedule error, of Ringside with several slacks
+and of its peers. All have their errors from a server that notes when requests arrive: the k-th arrival less k
+over the rate, less the earliest of these. FRONTIER names the file of a picture (PNG).
+`engine.py [closed] [threads] [rate] [latency] [streams] [frontier] [profile]`: all but the last two. The last
+shows where the probe's CPU time goes, by function, and needs perf. A probe that was installed has no symbols:
+RINGSIDE_PROBE names one that cargo built.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import itertools
 import json
 import os
@@ -28,9 +32,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
-from statistics import median
+from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 from ringside.probe.process import find_probe
@@ -49,6 +54,9 @@ CONNECT_SECONDS = 3
 # due; the third is that of h2load, which has a timer for each connection, of ten milliseconds or of the time
 # between two of its requests, whichever is longer.
 SLACKS_S = 0.000_25, 0.001, 0.01
+# Rates of the frontier, its slacks, and what is left out at the beginning of each load.
+RATES, FRONTIER_ROUNDS, SETTLING_S = (1_000, 2_000, 5_000, 10_000, 20_000), 3, 0.5
+FRONTIER_SLACKS_S = 0, None, 0.000_25, 0.001, 0.01
 BACK_ENDS = {"uring": "io_uring", "epoll": "epoll"}
 # How peers print their requests, and the seconds in which they made them.
 WRK = r"(\d+) requests in", r"requests in ([\d.]+)s"
@@ -237,7 +245,9 @@ def fixed_rate(cpus: Sequence[int]) -> None:
     with server(cpus[-1]) as port:
         url = f"http://127.0.0.1:{port}/"
         pacing = {"kind": "constant", "rate_per_s": RATE}
-        sides = our_sides(port, pinned, pacing=pacing)
+        sides = our_sides(port, pinned, pacing=pacing) | our_sides(
+            port, pinned, ", exact", pacing=pacing, slack_s=0
+        )
         for slack_s in SLACKS_S:
             slack = f", slack of {slack_s * 1e6:.0f} us"
             sides |= our_sides(port, pinned, slack, pacing=pacing, slack_s=slack_s)
@@ -257,6 +267,133 @@ def fixed_rate(cpus: Sequence[int]) -> None:
         print(f"open loop at {RATE}/s: {ROUNDS} rounds of {SECONDS} s, {CONNECTIONS} connections")
         values = take_turns(sides, ROUNDS)
     show(sides, values, [name for name in (PACED, "h2load", "oha", "wrk2") if name in sides])
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How a generator kept a rate, as its server saw it."""
+
+    cpu_us: float
+    error_us: float
+    rate_per_s: float
+
+
+def generators(rate: int) -> dict[str, Callable[[int], list[str]]]:
+    """The command of each peer, given a port; wrk, which has no rate, sends as fast as it can."""
+
+    def words(program: str, *options: str) -> Callable[[int], list[str]]:
+        return lambda port: [program, *options, f"http://127.0.0.1:{port}/"]
+
+    common = f"-c{CONNECTIONS}", f"-d{SECONDS}s"
+    peers = {
+        "h2load": (shutil.which("h2load"), ["--h1", "-t1", common[0], "-D", str(SECONDS)]),
+        "oha": (
+            shutil.which("oha"),
+            ["--no-tui", "-c", str(CONNECTIONS), "-z", f"{SECONDS}s", "-q", str(rate)],
+        ),
+        "wrk2": (named("WRK2"), ["-t1", *common, f"-R{rate}"]),
+        "wrk": (shutil.which("wrk"), ["-t1", *common]),
+    }
+    peers["h2load"][1].extend(["--rps", f"{rate / CONNECTIONS:g}"])
+    return {name: words(program, *options) for name, (program, options) in peers.items() if program}
+
+
+def seen(command: Callable[[int], Sequence[str]], cpus: Sequence[int], rate: int, body: bytes = b"") -> Kept:
+    """One load on a server that notes the instants of its requests. `body`: what the command reads."""
+    server = ["taskset", "-c", str(cpus[-1]), peer("freezing"), "1000", "0"]
+    with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        words = ["taskset", "-c", str(cpus[0]), *command(int(process.stdout.readline()))]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(words, input=body, capture_output=True, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        instants, _ = process.communicate()
+    used_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    arrived_s = [int(line) / 1e9 for line in instants.split()]
+    settled = [at for at in arrived_s if at - arrived_s[0] >= SETTLING_S]
+    late_s = [at - number / rate for number, at in enumerate(settled)]
+    error_s = mean(late_s) - min(late_s)
+    return Kept(used_s / len(arrived_s) * 1e6, error_s * 1e6, (len(settled) - 1) / (settled[-1] - settled[0]))
+
+
+def paced(rate: int, slack_s: float | None, cpus: Sequence[int]) -> Kept:
+    """One load by the engine."""
+
+    def plan(port: int) -> bytes:
+        load = {
+            "protocol": "http",
+            "addresses": [f"127.0.0.1:{port}"],
+            "connections": CONNECTIONS,
+            "duration_s": SECONDS,
+            "pacing": {"kind": "constant", "rate_per_s": rate},
+            "slack_s": slack_s,
+            "request": {"headers": [["Host", "127.0.0.1"]]},
+        }
+        return json.dumps({"version": 1, "load": load}).encode() + b"\n"
+
+    with tempfile.NamedTemporaryFile() as file:
+
+        def command(port: int) -> list[str]:
+            file.write(plan(port))
+            file.flush()
+            return ["sh", "-c", 'exec "$0" < "$1"', str(find_probe()), file.name]
+
+        return seen(command, cpus, rate)
+
+
+def frontier(cpus: Sequence[int]) -> None:
+    """What a smaller schedule error costs, beside the peers."""
+    medians: dict[int, dict[str, Kept]] = {}
+    for rate in RATES:
+        sides: dict[str, Callable[[], Kept]] = {
+            name: partial(seen, command, cpus, rate) for name, command in generators(rate).items()
+        }
+        for slack_s in FRONTIER_SLACKS_S:
+            title = "default" if slack_s is None else f"{slack_s * 1e6:.0f} us" if slack_s else "exact"
+            sides[f"ringside, {title}"] = partial(paced, rate, slack_s, cpus)
+        rounds = [{name: side() for name, side in sides.items()} for _ in range(FRONTIER_ROUNDS)]
+        medians[rate] = {
+            name: Kept(
+                *(median(getattr(each[name], field.name) for each in rounds) for field in fields(Kept))
+            )
+            for name in sides
+        }
+        print(f"open loop at {rate}/s, medians: {FRONTIER_ROUNDS} rounds of {SECONDS} s")
+        for name, kept in medians[rate].items():
+            print(
+                f"  {name:<20} {kept.cpu_us:8.1f} us of CPU per request, mean schedule error "
+                f"{kept.error_us:10,.0f} us, {kept.rate_per_s:8,.0f}/s"
+            )
+    if picture := os.environ.get("FRONTIER"):
+        draw(medians, Path(picture))
+
+
+def draw(medians: dict[int, dict[str, Kept]], picture: Path) -> None:
+    """One plot for each rate: what is below and to the left is better."""
+    convert: Any = importlib.import_module("vl_convert")
+    rows = [
+        {"rate": rate, "by": name.partition(",")[0], "error": kept.error_us, "cpu": kept.cpu_us}
+        for rate, sides in medians.items()
+        for name, kept in sides.items()
+    ]
+    log = {"type": "log", "nice": False}
+    encoding = {
+        "x": {"field": "error", "type": "quantitative", "scale": log, "title": "mean schedule error, us"},
+        "y": {"field": "cpu", "type": "quantitative", "scale": log, "title": "CPU per request, us"},
+        "color": {"field": "by", "title": None},
+    }
+    line = {"mark": "line", "transform": [{"filter": "datum.by == 'ringside'"}]}
+    plot = {
+        "facet": {"column": {"field": "rate", "title": "requests per second"}},
+        "spec": {
+            "width": 210,
+            "height": 240,
+            "encoding": encoding,
+            "layer": [line, {"mark": {"type": "point", "filled": True, "size": 60}}],
+        },
+        "data": {"values": rows},
+    }
+    picture.write_bytes(convert.vegalite_to_png(json.dumps(plot), scale=1.5))
 
 
 def latency(cpus: Sequence[int]) -> None:
@@ -407,9 +544,10 @@ def main() -> int:
         "rate": fixed_rate,
         "latency": latency,
         "streams": streams,
+        "frontier": frontier,
         "profile": profile,
     }
-    for name in sys.argv[1:] or [name for name in parts if name != "profile"]:
+    for name in sys.argv[1:] or [name for name in parts if name not in ("frontier", "profile")]:
         if name not in parts:
             print(f"{name}: one of {', '.join(parts)}", file=sys.stderr)
             return 2
