@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,9 +29,7 @@ def load(*words: str, status: int | None = 0) -> dict[str, Any]:
 
 @pytest.fixture(params=["epoll", "uring"])
 def io(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """Both back-ends, where the kernel has them."""
-    if request.param == "uring" and "uring" not in ringside("doctor", status=None).stdout:
-        pytest.skip("no io_uring here")
+    """Both back-ends."""
     return "--io", request.param
 
 
@@ -106,3 +107,166 @@ def test_a_stream_is_silent_when_more_than_its_interval_has_passed() -> None:
         patient = load(*stream, "--interval", "1500ms", "--duration", "4s")
         assert (patient["errors"], patient["messages"]) == ({}, 2)
         assert load(*stream, "--duration", "2s", status=None)["errors"]["timeout"] >= 1
+
+
+def test_replies_before_the_body_was_read_are_counted_apart(io: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "body").write_bytes(b"x" * 30_000_000)
+
+    def impatient(reply: bytes) -> Callable[[socket.socket], None]:
+        def handle(connection: socket.socket) -> None:
+            connection.recv(1000)
+            connection.sendall(reply)
+            time.sleep(0.2)
+
+        return handle
+
+    body = ("--body", f"@{tmp_path}/body", "--duration", "1500ms", "--connections", "2", *io)
+    with serving(impatient(OK)) as port:
+        early = load(f"http://127.0.0.1:{port}/", *body, status=1)
+    assert early["requests"] == 0
+    assert set(early["errors"]) == {"early-reply"}
+    with serving(impatient(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")) as port:
+        refused = load(f"http://127.0.0.1:{port}/", *body, status=1)
+    # The reason is read, though the server closed the connection at once.
+    assert set(refused["errors"]) == {"status"}
+    assert refused["statuses"]["413"] == refused["errors"]["status"]
+
+
+def test_a_large_body_is_read_whole(io: tuple[str, str], tmp_path: Path) -> None:
+    content = bytes(range(256)) * 80_000
+    (tmp_path / "body").write_bytes(content)
+
+    def length(_: bytes, body: bytes) -> bytes:
+        return b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole" if body == content else OK
+
+    with serving(answering(length)) as port:
+        few = ("--requests", "4", "--connections", "2", "--expect-body", "whole", *io)
+        document = load(f"http://127.0.0.1:{port}/", "--body", f"@{tmp_path}/body", *few)
+    assert (document["errors"], document["requests"]) == ({}, 4)
+
+
+def test_a_request_that_meets_the_close_of_a_kept_connection(io: tuple[str, str]) -> None:
+    def closing(connection: socket.socket) -> None:
+        """Keeps each connection, it says, and closes it as the second request comes."""
+        for number, _ in enumerate(requests(connection)):
+            if number:
+                return
+            connection.sendall(OK)
+
+    with serving(closing) as port:
+        url = (f"http://127.0.0.1:{port}/", "--requests", "20", "--connections", "2", *io)
+        again = load(*url)
+        assert (again["errors"], again["requests"]) == ({}, 20)
+        assert again["connections"]["resent"] >= 16
+        once = load(*url, "--method", "POST", "--duration", "3s", status=None)
+        assert set(once["errors"]) == {"reuse-closed"}
+        assert once["connections"]["resent"] == 0
+        renewed = load(*url, "--method", "POST", "--renew", "1")
+        assert (renewed["errors"], renewed["requests"]) == ({}, 20)
+
+
+def test_connections_are_renewed_by_count_and_by_age() -> None:
+    with serving(answering(lambda *_: OK)) as port:
+        url = f"http://127.0.0.1:{port}/"
+        counted = load(url, "--requests", "100", "--connections", "2", "--renew", "10")
+        # The last replies may open one more each.
+        assert 10 <= counted["connections"]["opened"] <= 12
+        aged = load(url, "--duration", "1s", "--rate", "100", "--connections", "1", "--renew", "200ms")
+        assert 3 <= aged["connections"]["opened"] <= 6
+        assert (counted["errors"], aged["errors"]) == ({}, {})
+
+
+def test_connections_go_elsewhere(tmp_path: Path) -> None:
+    def host(head: bytes, _: bytes) -> bytes:
+        return OK if b"Host: no.example:81" in head else b"HTTP/1.1 421 No\r\nContent-Length: 0\r\n\r\n"
+
+    with serving(answering(host)) as port:
+        assert load("http://no.example:81/", *FEW, "--connect-to", f"127.0.0.1:{port}")["errors"] == {}
+    for io in ("epoll", "auto"):
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(f"{tmp_path}/{io}")
+        listener.listen()
+        with serving(answering(host), listener):
+            unix = load("http://no.example:81/", *FEW, "--unix", f"{tmp_path}/{io}", "--io", io)
+            assert (unix["errors"], unix["requests"]) == ({}, 6)
+    missing = ringside(
+        "load", "http://h/", "--unix", f"{tmp_path}/none", "--duration", "1s", status=1, timeout_s=LIMIT_S
+    )
+    assert f"no server listens at {tmp_path}/none" in missing.stderr
+
+
+@pytest.fixture(params=[ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def demanding(request: pytest.FixtureRequest, certificates: Path) -> Iterator[int]:
+    """A server that asks for the client's certificate."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(certificates / "own.pem"))
+    context.load_cert_chain(certificates / "own.pem", certificates / "own.key")
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.maximum_version = context.minimum_version = request.param
+
+    def handle(connection: socket.socket) -> None:
+        with context.wrap_socket(connection, server_side=True) as secure:
+            answering(lambda *_: OK)(secure)
+
+    with serving(handle) as port:
+        yield port
+
+
+def test_a_server_that_asks_for_a_certificate(demanding: int, certificates: Path) -> None:
+    target = (f"https://localhost:{demanding}/", "--connect-to", "127.0.0.1", "--insecure", *FEW)
+    own = ("--cert", f"{certificates}/own.pem", "--key", f"{certificates}/own.key")
+    assert load(*target, *own)["errors"] == {}
+    without = load(*target, "--duration", "2s", status=1)
+    assert "client-certificate" in without["errors"]
+    assert "it asks for a certificate of the client: name one by --cert and --key" in without["detail"]
+
+
+def test_a_name_in_tls_that_is_not_the_address(certificates: Path) -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificates / "own.pem", certificates / "own.key")
+    names: list[str] = []
+    context.sni_callback = lambda _, name, __: names.append(name)
+
+    def handle(connection: socket.socket) -> None:
+        with context.wrap_socket(connection, server_side=True) as secure:
+            answering(lambda *_: OK)(secure)
+
+    trusted = ("--cacert", f"{certificates}/own.pem", *FEW)
+    with serving(handle) as port:
+        assert load(f"https://127.0.0.1:{port}/", *trusted, "--sni", "localhost")["errors"] == {}
+    assert set(names) == {"localhost"}
+
+
+def test_servers_that_greet_first(io: tuple[str, str]) -> None:
+    def greeting(connection: socket.socket) -> None:
+        connection.sendall(b"220 hello\r\n")
+        time.sleep(0.1)
+        connection.sendall(b"220 again\r\n")
+        for line in connection.makefile("rb"):
+            assert line.endswith(b"\r\n")
+            connection.sendall(b"250 " + line)
+
+    with serving(greeting) as port:
+        target = (f"tcp://127.0.0.1:{port}", "--line", "NOOP", "--crlf", *FEW, *io)
+        expected = ("--skip", "2", "--expect-body", "250 NOOP")
+        document = load(*target, *expected)
+        assert (document["errors"], document["requests"]) == ({}, 6)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["https://h/", "--cert", "x"], "--cert and --key belong together"),
+        (["http://h/", "--cert", "x", "--key", "x"], "--cert is for TLS"),
+        (["http://h/", "--unix", "x", "--connect-to", "h"], "leave one out"),
+        (["http://h/", "--connect-to", "a b"], "is no address: write it as HOST or HOST:PORT"),
+        (["http://h/", "--skip", "1"], "--skip is not for an http target"),
+        (["h2://h/", "--renew", "5"], "--renew is for HTTP/1.1"),
+        (["stream+http://h/", "--renew", "5"], "--renew is not for a stream"),
+        (["http://h/", "--placeholders"], "--placeholders is for --body"),
+        (["http://h/", "--unix", "x" * 200], "--unix"),
+    ],
+)
+def test_options_that_do_not_go_together(words: list[str], line: str) -> None:
+    done = ringside("load", *words, status=2, timeout_s=LIMIT_S)
+    assert line in done.stderr
+    assert len(done.stderr.splitlines()) == 1

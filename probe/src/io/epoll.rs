@@ -113,6 +113,9 @@ impl Epoll {
             match read(&entry.socket, buffer, self.stamps) {
                 Ok((0, _)) => return self.end(slot, CloseReason::Finished, handler),
                 Ok((count, arrived_ns)) => {
+                    if entry.unsent.is_some() {
+                        handler.receiving_early(slot);
+                    }
                     let next = handler.received(slot, &buffer[..count], arrived_ns);
                     self.follow(slot, next, handler);
                     if count < buffer.len() && !cut {
@@ -158,10 +161,31 @@ impl Epoll {
                 Err(Errno::INTR) => {}
                 Err(error) => {
                     let reason = CloseReason::SendFailed(error.raw_os_error());
-                    return self.end(slot, reason, handler);
+                    return self.end_read(slot, reason, handler);
                 }
             }
         }
+    }
+
+    /// The peer takes no more; what it has sent before, as an early refusal, is read first.
+    fn end_read(&mut self, slot: Slot, reason: CloseReason, handler: &mut impl Handler) {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        for _ in 0..MAX_READS {
+            let Some(entry) = &self.entries[slot] else {
+                return;
+            };
+            let Ok((count @ 1.., arrived_ns)) = read(&entry.socket, &mut buffer, self.stamps)
+            else {
+                break;
+            };
+            handler.receiving_early(slot);
+            match handler.received(slot, &buffer[..count], arrived_ns) {
+                Next::Wait => {}
+                Next::Send(_) => break,
+                Next::Close => return self.close(slot),
+            }
+        }
+        self.end(slot, reason, handler);
     }
 
     fn end(&mut self, slot: Slot, reason: CloseReason, handler: &mut impl Handler) {

@@ -67,6 +67,8 @@ pub trait Handler {
     fn connected(&mut self, slot: Slot) -> Next;
     /// `arrived_ns`: when the last of the bytes came, where the kernel has stamped it.
     fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next;
+    /// What is received next comes before all that was to be sent has gone to the kernel.
+    fn receiving_early(&mut self, _: Slot) {}
     /// The bytes of a `Next::Send` or of `Io::send` go to the kernel now.
     fn sending(&mut self, slot: Slot, now_ns: u64);
     /// A wait has ended; what had arrived meanwhile is handed over next.
@@ -109,13 +111,16 @@ pub trait Io {
     const NONBLOCKING: bool;
 }
 
-/// A TCP socket for a back-end, non-blocking or not.
+/// A socket of TCP, or a Unix socket, for a back-end, non-blocking or not.
 pub fn socket(family: AddressFamily, nonblocking: bool) -> rustix::io::Result<OwnedFd> {
     let mut flags = SocketFlags::CLOEXEC;
     if nonblocking {
         flags |= SocketFlags::NONBLOCK;
     }
     let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+    if family == AddressFamily::UNIX {
+        return Ok(socket);
+    }
     net::sockopt::set_tcp_nodelay(&socket, true)?;
     // Urgent data is a part of the stream (RFC 6093): otherwise a byte of the reply were missing.
     net::sockopt::set_socket_oobinline(&socket, true)?;

@@ -48,6 +48,8 @@ impl Ending {
 pub struct LayerReport {
     /// Bytes that came and went, with those of the layer.
     pub bytes: Option<(u64, u64)>,
+    /// How many streams the server allows on a connection of HTTP/2.
+    pub stream_limit: u64,
     /// Version and cipher of the first TLS session.
     pub security: String,
     /// What was wrong with the first connection that failed in the layer.

@@ -41,6 +41,12 @@ pub enum ErrorKind {
     StreamReset,
     /// The server ended an HTTP/2 connection with an error, or again and again before it processed a request.
     GoAway,
+    /// The server asks for a certificate of the client, and got none that it accepts.
+    ClientCertificate,
+    /// The reply was complete before all of the request was sent.
+    EarlyReply,
+    /// The server closed a connection that it had kept, and nothing came of a request that must not be sent twice.
+    ReuseClosed,
 }
 
 /// What an error is to a trial.
@@ -54,7 +60,7 @@ pub enum Judgement {
 
 impl ErrorKind {
     /// All kinds, in the order of the variants.
-    pub const ALL: [ErrorKind; 27] = {
+    pub const ALL: [ErrorKind; 30] = {
         use ErrorKind::*;
         [
             ConnectRefused,
@@ -84,6 +90,9 @@ impl ErrorKind {
             Upgrade,
             StreamReset,
             GoAway,
+            ClientCertificate,
+            EarlyReply,
+            ReuseClosed,
         ]
     };
 
@@ -91,17 +100,17 @@ impl ErrorKind {
         use ErrorKind::*;
         match self {
             Protocol | Tls | Http2 | TooLarge | Unsolicited | Status | Content
-            | RedirectElsewhere | RedirectLimit | RedirectInvalid | NoHttp2 | Upgrade => {
-                Judgement::WrongAnswer
-            }
+            | RedirectElsewhere | RedirectLimit | RedirectInvalid | NoHttp2 | Upgrade
+            | EarlyReply => Judgement::WrongAnswer,
             ConnectRefused | ConnectTimeout | ConnectFailed | PortsExhausted
             | DescriptorsExhausted | Send | Reset | ClosedEarly | Ended | Truncated | Timeout
-            | Certificate | HandshakeTimeout | StreamReset | GoAway => Judgement::Lost,
+            | Certificate | HandshakeTimeout | StreamReset | GoAway | ClientCertificate
+            | ReuseClosed => Judgement::Lost,
         }
     }
 
     /// The names in messages, in the order of the variants.
-    pub const NAMES: [&'static str; 27] = [
+    pub const NAMES: [&'static str; 30] = [
         "connect-refused",
         "connect-timeout",
         "connect-failed",
@@ -129,6 +138,9 @@ impl ErrorKind {
         "upgrade",
         "stream-reset",
         "goaway",
+        "client-certificate",
+        "early-reply",
+        "reuse-closed",
     ];
 }
 

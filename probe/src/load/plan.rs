@@ -14,6 +14,17 @@ pub struct Plan {
     pub protocol: Protocol,
     #[serde(default)]
     pub addresses: Vec<SocketAddr>,
+    /// In place of `addresses`: the path of a Unix socket.
+    #[serde(default)]
+    pub unix: Option<String>,
+    /// A connection is replaced once it has brought so many replies, or is as old.
+    #[serde(default)]
+    pub renew_requests: Option<u64>,
+    #[serde(default)]
+    pub renew_s: Option<f64>,
+    /// Messages of the server that come before the first request of a connection.
+    #[serde(default)]
+    pub skip: u64,
     #[serde(default = "one")]
     pub connections: usize,
     #[serde(default = "one")]

@@ -4,6 +4,7 @@ use super::http_request::RequestPlan;
 use super::plan::{Framing, PacingPlan, Plan, Protocol, StreamPlan};
 use super::service_times::MAX_SENT;
 use super::text::{latin1_bytes, whole_pattern, MAX_MESSAGE_BYTES};
+use rustix::net::SocketAddrUnix;
 
 /// The source ports of one address are exhausted long before.
 const MAX_CONNECTIONS: usize = 1_000_000;
@@ -20,9 +21,14 @@ const SLACK_S: std::ops::RangeInclusive<f64> = 1e-5..=0.1;
 impl Plan {
     /// Checks the plan; the error is one line.
     pub fn check(&self) -> Result<(), String> {
-        if self.addresses.is_empty() {
-            return Err("load: addresses: name at least one".into());
+        if self.addresses.is_empty() == self.unix.is_none() {
+            return Err("load: addresses: name at least one, or `unix`".into());
         }
+        let is_unix = |path: &String| SocketAddrUnix::new(path.as_str()).is_ok();
+        if !self.unix.as_ref().map_or(true, is_unix) {
+            return Err("load: unix: no path of a socket".into());
+        }
+        self.check_connections()?;
         let engines = self.part.map_or(1, |part| part.engines);
         if engines == 0 || engines > MAX_ENGINES {
             return Err(format!("load: part: engines: 1 to {MAX_ENGINES}"));
@@ -121,6 +127,23 @@ impl Plan {
             ));
         }
         Ok(())
+    }
+
+    fn check_connections(&self) -> Result<(), String> {
+        let is_http1 = self.protocol == Protocol::Http && self.http2.is_none();
+        let renews = self.renew_requests.is_some() || self.renew_s.is_some();
+        if renews && !(is_http1 || matches!(self.protocol, Protocol::Tcp | Protocol::Ws)) {
+            return Err("load: renew: not for streams and HTTP/2".into());
+        }
+        if self.renew_requests == Some(0) {
+            return Err("load: renew_requests: 1 or more".into());
+        }
+        let age_s = self.renew_s;
+        age_s.map_or(Ok(()), |age_s| positive("renew_s", age_s, MAX_SECONDS))?;
+        match self.skip > 0 && !matches!(self.protocol, Protocol::Tcp | Protocol::Ws) {
+            true => Err("load: skip: for tcp and ws only".into()),
+            false => Ok(()),
+        }
     }
 
     fn check_http2(&self) -> Result<(), String> {

@@ -64,6 +64,12 @@ pub struct Record {
     pub unsent: u64,
     /// Requests that waited until a stream of HTTP/2 was free.
     pub stream_waits: u64,
+    /// How many streams of HTTP/2 the server allows on a connection, where requests waited for them.
+    #[serde(default)]
+    pub stream_limit: u64,
+    /// Requests that met the server's close of a kept connection, and were sent again.
+    #[serde(default)]
+    pub resent: u64,
     /// The shares of late requests that were served before the end.
     pub late_shares: f64,
     pub bytes_in: u64,
@@ -162,6 +168,8 @@ impl Record {
         self.intended += other.intended;
         self.unsent += other.unsent;
         self.stream_waits += other.stream_waits;
+        self.stream_limit = self.stream_limit.max(other.stream_limit);
+        self.resent += other.resent;
         self.late_shares += other.late_shares;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;

@@ -91,7 +91,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "stamped_reads": record.stamped_reads,
         "connections": {
             "opened": record.opened, "most_open": record.most_open, "open_at_end": record.open_at_end,
-            "idle_closes": record.idle_closes,
+            "idle_closes": record.idle_closes, "resent": record.resent,
         },
         "security": record.security,
         "first_wrong": record.first_wrong,
@@ -189,7 +189,8 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     }
     let refused = count(ErrorKind::ConnectRefused);
     if record.opened == 0 && refused > 0 && refused == record.errors_total() {
-        let addresses: Vec<_> = plan.addresses.iter().map(ToString::to_string).collect();
+        let addresses = plan.addresses.iter().map(ToString::to_string);
+        let addresses: Vec<_> = addresses.chain(plan.unix.clone()).collect();
         let why = format!(
             "connections are refused: no server listens at {}",
             addresses.join(" or ")

@@ -191,14 +191,14 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         warn(
             "stream-limit",
             format!(
-                "{} requests waited until the server allowed another stream of HTTP/2: queue has how long",
-                record.stream_waits
+                "the server allows {} streams of HTTP/2 on a connection: {} requests waited for one, queue has how long",
+                record.stream_limit, record.stream_waits
             ),
             "use fewer --streams, more --connections, or raise the server's limit",
         );
     }
     let ports = 20_000 * plan.addresses.len() as u64;
-    let wide = plan.own_connections() as u64 <= 20_000;
+    let wide = plan.unix.is_none() && plan.own_connections() as u64 <= 20_000;
     if wide && record.opened > ports {
         warn(
             "near-ports",

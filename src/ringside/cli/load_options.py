@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,6 +12,7 @@ import click
 from ringside.cli import params
 from ringside.cli.options import COMMON, declared, option
 from ringside.errors import UsageError
+from ringside.text import one_line
 
 if TYPE_CHECKING:
     from ringside.load.target import Target
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 _SCHEDULE = "When requests are sent"
 _REQUEST = "What is sent"
+_CONNECTIONS = "Connections"
 _TLS = "TLS and HTTP/2"
 _REPLY = "What must come back"
 _STREAM = "Streams"
@@ -35,6 +38,10 @@ _KINDS = {
 }
 
 
+# sun_path of unix(7).
+_MAX_SOCKET_BYTES = 108
+
+
 @dataclass(frozen=True, slots=True)
 class For:
     """The kinds of targets that an option is for. `instead`: what to do where the target is a stream."""
@@ -47,6 +54,7 @@ _HTTP = For("http stream")
 _HTTP_REPLIES = For("http")
 _STREAMED = For("stream stream+ws")
 _SCHEDULED = For("http tcp ws", "its server sends by itself, and --ramp says how fast streams are opened")
+_REQUESTED = For("http tcp ws", "its connections are open as long as the server holds them")
 _CONTENT = For("http tcp ws", "--first and --chunk say what its messages must be")
 
 
@@ -186,6 +194,32 @@ class LoadSettings:
     expect_pattern: str | None = option(
         _REPLY, "--expect-pattern REGEX", "What body or line as a whole must match.", notes=_CONTENT
     )
+    connect_to: str | None = option(
+        _CONNECTIONS,
+        "--connect-to HOST[:PORT]",
+        "Connect there; Host and TLS name the target all the same.",
+        type=params.host_and_port,
+    )
+    unix: str | None = option(
+        _CONNECTIONS, "--unix PATH", "Connect to this Unix socket in place of the target's host."
+    )
+    renew: int | float | None = option(
+        _CONNECTIONS,
+        "--renew N|TIME",
+        "Replace a connection after N replies, or once it is so old.",
+        type=params.renewal,
+        notes=_REQUESTED,
+    )
+    skip: int | None = option(
+        _CONNECTIONS,
+        "--skip N",
+        "Lines or messages that the server sends before it is asked.",
+        type=params.COUNT,
+        notes=For("tcp ws"),
+    )
+    is_crlf: bool = option(
+        _REQUEST, "--crlf", "Lines end with \\r\\n, those of the server too.", is_flag=True, notes=For("tcp")
+    )
     is_http2: bool = option(
         _TLS, "--http2", "HTTP/2 for https://…, as h2s://… says too (h2://…: without TLS).", is_flag=True
     )
@@ -199,6 +233,11 @@ class LoadSettings:
         _TLS, "--cacert FILE", "Certificates (PEM) to trust [default: the system's].", type=params.FILE
     )
     insecure: bool = option(_TLS, "--insecure", "Accept any certificate.", is_flag=True)
+    cert: Path | None = option(
+        _TLS, "--cert FILE", "The client's certificate (PEM), for servers that ask for one.", type=params.FILE
+    )
+    key: Path | None = option(_TLS, "--key FILE", "Its private key (PEM).", type=params.FILE)
+    server_name: str | None = option(_TLS, "--sni NAME", "The name in TLS [default: the target's host].")
     framing: str | None = option(
         _STREAM,
         "--framing",
@@ -275,12 +314,28 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
     which it is compared."""
     _check_kind(settings, target)
     both = [each for each in (target, other) if each]
-    for name, value in (("--cacert", settings.cacert), ("--insecure", settings.insecure)):
+    for name, value in (
+        ("--cacert", settings.cacert),
+        ("--insecure", settings.insecure),
+        ("--cert", settings.cert),
+        ("--key", settings.key),
+        ("--sni", settings.server_name),
+    ):
         if value and not any(each.is_secure for each in both):
             raise UsageError(f"{name} is for TLS: leave it out, or name the target as https://…")
     is_http2 = settings.is_http2 or any(each.carrier == "http2" for each in both)
     if settings.streams is not None and not is_http2:
         raise UsageError("--streams is for HTTP/2: add --http2, or name the target as h2://…")
+    if bool(settings.cert) != bool(settings.key):
+        raise UsageError("--cert and --key belong together: name both files")
+    if settings.unix and len(os.fsencode(settings.unix)) >= _MAX_SOCKET_BYTES:
+        raise UsageError(f"--unix {one_line(settings.unix, 60)} is too long for the path of a socket")
+    if settings.unix and settings.connect_to:
+        raise UsageError("--unix and --connect-to both say where to connect: leave one out")
+    if settings.unix and settings.cluster:
+        raise UsageError("--unix is a socket of this machine: leave out --from")
+    if settings.renew and is_http2:
+        raise UsageError("--renew is for HTTP/1.1: leave it out")
     if settings.as_json and settings.as_csv:
         raise UsageError("--json and --csv exclude each other: leave one out")
     if not other:
@@ -294,6 +349,8 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
             "--hdr": settings.hdr_file,
             "--fail-if": settings.thresholds,
             "--csv": settings.as_csv,
+            "--connect-to": settings.connect_to,
+            "--unix": settings.unix,
             "--time-unit": settings.time_unit,
         }
         for name, is_used in one_only.items():

@@ -59,6 +59,10 @@ def plan(
     request, line, placeholders = _texts(settings, targets, weights, seed)
     load = LoadPlan(
         protocol=target.protocol,
+        unix=settings.unix,
+        renew_requests=settings.renew if isinstance(settings.renew, int) else None,
+        renew_s=settings.renew if isinstance(settings.renew, float) else None,
+        skip=settings.skip or 0,
         connections=connections,
         threads=settings.threads,
         cpus=settings.cpus,
@@ -121,7 +125,7 @@ def _texts(
         raise UsageError("--line is one line: its newline is sent automatically")
     if line is None and protocol in ("tcp", "ws"):
         line = "1"
-    line = None if line is None else wire_text(line)
+    line = None if line is None else wire_text(line + "\r" * settings.is_crlf)
     paths = [each.path for each in targets]
     fields = [(name, wire_text(value)) for name, value in settings.headers]
     body = (settings.body or b"").decode("latin-1")
@@ -172,6 +176,9 @@ def _expected_reply(settings: LoadSettings) -> ExpectedReply:
     for option, text in zip(texts, (body, contains, pattern), strict=True):
         if len(text or "") > _MAX_EXPECTED:
             raise UsageError(f"{option} is longer than {_MAX_EXPECTED >> 20} MiB")
+    if settings.is_crlf:
+        body = None if body is None else f"{body}\r"
+        pattern = None if pattern is None else f"(?:{pattern})\\r"
     return ExpectedReply(settings.expect_status, body, contains, pattern)
 
 
@@ -207,13 +214,15 @@ def _tls(settings: LoadSettings, target: Target) -> Tls:
     cacert = settings.cacert
     if cacert is not None and settings.insecure:
         raise UsageError("--insecure accepts any certificate: leave out --cacert")
-    if cacert is not None and not (cacert.is_file() and os.access(cacert, os.R_OK)):
-        raise UsageError(
-            f"--cacert {one_line(str(cacert))} cannot be read: name a file of certificates (PEM)"
-        )
+    files = {"--cacert": cacert, "--cert": settings.cert, "--key": settings.key}
+    for option, file in files.items():
+        if file is not None and not (file.is_file() and os.access(file, os.R_OK)):
+            what = "a private key" if file is settings.key else "certificates"
+            raise UsageError(f"{option} {one_line(str(file))} cannot be read: name a file of {what} (PEM)")
     # A certificate's names have no final dot, and addresses have no zone.
-    name = target.host.partition("%")[0].removesuffix(".")
-    return Tls(name, str(cacert.absolute()) if cacert else None, settings.insecure)
+    name = (settings.server_name or target.host).partition("%")[0].removesuffix(".")
+    trusted, cert, key = (str(file.absolute()) if file else None for file in files.values())
+    return Tls(name, trusted, cert, key, settings.insecure)
 
 
 def _uses_random(plan: LoadPlan) -> bool:

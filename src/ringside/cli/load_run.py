@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ringside.analysis.run import analysis_of
 from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, load_options, load_plan, streams
@@ -56,7 +57,7 @@ def drive(settings: LoadSettings) -> int:
     if settings.hdr_file:
         _check_writable(settings.hdr_file)
     for each in (parsed[0], other) if other else (parsed[0],):
-        if not _is_ready(each, settings.wait_ready_s):
+        if not settings.unix and not _is_ready(_dialed(settings, each), settings.wait_ready_s):
             return EXIT_FAILED
     with _pattern_refused():
         if other is None:
@@ -151,7 +152,7 @@ def _is_watched(settings: LoadSettings) -> bool:
 def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: LoadPlan) -> int:
 
     target = targets.combined([each for each, _ in shares])
-    addresses, silent = _addresses(target)
+    addresses, silent = ([], []) if plan.unix else _addresses(_dialed(settings, target))
     with (
         _driver(settings, addresses) as driver,
         Screen(context.stderr_console(), wanted=_is_watched(settings)) as screen,
@@ -215,6 +216,15 @@ def _show(
     elif not (result.is_refused or result.is_untrusted):
         several = shares if len(shares) > 1 else ()
         summary.show(target, plan, result, context.stdout_console(), unit=unit, shares=several)
+
+
+def _dialed(settings: LoadSettings, target: Target) -> Target:
+    """Where connections to a target go: to another host and port where the user names them."""
+    if settings.connect_to is None:
+        return target
+    there = targets.parse(f"http://{settings.connect_to}/")
+    port = urlsplit(f"//{settings.connect_to}").port or target.port
+    return dataclasses.replace(target, host=there.host, port=port)
 
 
 def _addresses(target: Target) -> tuple[list[str], list[str]]:

@@ -148,6 +148,27 @@ def engines(text: str) -> int | tuple[str, ...]:
     return names
 
 
+def host_and_port(text: str) -> str:
+    """`10.0.0.7`, `10.0.0.7:8080` or `[::1]:8080`, as it is written."""
+    from ringside.errors import UsageError
+    from ringside.load import target
+
+    try:
+        target.parse(f"http://{text}/")
+    except UsageError as error:
+        raise _bad(text, "is no address: write it as HOST or HOST:PORT") from error
+    return text
+
+
+def renewal(text: str) -> int | float:
+    """A number of replies, or with a unit an age in seconds (a float)."""
+    if re.fullmatch(r"[0-9]{1,9}", text):
+        if not int(text):
+            raise _bad(text, "is out of range: 1 or more")
+        return int(text)
+    return duration(text)
+
+
 def margin(text: str) -> float:
     """`5%` or `0.05` as 0.05: from 0 to 100 %."""
     return _read(text, units.margin)

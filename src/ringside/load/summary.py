@@ -59,6 +59,10 @@ ERRORS = {
     "no-http2": "the server does not speak HTTP/2",
     "stream-reset": "the server reset a stream of HTTP/2",
     "goaway": "the server ended a connection of HTTP/2 with an error, or before it processed requests",
+    "client-certificate": "the server asks for a certificate of the client: --cert FILE --key FILE",
+    "early-reply": "the reply was complete before the request was sent: the server did not read the body",
+    "reuse-closed": "the server closed a kept connection as a request came, which is not sent twice: --renew "
+    "before it does",
     "upgrade": "the server does not make the connection a WebSocket: check the path",
 }
 # The meaning of `tls` where TLS was to be spoken.
@@ -209,6 +213,8 @@ def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
         text += f", at most {connections.get('most_open', 0):,} at one time"
         if idle_closes := connections.get("idle_closes"):
             text += f", {idle_closes:,} closed by the server while idle"
+        if resent := connections.get("resent"):
+            text += f"; {resent:,} requests met such a close and were sent again"
         rows.append(("connections", text))
     if figures.security:
         rows.append(("security", one_line(figures.security, 80)))

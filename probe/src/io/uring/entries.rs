@@ -64,6 +64,11 @@ impl Entry {
         Queued::Next
     }
 
+    /// Whether the kernel has not taken all bytes, for all that is known.
+    pub fn is_sending(&self) -> bool {
+        self.out.is_some()
+    }
+
     /// The bytes of the next send, and whether they begin what was queued.
     pub fn unsent(&self) -> Option<(&[u8], bool)> {
         let (bytes, sent) = self.out.as_ref()?;

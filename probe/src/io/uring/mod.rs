@@ -20,6 +20,8 @@ pub struct Uring {
     operations: Operations,
     buffers: Buffers,
     completed: Vec<Completion>,
+    /// Entries whose peer takes no more, and errno: what it has sent before is read first.
+    failed: Vec<(u32, i32)>,
 }
 
 impl Uring {
@@ -32,6 +34,7 @@ impl Uring {
             operations,
             buffers,
             completed: Vec::with_capacity(COMPLETIONS as usize),
+            failed: Vec::new(),
         })
     }
 
@@ -42,6 +45,8 @@ impl Uring {
         handler: &mut impl Handler,
     ) -> io::Result<()> {
         let slot = self.operations.entries.slot_of(index);
+        let failed = self.failed.iter().find(|(failed, _)| *failed == index);
+        let reason = failed.map_or(reason, |&(_, errno)| CloseReason::SendFailed(errno));
         self.operations.retire(index)?;
         if let Some(slot) = slot {
             handler.closed(slot, reason);
@@ -76,7 +81,13 @@ impl Uring {
         Ok(())
     }
 
-    fn complete(&mut self, completion: &Completion, handler: &mut impl Handler) -> io::Result<()> {
+    /// `later`: the completions of the same turn that follow.
+    fn complete(
+        &mut self,
+        completion: &Completion,
+        later: &[Completion],
+        handler: &mut impl Handler,
+    ) -> io::Result<()> {
         let &Completion {
             index,
             kind,
@@ -106,14 +117,17 @@ impl Uring {
                 let next = handler.connected(slot);
                 self.follow(index, next, handler)
             }
-            Kind::Send if result < 0 => self.end(index, CloseReason::SendFailed(-result), handler),
+            Kind::Send if result < 0 => {
+                self.failed.push((index, -result));
+                Ok(())
+            }
             Kind::Send => {
                 if let Some(entry) = self.operations.entries.get_mut(index) {
                     entry.sent(result as usize);
                 }
                 self.send_next(index, handler)
             }
-            Kind::Receive => self.received(slot, completion, handler),
+            Kind::Receive => self.received(slot, completion, later, handler),
             Kind::Cancel => Ok(()),
         }
     }
@@ -122,10 +136,17 @@ impl Uring {
         &mut self,
         slot: Slot,
         completion: &Completion,
+        later: &[Completion],
         handler: &mut impl Handler,
     ) -> io::Result<()> {
         let index = completion.index;
         let mut result = completion.result;
+        // A send can have been completed before the reply came, and be told of after it.
+        let sends = |later: &Completion| later.index == index && later.kind == Kind::Send;
+        let entry = self.operations.entries.get_mut(index);
+        if result > 0 && entry.is_some_and(|entry| entry.is_sending()) && !later.iter().any(sends) {
+            handler.receiving_early(slot);
+        }
         if let Some(buffer) = completion.buffer {
             let whole = self.buffers.bytes(buffer, result.max(0) as usize);
             let (bytes, arrived_ns) = self.operations.split(whole);
@@ -215,8 +236,11 @@ impl Io for Uring {
         self.operations.completed(&mut completed);
         handler.woken(now_ns());
         let mut done = Ok(());
-        for completion in &completed {
-            done = done.and(self.complete(completion, handler));
+        for (number, completion) in completed.iter().enumerate() {
+            done = done.and(self.complete(completion, &completed[number + 1..], handler));
+        }
+        for (index, errno) in std::mem::take(&mut self.failed) {
+            done = done.and(self.end(index, CloseReason::SendFailed(errno), handler));
         }
         self.buffers.publish();
         self.completed = completed;

@@ -73,6 +73,12 @@ pub struct Connection {
     pub refusals: u8,
     /// A message of a stream has arrived, on this connection or an earlier one of its slot.
     pub fed: bool,
+    /// What arrives comes before all of the request was sent.
+    pub is_early: bool,
+    /// When it was opened, how many replies it has brought since, and how many messages before the first request.
+    pub opened_ns: u64,
+    pub served: u64,
+    pub greetings: u64,
     pub paused: bool,
     /// It has been paused: late messages are not the server's fault.
     pub was_paused: bool,

@@ -7,7 +7,7 @@ use crate::load::client::Transport;
 use crate::load::error::ErrorKind;
 use crate::load::pacer::{Pacer, Pacing};
 use crate::load::source::{bind, shrink_buffers, Sources};
-use rustix::net::SocketAddrAny;
+use rustix::net::{SocketAddrAny, SocketAddrUnix};
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
@@ -38,6 +38,7 @@ pub struct Dial {
 pub struct Dialer {
     start_ns: u64,
     sources: Sources,
+    unix: Option<SocketAddrUnix>,
     ramp: Pacer,
     /// Whether the plan has a ramp; without one all connections are due at once, and no instant is missed.
     is_ramped: bool,
@@ -64,6 +65,7 @@ impl Dialer {
         Dialer {
             start_ns: config.start_ns,
             sources: Sources::new(&plan.addresses, plan.connections),
+            unix: (plan.unix.as_deref()).and_then(|path| SocketAddrUnix::new(path).ok()),
             ramp: Pacer::new(&ramp, shard, share, None, Some(total)),
             lanes: plan.lanes(),
             is_ramped: plan.ramp_per_s.is_some(),
@@ -136,8 +138,13 @@ impl Dialer {
         }
         let id = config.connection_id(slot);
         let number = config.connection_number(slot);
-        let (target, source) = self.sources.addresses(number);
-        let target = SocketAddrAny::from(target);
+        let (target, source) = match &self.unix {
+            Some(path) => (SocketAddrAny::from(path.clone()), None),
+            None => {
+                let (target, source) = self.sources.addresses(number);
+                (SocketAddrAny::from(target), source)
+            }
+        };
         let opened = socket(target.address_family(), I::NONBLOCKING)
             .map_err(io::Error::from)
             .and_then(|socket| {
@@ -175,7 +182,8 @@ impl Dialer {
 /// The kind of error of a connect's errno.
 pub fn connect_error(errno: i32) -> ErrorKind {
     match errno {
-        libc::ECONNREFUSED => ErrorKind::ConnectRefused,
+        // Of a Unix socket also: there is no such file.
+        libc::ECONNREFUSED | libc::ENOENT => ErrorKind::ConnectRefused,
         libc::ETIMEDOUT => ErrorKind::ConnectTimeout,
         libc::EADDRNOTAVAIL => ErrorKind::PortsExhausted,
         libc::EMFILE | libc::ENFILE => ErrorKind::DescriptorsExhausted,

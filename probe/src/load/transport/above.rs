@@ -204,6 +204,7 @@ impl<H: Client> Above<'_, H> {
             link.sends.push(slot);
             if let Some(place) = link.held.iter().position(|held| *held == slot) {
                 link.held.swap_remove(place);
+                self.links.note_streams(session.limit());
                 self.handler.released(slot, arrived_ns);
             }
         }
@@ -355,6 +356,13 @@ impl<H: Client> Handler for Above<'_, H> {
         self.answering(number, |above, out| {
             above.take_in(number, bytes, arrived_ns, out)
         })
+    }
+
+    fn receiving_early(&mut self, number: Slot) {
+        // Of HTTP/2 what waits can belong to another request.
+        if let Some(Session::Bytes) = self.links.get(number).map(|link| &link.session) {
+            self.handler.receiving_early(number);
+        }
     }
 
     fn sending(&mut self, number: Slot, now_ns: u64) {

@@ -225,6 +225,11 @@ impl Http2 {
         !is_waiting && self.opening != Some(lane)
     }
 
+    /// How many streams the server allows.
+    pub fn limit(&self) -> usize {
+        self.connection.max_concurrent_send_streams()
+    }
+
     /// The lanes whose requests go to the server with the next output.
     pub fn take_begun(&mut self) -> Vec<Lane> {
         std::mem::take(&mut self.begun)

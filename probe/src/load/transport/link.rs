@@ -194,6 +194,11 @@ impl Links {
         sealed
     }
 
+    /// Notes how many streams the server allows.
+    pub fn note_streams(&mut self, limit: usize) {
+        self.report.stream_limit = limit as u64;
+    }
+
     /// Notes what was wrong with the first connection that failed.
     pub fn note_fault(&mut self, fault: &Fault) {
         if self.report.fault.is_empty() {

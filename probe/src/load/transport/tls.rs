@@ -4,19 +4,24 @@ use super::fault::Fault;
 use super::verify::{is_self_signed, AnyCertificate, Verifier};
 use crate::load::error::ErrorKind;
 use crate::load::layer_plan::TlsPlan;
-use rustls::client::Resumption;
+use rustls::client::{ResolvesClientCert, Resumption};
 use rustls::crypto::ring::default_provider;
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{Error as PemError, PemObject};
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::sign::CertifiedKey;
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, Error, RootCertStore,
+    SignatureScheme,
 };
 use std::io::{BufRead, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
 /// What all sessions of a load have in common.
 pub struct TlsConfig {
     client: Arc<ClientConfig>,
+    identity: Arc<Identity>,
     name: ServerName<'static>,
 }
 
@@ -30,6 +35,7 @@ impl TlsConfig {
             .with_safe_default_protocol_versions()
             .map_err(|error| format!("load: tls: {error}"))?
             .dangerous();
+        let identity = Arc::new(Identity::new(plan, &provider)?);
         let builder = if plan.insecure {
             builder.with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
         } else {
@@ -48,14 +54,63 @@ impl TlsConfig {
             }
             builder.with_custom_certificate_verifier(Arc::new(Verifier::new(store, own, provider)?))
         };
-        let mut client = builder.with_no_client_auth();
+        let mut client = builder.with_client_cert_resolver(Arc::clone(&identity) as Arc<_>);
         client.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         // Each handshake is a whole one, so that all measure the same.
         client.resumption = Resumption::disabled();
         Ok(TlsConfig {
             client: Arc::new(client),
+            identity,
             name,
         })
+    }
+}
+
+/// The client's certificate, where there is one.
+#[derive(Debug)]
+struct Identity {
+    key: Option<Arc<CertifiedKey>>,
+    /// A server has asked for it.
+    was_asked: AtomicBool,
+}
+
+impl Identity {
+    fn new(plan: &TlsPlan, provider: &CryptoProvider) -> Result<Identity, String> {
+        let key = match (&plan.cert, &plan.key) {
+            (Some(cert), Some(file)) => {
+                let key = PrivateKeyDer::from_pem_file(file);
+                let key = key.map_err(|_| format!("load: {file}: no private key (PEM) in it"))?;
+                let chain = certificates(cert)?;
+                let key = CertifiedKey::from_der(chain, key, provider).map_err(|_| {
+                    format!("load: {file}: not the key of the certificate in {cert}")
+                })?;
+                Some(Arc::new(key))
+            }
+            (None, None) => None,
+            _ => return Err("load: tls: cert and key belong together".into()),
+        };
+        let was_asked = AtomicBool::new(false);
+        Ok(Identity { key, was_asked })
+    }
+
+    /// Why a server that has asked for a certificate refuses the session; None where it has not asked.
+    fn refusal(&self) -> Option<&'static str> {
+        let text = match self.key {
+            None => "it asks for a certificate of the client: name one by --cert and --key",
+            Some(_) => "it does not accept the certificate of --cert",
+        };
+        self.was_asked.load(Ordering::Relaxed).then_some(text)
+    }
+}
+
+impl ResolvesClientCert for Identity {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.was_asked.store(true, Ordering::Relaxed);
+        self.key.clone()
+    }
+
+    fn has_certs(&self) -> bool {
+        true
     }
 }
 
@@ -87,6 +142,7 @@ fn system_roots() -> Result<Vec<CertificateDer<'static>>, String> {
 /// The session of one connection.
 pub struct Session {
     connection: ClientConnection,
+    identity: Arc<Identity>,
     /// The peer has ended the session.
     pub ended: bool,
 }
@@ -99,6 +155,7 @@ impl Session {
         connection.set_buffer_limit(None);
         Ok(Session {
             connection,
+            identity: Arc::clone(&config.identity),
             ended: false,
         })
     }
@@ -128,13 +185,27 @@ impl Session {
             let read = self.connection.read_tls(&mut wire);
             let processed = self.connection.process_new_packets();
             self.drain(plain);
-            let state = processed.map_err(|error| fault(&error))?;
+            let state = processed.map_err(|error| self.refusal(&error))?;
             self.ended |= state.peer_has_closed();
             if read.map_or(true, |count| count == 0) && !self.ended {
                 return Err(Fault::new(ErrorKind::Tls, "more than a session can buffer"));
             }
         }
         Ok(())
+    }
+
+    /// What an error is, which of a server that asks for a certificate may be the want of it.
+    fn refusal(&self, error: &Error) -> Fault {
+        let alert = match error {
+            Error::AlertReceived(alert) => alert,
+            _ => return fault(error),
+        };
+        match self.identity.refusal() {
+            Some(why) if *alert != AlertDescription::NoApplicationProtocol => {
+                Fault::new(ErrorKind::ClientCertificate, &format!("{why} ({alert:?})"))
+            }
+            _ => fault(error),
+        }
     }
 
     fn drain(&mut self, plain: &mut Vec<u8>) {

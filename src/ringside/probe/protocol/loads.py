@@ -125,10 +125,13 @@ class StreamMessages(Request, frozen=True):
 
 class Tls(Request, frozen=True):
     """TLS of connections. `server_name`: the host, to which the certificate must belong. `cacert`: a file of
-    certificates (PEM) in place of the system's. `insecure`: any certificate is accepted."""
+    certificates (PEM) in place of the system's. `cert`, `key`: files (PEM) of the client's own. `insecure`:
+    any certificate is accepted."""
 
     server_name: str
     cacert: str | None = None
+    cert: str | None = None
+    key: str | None = None
     insecure: bool = False
 
 
@@ -148,10 +151,15 @@ class PartOfLoad(Request, frozen=True):
 
 
 class LoadPlan(Request, frozen=True):
-    """A load: what is sent, how fast, and what must come back. Times in seconds."""
+    """A load: what is sent, how fast, and what must come back. Times in seconds. `unix`: the path of a socket
+    in place of addresses. `skip`: messages of the server before the first request of a connection."""
 
     protocol: str
     addresses: tuple[str, ...] = ()
+    unix: str | None = None
+    renew_requests: int | None = None
+    renew_s: float | None = None
+    skip: int = 0
     connections: int = 1
     threads: int = 1
     cpus: tuple[int, ...] = ()

@@ -43,6 +43,7 @@ impl Shard {
         let refused = [
             ErrorKind::ConnectRefused,
             ErrorKind::Certificate,
+            ErrorKind::ClientCertificate,
             ErrorKind::NoHttp2,
             ErrorKind::Tls,
         ]
@@ -50,7 +51,7 @@ impl Shard {
         .into_iter()
         .sum::<u64>();
         let enough = match self.config.plan.addresses.len() {
-            1 => 1,
+            0 | 1 => 1,
             _ => (self.connections.len() / self.config.plan.lanes()) as u64,
         };
         refused >= enough && refused == record.errors_total()

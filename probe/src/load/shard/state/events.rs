@@ -4,12 +4,13 @@ use super::{Instants, Shard};
 use crate::clock::now_ns;
 use crate::io::{CloseReason, Handler, Next, Slot};
 use crate::load::client::{Client, Ending, Part};
-use crate::load::decoder::{Event, Progress};
+use crate::load::decoder::{Event, Progress, ReplyState};
 use crate::load::error::ErrorKind;
 use crate::load::http::Beginning;
 use crate::load::shard::connection::Stage;
 use crate::load::shard::dialer::connect_error;
 use crate::load::shard::wait::Activity;
+use std::cmp::Ordering;
 
 /// What has arrived of a reply.
 enum Arrival<'a> {
@@ -30,6 +31,13 @@ impl Activity for Shard {
 impl Handler for Shard {
     fn connected(&mut self, slot: Slot) -> Next {
         let now = now_ns();
+        if self.connections[slot].greetings < self.config.plan.skip {
+            // The server speaks first.
+            if self.connections[slot].stage == Stage::Connecting {
+                self.handshaking(slot);
+            }
+            return Next::Wait;
+        }
         self.dialer.connect_ended();
         self.own(slot);
         self.recorder.record.opened += 1;
@@ -49,6 +57,10 @@ impl Handler for Shard {
         self.arrived(slot, Arrival::Bytes(bytes), arrived_ns)
     }
 
+    fn receiving_early(&mut self, slot: Slot) {
+        self.connections[slot].is_early = true;
+    }
+
     fn sending(&mut self, slot: Slot, now: u64) {
         let streams = self.decoder.streams();
         let connection = &mut self.connections[slot];
@@ -60,8 +72,10 @@ impl Handler for Shard {
             // The request was sent before it was redirected.
             return;
         }
-        connection.sent_ns = now;
         self.deferral.sent();
+        if connection.refusals == 0 || self.config.plan.http2.is_some() {
+            connection.sent_ns = now;
+        }
         if connection.refusals > 0 {
             // It was sent before.
             return;
@@ -153,7 +167,7 @@ impl Client for Shard {
                 self.dialer.connect_ended();
                 self.connect_failed(slot, now, kind.unwrap_or(ErrorKind::ClosedEarly));
             }
-            (Stage::Busy, Some(kind)) => self.lost(slot, now, kind),
+            (Stage::Busy, Some(kind)) => self.lost_or_again(slot, now, kind),
             (Stage::Busy, None) => {
                 let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
                 let (was_paused, target) = (connection.was_paused, connection.target);
@@ -170,7 +184,7 @@ impl Client for Shard {
                         };
                         let _ = self.complete(slot, Instants::of(now), result, false);
                     }
-                    Progress::Broken(kind) => self.lost(slot, now, kind),
+                    Progress::Broken(kind) => self.lost_or_again(slot, now, kind),
                     Progress::Redirect(redirect, _) => {
                         let _ = self.redirected(slot, Instants::of(now), &redirect, false);
                     }
@@ -190,6 +204,10 @@ impl Shard {
         self.last_event_ns = now;
         let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
+        let is_early = std::mem::take(&mut connection.is_early);
+        if connection.stage == Stage::Handshaking {
+            return self.greeted(slot, &arrival);
+        }
         // A stamp outside what is possible is that of a clock that was set meanwhile.
         let stamp = arrived_ns.filter(|at| (connection.active_ns..=now).contains(at));
         let arrived = stamp.unwrap_or(now);
@@ -226,7 +244,11 @@ impl Shard {
             Progress::More => Next::Wait,
             Progress::Done(result, keep) => {
                 let at = Instants { arrived, now };
-                self.complete(slot, at, result, keep)
+                let result = match is_early {
+                    true => result.and(Err(ErrorKind::EarlyReply)),
+                    false => result,
+                };
+                self.complete(slot, at, result, keep && !is_early)
             }
             Progress::Broken(kind) => {
                 self.lost(slot, now, kind);
@@ -241,6 +263,54 @@ impl Shard {
                 let at = Instants { arrived, now };
                 self.redirected(slot, at, &redirect, keep)
             }
+        }
+    }
+
+    /// What the server sends before it is asked, which is skipped.
+    fn greeted(&mut self, slot: Slot, arrival: &Arrival<'_>) -> Next {
+        let skip = self.config.plan.skip;
+        let connection = &mut self.connections[slot];
+        let is_whole = match arrival {
+            Arrival::Bytes(bytes) => {
+                connection.greetings += memchr::memchr_iter(b'\n', bytes).count() as u64;
+                bytes.ends_with(b"\n")
+            }
+            Arrival::Part(_) => {
+                connection.greetings += 1;
+                true
+            }
+        };
+        match connection.greetings.cmp(&skip) {
+            Ordering::Less => Next::Wait,
+            Ordering::Equal if is_whole => self.connected(slot),
+            _ => {
+                self.dialer.connect_ended();
+                self.connect_failed(slot, now_ns(), ErrorKind::Unsolicited);
+                Next::Close
+            }
+        }
+    }
+
+    /// A connection with a pending reply was lost. A server may close one that it has kept at any time: where nothing
+    /// came, the request is sent again once, unless that could do its work twice (RFC 9110, section 9.2.2).
+    fn lost_or_again(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
+        use ErrorKind::{ClosedEarly, Reset, Send};
+        let connection = &self.connections[slot];
+        let has_begun = self.decoder.beginning(&connection.reply).has_begun;
+        let is_close = connection.served > 0 && matches!(kind, ClosedEarly | Reset | Send);
+        let is_http1 = matches!(connection.reply, ReplyState::Http(..));
+        if !is_close || !is_http1 || has_begun || connection.hop.is_some() {
+            return self.lost(slot, now, kind);
+        }
+        let request = self.config.plan.request.as_ref();
+        let is_safe =
+            request.is_some_and(|request| !matches!(request.method.as_str(), "POST" | "PATCH"));
+        match is_safe && connection.refusals == 0 {
+            true => {
+                self.recorder.record.resent += 1;
+                self.refused(slot, now);
+            }
+            false => self.lost(slot, now, ErrorKind::ReuseClosed),
         }
     }
 
@@ -290,6 +360,7 @@ impl Shard {
     /// A slot is connected: what it does first.
     fn begin(&mut self, slot: Slot, now: u64) -> Next {
         let connection = &mut self.connections[slot];
+        (connection.opened_ns, connection.served) = (now, 0);
         match connection.pending_ns.take() {
             Some(_) if connection.hop.is_some() => self.send_redirected(slot, now),
             Some(intended) => {

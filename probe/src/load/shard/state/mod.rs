@@ -123,6 +123,7 @@ impl Shard {
         let mut record = self.recorder.finish();
         record.cpu_ns = cpu_ns;
         (record.security, record.fault) = (layer.security, layer.fault);
+        record.stream_limit = layer.stream_limit;
         if let Some(bytes) = layer.bytes {
             (record.bytes_in, record.bytes_out) = bytes;
         }
@@ -257,7 +258,10 @@ impl Shard {
         }
         connection.target = target;
         connection.intended_ns = intended;
-        connection.sent_ns = now;
+        // Of a request that is sent again the service began with the first time.
+        if connection.refusals == 0 || self.config.plan.http2.is_some() {
+            connection.sent_ns = now;
+        }
         connection.number = number;
         connection.answered = false;
         if !self.decoder.streams() {
@@ -328,11 +332,22 @@ impl Shard {
                 recorder.reply(arrived, latency, service, late_share, number, target);
             }
         }
-        if keep {
+        if keep && !self.is_to_be_renewed(slot, now) {
             return self.next(slot, at);
         }
         self.after_close(slot, now);
         Next::Close
+    }
+
+    /// Whether a connection has brought as many replies as it may, or is as old. One more counts.
+    fn is_to_be_renewed(&mut self, slot: Slot, now: u64) -> bool {
+        let connection = &mut self.connections[slot];
+        connection.served += 1;
+        let age_ns = now.saturating_sub(connection.opened_ns);
+        let plan = &self.config.plan;
+        plan.renew_requests
+            .is_some_and(|most| connection.served >= most)
+            || plan.renew_s.is_some_and(|most| age_ns >= nanoseconds(most))
     }
 
     /// Keeps the first answer that was not what was expected, in words.
