@@ -16,6 +16,7 @@ from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import CpuUse, EngineWarning, Evidence, LoadMessage, Pressure, TrialOutcome
 from ringside.render.answers import answers
+from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Measurement, Workload
 from tests.analysis import test_diagnostics_carry_over as carry_over
 from tests.support.analyses import Exact, Repeated, analyse, analysis, planned, point, scaled
@@ -159,3 +160,26 @@ def test_of_those_that_are_equivalent_one_half_is_to_be_their_own(own: float, ca
     here = analysis(values, measurement=Half(own)).conclusion.here
     assert here.shown is Shown.SHARED
     assert [each.cause for each in here.influences] == causes
+
+
+@pytest.mark.parametrize(
+    ("versions", "times", "is_excluded"),
+    [
+        (("29.1", "1.22.3"), 1.5, False),
+        # The best is the older one, both are of one time, or the difference is too large for a version.
+        (("25.2", "1.27"), 1.5, True),
+        (("25.2", "1.19"), 1.5, True),
+        (("29.1", "1.22.3"), 9.0, True),
+        # Nobody knows when they came out.
+        (("29.1", "0.9"), 1.5, True),
+    ],
+)
+def test_versions_years_apart(versions: tuple[str, str], times: float, is_excluded: bool) -> None:
+    platforms = zip(("erlang", "go", "ruby"), ("Erlang", "Go", "Ruby"), (*versions, "3.0.0"), strict=True)
+    contenders = {
+        name: PlannedContender(title=name, runs_on=runs_on, version=version)
+        for name, runs_on, version in platforms
+    }
+    of = run({"erlang": 100.0, "go": 100.0 * times, "ruby": 2000.0}, contenders=contenders)
+    reason = f"go runs on Go {versions[1]} (2024) and erlang runs on Erlang {versions[0]} (2026)"
+    check(of, Cause.VERSIONS, reason, is_excluded=is_excluded)

@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from typing import Any
 
@@ -21,6 +22,9 @@ from ringside.workloads.base import Measurement, Workload
 
 # Where most of a figure is not the program's, that several are equivalent says little of them.
 _MOST = 0.5
+# A runtime that is so many days older than another may be slower for that; newer releases seldom make a
+# program more than so many times faster.
+YEARS_APART, _MOST_BY_AGE = 2 * 365, 2.0
 _CARRY_OVER, _NOISY, _BOUND = "carry-over", "noisy-neighbour", "generator-bound"
 
 
@@ -46,6 +50,7 @@ class Cause(StrEnum):
     CARRY_OVER = "carry-over"
     WARM_UP = "warm-up"
     STALLS = "stalls"
+    VERSIONS = "versions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,8 @@ class Influence:
     """A cause that figures do not exclude. `contenders`: whom it concerns. `ratio`: of `FLOOR`, how many
     times worse the floor is than the best. `text`: of `ELSEWHERE`, in the words of the workload. `point`: of
     `WARM_UP`, where more work took less time for each unit; None where repeats show it. `shares`: of `HOST`,
-    the values of its diagnostic. `stalls`: of `STALLS`, those without which the next would not be behind."""
+    the values of its diagnostic. `stalls`: of `STALLS`, those without which the next would not be behind.
+    `VERSIONS`: the next behind, and the best."""
 
     cause: Cause
     contenders: tuple[str, ...] = ()
@@ -115,7 +121,8 @@ class Conclusion:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """What conclusions are drawn from. Of the headline, one contender over another at a point: `ranked` for
-    any pair inside a class; `compare` for those that get a verdict, so that only these can be equivalent."""
+    any pair inside a class; `compare` for those that get a verdict, so that only these can be equivalent.
+    `released`: when the runtimes came out, of those of which it is known."""
 
     headline: Metric
     measurement: Measurement
@@ -129,6 +136,7 @@ class Evidence:
     compare: Callable[[Point, str, str], Comparison | None]
     diagnostics: Iterable[Diagnostic]
     warm_ups: Sequence[WarmUp]
+    released: Mapping[str, date]
 
     def figure(self, name: str, point: Point) -> Interval | None:
         return self.cells[Cell(name, point)].metrics.get(self.headline.name)
@@ -264,7 +272,7 @@ def _places(
 def _influenced(of: Evidence, standing: Standing) -> Standing:
     """With what else may have decided the first place."""
     influences = [*_marked(of, standing), *_floor(of, standing), *_engine(of, standing)]
-    influences += _stalled(of, standing)
+    influences += [*_stalled(of, standing), *_older(of, standing)]
     influences += [
         influence for share, influence in _shares(of, standing) if not _is_excluded(standing, share)
     ]
@@ -310,6 +318,16 @@ def _stalled(of: Evidence, standing: Standing) -> Iterator[Influence]:
         comparison = of.ranked(standing.point, name, standing.names[0])
         if comparison and comparison.stalls:
             yield Influence(Cause.STALLS, (name,), stalls=comparison.stalls)
+
+
+def _older(of: Evidence, standing: Standing) -> Iterator[Influence]:
+    """That the next one's runtime is years older than that of the best, where so little lies between them
+    that a newer one could make up for it."""
+    for name, ratio in itertools.islice(standing.behind.items(), 1):
+        older, newer = of.released.get(name), of.released.get(standing.names[0])
+        is_close = ratio.low is not None and ratio.low < _MOST_BY_AGE
+        if is_close and older and newer and (newer - older).days >= YEARS_APART:
+            yield Influence(Cause.VERSIONS, (name, standing.names[0]))
 
 
 def _shares(of: Evidence, standing: Standing) -> Iterator[tuple[float, Influence]]:

@@ -51,6 +51,7 @@ from ringside.analysis.scaling import (
     growth,
     over_cores,
 )
+from ringside.catalogue.releases import release
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
 from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial, counted
@@ -249,6 +250,11 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         compare=partial(examination.comparison, headline),
         diagnostics=diagnostics,
         warm_ups=warm_ups,
+        released={
+            name: of.day
+            for name, each in plan.contenders.items()
+            if (of := release(each.runs_on or each.language, each.version))
+        },
     )
     return RunAnalysis(
         run=run,

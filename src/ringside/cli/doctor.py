@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ringside.catalogue.releases import age
 from ringside.cli import EXIT_FAILED
 from ringside.cli.listing import left_out
 from ringside.errors import CatalogueError, ProbeError
@@ -82,7 +83,8 @@ def _toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableD
         receipt = toolchain.receipt(runtime)
         floor = f"{runtime.minimum} or newer" if runtime.minimum else "any"
         if isinstance(receipt, Receipt):
-            here, remedy = TableCell(receipt.version, "text"), ""
+            released = age(title, receipt.version)
+            here, remedy = TableCell(receipt.version + (f" ({released})" if released else ""), "text"), ""
         else:
             here, remedy = TableCell(receipt, "failed"), remedy_for(runtime)
         row = (TableCell(title, "text"), TableCell(floor, "text"), here, TableCell(remedy, "text"))

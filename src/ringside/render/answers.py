@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from ringside import units
 from ringside.analysis.answers import Cause, Influence, Lead, Shown, Standing
 from ringside.analysis.run import RunAnalysis
+from ringside.catalogue.releases import release
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval, Stalls
 from ringside.render.diagnostics import NOISE
+from ringside.store.plans import PlannedContender
 from ringside.text import capitalised
 
 _DURATIONS = ("ns", "us", "ms", "s")
@@ -245,6 +247,9 @@ def _reason(analysis: RunAnalysis, here: Standing, of: Influence) -> str:
         return f"{names}, the floor, is {size} worse ({ends})"
     if of.cause is Cause.HOST:
         return ", ".join(NOISE[name].format(units.percent(share)) for name, share in of.shares.items())
+    if of.cause is Cause.VERSIONS:
+        platforms = [(name, platform(analysis.contenders[name])) for name in of.contenders]
+        return " and ".join(f"{name} runs on {runtime}" for name, runtime in platforms)
     if of.cause is Cause.WARM_UP and of.point:
         faster = f"each unit of work takes it less time where there is more, at {analysis.label(of.point)}"
         return f"{names} may not be warm: {faster}"
@@ -255,6 +260,13 @@ def _reason(analysis: RunAnalysis, here: Standing, of: Influence) -> str:
         Cause.CARRY_OVER: f"trials differ after those of {names}",
         Cause.WARM_UP: f"the repeats of {names} show no steady state",
     }[of.cause]
+
+
+def platform(contender: PlannedContender) -> str:
+    """What a contender runs on: `Erlang 25.2.3 (2022)`."""
+    runs_on, version = contender.runs_on or contender.language, contender.version or "not found"
+    of = release(runs_on, version)
+    return f"{runs_on} {version}" + (f" ({of.day.year})" if of else "")
 
 
 def _elsewhere(analysis: RunAnalysis) -> str:

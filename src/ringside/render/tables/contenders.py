@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
 
 from ringside import units
+from ringside.analysis.answers import YEARS_APART
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import ExaminedClaim, Overview, OverviewColumn
+from ringside.catalogue.releases import release
 from ringside.model.design import Cell
 from ringside.model.results import Answer, Finding, Outcome
 from ringside.render import command
+from ringside.render.answers import platform
 from ringside.render.heading import headline
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
@@ -19,11 +23,9 @@ from ringside.text import one_line
 
 
 def runs_on(contender: PlannedContender) -> str:
-    """`CPython 3.13.2`; nothing for commands and URLs."""
-    runtime = contender.runs_on or contender.language
-    state = "not built" if contender.version and contender.unavailable else ""
-    version = contender.version or "not found"
-    return f"{runtime} {version}{', ' if state else ''}{state}" if runtime else ""
+    """`Python 3.13.2 (2024)`; nothing for commands and URLs."""
+    state = ", not built" if contender.version and contender.unavailable else ""
+    return f"{platform(contender)}{state}" if contender.runs_on or contender.language else ""
 
 
 _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
@@ -60,7 +62,20 @@ def contender_table(*analyses: RunAnalysis) -> TableData:
     rows = tuple(
         (cells.text(name), *(cells.text(text_of(column, name)) for column in columns)) for name in contenders
     )
-    return TableData("Contenders", ("contender", *columns), rows)
+    return TableData("Contenders", ("contender", *columns), rows, notes=_years_apart(contenders.values()))
+
+
+def _years_apart(contenders: Iterable[PlannedContender]) -> tuple[str, ...]:
+    """A note where runtimes are of different times."""
+    released = {
+        each.day: platform(contender)
+        for contender in contenders
+        if (each := release(contender.runs_on or contender.language, contender.version))
+    }
+    oldest, newest = min(released, default=date.max), max(released, default=date.max)
+    if (newest - oldest).days < YEARS_APART:
+        return ()
+    return (f"The runtimes are of different times, {released[oldest]} to {released[newest]}.",)
 
 
 def failure_table(analysis: RunAnalysis) -> TableData | None:

@@ -1,0 +1,49 @@
+"""When the runtimes of contenders were released (`releases.toml`)."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A feature release: `3.11`, and the day of its first version."""
+
+    version: str
+    day: date
+
+
+@cache
+def _releases() -> dict[str, tuple[Release, ...]]:
+    """By what contenders run on, the oldest first."""
+    table = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {
+        name: tuple(Release(version, day) for version, day in days.items())
+        for name, days in table.items()
+        if isinstance(days, dict)
+    }
+
+
+def release(runs_on: str, version: str | None) -> Release | None:
+    """The feature release that a version belongs to; None where the table has none."""
+    known = [each for each in _releases().get(runs_on, ()) if f"{version}.".startswith(f"{each.version}.")]
+    return max(known, key=lambda each: len(each.version), default=None)
+
+
+def newest(runs_on: str) -> Release | None:
+    """The latest feature release that the table knows."""
+    return _releases().get(runs_on, (None,))[-1]
+
+
+def age(runs_on: str, version: str) -> str:
+    """The year of a version, and the newest one where that is years newer: `2022; 29 is of 2026`. Empty where
+    it is not known."""
+    of, latest = release(runs_on, version), newest(runs_on)
+    if of is None or latest is None:
+        return ""
+    newer = f"; {latest.version} is of {latest.day.year}" if latest.day.year - of.day.year > 1 else ""
+    return f"{of.day.year}{newer}"

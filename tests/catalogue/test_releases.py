@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import pytest
+
+from ringside.catalogue.releases import age, newest, release
+
+
+@pytest.mark.parametrize(
+    ("runs_on", "version", "expected"),
+    [
+        ("Erlang", "25.2.3", "25"),
+        ("Python", "3.1.4", None),
+        ("Python", "3.11.7", "3.11"),
+        ("Go", "1.26", "1.26"),
+        ("Perl", "5.36.0", None),
+        ("Erlang", None, None),
+        ("Erlang", "", None),
+    ],
+)
+def test_a_version_belongs_to_the_feature_release_that_it_begins_with(
+    runs_on: str, version: str | None, expected: str | None
+) -> None:
+    found = release(runs_on, version)
+    assert (found.version if found else None) == expected
+
+
+def test_what_is_years_behind_names_the_newest() -> None:
+    latest = newest("Erlang")
+    assert latest
+    assert age("Erlang", "25.2.3") == f"2022; {latest.version} is of {latest.day.year}"
+    assert age("Erlang", f"{latest.version}.0") == str(latest.day.year)
+    assert age("Perl", "5.36.0") == ""
+
+
+@pytest.mark.parametrize(
+    "runs_on", ["Erlang", "Elixir", "Haskell", "Ruby", "Python", "Go", "Rust", "JavaScript", "Java"]
+)
+def test_later_versions_are_of_later_days(runs_on: str) -> None:
+    found = [release(runs_on, f"{number}") for number in range(100)]
+    found += [release(runs_on, f"{major}.{minor}") for major in range(12) for minor in range(100)]
+    days = list(dict.fromkeys(each.day for each in found if each))
+    assert len(days) >= 6
+    assert days == sorted(days)
