@@ -49,6 +49,23 @@ MACHINES = (
 )
 
 
+def _persistent(coefficient: float) -> Machine:
+    """Noise of 3 % that persists from repeat to repeat: a first-order autoregression."""
+
+    def noise(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
+        times, length = shape
+        steps = dice.normal(0, 0.03 * math.sqrt(1 - coefficient**2), (times, length))
+        steps[:, 0] = dice.normal(0, 0.03, times)
+        for place in range(1, length):
+            steps[:, place] += coefficient * steps[:, place - 1]
+        return steps
+
+    return Machine(f"noise of 3 % that persists: AR({coefficient:g})", noise)
+
+
+PERSISTENT = (_persistent(0.5), _persistent(0.8))
+
+
 def claims(machine: Machine, planted: float, blocks: int, times: int, seed: int = 1) -> dict[str, float]:
     """In what share of `times` comparisons of so many blocks a side that takes 1 + `planted` times as long is
     called different: by pairs (ours), and by Student's t-test on times as they come when one side runs after
@@ -186,6 +203,6 @@ def main(times: int) -> None:
     print("\nSeries without a trend inside one process: share that is called steady")
     print("| machine | " + " | ".join(f"{length} repeats" for length in LENGTHS) + " |")
     print("|---|" + "---:|" * len(LENGTHS))
-    for machine in MACHINES:
+    for machine in (*MACHINES, *PERSISTENT):
         shares = " | ".join(f"{called_steady(machine, n, min(1000, each)):.0%}" for n in LENGTHS)
         print(f"| {machine.name} | {shares} |", flush=True)

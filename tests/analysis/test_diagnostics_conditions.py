@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -118,8 +119,16 @@ def test_drift_comes_from_the_reference_computation() -> None:
     assert list(drifted([10.0, 10.4])) == []
     assert list(drifted([10.0])) == []
     assert list(drifted([])) == []
-    assert list(drifted([10.0, 12.0, 11.0])) == [Diagnostic("drift", values={"share": near(0.2)})]
-    assert [each.code for each in drifted([10.51, 10.0])] == ["drift"]
+    assert list(drifted([10.0, 12.0])) == [Diagnostic("drift", values={"share": near(1.2**0.8 - 1)})]
+    assert [[each.code for each in drifted([10.0, last])] for last in (10.62, 10.64)] == [[], ["drift"]]
+
+
+def test_drift_does_not_grow_with_blocks() -> None:
+    """Noise of 1.5 %, whose range exceeds 5 % from some ten blocks on."""
+    dice = random.Random(1)
+    for blocks in (7, 20, 100, 400):
+        runs = [[dice.lognormvariate(0, 0.015) for _ in range(blocks)] for _ in range(50)]
+        assert sum(bool(list(drifted(run))) for run in runs) <= 10
 
 
 def test_the_references_of_each_block() -> None:

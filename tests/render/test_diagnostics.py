@@ -43,7 +43,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
         "CPUs; memory pressure (PSI): 28 % of the time; I/O pressure (PSI): 19 % of the time. Intervals",
         "`ringside doctor` shows how quiet it is",
     ),
-    "drift": ((), {"share": 0.2}, "took up to 20 % longer in some blocks", "trust the ratios"),
+    "drift": ((), {"share": 0.2}, "took 20 % longer in the slowest tenth", "trust the ratios"),
     "bimodal": (
         ("a", "b", "c", "d", "e"),
         {"ratios": {"a": 1.351, "b": 1.2, "c": 2.0, "d": 1.1, "e": 1.5}},

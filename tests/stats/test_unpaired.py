@@ -198,12 +198,14 @@ def test_values_without_a_logarithm_are_left_out() -> None:
     assert ratio([0.0], [1.0]) is None
     assert ratio([1.0], [math.inf]) is None
     assert ratio([2.0, math.nan], [1.0, -1.0]) == Interval(2.0, None, None, 1)
-    assert drift([0.0, 2.0, 1.0, math.nan]) == pytest.approx(math.log(2))
+    assert drift([0.0, 2.0, 1.0, math.nan]) == pytest.approx(0.8 * math.log(2))
 
 
-def test_drift_is_the_widest_move() -> None:
-    assert drift([1.0, 1.1, 0.9]) == pytest.approx(math.log(1.1 / 0.9))
-    assert drift([1.0, 1.5]) == pytest.approx(math.log(1.5))
+def test_drift_is_the_distance_of_the_deciles() -> None:
+    assert drift([1.0, 1.1, 0.9]) == pytest.approx(0.8 * math.log(1.1 / 0.9))
+    assert drift([1.02**n for n in range(11)]) == pytest.approx(8 * math.log(1.02))
+    # One block among many is none.
+    assert drift([1.0] * 30 + [2.0]) == 0
     assert drift([1.0]) is None
     assert drift([]) is None
 

@@ -282,14 +282,27 @@ def _carried_over(
 def _bimodal(
     headline: str, cells: Mapping[Cell, CellAnalysis], trials: Sequence[Trial]
 ) -> Iterator[Diagnostic]:
+    """`bimodal`: two modes of the values, and of what is left of them without what their blocks share: a
+    machine with two speeds makes the former alone, other cells' modes the latter."""
     machines = {(trial.block, trial.cell): trial.machine for trial in trials}
+    relative = _relative(
+        {
+            (block, cell): math.log(value)
+            for cell, analysis in cells.items()
+            for block, value in analysis.by_block.get(headline, {}).items()
+            if is_positive_finite(value)
+        }
+    )
     ratios: dict[str, float] = {}
     for cell, analysis in cells.items():
-        by_machine: dict[str, list[float]] = {}
-        for block, value in analysis.by_block.get(headline, {}).items():
-            by_machine.setdefault(machines.get((block, cell), ""), []).append(value)
-        for modes in filter(None, map(bimodality, by_machine.values())):
-            ratios[cell.contender] = max(ratios.get(cell.contender, 0.0), modes[1] / modes[0])
+        by_machine: dict[str, list[int]] = {}
+        for block in analysis.by_block.get(headline, {}):
+            if (block, cell) in relative:
+                by_machine.setdefault(machines.get((block, cell), ""), []).append(block)
+        for blocks in by_machine.values():
+            modes = bimodality([analysis.by_block[headline][block] for block in blocks])
+            if modes and bimodality([math.exp(relative[block, cell]) for block in blocks]):
+                ratios[cell.contender] = max(ratios.get(cell.contender, 0.0), modes[1] / modes[0])
     if ratios:
         yield Diagnostic("bimodal", subjects=tuple(ratios), values={"ratios": ratios})
 

@@ -48,8 +48,8 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "stop other programs, or use a dedicated machine; `ringside doctor` shows how quiet it is",
     ),
     "drift": (
-        "the machine's speed changed: a reference computation took up to {share} longer in some blocks than "
-        "in others; paired ratios are robust to this, medians are not",
+        "the machine's speed changed: a reference computation took {share} longer in the slowest tenth of "
+        "blocks than in the fastest; paired ratios are robust to this, medians are not",
         "trust the ratios; fix the clock frequency, or wait until the machine is quiet",
     ),
     "bimodal": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from statistics import NormalDist, fmean
+from statistics import NormalDist, fmean, quantiles
 from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
@@ -239,7 +239,10 @@ def ratio_of_runs(
 
 
 def drift(references: Sequence[float]) -> float | None:
-    """How much the machine changed: the difference of the logarithms of the longest and the shortest time of
-    a fixed computation. None for fewer than two times."""
+    """How much the machine changes: the distance of the first and the ninth decile of the logarithms of the
+    times of a fixed computation, a scale, which does not grow with their number. None for fewer than two."""
     logs = [math.log(value) for value in references if is_positive_finite(value)]
-    return max(logs) - min(logs) if len(logs) > 1 else None
+    if len(logs) < 2:
+        return None
+    low, *_, high = quantiles(logs, n=10, method="inclusive")
+    return high - low
