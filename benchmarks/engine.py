@@ -12,7 +12,7 @@ Peers are wrk, ab, h2load and oha where they are on PATH, gcannon and wrk2 where
 programs. RINGSIDE_BEFORE names a probe of an earlier revision, which takes turns with the others.
 `frontier`: at five rates, the CPU per request over the mean schedule error, of Ringside with several slacks
 and of its peers. All have their errors from a server that notes when requests arrive: the k-th arrival less k
-over the rate, less the earliest of these. FRONTIER names the file of a picture (PNG).
+over the rate, less the earliest of these. FRONTIER names the file of a picture (SVG).
 `engine.py [closed] [threads] [rate] [latency] [streams] [frontier] [profile]`: all but the last two. The last
 shows where the probe's CPU time goes, by function, and needs perf. A probe that was installed has no symbols:
 RINGSIDE_PROBE names one that cargo built.
@@ -56,7 +56,7 @@ CONNECT_SECONDS = 3
 SLACKS_S = 0.000_25, 0.001, 0.01
 # Rates of the frontier, its slacks, and what is left out at the beginning of each load.
 RATES, FRONTIER_ROUNDS, SETTLING_S = (1_000, 2_000, 5_000, 10_000, 20_000), 3, 0.5
-FRONTIER_SLACKS_S = 0, None, 0.000_25, 0.001, 0.01
+FRONTIER_SLACKS_S = 0, None, 0.000_25, 0.001, 0.01, 0.05
 BACK_ENDS = {"uring": "io_uring", "epoll": "epoll"}
 # How peers print their requests, and the seconds in which they made them.
 WRK = r"(\d+) requests in", r"requests in ([\d.]+)s"
@@ -372,13 +372,19 @@ def draw(medians: dict[int, dict[str, Kept]], picture: Path) -> None:
     """One plot for each rate: what is below and to the left is better."""
     convert: Any = importlib.import_module("vl_convert")
     rows = [
-        {"rate": rate, "by": name.partition(",")[0], "error": kept.error_us, "cpu": kept.cpu_us}
+        {"rate": rate, "by": name.partition(",")[0], "error": kept.error_us / 1e3, "cpu": kept.cpu_us}
         for rate, sides in medians.items()
         for name, kept in sides.items()
     ]
     log = {"type": "log", "nice": False}
+    axis = {"values": [0.01, 0.1, 1, 10, 100, 1000, 10_000], "format": "~g"}
     encoding = {
-        "x": {"field": "error", "type": "quantitative", "scale": log, "title": "mean schedule error, us"},
+        "x": {
+            "field": "error",
+            "type": "quantitative",
+            "scale": log,
+            "axis": {**axis, "title": "mean schedule error, ms"},
+        },
         "y": {"field": "cpu", "type": "quantitative", "scale": log, "title": "CPU per request, us"},
         "color": {"field": "by", "title": None},
     }
@@ -393,7 +399,7 @@ def draw(medians: dict[int, dict[str, Kept]], picture: Path) -> None:
         },
         "data": {"values": rows},
     }
-    picture.write_bytes(convert.vegalite_to_png(json.dumps(plot), scale=1.5))
+    picture.write_text(convert.vegalite_to_svg(json.dumps(plot)))
 
 
 def latency(cpus: Sequence[int]) -> None:
