@@ -47,13 +47,16 @@ pub struct Supervisor {
     /// The wait status of the program itself.
     status: Option<i32>,
     pub high_water: HighWater,
+    /// A plain command's processes may do its work when it has ended: that they ran then counts, not for how long.
+    plain: bool,
     ended: bool,
 }
 
 /// Processes that outlived the program.
 #[derive(Debug, Default)]
 pub struct Leftover {
-    /// Processes besides the program itself that did not follow it when it had ended, or ran when it was killed.
+    /// Processes besides the program itself that did not follow it when it had ended, or ran when it was killed. Of a
+    /// plain command those that ran when it had ended.
     pub left_behind: u64,
     /// Processes that could not be ended.
     pub unkillable: u64,
@@ -78,6 +81,7 @@ impl Supervisor {
             procfs,
             status: None,
             high_water: HighWater::new(program.floor_bytes),
+            plain: request.plain,
             ended: false,
         };
         Ok((supervisor, program.pipes, program.start))
@@ -236,8 +240,10 @@ impl Supervisor {
                 count
             }
             None => {
+                let at_once = self.plain.then(|| self.alive());
                 let tree = self.alive_after_following();
-                let others = tree.iter().filter(|process| process.pid != self.pid);
+                let counted = at_once.as_ref().unwrap_or(&tree).iter();
+                let others = counted.filter(|process| process.pid != self.pid);
                 leftover.left_behind = others.count() as u64;
                 tree.len() as u64
             }
@@ -298,14 +304,19 @@ impl Supervisor {
     fn alive_after_following(&mut self) -> Vec<Process> {
         let begin = Instant::now();
         loop {
-            let mut tree = self.tree(&mut |_, _| {});
-            tree.retain(|process| process.alive);
+            let tree = self.alive();
             if tree.is_empty() || self.status.is_none() || begin.elapsed() > FOLLOWING {
                 return tree;
             }
             self.wait(Duration::from_millis(5));
             self.reap_all();
         }
+    }
+
+    fn alive(&mut self) -> Vec<Process> {
+        let mut tree = self.tree(&mut |_, _| {});
+        tree.retain(|process| process.alive);
+        tree
     }
 
     /// The cgroup, which is removed when it is dropped. Its figures have to be read before. None, too, while somebody

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,12 +17,13 @@ from ringside.measure.commands import (
     check_parameter,
     filled_in,
     listed_levels,
+    notes,
     parse_commands,
     readable,
     scan_points,
     scanned_levels,
-    shell_notes,
     split_shell,
+    without_loader,
     words,
 )
 from ringside.model.design import Level, Point, is_number
@@ -60,7 +62,7 @@ POINT = Point(())
 def test_what_only_a_shell_understands_gets_one_unless_it_is_meant(text: str, syntax: str) -> None:
     commands = parse_commands([text])
     assert (commands[0].shell, commands[0].argv(POINT)) == (None, ("sh", "-c", text))
-    assert f"A: executed through sh, since {syntax} needs a shell" in shell_notes(commands, [POINT])[0]
+    assert f"A: executed through sh, since {syntax} needs a shell" in notes(commands, [POINT])[0]
     assert parse_commands([text], shell=("sh",))[0].argv(POINT) == ("sh", "-c", text)
     assert parse_commands([text], is_literal=True)[0].argv(POINT) == tuple(shlex.split(text))
 
@@ -390,3 +392,28 @@ def test_the_cause_is_named_where_a_script_cannot_be_started(
     # A shell executes it.
     if not start.startswith("#!"):
         assert in_process("vs", "-r1", "-S", "./script").status == 0
+
+
+@pytest.mark.parametrize(
+    ("head", "places", "segment"),
+    [
+        (b"\x7fELF\x02\x01", "<Q14xHH", "<I4xQ16xQ8x8x"),
+        (b"\x7fELF\x01\x02", ">I10xHH", ">II8xI12x"),
+        (b"\x7fELF\x02\x01", "<Q14xHH", ""),
+    ],
+)
+def test_a_missing_loader_is_the_cause(head: bytes, places: str, segment: str, workplace: Path) -> None:
+    loader = b"/lib/no-such-loader.so.2\0"
+    entry = struct.pack(segment, 3, 400, len(loader)) if segment else b""
+    file = head.ljust(32 if head[4] == 2 else 28, b"\0") + struct.pack(places, 64, len(entry), 1)
+    Path("program").write_bytes(file.ljust(64, b"\0") + entry.ljust(336, b"\0") + loader)
+    cause = "./program cannot be started: its loader /lib/no-such-loader.so.2 does not exist"
+    assert without_loader("./program").startswith(cause) is bool(segment)
+    assert without_loader("true") == ""
+
+
+def test_prepares_that_differ_are_named() -> None:
+    both = parse_commands(["true", "true"], hooks=Hooks(prepares=("sleep 1", "")))
+    (note,) = notes(both, [POINT])
+    assert note.startswith("A after sleep 1, B after nothing: what --prepare does differs")
+    assert notes(parse_commands(["true", "true"], hooks=Hooks(prepares=("sleep 1",))), [POINT]) == []

@@ -166,6 +166,15 @@ def test_a_helper_may_end_a_moment_after_its_program(seconds: str, left_behind: 
     assert outcome(msgspec.structs.replace(good, argv=helped)).left_behind == left_behind
 
 
+def test_what_a_plain_command_leaves_counts_however_short() -> None:
+    left = msgspec.structs.replace(
+        request("good"), argv=("sh", "-c", "sleep 0.2 &"), plain=True, expect=None, awaits=()
+    )
+    assert outcome(left).left_behind == 1
+    waited = msgspec.structs.replace(left, argv=("sh", "-c", "sleep 0.2 & wait"))
+    assert outcome(waited).left_behind == 0
+
+
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_what_outlives_a_program_does_not_touch_the_next_trial(tmp_path: Path, cgroup: str) -> None:
     """Linux 6.18 kills a process that is started in a cgroup in which others were killed before."""

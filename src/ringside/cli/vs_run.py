@@ -25,10 +25,10 @@ from ringside.measure.commands import (
     check_parameter,
     input_file,
     listed_levels,
+    notes,
     parse_commands,
     scan_points,
     scanned_levels,
-    shell_notes,
     split_shell,
 )
 from ringside.measure.exclusive import alone
@@ -84,7 +84,7 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
     factors = _factors(settings)
     points = scan_points(factors)
     commands = _commands(settings, points)
-    for note in shell_notes(commands, points):
+    for note in notes(commands, points):
         streams.say(note)
     if settings.fail_if and len(commands) == 1:
         raise UsageError("--fail-if judges commands by the first one: name two commands or more")

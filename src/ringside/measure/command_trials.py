@@ -16,7 +16,7 @@ from typing import Literal
 
 from ringside.errors import RingsideError, UsageError
 from ringside.measure import host, trials
-from ringside.measure.commands import Command, filled_in
+from ringside.measure.commands import Command, filled_in, without_loader
 from ringside.measure.executor import Executor
 from ringside.measure.outputs import Output
 from ringside.measure.places import RunObserver
@@ -215,7 +215,7 @@ class CommandTrials:
         report = trial.report
         crashed = trial.outcome is Outcome.CRASHED
         if crashed and report and report.exit_status is None and report.signal is None:
-            raise UsageError(trial.detail)
+            raise UsageError(without_loader(self._argv[trial.cell][0]) or trial.detail)
         ignored = self._options.ignored
         if crashed and (ignored == "all" or (report and report.exit_status in ignored)):
             # It counts; its detail still says how it ended.

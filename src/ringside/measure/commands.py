@@ -12,6 +12,7 @@ import shlex
 import shutil
 import statistics
 import string
+import struct
 import subprocess
 import tempfile
 import time
@@ -42,6 +43,7 @@ _MAX_INPUT_BYTES = 1 << 30
 _SILENCE_S = 10
 # Of a program's file: the kernel reads no more of a `#!` line.
 _LOOK_BYTES = 256
+_PT_INTERP, _MAX_LOADER_BYTES = 3, 4096
 
 # Parts of a line that a shell takes as they are, and those in which it expands variables only.
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
@@ -251,9 +253,9 @@ def _check(command: Command, points: Sequence[Point]) -> None:
             command.words(filled_in(hook, points[0]))
 
 
-def shell_notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
-    """What is to be said of commands that a shell executes: for which none was asked, and which look like
-    bash where sh is another shell."""
+def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
+    """What is to be said of commands before they are executed: their preparations differ; a shell executes
+    them, although none was asked for; they look like bash where sh is another shell."""
     reasons: dict[str, str] = {}
     bashisms: dict[str, str] = {}
     for command in commands:
@@ -263,19 +265,25 @@ def shell_notes(commands: Sequence[Command], points: Sequence[Point]) -> list[st
                 reasons.setdefault(command.name, _shell_reason(line) or "")
             if shell == DEFAULT_SHELL and (bashism := _BASHISM.search(_QUOTED.sub("_", line))):
                 bashisms.setdefault(command.name, bashism[0].strip())
-    notes = []
+    texts = []
+    prepares = {command.name: command.prepare for command in commands}
+    if len(set(prepares.values())) > 1:
+        parts = (
+            f"{name} after {one_line(text, 40) if text else 'nothing'}" for name, text in prepares.items()
+        )
+        texts.append(f"{', '.join(parts)}: what --prepare does differs, and its effects are in the ratio")
     if reasons:
         start_ms = 1000 * _shell_start_s()
-        notes.append(
+        texts.append(
             f"{', '.join(reasons)}: executed through sh, since {next(iter(reasons.values()))} needs a shell; "
             f"its start, here {start_ms:.1f} ms, is in the time (-S: all through it; -N: none)"
         )
     if bashisms and "bash" not in Path(shutil.which("sh") or "").resolve().name:
-        notes.append(
+        texts.append(
             f"{', '.join(bashisms)}: `{next(iter(bashisms.values()))}` is of bash, and sh is another shell "
             "here: --shell=bash"
         )
-    return notes
+    return texts
 
 
 def _shell_start_s() -> float:
@@ -345,6 +353,41 @@ def _why_not_started(file: str) -> str:
     interpreter = os.fsdecode((line.split() or [b""])[0])
     if not interpreter or not Path(interpreter).exists():
         return f"its interpreter {one_line(interpreter, 80)} does not exist"
+    return ""
+
+
+def without_loader(program: str) -> str:
+    """Why the kernel found no file to start, of a program that is there: its dynamic loader is missing. Empty
+    where that is not why. Said after a failure only: with an emulator the loader may be elsewhere."""
+    loader = _elf_loader(shutil.which(program) or program)
+    if not loader or Path(loader).exists():
+        return ""
+    return (
+        f"{one_line(program, 80)} cannot be started: its loader {one_line(loader, 80)} does not exist: it "
+        "was built for another system, or its libraries are not installed"
+    )
+
+
+def _elf_loader(file: str) -> str:
+    """The dynamic loader that a program names (ELF's segment PT_INTERP); empty where it names none."""
+    try:
+        with open(file, "rb") as opened:
+            head = opened.read(64)
+            if head[:4] != b"\x7fELF":
+                return ""
+            order, is_wide = "<>"[head[5] == 2], head[4] == 2
+            # Where program headers begin, how long and how many they are; of one, its type, offset and size.
+            places = (f"{order}Q14xHH", 32) if is_wide else (f"{order}I10xHH", 28)
+            segment = f"{order}I4xQ16xQ" if is_wide else f"{order}II8xI"
+            table, size, number = struct.unpack_from(*(places[0], head), places[1])
+            for index in range(number):
+                opened.seek(table + index * size)
+                kind, offset, length = struct.unpack_from(segment, opened.read(size))
+                if kind == _PT_INTERP:
+                    opened.seek(offset)
+                    return os.fsdecode(opened.read(min(length, _MAX_LOADER_BYTES)).rstrip(b"\0"))
+    except (struct.error, OSError, OverflowError):
+        return ""
     return ""
 
 

@@ -97,7 +97,8 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "read its source before you trust its figures",
     ),
     "left-behind": (
-        "{subjects}: processes still ran after the program had ended, and were killed",
+        "{subjects}: processes still ran after the program had ended, and were killed where they did not end "
+        "soon: what they did is not in the time",
         "make the program wait for the processes that it starts",
     ),
     "left-files": (
