@@ -66,6 +66,7 @@ bench: setup-dev
 	.venv/bin/python benchmarks/engine.py
 	.venv/bin/python benchmarks/engine_secure.py
 	.venv/bin/python benchmarks/truth.py
+	.venv/bin/python benchmarks/traps.py
 	.venv/bin/python benchmarks/cluster_cost.py
 	.venv/bin/python benchmarks/calibration.py
 
