@@ -8,6 +8,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -270,3 +271,25 @@ def test_options_that_do_not_go_together(words: list[str], line: str) -> None:
     done = ringside("load", *words, status=2, timeout_s=LIMIT_S)
     assert line in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_targets_that_answer_differently_are_named() -> None:
+    number = iter(range(10**9))
+
+    def varying(*_: bytes) -> bytes:
+        return b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n%010d" % next(number)
+
+    longer = OK.replace(b": 2", b": 5").replace(b"ok", b"other")
+    replies = [lambda *_: OK, lambda *_: longer, varying]
+    with ExitStack() as stack:
+        ports = [stack.enter_context(serving(answering(reply))) for reply in replies]
+        urls = [f"http://127.0.0.1:{port}/" for port in ports]
+        load_vs = ("--requests", "100", "--connections", "2", "--blocks", "2", "--vs")
+
+        def unequal(one: str, other: str) -> list[str]:
+            warnings = load(one, *load_vs, other)["warnings"]
+            return [warning for warning in warnings if "answers differ" in warning]
+
+        (warning,) = unequal(urls[0], urls[1])
+        assert "answers differ: A with 2 bytes, B with 5 bytes" in warning
+        assert unequal(urls[0], urls[2]) == unequal(urls[0], urls[0]) == []

@@ -51,6 +51,7 @@ def outcome(**changed: Any) -> dict[str, Any]:
         "connections": {"opened": 66, "most_open": 64, "open_at_end": 63, "idle_closes": 4},
         "security": "",
         "first_wrong": "",
+        "bodies": [],
         "counts": {},
         "concurrency": 12.5,
         "targets": [],

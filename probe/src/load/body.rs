@@ -6,6 +6,8 @@ use super::text::{latin1_bytes, whole_pattern, MAX_MESSAGE_BYTES};
 use crate::text::{quoted, quoted_bytes};
 use memchr::memmem;
 use regex::bytes::Regex;
+use std::fmt;
+use xxhash_rust::xxh3::Xxh3Default;
 
 /// The expectation for all bodies.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +29,37 @@ pub struct BodyState {
     tail: Vec<u8>,
     /// The first bytes of a body that is not, or not yet, what it must be.
     seen: Vec<u8>,
+    /// Of the first bodies of a shard.
+    digest: Option<Digest>,
+}
+
+#[derive(Default)]
+struct Digest(Box<Xxh3Default>);
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Digest")
+    }
 }
 
 /// So much of a wrong body is kept to be shown.
 const MAX_SEEN_BYTES: usize = 512;
 
 impl BodyState {
+    /// One whose content is to be known.
+    pub fn sampled() -> BodyState {
+        BodyState {
+            digest: Some(Digest::default()),
+            ..BodyState::default()
+        }
+    }
+
+    /// Length and hash, where they are to be known.
+    pub fn digest(&self) -> Option<(u64, u64)> {
+        let digest = self.digest.as_ref()?;
+        Some((self.bytes as u64, digest.0.digest()))
+    }
+
     /// The number of bytes so far.
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -73,6 +100,9 @@ impl BodyCheck {
             }
         }
         state.bytes += bytes.len();
+        if let Some(digest) = &mut state.digest {
+            digest.0.update(bytes);
+        }
         if self.matches.is_some() {
             let room = MAX_MESSAGE_BYTES.saturating_sub(state.tail.len());
             state.differs |= bytes.len() > room;

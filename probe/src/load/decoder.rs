@@ -11,7 +11,8 @@ use super::sequence::{Message, StreamFormat, StreamState};
 use super::text::MAX_MESSAGE_BYTES;
 use crate::text::quoted_bytes;
 use memchr::memchr;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// What replies must be: prepared once, before the shards start.
@@ -42,7 +43,13 @@ pub struct Decoder {
     is_http2: bool,
     /// The first answer that was not what was expected.
     first_wrong: OnceCell<String>,
+    /// How many bodies were begun whose content is to be known, and what the right ones of them were.
+    sampled: Cell<usize>,
+    bodies: RefCell<BTreeSet<(u64, u64)>>,
 }
+
+/// So many bodies of a shard are compared with those of another server.
+const SAMPLED_BODIES: usize = 16;
 
 /// The state of one reply.
 #[derive(Debug, Default)]
@@ -119,6 +126,8 @@ impl Decoder {
             follows: is_http && request.is_some_and(|request| request.follow_redirects),
             is_http2: plan.http2.is_some(),
             first_wrong: OnceCell::new(),
+            sampled: Cell::new(0),
+            bodies: RefCell::default(),
         }
     }
 
@@ -134,8 +143,24 @@ impl Decoder {
         if result.is_err() {
             self.first_wrong
                 .get_or_init(|| check.difference(body, status));
+        } else if let Some(digest) = body.digest() {
+            self.bodies.borrow_mut().insert(digest);
         }
         result
+    }
+
+    /// Length and hash of the first bodies, each once.
+    pub fn take_bodies(&self) -> BTreeSet<(u64, u64)> {
+        self.bodies.take()
+    }
+
+    fn body(&self) -> BodyState {
+        let number = self.sampled.get();
+        if number >= SAMPLED_BODIES {
+            return BodyState::default();
+        }
+        self.sampled.set(number + 1);
+        BodyState::sampled()
     }
 
     /// Whether replies are streams that are held open.
@@ -156,12 +181,15 @@ impl Decoder {
     /// The reply to a request that is sent at `now_ns`.
     pub fn begin(&self, request: &Rc<[u8]>, now_ns: u64) -> ReplyState {
         match self.protocol {
-            Protocol::Http if self.is_http2 => ReplyState::Response(Box::default()),
+            Protocol::Http if self.is_http2 => ReplyState::Response(Box::new(Response {
+                body: self.body(),
+                ..Response::default()
+            })),
             Protocol::Http => {
                 let response = ResponseParser::new(self.no_body).keeping_location(self.follows);
-                ReplyState::Http(response, BodyState::default())
+                ReplyState::Http(response, self.body())
             }
-            Protocol::Tcp => ReplyState::Line(BodyState::default()),
+            Protocol::Tcp => ReplyState::Line(self.body()),
             Protocol::Ws => {
                 ReplyState::Message(self.format.check.is_empty().then(|| Rc::clone(request)))
             }

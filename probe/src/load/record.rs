@@ -5,7 +5,7 @@ use super::histogram::Histogram;
 use super::sequence_errors::SequenceErrors;
 use super::service_times::ServiceTimes;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondStats {
@@ -112,6 +112,9 @@ pub struct Record {
     pub fault: String,
     /// The first answer that was not what was expected, in words; of one shard.
     pub first_wrong: String,
+    /// Length and hash of some right bodies, each once.
+    #[serde(default)]
+    pub bodies: BTreeSet<(u64, u64)>,
 }
 
 impl Record {
@@ -170,6 +173,7 @@ impl Record {
         self.stream_waits += other.stream_waits;
         self.stream_limit = self.stream_limit.max(other.stream_limit);
         self.resent += other.resent;
+        self.bodies.extend(&other.bodies);
         self.late_shares += other.late_shares;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;

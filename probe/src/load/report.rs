@@ -10,6 +10,9 @@ use crate::writer::{ReaderGone, Writer};
 use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 
+/// Two suffice to show that bodies vary.
+const MAX_BODIES: usize = 2;
+
 /// Writes the last messages of a load by itself; of an engine's part the whole record takes the place of histograms.
 pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), ReaderGone> {
     if plan.part.is_some() {
@@ -95,6 +98,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         },
         "security": record.security,
         "first_wrong": record.first_wrong,
+        "bodies": bodies(record),
         "concurrency": record.concurrency(),
         "targets": targets(record),
         "messages": record.messages,
@@ -110,6 +114,14 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "series": series,
         "warnings": warnings(plan, outcome),
     })
+}
+
+/// Length and hash of some bodies.
+fn bodies(record: &Record) -> Vec<(u64, String)> {
+    let first = record.bodies.iter().take(MAX_BODIES);
+    first
+        .map(|(bytes, hash)| (*bytes, format!("{hash:016x}")))
+        .collect()
 }
 
 /// The curves of what users wait for, where the plan asks for them: latency, of streams lateness.

@@ -96,7 +96,7 @@ fn a_body_that_does_not_come_is_one_line() {
     assert!(talk.contains("body_bytes"), "{talk}");
 }
 
-/// A head has at most 16 KiB, whatever it consists of; what the server does on other connections counts.
+/// A head has at most 256 KiB and a thousand fields, whatever it consists of; what the server does on other connections counts.
 #[test]
 fn a_head_of_256_kilobytes_is_too_large() {
     let fields: String = (0..8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ringside.model.design import Metric
 from ringside.model.results import Diagnostic, Outcome, Trial
@@ -86,7 +86,29 @@ class TargetLoad(Measurement):
         return [
             *(_failed(name, details) for name, details in failures.items()),
             *(_counted(name, each) for (name, _), each in warnings.items()),
+            *_bodies(trials),
         ]
+
+
+def _bodies(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """Targets each of which answers always the same, and not what the first of them does. Where answers of
+    one vary, by a date or an id, nothing is known."""
+    answers: dict[str, set[tuple[int, str]]] = {}
+    for trial in trials:
+        if load := trial.load(STEP):
+            answers.setdefault(trial.cell.contender, set()).update(load.bodies)
+    constant = {name: next(iter(bodies)) for name, bodies in answers.items() if len(bodies) == 1}
+    reference = next(iter(constant), "")
+    others = tuple(name for name, body in constant.items() if body != constant[reference])
+    if others:
+        lengths = ", ".join(f"{name} with {constant[name][0]:,} bytes" for name in (reference, *others))
+        yield Diagnostic(
+            "unequal-output",
+            others,
+            {"reference": reference},
+            f"the answers differ: {lengths}",
+            "check that they do the same work before you rely on a ratio",
+        )
 
 
 def _answered(load: LoadMessage) -> bool:

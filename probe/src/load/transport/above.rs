@@ -81,6 +81,9 @@ impl<H: Client> Above<'_, H> {
                 if plain.is_empty() {
                     return Ok(());
                 }
+                if self.links.is_early {
+                    self.handler.receiving_early(slot);
+                }
                 let next = self.handler.received(slot, plain, arrived_ns);
                 self.follow(slot, next, out)
             }
@@ -353,16 +356,16 @@ impl<H: Client> Handler for Above<'_, H> {
 
     fn received(&mut self, number: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
         self.links.bytes_in += bytes.len() as u64;
-        self.answering(number, |above, out| {
+        let next = self.answering(number, |above, out| {
             above.take_in(number, bytes, arrived_ns, out)
-        })
+        });
+        self.links.is_early = false;
+        next
     }
 
-    fn receiving_early(&mut self, number: Slot) {
-        // Of HTTP/2 what waits can belong to another request.
-        if let Some(Session::Bytes) = self.links.get(number).map(|link| &link.session) {
-            self.handler.receiving_early(number);
-        }
+    fn receiving_early(&mut self, _: Slot) {
+        // It may be no reply: TLS has messages of its own.
+        self.links.is_early = true;
     }
 
     fn sending(&mut self, number: Slot, now_ns: u64) {

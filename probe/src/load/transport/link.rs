@@ -72,6 +72,8 @@ pub struct Links {
     share: Share,
     report: LayerReport,
     pub bytes_in: u64,
+    /// What arrives comes before all was sent.
+    pub is_early: bool,
     bytes_out: u64,
 }
 
@@ -92,6 +94,7 @@ impl Links {
             share: config.share,
             report: LayerReport::default(),
             bytes_in: 0,
+            is_early: false,
             bytes_out: 0,
         }
     }

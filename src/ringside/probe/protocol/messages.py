@@ -104,6 +104,7 @@ class LoadFigures(Message, frozen=True):
     connections: dict[str, Count] = msgspec.field(default_factory=dict)
     security: str = ""
     first_wrong: str = ""
+    bodies: tuple[tuple[Bytes, str], ...] = ()
     concurrency: float = 0.0
     targets: tuple[TargetFigures, ...] = ()
     messages: Count = 0

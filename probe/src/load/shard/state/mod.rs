@@ -121,6 +121,7 @@ impl Shard {
 
     pub fn into_record(self, cpu_ns: u64, layer: LayerReport) -> Record {
         let mut record = self.recorder.finish();
+        record.bodies = self.decoder.take_bodies();
         record.cpu_ns = cpu_ns;
         (record.security, record.fault) = (layer.security, layer.fault);
         record.stream_limit = layer.stream_limit;
