@@ -189,7 +189,7 @@ def test_references_are_compared_by_the_medians_of_both_levels() -> None:
 
 
 def test_a_small_change_of_speed_is_no_cause() -> None:
-    """Below two percent, even where it is as large as that of the figure."""
+    """Below two percent, even where it is half of the figure's."""
     for speed, is_cause in ((1.015, False), (1.025, True)):
         made = history(
             "ring",
@@ -198,7 +198,7 @@ def test_a_small_change_of_speed_is_no_cause() -> None:
             [
                 a_run(
                     n,
-                    figures={("go", P): figure(100.0 * (speed if n >= 10 else 1.0) + n % 3 * 1e-3)},
+                    figures={("go", P): figure(100.0 * (1.0295 if n >= 10 else 1.0) + n % 3 * 1e-3)},
                     references_ns={"computing": 1000.0 * (speed if n >= 10 else 1.0)},
                 )
                 for n in range(20)
@@ -206,6 +206,17 @@ def test_a_small_change_of_speed_is_no_cause() -> None:
         )
         ((_, change),) = made.changes
         assert bool(change.causes) is is_cause
+
+
+def test_a_change_is_large_enough_and_confirmed_by_later_runs() -> None:
+    assert steps((100.0, 10), (101.5, 10)) == ()
+    assert [change.index for change in steps((100.0, 10), (103.0, 10))] == [10]
+    # Three runs at a level are the fewest that show it, and two more confirm it.
+    assert steps((100.0, 10), (200.0, 4)) == ()
+    assert [change.index for change in steps((100.0, 10), (200.0, 5))] == [10]
+    # The one that is too small is no edge of the levels beside it.
+    (change,) = steps((100.0, 12), (200.0, 12), (201.0, 12))
+    assert change.ratio == near(2.0, rel=0.01)
 
 
 def test_references_that_one_side_lacks_say_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point, varying_factors
 from ringside.model.results import Interval
-from ringside.stats.series import MIN_VALUES, level_changes
+from ringside.stats.series import MIN_VALUES, LevelChange, level_changes
 
 # Facts of a machine that make it another one, or another state of it.
 # `engines`: on other machines, which the load came from.
@@ -21,6 +22,8 @@ MACHINE = (
 )
 # Shorter series are not looked at.
 MIN_RUNS = MIN_VALUES
+# A smaller change of level is none; one counts that so many runs later is still found at its place.
+LEAST_EFFECT, CONFIRMED_BY = 0.02, 2
 # A machine that computes so much slower or faster, between the same facts, explains a change of that size.
 _SPEED_SHARE = 0.5
 _MIN_SPEED_CHANGE = 0.02
@@ -179,7 +182,7 @@ def history(experiment: str, title: str, metric: Metric, runs: Sequence[HistoryR
 def _changes(contender: str, runs: Sequence[HistoryRun], values: Sequence[Interval]) -> tuple[Change, ...]:
     # On the log scale a change of 10 % is as large at any level.
     logs = [math.log(value.estimate) for value in values]
-    places = level_changes(logs)
+    places = _confirmed(logs)
     edges = [0, *(place.index for place in places), len(values)]
     changes = []
     for number, place in enumerate(places, 1):
@@ -197,6 +200,28 @@ def _changes(contender: str, runs: Sequence[HistoryRun], values: Sequence[Interv
             )
         )
     return tuple(changes)
+
+
+def _confirmed(logs: Sequence[float]) -> list[LevelChange]:
+    """The changes that are large enough, and that the series showed without its last run, and the one before,
+    too: a history is looked at after each run, and each look may find a change where there is none."""
+    earlier = (
+        [level_changes(logs[:-runs]) for runs in range(1, CONFIRMED_BY + 1)] if len(logs) > MIN_RUNS else []
+    )
+    places = [
+        place
+        for place in level_changes(logs)
+        if earlier and all(any(abs(place.index - each.index) <= 1 for each in changes) for changes in earlier)
+    ]
+    while places:
+        edges = [0, *(place.index for place in places), len(logs)]
+        levels = [median(logs[begin:end]) for begin, end in itertools.pairwise(edges)]
+        steps = [abs(after - before) for before, after in itertools.pairwise(levels)]
+        smallest = min(range(len(steps)), key=steps.__getitem__)
+        if steps[smallest] >= math.log1p(LEAST_EFFECT):
+            break
+        del places[smallest]
+    return places
 
 
 def _causes(

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ringside import units
-from ringside.analysis.history import MIN_RUNS, Cause, Change, History, Series
+from ringside.analysis.history import CONFIRMED_BY, LEAST_EFFECT, MIN_RUNS, Cause, Change, History, Series
 from ringside.model.design import Point
 from ringside.model.results import Verdict
 from ringside.render.plots.charts import config, missing
@@ -38,16 +38,15 @@ def change_table(history: History) -> TableData:
     """A row for each change of level, the latest first."""
     rows = tuple(_change_row(history, series, change) for series, change in history.changes)
     tested = [series for series in history.series if len(series.values) >= MIN_RUNS]
+    least = units.percent(LEAST_EFFECT)
+    rule = f"E-divisive at 1 %, {least} or more, confirmed by {CONFIRMED_BY} later runs"
     if not tested:
         runs = units.count(len(history.runs), "run")
         note = f"Changes of level are looked for from {MIN_RUNS} runs on; this history has {runs}."
     elif not rows:
-        note = f"No level changed in {len(tested)} series: E-divisive, 1 % for each."
+        note = f"No level changed in {len(tested)} series: {rule}."
     else:
-        note = (
-            f"E-divisive in {len(tested)} series, each with a chance of 1 % to show a change where there is "
-            "none. What changed at the same run may be the cause, and need not be."
-        )
+        note = f"{rule}, in {len(tested)} series. What changed at the same run may be the cause, and need not be."
     columns = (
         "contender",
         "point",
