@@ -46,7 +46,8 @@ def change_table(history: History) -> TableData:
     elif not rows:
         note = f"No level changed in {len(tested)} series: {rule}."
     else:
-        note = f"{rule}, in {len(tested)} series. What changed at the same run may be the cause, and need not be."
+        cause = "What changed at the same run may be the cause, and need not be."
+        note = f"{rule}, in {len(tested)} series. {cause}"
     columns = (
         "contender",
         "point",
