@@ -159,9 +159,9 @@ def outlook_of(
     monkeypatch: pytest.MonkeyPatch,
     speed_ups: Mapping[int, float] = {1: 1.0, 2: 2.0, 4: 4.0},
 ) -> tuple[Outlook | None, tuple[float, float] | None]:
-    """What is said of a fit with these intervals. Their estimates do not matter."""
+    """What is said of a fit with these intervals, whose estimates are those of what was measured."""
     fit = Scalability(
-        1.0, Interval(0.9, *contention, 7), Interval(0.8, None, None, 7), Interval(3.0, *best, 7), (1, 2, 4)
+        1.0, Interval(0.0, *contention, 7), Interval(0.0, None, None, 7), Interval(3.0, *best, 7), (1, 2, 4)
     )
     monkeypatch.setattr(scaling, "scalability", lambda by_block: fit)
     (row,) = scaled({"go": lambda cores: 8 / speed_ups[cores]}, 1, 2, 4).rows
@@ -225,6 +225,23 @@ def test_noise_seldom_makes_a_limit() -> None:
         (result,) = over_cores([CORES], ("go",), points, by_cell, 0.95)
         claims += result.rows[0].outlook not in (Outlook.NO_LIMIT, Outlook.NOT_CLEAR)
     assert claims <= 12
+
+
+@pytest.mark.parametrize("cores", [(1, 2, 4, 8), tuple(range(1, 9))])
+def test_half_siblings_are_no_law(cores: tuple[int, ...]) -> None:
+    """Of eight cores four are the other halves of the first, and bring 30 % each: the law takes the bend for
+    coherency, and would gain up to a number of cores that nobody has."""
+    dice = random.Random(1)
+    speed = {each: min(each, 4) + 0.3 * max(0, each - 4) for each in cores}
+    points = [point(cases=100, cores=each) for each in cores]
+    by_cell = analysed(
+        {
+            ("go", place): {b: 8 / speed[int(place["cores"])] * math.exp(dice.gauss(0, 0.02)) for b in BLOCKS}
+            for place in points
+        }
+    )
+    (result,) = over_cores([CORES], ("go",), points, by_cell, 0.95)
+    assert result.rows[0].outlook is Outlook.NO_LAW
 
 
 def test_curves_reach_the_most_cores_of_any_contender() -> None:

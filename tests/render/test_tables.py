@@ -392,6 +392,7 @@ def test_three_numbers_of_cores_are_fitted_with_a_caution() -> None:
             "still gains at 8; by the law at most 33 to 40× (not measured)",
         ),
         (Outlook.NO_LIMIT, None, "no limit visible up to 8 cores"),
+        (Outlook.NO_LAW, None, "the law does not fit; nothing is known beyond 8 cores"),
         (Outlook.NOT_CLEAR, None, "intervals too wide to say"),
     ],
 )

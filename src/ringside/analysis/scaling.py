@@ -68,6 +68,8 @@ _NO_CONTENTION = 0.005
 _GAIN = 1.1
 # A best number of cores beyond this is that of rounding errors.
 _MAX_CORES = 10_000
+# A fitted speed-up so far outside of the interval of the measured one is off the law.
+_MISFIT = 0.02
 # Places at which a fitted curve is drawn.
 _CURVE_STEPS = 60
 
@@ -80,6 +82,7 @@ class Outlook(StrEnum):
     GAINS_UP_TO = "gains up to"
     NEVER_MORE_THAN = "never more than"
     NO_LIMIT = "no limit"
+    NO_LAW = "no law"
     NOT_CLEAR = "not clear"
 
 
@@ -245,11 +248,22 @@ def _outlook(
         return Outlook.SLOWER_BEYOND, (best.low, best.high)
     if best.low <= most:
         return Outlook.NOT_CLEAR, None
+    is_extrapolated = best.high < _MAX_CORES or contention.low > _NO_CONTENTION
+    # Half siblings among the cores make a bend that the law takes for coherency.
+    if is_extrapolated and not all(_agrees(fit.speed_up(cores), each) for cores, each in speed_ups.items()):
+        return Outlook.NO_LAW, None
     if best.high < _MAX_CORES:
         return Outlook.GAINS_UP_TO, (best.low, best.high)
     if contention.low > _NO_CONTENTION:
         return Outlook.NEVER_MORE_THAN, (1 / contention.high, 1 / contention.low)
     return (Outlook.NO_LIMIT if contention.high <= _NO_CONTENTION else Outlook.NOT_CLEAR), None
+
+
+def _agrees(fitted: float, measured: Interval) -> bool:
+    """Whether a fitted speed-up lies in the interval of the measured one, but for two per cent."""
+    assert measured.low is not None
+    assert measured.high is not None
+    return measured.low * (1 - _MISFIT) <= fitted <= measured.high * (1 + _MISFIT)
 
 
 @dataclass(frozen=True, slots=True)

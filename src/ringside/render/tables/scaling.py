@@ -37,6 +37,7 @@ def outlook(row: ScaledContender) -> str:
         Outlook.GAINS_UP_TO: f"still gains at {most}; by the law up to {ends} cores (not measured)",
         Outlook.NEVER_MORE_THAN: f"still gains at {most}; by the law at most {ends}× (not measured)",
         Outlook.NO_LIMIT: f"no limit visible up to {most} cores",
+        Outlook.NO_LAW: f"the law does not fit; nothing is known beyond {most} cores",
         Outlook.NOT_CLEAR: "intervals too wide to say",
     }[row.outlook]
 
