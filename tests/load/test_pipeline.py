@@ -125,6 +125,7 @@ def test_the_help_begins_with_the_common_options_on_one_screen() -> None:
         "When requests are sent:",
         "What is sent:",
         "What must come back:",
+        "Connections:",
         "TLS and HTTP/2:",
         "Streams:",
         "Two targets compared:",

@@ -29,7 +29,10 @@ COMMANDS = {
         "Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.",
     ),
     "claims": ("claims", "Test the claims of the posts, and of other sources, with RUNS (default: latest)."),
-    "compare": ("compare", "Compare two runs of one workload, OTHER over ONE."),
+    "compare": (
+        "compare",
+        "Compare two runs of one workload, OTHER over ONE; or several a side, as A1,A2,A3 B1,B2.",
+    ),
     "doctor": ("doctor", "Show what is installed, what is missing, and how quiet the machine is."),
     "export": ("export", "Export RUN (default: latest)."),
     "list": ("listing", "List workloads, contenders and experiments of the catalogue, or runs of the store."),
