@@ -33,14 +33,26 @@ def run() -> RunAnalysis:
 
 
 def test_all_texts_are_json(run: RunAnalysis) -> None:
-    assert set(exports.TEXT_FORMATS) == {"hyperfine", "pyperf", "bencher", "github-action-benchmark"}
+    github = "github-action-benchmark"
+    assert set(exports.TEXT_FORMATS) == {"hyperfine", "pyperf", "bencher", github, f"{github}-bigger"}
     # A run of `vs` alone has that layout.
     with pytest.raises(UsageError, match="hyperfine's layout"):
         exports.TEXT_FORMATS["hyperfine"](run)
-    for name in ("pyperf", "bencher", "github-action-benchmark"):
+    for name in ("pyperf", "bencher", github, f"{github}-bigger"):
         text = exports.TEXT_FORMATS[name](run)
         assert json.loads(text)
         assert HOSTILE not in text
+
+
+def test_what_an_export_of_one_direction_leaves_out_is_in_the_other(run: RunAnalysis) -> None:
+    rates = json.loads(exports.TEXT_FORMATS["github-action-benchmark-bigger"](run))
+    directions = {metric.name: metric.smaller_is_better for metric in run.metrics}
+    bigger = [name for name, is_smaller in directions.items() if not is_smaller]
+    assert [entry["name"].split()[-1] for entry in rates] == bigger
+    note = exports.left_out(run, "github-action-benchmark")
+    assert (note == "") == (not bigger)
+    assert all(name in note for name in bigger)
+    assert exports.left_out(run, "pyperf") == ""
 
 
 def test_bencher_has_times_in_nanoseconds_and_their_intervals(run: RunAnalysis) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ringside.cli import EXIT_FAILED, params
+from ringside.cli import EXIT_FAILED, params, streams
 from ringside.errors import UsageError
 
 
@@ -16,7 +16,12 @@ from ringside.errors import UsageError
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["hyperfine", "pyperf", "bencher", "github-action-benchmark", "parquet", "record"]),
+    type=click.Choice(
+        [
+            *("hyperfine", "pyperf", "bencher", "github-action-benchmark"),
+            *("github-action-benchmark-bigger", "parquet", "record"),
+        ]
+    ),
     required=True,
 )
 @click.option("-o", "--output", type=params.FILE, help="A file instead of stdout.")
@@ -30,7 +35,7 @@ def export(run: str, *, form: str, output: Path | None, store: str | None = None
     """
     from ringside.analysis.run import analysis_of
     from ringside.cli import context
-    from ringside.render.exports import TEXT_FORMATS, write_parquet
+    from ringside.render.exports import TEXT_FORMATS, left_out, write_parquet
     from ringside.store import record
     from ringside.store.runs import runs_of, single_run
 
@@ -47,6 +52,8 @@ def export(run: str, *, form: str, output: Path | None, store: str | None = None
         write_parquet(analysis, output)
     else:
         text = TEXT_FORMATS[form](analysis)
+        if note := left_out(analysis, form):
+            streams.say(note)
         if output is None:
             sys.stdout.write(text)
         else:

@@ -8,6 +8,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,17 @@ def github_action(analysis: RunAnalysis, *, smaller_is_better: bool = True) -> s
     return json.dumps(entries, indent=1, allow_nan=False) + "\n"
 
 
+def left_out(analysis: RunAnalysis, form: str) -> str:
+    """What a format of one direction leaves out, and which has it; empty where that is nothing."""
+    if not form.startswith("github-action-benchmark"):
+        return ""
+    wants_bigger = form.endswith("-bigger")
+    kept = {metric.name for metric in analysis.metrics if metric.smaller_is_better != wants_bigger}
+    others = [metric.name for metric in analysis.metrics if metric.name not in kept]
+    other = "github-action-benchmark" + "-bigger" * (not wants_bigger)
+    return f"left out: {', '.join(others)}; --format {other} has them" if others else ""
+
+
 _PYPERF_VERSION = "1.0"
 # What pyperf calls our units, and how much of its unit one of ours is.
 _PYPERF_UNITS = {"s": ("second", 1.0), "ns": ("second", 1e-9), "B": ("byte", 1.0)}
@@ -144,6 +156,7 @@ TEXT_FORMATS: dict[str, Callable[[RunAnalysis], str]] = {
     "pyperf": pyperf,
     "bencher": bencher,
     "github-action-benchmark": github_action,
+    "github-action-benchmark-bigger": partial(github_action, smaller_is_better=False),
 }
 
 
