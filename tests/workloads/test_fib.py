@@ -7,13 +7,14 @@ import random
 import pytest
 from msgspec.structs import replace
 
+from ringside.catalogue.experiments import read_experiment
 from ringside.errors import UsageError
 from ringside.model.design import Level
 from ringside.model.results import Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadMessage, LoadPlan
 from ringside.workloads.fib import FIB
 from ringside.workloads.fib.workload import RATES, fibonacci
-from tests.support import served
+from tests.support import ROOT, served
 from tests.support.points import REPORT, ok_trial, point
 from tests.workloads.test_serving import MARKS
 
@@ -183,3 +184,31 @@ def test_a_rehearsal_is_short() -> None:
     mixed = FIB.rehearsal(point(FIB, load="mixed", clients=4, n=30))
     assert (mixed["load"], mixed["clients"], mixed["n"]) == ("single", 1, 20)
     assert FIB.rehearsal(point(FIB, load="hammer", clients=3, n=7))["n"] == 7
+
+
+@pytest.mark.parametrize(("rates_per_s", "warned"), [((5.0, 10.0), True), ((5.0, 20.0), False)])
+def test_servers_that_are_idle(rates_per_s: tuple[float, float], warned: bool) -> None:
+    """Each request takes 40 ms of CPU time."""
+    trials = [
+        ok_trial(
+            FIB,
+            {
+                "report": REPORT,
+                "marks": MARKS,
+                "loads": (replace(load("measured", "all", 0.002), achieved_rate_per_s=rate),),
+            },
+            clients=clients,
+        )
+        for clients, rate in enumerate(rates_per_s, 1)
+    ]
+    found = [(each.code, "40 % of one core" in each.text) for each in FIB.diagnostics(trials)]
+    assert found == ([("idle-servers", True)] if warned else [])
+    assert FIB.diagnostics([]) == []
+
+
+def test_a_p99_that_leads_is_of_a_thousand_requests() -> None:
+    mixed = read_experiment(ROOT / "experiments" / "fib-mixed.toml")
+    (seconds,) = mixed.factors.get("seconds", (FIB.factor("seconds").default,))
+    for plan in plans(load="mixed", clients=2, seconds=seconds)["measured"][:1]:
+        assert isinstance(plan.pacing, ConstantRate)
+        assert plan.pacing.rate_per_s * (plan.duration_s or 0) >= 1000

@@ -54,8 +54,7 @@ def carried_over(values: Mapping[Cell, Mapping[int, float]], trials: Sequence[Tr
         for before, trial in itertools.pairwise(counted)
         if before.machine == trial.machine and (value := relative.get((trial.block, trial.cell))) is not None
     ]
-    after = Counter(before for before, own, _ in steps if before != own)
-    if any(after[name] < _MIN_TRIALS for name in names):
+    if not sees_carry_over(counted):
         # What one that is not tested does would be blamed on others.
         return {}
     effects: dict[str, float] = {}
@@ -64,6 +63,17 @@ def carried_over(values: Mapping[Cell, Mapping[int, float]], trials: Sequence[Tr
         largest = max(sizes, key=lambda name: abs(sizes[name]))
         effects[largest] = math.expm1(sizes[largest])
     return dict(sorted(effects.items()))
+
+
+def sees_carry_over(trials: Sequence[Trial]) -> bool:
+    """Whether enough trials came after each contender for its effect on the next to be seen. `trials`: in the
+    order in which they were carried out."""
+    after = Counter(
+        before.cell.contender
+        for before, trial in itertools.pairwise(trials)
+        if before.machine == trial.machine and before.cell.contender != trial.cell.contender
+    )
+    return all(after[name] >= _MIN_TRIALS for name in {trial.cell.contender for trial in trials})
 
 
 def _effect(

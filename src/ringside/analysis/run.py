@@ -20,7 +20,7 @@ from ringside.analysis.comparisons import (
     rank,
     shown_pairs,
 )
-from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references
+from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, sees_carry_over
 from ringside.analysis.distributions import (
     ExecutionAnalysis,
     LoadTotals,
@@ -79,7 +79,8 @@ class RunAnalysis:
     the median headline. `machines`: None of a run on one. `load_totals`: by contender. `percentiles`: the
     curve of each distribution and cell that has one; empty where plots are not wanted. `overview_point`: the
     point that stands for the run in an overview. `control`: the headline of a program beside itself; None
-    of a run with fewer than six such pairs, or of an earlier version. `references_ns`: by reference
+    of a run with fewer than six such pairs, or of an earlier version. `sees_carry_over`: there are enough
+    trials to see what contenders do to those after them. `references_ns`: by reference
     computation and block, how long it took.
     """
 
@@ -115,6 +116,7 @@ class RunAnalysis:
     diagnostics: tuple[Diagnostic, ...]
     conclusion: Conclusion
     control: Interval | None
+    sees_carry_over: bool
     references_ns: Mapping[str, Mapping[int, float]]
     varying: tuple[str, ...]
     swept: str | None
@@ -295,6 +297,7 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         control=beside_itself(cells, trials, headline.name)
         if len(names) > 1 and plan.version == PLAN_VERSION
         else None,
+        sees_carry_over=sees_carry_over([trial for trial in trials if trial.block > 0]),
         references_ns=references(trials),
         varying=varying,
         swept=_swept(experiment, points, varying),

@@ -19,8 +19,10 @@ def heading(analysis: RunAnalysis) -> str:
 
 
 def control(analysis: RunAnalysis) -> str:
-    """`; a program beside itself: 1.004 (0.991–1.018)`; empty where nothing is known of it."""
-    return f"; a program beside itself: {units.ratio(analysis.control)}" if analysis.control else ""
+    """`; a program beside itself: 1.004 (0.991–1.018); too few trials to see carry-over`; empty where nothing
+    is known of it."""
+    unseen = "" if analysis.sees_carry_over else "; too few trials to see carry-over"
+    return f"; a program beside itself: {units.ratio(analysis.control)}{unseen}" if analysis.control else ""
 
 
 def blocks(analysis: RunAnalysis) -> str:

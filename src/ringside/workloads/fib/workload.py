@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from statistics import median
 
 from msgspec.structs import replace
 
 from ringside import units
 from ringside.errors import UsageError
-from ringside.model.design import Metric, Point
-from ringside.model.results import Trial
+from ringside.model.design import Cell, Metric, Point
+from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadMessage, LoadPlan, Service
 from ringside.workloads.base import CORES, Curve, Distribution, Factor
 from ringside.workloads.fib.claims import CLAIMS
@@ -53,6 +54,9 @@ _OVER_RATES = ("p50", "p99")
 _SINGLE_REQUESTS = 10
 # Large enough to be computed, small enough to take no time.
 _REHEARSED_N = 20
+# A server that uses less of one core than this mostly waits for its clients.
+_BUSY = 0.5
+_IDLE_REMEDY = "compare CPU time per request (cpu_per_request_s), or take more clients or a larger n"
 
 
 def _metric(percentile: str) -> str:
@@ -254,13 +258,33 @@ class Fib(Serving):
     ) -> tuple[float, str] | None:
         if headline not in (RATE.name, "requests_per_s_per_client"):
             return None
-        busy = figures.get(RATE.name, 0.0) * figures.get(CPU.name, 0.0)
+        busy = _busy(figures)
         if not 0 < busy < 1:
             return None
         return (
             busy,
             f"the server was busy for {units.percent(busy)} of one core, the rest are waits for clients",
         )
+
+    def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
+        """Closed loops in which no server was busy for half of a core's time."""
+        shares: dict[Cell, list[float]] = {}
+        for trial in trials:
+            if trial.outcome is Outcome.OK and (share := _busy(self.figures(trial))):
+                shares.setdefault(trial.cell, []).append(share)
+        most = max((median(each) for each in shares.values()), default=1.0)
+        if most >= _BUSY:
+            return []
+        text = (
+            f"no server was busy for more than {units.percent(most)} of one core: rates and latencies are "
+            "mostly waits of the clients and wake-ups of the host"
+        )
+        return [Diagnostic("idle-servers", text=text, remedy=_IDLE_REMEDY)]
+
+
+def _busy(figures: Mapping[str, float]) -> float:
+    """The share of one core's time that the server used; 0 where that is not known."""
+    return figures.get(RATE.name, 0.0) * figures.get(CPU.name, 0.0)
 
 
 def _plan(
