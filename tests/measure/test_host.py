@@ -33,6 +33,31 @@ def commit(folder: Path) -> None:
         subprocess.run(["git", *words], cwd=folder, check=True)
 
 
+@pytest.mark.parametrize("version", [1, 2])
+def test_the_quota_of_a_cgroup(version: int, tmp_path: Path) -> None:
+    """The smallest of the cgroup and of those above it; in a container the mount begins below the root."""
+    top, inner = tmp_path / "cpu", tmp_path / "cpu" / "in"
+    inner.mkdir(parents=True)
+    kind, options, controllers = (
+        ("cgroup2", "rw", "") if version == 2 else ("cgroup", "rw,cpu", "cpu,cpuacct")
+    )
+    (tmp_path / "mountinfo").write_text(f"9 1 0:1 /pod {top} rw - {kind} none {options}\n")
+    (tmp_path / "cgroup").write_text(f"3:memory:/other\n{0 if version == 2 else 1}:{controllers}:/pod/in\n")
+    assert host.quota(tmp_path) is None
+    for folder, quota_us in ((top, 150_000), (inner, 50_000)):
+        if version == 2:
+            (folder / "cpu.max").write_text(f"{quota_us} 100000\n")
+        else:
+            (folder / "cpu.cfs_quota_us").write_text(f"{quota_us}\n")
+            (folder / "cpu.cfs_period_us").write_text("100000\n")
+    (inner / "cpu.stat").write_text("nr_periods 9\nnr_throttled 4\n")
+    assert host.quota(tmp_path) == host.Quota(0.5, 4)
+    (inner / ("cpu.max" if version == 2 else "cpu.cfs_quota_us")).write_text(
+        "max 100000" if version == 2 else "-1"
+    )
+    assert host.quota(tmp_path) == host.Quota(1.5, 0)
+
+
 def test_facts_are_json_and_true() -> None:
     facts = host.facts()
     assert json.loads(json.dumps(facts)) == facts

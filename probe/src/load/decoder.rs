@@ -250,8 +250,11 @@ impl Decoder {
                 let read = response.feed(bytes, &mut |piece| check.feed(body, piece.bytes));
                 let (done, rest) = match read {
                     Err(kind) => {
-                        if kind == ErrorKind::Protocol {
-                            self.first_wrong.get_or_init(|| refusal(response, bytes));
+                        if kind == ErrorKind::Protocol && response.status().is_none() {
+                            self.first_wrong.get_or_init(|| {
+                                let line = quoted_bytes(response.refused_line(bytes));
+                                format!("{line}, which is no line of a response")
+                            });
                         }
                         return Progress::Broken(kind);
                     }
@@ -429,18 +432,5 @@ impl Decoder {
             }
             _ => None,
         }
-    }
-}
-
-/// Why a response could not be read, after `feed` has failed with these bytes. Hostile text, quoted.
-fn refusal(response: &ResponseParser, bytes: &[u8]) -> String {
-    if response.status().is_some() {
-        return "a chunked body whose chunks have no size or end elsewhere".into();
-    }
-    match response.refused_line(bytes) {
-        // Each of its lines is right.
-        b"" => "a head whose Content-Length and Transfer-Encoding do not say how long the body is"
-            .into(),
-        line => format!("{}, which is no line of a response", quoted_bytes(line)),
     }
 }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
-import stat
 import string
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +16,7 @@ from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
 from ringside.cli.options import given_options
 from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
-from ringside.errors import ProbeError, RingsideError, UsageError
+from ringside.errors import RingsideError, UsageError
 from ringside.measure import command_trials, host
 from ringside.measure.command_trials import CommandTrials, ExecutionOptions
 from ringside.measure.commands import (
@@ -45,12 +43,14 @@ from ringside.render import documents, heading, hyperfine, paired
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store
 from ringside.text import one_line
-from ringside.units import TIME_UNITS, TimeUnit, count, time_unit
+from ringside.units import TIME_UNITS, TimeUnit, count, percent, time_unit
 from ringside.workloads.command import COMMAND
 
 _HINT = " (--ignore-failure includes failed runs)"
 _TIME_S = 30.0
 _MEMORY_SHARE = 0.9
+# Of a CPU: from here on what hooks left running is worth a word.
+_WORKING_SHARE = 0.1
 # A command alone, as hyperfine does: there is no verdict that could end it.
 _ALONE_BLOCKS, _ALONE_S = 10, 3.0
 _ALL = ("all-non-zero", "")
@@ -106,11 +106,16 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
             commands, experiment, execution, seed, storage, points, given_options(_SHOWN)
         )
         trials = CommandTrials(commands, execution, seed, LocalExecutor(), points)
+        quota = host.quota()
         status, is_whole = _measured(run, experiment, points, rule, trials, storage)
+    _say_stopped(quota, host.quota())
+    if trials.hooks_share > _WORKING_SHARE:
+        streams.say(
+            f"what --setup or --prepare left running used {percent(trials.hooks_share)} of a CPU while the "
+            "commands ran: if they do not need it, wait for its end in the hook"
+        )
     analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
-    if not analysis.executions.descriptions and is_whole and not status:
-        raise ProbeError(storage.trials(run)[-1].detail)
-    if analysis.executions.descriptions:
+    if analysis.trial_count:
         if is_whole:
             _show(analysis, _facts(settings, rule, execution, run), form)
         # A failure late in a long run leaves what was measured before it.
@@ -166,6 +171,16 @@ def _measured(
         if not _clean_up(trials):
             status = status or EXIT_FAILED
     return status, is_whole
+
+
+def _say_stopped(before: host.Quota | None, after: host.Quota | None) -> None:
+    """Where a quota of CPU time stopped processes during the run: times include that."""
+    stops = after.stopped - (before.stopped if before else 0) if after else 0
+    if after and stops > 0:
+        streams.say(
+            f"a CPU quota of {after.cpus:.3g} CPUs holds here and stopped processes {count(stops, 'time')} "
+            "during the run: wall times include that; run it without a quota, or with a larger one"
+        )
 
 
 def _clean_up(trials: CommandTrials) -> bool:
@@ -361,14 +376,9 @@ def _opened(exports: Mapping[str, str]) -> dict[str, Path | None]:
         files[kind] = None if name == _STDOUT else Path(name)
         if path := files[kind]:
             try:
-                descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
+                path.open("ab").close()
             except OSError as error:
-                is_unread = error.errno == errno.ENXIO
-                reason = "nobody reads this pipe: start its reader first" if is_unread else error.strerror
-                raise UsageError(f"--export-{kind} {name}: {reason}") from error
-            # The reader of a pipe would take a close for the end: it stays open until this process ends.
-            if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-                os.close(descriptor)
+                raise UsageError(f"--export-{kind} {name}: {error.strerror}") from error
     return files
 
 
@@ -400,9 +410,4 @@ def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], form: _Form
         if path is None:
             sys.stdout.write(text)
         else:
-            try:
-                path.write_text(text, encoding="utf-8")
-            except OSError as error:
-                raise UsageError(
-                    f"--export-{kind} {path}: {error.strerror}; what was measured is in the store"
-                ) from error
+            path.write_text(text, encoding="utf-8")

@@ -8,6 +8,7 @@ import dataclasses
 import os
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from ringside.measure.places import RunObserver
 from ringside.measure.stopping import StoppingRule
 from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Point
 from ringside.model.results import Outcome, Run, Trial
+from ringside.probe import orphans
+from ringside.probe.prctl import adopted
 from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store, now
 from ringside.store.plans import PlannedContender, plan_values
@@ -129,6 +132,14 @@ class CommandTrials:
         self._executor = executor
         self._referenced = -_REFERENCE_S
         self._set_up: list[Cell] = []
+        # What hooks left running, and for how long it worked while commands ran.
+        self._left: set[orphans.Child] = set()
+        self._worked_s = self._measured_s = 0.0
+
+    @property
+    def hooks_share(self) -> float:
+        """How much of a CPU what hooks left running used while commands ran."""
+        return self._worked_s / self._measured_s if self._measured_s else 0.0
 
     def warm_up(self, observer: RunObserver) -> None:
         """Set up each command, and execute each as often as the options say. Raises CommandFailedError."""
@@ -170,6 +181,7 @@ class CommandTrials:
     ) -> Trial:
         command = self._commands[cell.contender]
         self._hook("--prepare", command.prepare, cell)
+        before = self._cpu_of_left()
         reference = time.monotonic() - self._referenced >= _REFERENCE_S
         blank = Trial(
             block, position, cell, Outcome.INTERRUPTED, "", cpus=self._options.cpus, started_at=now()
@@ -178,6 +190,7 @@ class CommandTrials:
             with Output(command.output, self._options.folder) as output:
                 request = self._request(block, position, cell, iteration, output, reference=reference)
                 trial = trials.with_messages(blank, self._executor.trial(request, tick))
+            self._count_left(before, trial)
             if reference:
                 self._referenced = time.monotonic()
             # What was observed in the middle of it serves no figure.
@@ -227,6 +240,33 @@ class CommandTrials:
             + (f": {last}" if last else "")
         )
 
+    def _keep(self, left: set[orphans.Child]) -> None:
+        """Look after what a hook left. It is reaped once it ends: another hook may wait until it is gone."""
+        self._left |= left
+        for pid, _ in left:
+            threading.Thread(target=_reap, args=(pid,), daemon=True).start()
+
+    def _cpu_of_left(self) -> dict[orphans.Child, float]:
+        """The CPU time in seconds of each process that hooks left, and of those that it has started."""
+        self._left &= orphans.children()
+        times: dict[orphans.Child, float] = {}
+        processes = list(self._left)
+        while processes:
+            pid, start = processes.pop()
+            fields = orphans.fields_of(pid)
+            if len(fields) > 19:
+                times[pid, start] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+                processes += orphans.children(pid)
+        return times
+
+    def _count_left(self, before: Mapping[orphans.Child, float], trial: Trial) -> None:
+        if trial.report and trial.block > 0:
+            after = self._cpu_of_left() if before else {}
+            self._worked_s += sum(
+                time_s - before[child] for child, time_s in after.items() if child in before
+            )
+            self._measured_s += (trial.report.wall_ns or 0) / 1e9
+
     def _hook(self, option: str, text: str | None, cell: Cell) -> None:
         """Execute what stands around the measured commands, if anything does."""
         if text is None or not text.strip():
@@ -235,7 +275,8 @@ class CommandTrials:
         argv = self._commands[cell.contender].words(filled)
         line = one_line(filled, 80)
         # Not a pipe: what a hook leaves in the background, as a server, would keep it open.
-        with tempfile.TemporaryFile() as errors:
+        others = orphans.children()
+        with tempfile.TemporaryFile() as errors, adopted():
             try:
                 status = subprocess.run(
                     argv,
@@ -248,6 +289,7 @@ class CommandTrials:
                 ).returncode
             except OSError as error:
                 raise UsageError(f"{option} {line}: {error.strerror}") from error
+            self._keep(orphans.children() - others)
             if not status:
                 return
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR_BYTES))
@@ -255,3 +297,8 @@ class CommandTrials:
         raise HookFailedError(
             f"{option} {line} failed with exit status {status}" + (f": {last}" if last else "")
         )
+
+
+def _reap(pid: int) -> None:
+    with contextlib.suppress(OSError):
+        os.waitpid(pid, 0)

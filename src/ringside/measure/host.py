@@ -8,6 +8,7 @@ import resource
 import subprocess
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,45 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 def _short(fact: Any) -> str:
     return ",".join(map(str, fact)) if isinstance(fact, list) else str(fact)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A limit of CPU time by a cgroup: `cpus` that may be used on average, and how often its processes were
+    stopped because they had used their share."""
+
+    cpus: float
+    stopped: int
+
+
+def quota(proc: Path = Path("/proc/self")) -> Quota | None:
+    """The smallest quota of the cgroups that this process is in, of either version; None without any."""
+    quotas = []
+    mounts = [line.split() for line in (_read(str(proc / "mountinfo")) or "").splitlines()]
+    for line in (_read(str(proc / "cgroup")) or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        kind = "cgroup" if controllers else "cgroup2"
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        for fields in mounts:
+            options = fields[-1].split(",")
+            if fields[fields.index("-") + 1] != kind or (controllers and "cpu" not in options):
+                continue
+            # In a container the mount may begin below the root.
+            inside = Path(path).relative_to(fields[3]) if Path(path).is_relative_to(fields[3]) else Path()
+            top = Path(fields[4])
+            quotas += [quota for folder in (inside, *inside.parents) if (quota := _quota(top / folder))]
+    return min(quotas, key=lambda each: each.cpus, default=None)
+
+
+def _quota(folder: Path) -> Quota | None:
+    """Of one cgroup: `cpu.max` of version 2, `cpu.cfs_quota_us` of version 1."""
+    words = (_read(str(folder / "cpu.max")) or "").split()
+    words = words or [_read(str(folder / f"cpu.cfs_{each}_us")) or "" for each in ("quota", "period")]
+    if len(words) != 2 or not all(word.isdigit() for word in words):
+        return None
+    fields = dict(line.split() for line in (_read(str(folder / "cpu.stat")) or "").splitlines())
+    return Quota(int(words[0]) / int(words[1]), int(fields.get("nr_throttled", 0)))
 
 
 def memory_available_bytes() -> int:

@@ -8,6 +8,7 @@ use crate::load::decoder::{Event, Progress, ReplyState};
 use crate::load::error::ErrorKind;
 use crate::load::http::Beginning;
 use crate::load::shard::connection::Stage;
+use crate::load::shard::dialer::connect_error;
 use crate::load::shard::wait::Activity;
 use std::cmp::Ordering;
 
@@ -140,8 +141,7 @@ impl Client for Shard {
             Ending::Refused => None,
             Ending::Socket(CloseReason::NotConnected(errno)) => {
                 self.dialer.connect_ended();
-                let kind = self.dialer.failed(errno);
-                return self.connect_failed(slot, now, kind);
+                return self.connect_failed(slot, now, connect_error(errno));
             }
             Ending::Ended if self.streams() => Some(ErrorKind::Ended),
             Ending::Socket(CloseReason::Finished) | Ending::Cut | Ending::Ended => None,

@@ -124,9 +124,6 @@ impl Shard {
         record.bodies = self.decoder.take_bodies();
         record.cpu_ns = cpu_ns;
         (record.security, record.fault) = (layer.security, layer.fault);
-        if record.fault.is_empty() {
-            record.fault = self.dialer.failure();
-        }
         record.stream_limit = layer.stream_limit;
         if let Some(bytes) = layer.bytes {
             (record.bytes_in, record.bytes_out) = bytes;
