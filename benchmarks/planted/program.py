@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 import time
-
-# Of hyperfine and of Ringside: the number of the execution; a warm-up has none.
-ITERATION = os.environ.get("HYPERFINE_ITERATION", "")
+from collections.abc import Callable
+from pathlib import Path
 
 
 def spin(seconds: float) -> None:
@@ -21,12 +19,45 @@ def total(limit: int) -> None:
     print(sum(range(limit)))
 
 
+def executions() -> int:
+    """How many there were in this folder, with this one."""
+    log = Path(sys.argv[2], "executions")
+    with log.open("ab") as file:
+        file.write(b".")
+    return log.stat().st_size
+
+
 def two_modes() -> None:
-    time.sleep(random.choice((0.03, 0.5)))
+    time.sleep((0.1, 1.5)[executions() % 2])
 
 
 def stalls() -> None:
-    time.sleep(0.22 if ITERATION.isdigit() and int(ITERATION) % 5 == 0 else 0.02)
+    time.sleep(2 if executions() % 6 == 0 else 0.1)
+
+
+def leaves() -> None:
+    cleans()
+    Path(sys.argv[2], "left").touch()
+
+
+def cleans() -> None:
+    left = Path(sys.argv[2], "left")
+    if left.exists():
+        left.unlink()
+        time.sleep(0.04)
+    time.sleep(0.02)
+
+
+def works_on() -> None:
+    """For a second of CPU time, after the program has ended."""
+    if os.fork() == 0:
+        spin(1)
+        os._exit(0)
+
+
+def neighbours(is_busy: Callable[[float], bool]) -> None:
+    """Two for each CPU."""
+    beside(lambda passed: spin(0.02) if is_busy(passed) else time.sleep(0.02), 2 * (os.cpu_count() or 1))
 
 
 def prints() -> None:
@@ -34,14 +65,31 @@ def prints() -> None:
         os.write(1, bytes(1 << 16))
 
 
-HOWS = {
+def beside(work: Callable[[float], None], number: int) -> None:
+    """So many processes work until stdin ends; `work` gets the seconds since the begin."""
+    begin, parent = time.monotonic(), os.getpid()
+    for _ in range(number):
+        if os.fork() == 0:
+            while os.getppid() == parent:
+                work(time.monotonic() - begin)
+            os._exit(0)
+    sys.stdin.read()
+
+
+HOWS: dict[str, Callable[[], object]] = {
     "sum": lambda: total(300_000),
     "less-sum": lambda: total(30_000),
     "two-modes": two_modes,
-    "sleeps": lambda: time.sleep(0.02),
     "stalls": stalls,
     "memory": lambda: bytearray(200_000_000),
     "prints": prints,
+    "works-on": works_on,
+    "busy": lambda: beside(lambda passed: spin(0.05), 3),
+    "works": lambda: spin(0.05),
+    "leaves": leaves,
+    "cleans": cleans,
+    "later": lambda: neighbours(lambda passed: passed > 4),
+    "bursts": lambda: neighbours(lambda passed: passed % 1 > 0.5),
 }
 
 HOWS[sys.argv[1]]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -43,6 +44,7 @@ class Server(asyncio.Protocol):
     def __init__(self, how: str) -> None:
         self.how = how
         self.data = b""
+        self.body = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -50,11 +52,27 @@ class Server(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.data += data
+        if self.how == "early" and not self.body:
+            # The rest of the body is dropped as it comes.
+            head, found, rest = self.data.partition(b"\r\n\r\n")
+            if found:
+                length = re.search(rb"content-length: *(\d+)", head.lower())
+                self.body = int(length[1]) - len(rest) if length else 0
+                self.data = b""
+                self.transport.write(reply())
+            return
+        if self.body:
+            self.body = max(0, self.body - len(data))
+            self.data = b""
+            return
         while b"\r\n\r\n" in self.data:
             _, _, self.data = self.data.partition(b"\r\n\r\n")
             number = Server.count
             Server.count += 1
-            self.transport.write(ANSWERS[self.how](number))
+            if self.how == "waits":
+                asyncio.get_running_loop().call_later(0.05, self.transport.write, reply())
+            else:
+                self.transport.write(ANSWERS[self.how](number))
 
 
 async def serve(how: str) -> None:
