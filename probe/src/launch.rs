@@ -59,7 +59,9 @@ pub fn launch(
         (Some(path), _) => open_stdin(path)
             .map_err(|error| io::Error::new(error.kind(), format!("stdin: {path}: {error}")))?
             .into(),
-        (None, true) => File::open("/dev/null")?.into(),
+        (None, true) => File::open("/dev/null")
+            .map_err(|error| io::Error::new(error.kind(), format!("/dev/null: {error}")))?
+            .into(),
         (None, false) => child_stdin,
     };
     let (stdout, child_stdout) = pipe()?;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from ringside.cli.main import COMMANDS, cli
+from ringside.probe.process import find_probe
 from tests.support.command_line import RINGSIDE, ringside
 
 HEAVY = ("altair", "jinja2", "msgspec", "numpy", "rich", "scipy", "sqlalchemy")
@@ -108,3 +110,84 @@ def test_variables_that_are_no_text_are_left_out(workplace: Path) -> None:
     )
     assert (done.returncode, b"ODD=" in done.stdout, b"EVEN=2" in done.stdout) == (0, False, True), done
     assert b"the variable ODD is not UTF-8: the commands do not get it" in done.stderr
+
+
+def from_bash(line: str) -> subprocess.CompletedProcess[str]:
+    """A line of bash in which `vs` is a short run of it; it has to end in time, and without a traceback."""
+    program = shlex.join([*RINGSIDE, "vs", "--runs", "1", "--warmup", "0"])
+    done = subprocess.run(
+        ["bash", "-c", line.replace("vs", program)],
+        capture_output=True,
+        text=True,
+        # Nobody is waited for.
+        env={**os.environ, "RINGSIDE_LOCK": str(Path("lock").absolute())},
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "mkdir gone; cd gone; rmdir ../gone; vs true",
+            "the working folder has been removed: change to one that exists",
+        ),
+        ("ulimit -n 12; vs true", "only 12 files may be open at a time, and 64 are needed: ulimit -n 64"),
+        ("vs true > /dev/full", "stdout: No space left on device"),
+        (
+            "vs true --export-json /dev/full",
+            "--export-json /dev/full: No space left on device; what was measured is in the store",
+        ),
+        (
+            "mkfifo f; vs true --export-csv f",
+            "--export-csv f: nobody reads this pipe: start its reader first",
+        ),
+    ],
+)
+def test_surroundings_in_which_nothing_works_are_one_line(workplace: Path, line: str, message: str) -> None:
+    done = from_bash(line)
+    assert (done.returncode, done.stderr) == (2, f"ringside: {message}\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_without_dev_null_the_reason_is_the_machines(workplace: Path) -> None:
+    done = from_bash("unshare -m bash -c 'mount -t tmpfs none /dev && exec vs true'")
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        pytest.skip("no mounts can be made here")
+    line = "ringside: cannot begin the trial: /dev/null: No such file or directory\n"
+    assert (done.returncode, done.stderr) == (2, line)
+
+
+def test_where_nothing_was_measured_nothing_is_shown(workplace: Path) -> None:
+    (workplace / "probe").write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && exec {find_probe()} --version\necho out of paint >&2; exit 3\n',
+        encoding="utf-8",
+    )
+    (workplace / "probe").chmod(0o755)
+    for form in ("", "--json"):
+        done = from_bash(f"RINGSIDE_PROBE=$PWD/probe vs true {form}")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.endswith(": out of paint\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "vs true >&-",
+        "vs true <&-",
+        "vs true 2>&-",
+        "TMPDIR=/nonexistent LC_ALL=xx_YY TERM=odd vs true",
+        "env -u PATH -u HOME vs true",
+        "vs true | head -c 1",
+        'vs "true $(printf %0120000d 1)"',
+        "for i in {1..12}; do export V$i=$(printf %0120000d 1); done; vs true",
+        "mkfifo f; cat f > g & vs true --export-json f; wait; grep -q results g",
+        "vs true --export-json >(cat > g); sleep 0.5; grep -q results g",
+    ],
+)
+def test_surroundings_that_make_no_difference(workplace: Path, line: str) -> None:
+    done = from_bash(f"set -o pipefail; {line}")
+    assert (done.returncode, done.stderr) == (0, "")

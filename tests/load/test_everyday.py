@@ -4,6 +4,7 @@ may hang: each has a time limit."""
 from __future__ import annotations
 
 import json
+import re
 import socket
 import ssl
 import time
@@ -73,6 +74,48 @@ def test_a_junk_line_is_quoted() -> None:
     assert set(document["errors"]) == {"protocol"}
     assert "'some junk', which is no line of a response" in document["first_wrong"]
     assert "'some junk'" in document["detail"]
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        (b"Content-Length: 2\r\nContent-Length: 3\r\n\r\nok", "do not say how long the body is"),
+        (b"Content-Length: -2\r\n\r\nok", "do not say how long the body is"),
+        (b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", "do not say how long the body is"),
+        (b"Transfer-Encoding: gzip, chunked\r\n\r\n", "do not say how long the body is"),
+        (b"Transfer-Encoding: chunked\r\n\r\nok\r\n", "chunks have no size or end elsewhere"),
+        (b"Content-Length : 2\r\n\r\nok", "'Content-Length : 2', which is no line"),
+    ],
+)
+def test_why_a_response_cannot_be_read(response: bytes, reason: str) -> None:
+    with serving(answering(lambda *_: b"HTTP/1.1 200 OK\r\n" + response)) as port:
+        document = load(f"http://127.0.0.1:{port}/", *FEW, "--duration", "2s", status=1)
+    assert set(document["errors"]) == {"protocol"}
+    assert reason in document["detail"]
+
+
+def test_a_response_whose_end_nobody_can_know(io: tuple[str, str]) -> None:
+    with serving(answering(lambda *_: b"HTTP/1.1 200 OK\r\n\r\nok")) as port:
+        few = (*FEW, "--duration", "2s", "--timeout", "500ms", *io)
+        document = load(f"http://127.0.0.1:{port}/", *few, status=1)
+    assert set(document["errors"]) == {"timeout"}
+    assert "a response without Content-Length, and the connection" in document["detail"]
+
+
+def test_why_no_connection_can_be_made() -> None:
+    # Addresses of no single machine.
+    document = load("http://255.255.255.255:9/", "--connections", "1", "--duration", "300ms", status=1)
+    assert set(document["errors"]) == {"connect-failed"}
+    assert re.search(r"connect-failed \d+ times; the first of them: [A-Z][a-z ]+$", document["detail"])
+
+
+def test_a_server_that_does_not_speak_what_is_asked_for() -> None:
+    with serving(answering(lambda *_: OK)) as port:
+        plain = load(f"h2://127.0.0.1:{port}/", *FEW, "--duration", "1s", status=1)
+        # It waits for the end of a request's head.
+        silent = load(f"https://127.0.0.1:{port}/", *FEW, "--duration", "1s", status=1)
+    assert "the server answers in HTTP/1.1: name it as http" in plain["detail"]
+    assert "no connection was ready before the end" in silent["detail"]
 
 
 def test_server_sent_events_are_messages_whatever_their_chunks() -> None:
@@ -265,6 +308,7 @@ def test_servers_that_greet_first(io: tuple[str, str]) -> None:
         (["stream+http://h/", "--renew", "5"], "--renew is not for a stream"),
         (["http://h/", "--placeholders"], "--placeholders is for --body"),
         (["http://h/", "--unix", "x" * 200], "--unix"),
+        (["http://127.0.0.1:9/", "--header", "Host: a", "--header", "host: b"], "a request has one Host"),
     ],
 )
 def test_options_that_do_not_go_together(words: list[str], line: str) -> None:

@@ -147,6 +147,22 @@ def test_a_document() -> None:
     assert json.loads(json.dumps(whole_document)) == whole_document
 
 
+@pytest.mark.parametrize(
+    ("duration_s", "second"),
+    [
+        # Requests went on.
+        (6, 2),
+        # They did not: the last ones are waited for.
+        (2, None),
+    ],
+)
+def test_answers_cease_only_while_requests_go_on(duration_s: int, second: int | None) -> None:
+    series = [{"t_s": second, "requests": 9 * (second < 2), "errors": 0} for second in range(7)]
+    one = load_result(duration_ns=duration_s * 1_000_000_000, series=series, errors={"timeout": 45})
+    assert one.silent_from_s == second
+    assert ("answers-ceased" in [each.code for each in one.figures.warnings]) is bool(second)
+
+
 def test_the_document_of_a_stream() -> None:
     lateness = {"lateness": histogram()}
     streams = load_result(messages=7, histograms=lateness, sequence={"gaps": 1}, requests=0)

@@ -62,6 +62,7 @@ def test_parts(text: str, protocol: str, host: str, port: int, path: str, author
         ("http://[::1]8080/", "a bad IPv6 address"),
         ("http://x[::1]:80/", "a bad IPv6 address"),
         ("http://[v1.a]/", "a bad IPv6 address"),
+        ("http://[fe80::1]:80/", "link-local: name the interface too, [fe80::1%25eth0]"),
         ("http://[1.2.3.4]/", "a bad "),
         ("http://me:pw@h/", "--header 'Authorization"),
         ("http://h/a b", "white space"),

@@ -139,6 +139,11 @@ def test_names_are_letters_after_those_that_are_given() -> None:
     assert names == ["first", one_line("a" * 80, 60), *"CDEFGHIJKLMNOPQRSTUVWXYZ"]
 
 
+def test_long_names_must_differ_where_they_are_shown() -> None:
+    with pytest.raises(UsageError, match="names must differ, in their first 60 characters: aaa"):
+        parse_commands(("true", "false"), names=("a" * 80 + "1", "a" * 80 + "2"))
+
+
 def test_parameters_are_filled_in_at_each_point() -> None:
     points = [Point((("n", 1), ("p", "true"))), Point((("n", 2), ("p", "cat")))]
     (command,) = parse_commands(["{p} {n} {other}"], hooks=Hooks(prepares=("{p}",)), points=points)

@@ -136,6 +136,14 @@ impl Decoder {
         self.first_wrong.get().map(String::as_str)
     }
 
+    /// Notes why a reply that is given up had no end, where that is its own fault.
+    pub fn note_endless(&self, reply: &ReplyState) {
+        if matches!(reply, ReplyState::Http(response, _) if response.at_eof().is_some()) {
+            let why = "a response without Content-Length, and the connection that would end it stays open";
+            self.first_wrong.get_or_init(|| why.into());
+        }
+    }
+
     /// Checks a body that is complete, and keeps the first that is wrong.
     fn finish(&self, body: &BodyState, status: Option<u16>) -> Result<(), ErrorKind> {
         let check = &self.format.check;
@@ -250,11 +258,8 @@ impl Decoder {
                 let read = response.feed(bytes, &mut |piece| check.feed(body, piece.bytes));
                 let (done, rest) = match read {
                     Err(kind) => {
-                        if kind == ErrorKind::Protocol && response.status().is_none() {
-                            self.first_wrong.get_or_init(|| {
-                                let line = quoted_bytes(response.refused_line(bytes));
-                                format!("{line}, which is no line of a response")
-                            });
+                        if kind == ErrorKind::Protocol {
+                            self.first_wrong.get_or_init(|| refusal(response, bytes));
                         }
                         return Progress::Broken(kind);
                     }
@@ -432,5 +437,18 @@ impl Decoder {
             }
             _ => None,
         }
+    }
+}
+
+/// Why a response could not be read, after `feed` has failed with these bytes. Hostile text, quoted.
+fn refusal(response: &ResponseParser, bytes: &[u8]) -> String {
+    if response.status().is_some() {
+        return "a chunked body whose chunks have no size or end elsewhere".into();
+    }
+    match response.refused_line(bytes) {
+        // Each of its lines is right.
+        b"" => "a head whose Content-Length and Transfer-Encoding do not say how long the body is"
+            .into(),
+        line => format!("{}, which is no line of a response", quoted_bytes(line)),
     }
 }

@@ -229,6 +229,11 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
                 first.map_or_else(String::new, |fault| format!("; the first of them: {fault}"));
             format!("nothing was answered as expected: {kind} {count} times{fault}")
         }
+        _ if record.opened == 0 => {
+            "nothing was answered: no connection was ready before the end, since the server did not \
+             accept one or did not answer its handshake"
+                .into()
+        }
         _ => "nothing was answered".into(),
     };
     ("load-failed", why)

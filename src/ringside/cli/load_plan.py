@@ -146,7 +146,10 @@ def _texts(
     placeholders = templates.check(texts, values, seed, single_line)
     if protocol == "tcp":
         return None, line, placeholders
-    if not any(name.lower() == "host" for name, _ in fields):
+    hosts = sum(name.lower() == "host" for name, _ in fields)
+    if hosts > 1:
+        raise UsageError("a request has one Host: leave one --header 'Host: …' out")
+    if not hosts:
         fields.insert(0, ("Host", targets[0].authority()))
     is_several = len(targets) > 1
     request = HttpRequest(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,9 @@ from ringside.text import nearest, one_line
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
+
+# Open files that a command needs: some twenty, with room for what a library opens.
+_FILES = 64
 
 # For each command its module, which holds it by the same name, and the first sentence of its help.
 COMMANDS = {
@@ -115,6 +119,7 @@ def main() -> None:
         _check_words(sys.argv[1:])
         # Not `cli.main`: that one answers a reader that went away with status 1.
         with cli.make_context("ringside", sys.argv[1:]) as context:
+            _check_limits()
             status = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
@@ -144,9 +149,33 @@ def main() -> None:
             streams.drop(sys.stdout)
             status = _complain("interrupted", EXIT_INTERRUPTED)
         else:
-            what = f"{error.filename}: " if error.filename else ""
-            status = _complain(f"{what}{error.strerror or error}", EXIT_USAGE)
+            status = _complain(_cause(error), EXIT_USAGE)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _check_limits() -> None:
+    """Raises UsageError where a command could not open what it needs: each part would give another reason."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if 0 <= most < _FILES:
+        raise UsageError(
+            f"only {most} files may be open at a time, and {_FILES} are needed: ulimit -n {_FILES}"
+        )
+
+
+def _cause(error: OSError) -> str:
+    """What failed, and why. Errors of the working folder and of stdout have no file's name."""
+    if error.filename is None and error.errno == errno.ENOENT and not _has_folder():
+        return "the working folder has been removed: change to one that exists"
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    what = error.filename or ("stdout" if is_full else "")
+    return ": ".join(filter(None, (what, error.strerror or str(error))))
+
+
+def _has_folder() -> bool:
+    try:
+        return bool(os.getcwd())
+    except FileNotFoundError:
+        return False
 
 
 def _check_words(words: Sequence[str]) -> None:

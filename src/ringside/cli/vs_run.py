@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 import string
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +18,7 @@ from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
 from ringside.cli.options import given_options
 from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
-from ringside.errors import RingsideError, UsageError
+from ringside.errors import ProbeError, RingsideError, UsageError
 from ringside.measure import command_trials, host
 from ringside.measure.command_trials import CommandTrials, ExecutionOptions
 from ringside.measure.commands import (
@@ -115,7 +117,9 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
             "commands ran: if they do not need it, wait for its end in the hook"
         )
     analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
-    if analysis.trial_count:
+    if not analysis.executions.descriptions and is_whole and not status:
+        raise ProbeError(storage.trials(run)[-1].detail)
+    if analysis.executions.descriptions:
         if is_whole:
             _show(analysis, _facts(settings, rule, execution, run), form)
         # A failure late in a long run leaves what was measured before it.
@@ -376,9 +380,14 @@ def _opened(exports: Mapping[str, str]) -> dict[str, Path | None]:
         files[kind] = None if name == _STDOUT else Path(name)
         if path := files[kind]:
             try:
-                path.open("ab").close()
+                descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
             except OSError as error:
-                raise UsageError(f"--export-{kind} {name}: {error.strerror}") from error
+                is_unread = error.errno == errno.ENXIO
+                reason = "nobody reads this pipe: start its reader first" if is_unread else error.strerror
+                raise UsageError(f"--export-{kind} {name}: {reason}") from error
+            # The reader of a pipe would take a close for the end: it stays open until this process ends.
+            if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
     return files
 
 
@@ -410,4 +419,9 @@ def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], form: _Form
         if path is None:
             sys.stdout.write(text)
         else:
-            path.write_text(text, encoding="utf-8")
+            try:
+                path.write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise UsageError(
+                    f"--export-{kind} {path}: {error.strerror}; what was measured is in the store"
+                ) from error

@@ -76,7 +76,8 @@ class LoadResult:
         """The second from which on nothing was answered, although it was before and requests went on; None
         where answers went on until the end. A second counts once it is longer than three times the longest
         pause before."""
-        seconds = self.figures.series
+        # What is still waited for after the end says nothing of the time before.
+        seconds = self.figures.series[: self.figures.duration_ns // 1_000_000_000 + 1]
         answered = [index for index, second in enumerate(seconds) if second.requests]
         if not answered or not self.figures.failed:
             return None

@@ -166,6 +166,8 @@ def _ipv6(host: str, netloc: str, shown: str) -> str:
     # urlsplit takes `[::1]8080` for an address without a port.
     if not address or not re.fullmatch(r"\[[^\[\]]+\](:[0-9]*)?", netloc):
         raise UsageError(f"the target {shown} has a bad IPv6 address: write it like http://[::1]:8080/")
+    if ipaddress.IPv6Address(address).is_link_local and "%" not in address:
+        raise UsageError(f"the target {shown} is link-local: name the interface too, [{address}%25eth0]")
     return address
 
 

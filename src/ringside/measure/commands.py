@@ -232,7 +232,8 @@ def _names(texts: Sequence[str], names: Sequence[str]) -> list[str]:
     if not all(name.strip() for name in all_names):
         raise UsageError("a name is empty: give each -n a word")
     if len(set(all_names)) != len(all_names):
-        raise UsageError(f"names must differ: {', '.join(all_names)}")
+        beyond = ", in their first 60 characters" if any(len(name) > 60 for name in names) else ""
+        raise UsageError(f"names must differ{beyond}: {', '.join(all_names)}")
     return all_names
 
 

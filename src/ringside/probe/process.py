@@ -81,6 +81,9 @@ _LIMITS = {
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What `signal` is made of. The lookups in its enums take longer than all that a trial does with signals.
 _signal: Any = signal._signal  # type: ignore[attr-defined]
+# What a probe says on stderr where it lacks what a trial needs.
+_OWN_NAME = "ringside-probe: "
+_NOT_BEGUN = f"{_OWN_NAME}cannot begin the trial: "
 # The most of a bad message that is shown.
 _SHOWN = 200
 
@@ -406,6 +409,9 @@ def _end(process: subprocess.Popen[bytes], messages: list[Message]) -> None:
     status = process.wait()
     if status != 0 or not _has_outcome(messages):
         reason = lowered or (complaint.splitlines()[-1] if complaint else f"exit status {status}")
+        if reason.startswith(_NOT_BEGUN):
+            # No fault of the probe's: the machine lacks something.
+            raise ProbeError(reason.removeprefix(_OWN_NAME).partition(" (os error")[0])
         kind = ProbeError if messages or complaint else _DiedIdleError
         raise kind(f"the probe ended without an outcome: {reason}")
     if rest:

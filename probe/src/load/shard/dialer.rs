@@ -53,6 +53,8 @@ pub struct Dialer {
     max_connecting: usize,
     /// When the maximum of pending connects was last left.
     room_ns: u64,
+    /// The errno of the first connect that failed for a reason without a kind of its own.
+    failure: Option<i32>,
 }
 
 impl Dialer {
@@ -75,6 +77,7 @@ impl Dialer {
             connecting: 0,
             max_connecting: (MAX_CONNECTING / plan.shards()).max(1),
             room_ns: 0,
+            failure: None,
         }
     }
 
@@ -159,7 +162,7 @@ impl Dialer {
             if errno == libc::EADDRNOTAVAIL {
                 self.sources.exhausted(number);
             }
-            connect_error(errno)
+            self.failed(errno)
         });
         self.connecting += usize::from(result.is_ok());
         Some(dial(result.map(Dialed::Opening)))
@@ -173,14 +176,29 @@ impl Dialer {
         self.connecting -= 1;
     }
 
+    /// The kind of error of a connect's errno.
+    pub fn failed(&mut self, errno: i32) -> ErrorKind {
+        let kind = connect_error(errno);
+        if kind == ErrorKind::ConnectFailed {
+            self.failure.get_or_insert(errno);
+        }
+        kind
+    }
+
+    /// Why the first connect failed whose reason has no kind of its own, in the system's words.
+    pub fn failure(&self) -> String {
+        let words = |errno| io::Error::from_raw_os_error(errno).to_string();
+        let text = self.failure.map(words).unwrap_or_default();
+        text.split(" (os error").next().unwrap_or_default().into()
+    }
+
     /// Whether no connect is pending, and the ramp has opened all connections.
     pub fn is_idle(&self) -> bool {
         self.connecting == 0 && self.ramp.peek().is_none()
     }
 }
 
-/// The kind of error of a connect's errno.
-pub fn connect_error(errno: i32) -> ErrorKind {
+fn connect_error(errno: i32) -> ErrorKind {
     match errno {
         // Of a Unix socket also: there is no such file.
         libc::ECONNREFUSED | libc::ENOENT => ErrorKind::ConnectRefused,

@@ -133,6 +133,8 @@ pub struct Http2 {
     turned_away: Vec<Lane>,
     /// The server takes no more requests on this connection.
     pub is_leaving: bool,
+    /// Whether the server has sent anything.
+    has_read: bool,
     /// The connection has ended in good order.
     pub is_over: bool,
 }
@@ -177,12 +179,19 @@ impl Http2 {
             looking: Vec::new(),
             turned_away: Vec::new(),
             is_leaving: false,
+            has_read: false,
             is_over: false,
         })
     }
 
     /// Takes bytes from the server; `next` has what they contain, and comes first where this fails.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        if !std::mem::replace(&mut self.has_read, true) && bytes.starts_with(b"HTTP/") {
+            return Err(Fault::new(
+                ErrorKind::Protocol,
+                "the server answers in HTTP/1.1: name it as http://… or https://…",
+            ));
+        }
         self.ends.borrow_mut().input.extend(bytes);
         self.ready().connection = true;
         self.poll()

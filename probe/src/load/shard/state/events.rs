@@ -8,7 +8,6 @@ use crate::load::decoder::{Event, Progress, ReplyState};
 use crate::load::error::ErrorKind;
 use crate::load::http::Beginning;
 use crate::load::shard::connection::Stage;
-use crate::load::shard::dialer::connect_error;
 use crate::load::shard::wait::Activity;
 use std::cmp::Ordering;
 
@@ -141,7 +140,8 @@ impl Client for Shard {
             Ending::Refused => None,
             Ending::Socket(CloseReason::NotConnected(errno)) => {
                 self.dialer.connect_ended();
-                return self.connect_failed(slot, now, connect_error(errno));
+                let kind = self.dialer.failed(errno);
+                return self.connect_failed(slot, now, kind);
             }
             Ending::Ended if self.streams() => Some(ErrorKind::Ended),
             Ending::Socket(CloseReason::Finished) | Ending::Cut | Ending::Ended => None,

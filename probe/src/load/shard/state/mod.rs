@@ -124,6 +124,9 @@ impl Shard {
         record.bodies = self.decoder.take_bodies();
         record.cpu_ns = cpu_ns;
         (record.security, record.fault) = (layer.security, layer.fault);
+        if record.fault.is_empty() {
+            record.fault = self.dialer.failure();
+        }
         record.stream_limit = layer.stream_limit;
         if let Some(bytes) = layer.bytes {
             (record.bytes_in, record.bytes_out) = bytes;
@@ -363,6 +366,9 @@ impl Shard {
 
     /// A connection with a pending reply was lost.
     fn lost(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
+        if kind == ErrorKind::Timeout {
+            self.decoder.note_endless(&self.connections[slot].reply);
+        }
         self.note_wrong(slot);
         self.abandon_reply(slot, now);
         self.last_event_ns = now;
