@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use serde_json::{json, Value};
+use std::thread;
 
 fn plan(changes: Value) -> Value {
     let mut plan = json!({
@@ -219,10 +220,20 @@ fn readers_that_stop_and_connections_that_vanish() {
 
 #[test]
 fn feeds_that_are_not_what_they_should_be() {
-    feed("skips", 60.0).is("wrong-evidence", "gaps");
-    feed("repeats", 60.0).is("wrong-evidence", "repeats");
-    feed("mixes", 60.0).is("wrong-evidence", "foreign");
-    feed("hurries", 60.0).is("wrong-evidence", "early");
+    thread::scope(|scope| {
+        for (how, why) in [
+            ("skips", "gaps"),
+            ("repeats", "repeats"),
+            ("mixes", "foreign"),
+            ("hurries", "early"),
+        ] {
+            scope.spawn(move || feed(how, 60.0).is("wrong-evidence", why));
+        }
+    });
+}
+
+#[test]
+fn feeds_that_cease_or_never_begin() {
     let halted = feed("halts", 2.0);
     halted.is("load-failed", "timeout");
     // The same where a host may stand still for longer: who was silent at the end is seen then.

@@ -6,6 +6,7 @@ use crate::common::*;
 use serde_json::{json, Value};
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 /// A stream of messages, each a chunk.
@@ -108,11 +109,11 @@ fn streams_that_end_or_fall_silent() {
         (silent, "timeout"),
         (refused, "status"),
     ];
-    for (server, kind) in cases {
+    let check = &|server: &Server, kind: &str| {
         let mut changes = with(stream_changes(), "/duration_s", json!(4));
         // Only who is silent is to be given up: this process may itself stand still for a second.
         changes["timeout_s"] = json!(if kind == "timeout" { 1 } else { 100 });
-        for outcome in both(&plan(&server, changes)) {
+        for outcome in both(&plan(server, changes)) {
             let errors = outcome["errors"].as_object().unwrap();
             assert!(errors.contains_key(kind), "{kind}: {outcome:#}");
             let other = errors
@@ -120,7 +121,12 @@ fn streams_that_end_or_fall_silent() {
                 .find(|one| *one != kind && *one != "connect-timeout");
             assert_eq!(other, None, "{kind}: {outcome:#}");
         }
-    }
+    };
+    thread::scope(|scope| {
+        for (server, kind) in &cases {
+            scope.spawn(move || check(server, kind));
+        }
+    });
 }
 
 /// Replies that are complete are no streams, whether the end of the connection ends them or not.
