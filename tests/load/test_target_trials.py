@@ -112,7 +112,7 @@ def test_a_load_whose_requests_fail_says_nothing_of_its_target(tmp_path: Path) -
         return trial.outcome, trial.detail
 
     assert outcome_of(errors={"status": 10})[0] is Outcome.OK
-    failed = (Outcome.LOAD_FAILED, "11 of 1,001 requests failed: status 7, unfinished 4")
+    failed = (Outcome.LOAD_FAILED, "11 of 1,001 requests failed: 7 × status, 4 × unfinished")
     assert outcome_of(errors={"status": 7}, unfinished=4) == failed
 
 

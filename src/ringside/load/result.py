@@ -136,7 +136,7 @@ def failure(figures: LoadFigures) -> str:
     if figures.failed <= MAX_FAILED_SHARE * figures.attempted:
         return ""
     counts = {**figures.errors, "unfinished": figures.unfinished}
-    kinds = ", ".join(f"{kind} {number:,}" for kind, number in counts.items() if number)
+    kinds = ", ".join(f"{number:,} × {kind}" for kind, number in counts.items() if number)
     return f"{figures.failed:,} of {figures.attempted:,} requests failed: {kinds}"
 
 
