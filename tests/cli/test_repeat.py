@@ -117,7 +117,7 @@ def test_a_build_that_fails_shows_its_log_and_a_true_reason(
     assert "the build of bad printed:\n" in done.stdout
     assert "  | ·[1mmissing bracket" in done.stdout.splitlines()
     # The runtime is here, and no number of blocks would help.
-    assert re.search(r"Python 3\.\d+\.\d+, not built", done.stdout)
+    assert re.search(r"Python 3\.\d+\.\d+ \(20\d\d\), not built", done.stdout)
     assert "too few blocks" not in done.stdout.lower()
     document = json.loads(in_process("show", "--json", status=1).stdout)
     contender = document["contenders"]["bad"]

@@ -22,6 +22,10 @@ pub struct Plan {
     pub renew_requests: Option<u64>,
     #[serde(default)]
     pub renew_s: Option<f64>,
+    /// A request that meets the server's close of a kept connection is sent again once. Not in trials: there the load is
+    /// the program's own, and a server that drops what it is slow with would look well.
+    #[serde(default)]
+    pub resend: bool,
     /// Messages of the server that come before the first request of a connection.
     #[serde(default)]
     pub skip: u64,

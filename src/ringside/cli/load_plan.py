@@ -62,6 +62,7 @@ def plan(
         unix=settings.unix,
         renew_requests=settings.renew if isinstance(settings.renew, int) else None,
         renew_s=settings.renew if isinstance(settings.renew, float) else None,
+        resend=True,
         skip=settings.skip or 0,
         connections=connections,
         threads=settings.threads,

@@ -152,13 +152,15 @@ class PartOfLoad(Request, frozen=True):
 
 class LoadPlan(Request, frozen=True):
     """A load: what is sent, how fast, and what must come back. Times in seconds. `unix`: the path of a socket
-    in place of addresses. `skip`: messages of the server before the first request of a connection."""
+    in place of addresses. `resend`: a request that meets the server's close of a kept connection is sent
+    again once. `skip`: messages of the server before the first request of a connection."""
 
     protocol: str
     addresses: tuple[str, ...] = ()
     unix: str | None = None
     renew_requests: int | None = None
     renew_s: float | None = None
+    resend: bool = False
     skip: int = 0
     connections: int = 1
     threads: int = 1

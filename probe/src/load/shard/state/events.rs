@@ -299,7 +299,12 @@ impl Shard {
         let has_begun = self.decoder.beginning(&connection.reply).has_begun;
         let is_close = connection.served > 0 && matches!(kind, ClosedEarly | Reset | Send);
         let is_http1 = matches!(connection.reply, ReplyState::Http(..));
-        if !is_close || !is_http1 || has_begun || connection.hop.is_some() {
+        if !self.config.plan.resend
+            || !is_close
+            || !is_http1
+            || has_begun
+            || connection.hop.is_some()
+        {
             return self.lost(slot, now, kind);
         }
         let request = self.config.plan.request.as_ref();
