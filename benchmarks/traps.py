@@ -512,7 +512,12 @@ def section(trap: Trap, answers: Sequence[Answer]) -> list[str]:
             misled = f"**not named**: {trap.believed}"
         line = answer.line.replace("|", "\\|").replace("<", "&lt;").replace(PROGRAM, "program.py")
         rows.append(f"| {answer.tool} | {line} | {misled} |")
-    commands = [answer.command.replace("{program}", "program.py") for answer in answers]
+    commands = [
+        answer.command.replace("{program}", "program.py").replace(
+            "{ring}", str(RING.relative_to(CONTENDERS.parent))
+        )
+        for answer in answers
+    ]
     return [
         f"## {trap.name}",
         "",
