@@ -222,6 +222,7 @@ def test_an_http_request() -> None:
     assert sent(msgspec.structs.replace(load, addresses=("1.2.3.4:81",), progress_s=1.0)) == {
         "protocol": "http",
         "addresses": ["1.2.3.4:81"],
+        "resend": True,
         "connections": 64,
         "cpus": [1],
         "pacing": {"kind": "constant", "rate_per_s": 10},
