@@ -23,7 +23,7 @@ pub struct FileMemory {
     shared: Option<Arc<SharedMemory>>,
     /// The host's shared memory when the trial began.
     before: u64,
-    /// By how much it has grown.
+    /// By how much it has grown; what is in the probe's own where that is more, since others may free some of theirs.
     grown: u64,
     budget: SamplingBudget,
     /// What the last reading found.
@@ -51,7 +51,8 @@ impl FileMemory {
     /// Whether these processes have much memory in files, mapped or not. In most cases the host has no more shared memory
     /// than before, which is cheap to know.
     pub fn has_much(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process]) -> bool {
-        self.grown = sys::shared_bytes().saturating_sub(self.before);
+        let grown = sys::shared_bytes().saturating_sub(self.before);
+        self.grown = grown.max(self.own_bytes());
         if self.grown < LEAST_BYTES {
             self.last = 0;
             return false;
@@ -94,9 +95,13 @@ impl FileMemory {
         self.budget.spent(now_ns, cost);
     }
 
+    fn own_bytes(&self) -> u64 {
+        self.shared.as_deref().map_or(0, SharedMemory::bytes)
+    }
+
     fn of_tree(&self, procfs: &ProcFs, tree: &[Process]) -> u64 {
         let shared = self.shared.as_deref();
-        let mut bytes = shared.map_or(0, SharedMemory::bytes);
+        let mut bytes = self.own_bytes();
         let mut files = HashSet::new();
         for process in tree.iter().filter(|process| process.alive) {
             let device = shared.map(SharedMemory::device);
