@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point, varying_factors
 from ringside.model.results import Interval
-from ringside.stats.series import MIN_VALUES, LevelChange, level_changes
+from ringside.stats.series import MIN_VALUES, LevelChange, level_changes, merged
 
 # Facts of a machine that make it another one, or another state of it.
 # `engines`: on other machines, which the load came from.
@@ -213,15 +212,8 @@ def _confirmed(logs: Sequence[float]) -> list[LevelChange]:
         for place in level_changes(logs)
         if earlier and all(any(abs(place.index - each.index) <= 1 for each in changes) for changes in earlier)
     ]
-    while places:
-        edges = [0, *(place.index for place in places), len(logs)]
-        levels = [median(logs[begin:end]) for begin, end in itertools.pairwise(edges)]
-        steps = [abs(after - before) for before, after in itertools.pairwise(levels)]
-        smallest = min(range(len(steps)), key=steps.__getitem__)
-        if steps[smallest] >= math.log1p(LEAST_EFFECT):
-            break
-        del places[smallest]
-    return places
+    edges = merged(logs, [0, *(place.index for place in places), len(logs)], math.log1p(LEAST_EFFECT))
+    return [place for place in places if place.index in edges]
 
 
 def _causes(

@@ -98,10 +98,17 @@ def _segments(logs: Sequence[float]) -> list[int]:
     edges = [0, n]
     if noise > 0:
         edges = optimal_segments(clipped / noise, _PENALTY * math.log(n))
+    return merged(logs, edges, SAME_LEVEL)
+
+
+def merged(logs: Sequence[float], edges: Sequence[int], least: float) -> list[int]:
+    """The edges of segments without those between medians that differ by less than `least`, the smallest
+    difference first."""
+    edges = list(edges)
     while len(edges) > 2:
         steps = [abs(after - before) for before, after in itertools.pairwise(_medians(logs, edges))]
         smallest = min(range(len(steps)), key=steps.__getitem__)
-        if steps[smallest] > SAME_LEVEL:
+        if steps[smallest] >= least:
             break
         del edges[smallest + 1]
     return edges
