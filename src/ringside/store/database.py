@@ -25,11 +25,11 @@ from ringside.store.samples import samples_of, samples_text, usage_of
 from ringside.store.tables import (
     INSERT_TIMELINE,
     INSERT_TRIAL,
-    INSERT_TRIAL_TEXT,
     RUN,
     SOURCE,
     TIMELINE,
     TRIAL,
+    insert_trial_text,
 )
 from ringside.text import one_line
 
@@ -308,7 +308,7 @@ def _insert(connection: sa.Connection, run: Run, trial: Trial) -> None:
     values = {"run_id": run.id, **rows.trial_values(trial)}
     driver: Any = connection.connection.driver_connection
     if isinstance(driver, sqlite3.Connection):
-        key = driver.execute(INSERT_TRIAL_TEXT, values).lastrowid
+        key = driver.execute(insert_trial_text(), values).lastrowid
     else:
         (key,) = connection.execute(INSERT_TRIAL, values).inserted_primary_key or (None,)
     if trial.samples:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 
 from ringside.model.results import REPEATABLE
 
@@ -81,14 +82,16 @@ TIMELINE = sa.Table(
 
 # Made once: with the values in it, it would be compiled again for each trial.
 INSERT_TRIAL = TRIAL.insert()
-# For SQLite's own driver, which needs a fraction of the time that SQLAlchemy takes.
-INSERT_TRIAL_TEXT = str(
-    INSERT_TRIAL.compile(
-        dialect=sqlite.dialect(paramstyle="named"),
-        column_keys=[column.name for column in TRIAL.c if not column.primary_key],
-    )
-)
 INSERT_TIMELINE = TIMELINE.insert()
+
+
+@cache
+def insert_trial_text() -> str:
+    """For SQLite's own driver, which needs a fraction of the time that SQLAlchemy takes."""
+    from sqlalchemy.dialects import sqlite  # here, since most commands write no trial
+
+    columns = [column.name for column in TRIAL.c if not column.primary_key]
+    return str(INSERT_TRIAL.compile(dialect=sqlite.dialect(paramstyle="named"), column_keys=columns))
 
 
 def revision(connection: sa.Connection) -> str:
