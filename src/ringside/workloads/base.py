@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from ringside.errors import UsageError
-from ringside.model.design import Input, InputFile, Level, Metric, Point
-from ringside.model.results import Diagnostic, Interval, Span, Timeline, Trial
+from ringside.model.design import Cell, Input, InputFile, Level, Metric, Point
+from ringside.model.results import Diagnostic, Interval, Outcome, Span, Timeline, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, Service
 from ringside.units import count
 from ringside.workloads.claims import ClaimTest
@@ -283,6 +284,17 @@ class Measurement(ABC):
     @abstractmethod
     def figures(self, trial: Trial) -> dict[str, float]:
         """The metrics of an `ok` trial, by name; what was not observed is left out."""
+
+    def medians(
+        self, trials: Iterable[Trial], of: Callable[[Mapping[str, float]], float | None]
+    ) -> dict[Cell, float]:
+        """By cell, the median over its `ok` trials of what `of` makes of their metrics; what it makes nothing
+        of is left out."""
+        values: dict[Cell, list[float]] = {}
+        for trial in trials:
+            if trial.outcome is Outcome.OK and (value := of(self.figures(trial))):
+                values.setdefault(trial.cell, []).append(value)
+        return {cell: median(each) for cell, each in values.items()}
 
     def timeline_of(self, trial: Trial) -> Timeline | None:
         """The trial over time; None where that is not kept."""

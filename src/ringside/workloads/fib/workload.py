@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 
 from msgspec.structs import replace
 
 from ringside import units
 from ringside.errors import UsageError
-from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Diagnostic, Outcome, Trial
+from ringside.model.design import Metric, Point
+from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadMessage, LoadPlan, Service
 from ringside.workloads.base import CORES, Curve, Distribution, Factor
 from ringside.workloads.fib.claims import CLAIMS
@@ -268,11 +267,7 @@ class Fib(Serving):
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Closed loops in which no server was busy for half of a core's time."""
-        shares: dict[Cell, list[float]] = {}
-        for trial in trials:
-            if trial.outcome is Outcome.OK and (share := _busy(self.figures(trial))):
-                shares.setdefault(trial.cell, []).append(share)
-        most = max((median(each) for each in shares.values()), default=1.0)
+        most = max(self.medians(trials, _busy).values(), default=1.0)
         if most >= _BUSY:
             return []
         text = (

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from ringside.errors import UsageError
-from ringside.model.design import Cell, Input, Level, Metric, Point
-from ringside.model.results import Diagnostic, Finding, Outcome, Trial
+from ringside.model.design import Input, Level, Metric, Point
+from ringside.model.results import Diagnostic, Finding, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.units import count, significant
 from ringside.workloads.base import (
@@ -354,13 +353,8 @@ class Jobs(Workload):
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Contenders whose makespan is less than the least that a job alone allows."""
-        over_ideal: dict[Cell, list[float]] = {}
-        for trial in trials:
-            if trial.outcome is Outcome.OK and (ratio := self.figures(trial).get("over_ideal")):
-                over_ideal.setdefault(trial.cell, []).append(ratio)
-        below = dict.fromkeys(
-            cell.contender for cell, ratios in over_ideal.items() if median(ratios) < _MIN_OVER_IDEAL
-        )
+        over_ideal = self.medians(trials, lambda figures: figures.get("over_ideal"))
+        below = dict.fromkeys(cell.contender for cell, ratio in over_ideal.items() if ratio < _MIN_OVER_IDEAL)
         if not below:
             return []
         names = ", ".join(below)
