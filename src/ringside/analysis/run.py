@@ -51,7 +51,6 @@ from ringside.analysis.scaling import (
     growth,
     over_cores,
 )
-from ringside.catalogue.releases import release
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
 from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial, counted
@@ -252,11 +251,7 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         compare=partial(examination.comparison, headline),
         diagnostics=diagnostics,
         warm_ups=warm_ups,
-        released={
-            name: of.day
-            for name, each in plan.contenders.items()
-            if (of := release(each.runs_on or each.language, each.version))
-        },
+        released={name: each.release.day for name, each in plan.contenders.items() if each.release},
     )
     return RunAnalysis(
         run=run,

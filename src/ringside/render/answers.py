@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from ringside import units
 from ringside.analysis.answers import Cause, Influence, Lead, Shown, Standing
 from ringside.analysis.run import RunAnalysis
-from ringside.catalogue.releases import release
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval, Stalls
 from ringside.render.diagnostics import NOISE
@@ -264,9 +263,8 @@ def _reason(analysis: RunAnalysis, here: Standing, of: Influence) -> str:
 
 def platform(contender: PlannedContender) -> str:
     """What a contender runs on: `Erlang 25.2.3 (2022)`."""
-    runs_on, version = contender.runs_on or contender.language, contender.version or "not found"
-    of = release(runs_on, version)
-    return f"{runs_on} {version}" + (f" ({of.day.year})" if of else "")
+    year = f" ({contender.release.day.year})" if contender.release else ""
+    return f"{contender.platform} {contender.version or 'not found'}{year}"
 
 
 def _elsewhere(analysis: RunAnalysis) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Required, TypedDict
 
 import msgspec
 
+from ringside.catalogue.releases import Release, release
 from ringside.errors import StoreError
 from ringside.model.catalogue import ContenderClass, Published
 from ringside.model.design import Experiment, Goal, Level, Point
@@ -50,6 +51,16 @@ class PlannedContender:
     unavailable: str = ""
     remedy: str = ""
     log: str = ""
+
+    @property
+    def platform(self) -> str:
+        """What it runs on: `PyPy`; its language where nothing else is named. Commands and URLs have none."""
+        return self.runs_on or self.language
+
+    @property
+    def release(self) -> Release | None:
+        """The feature release of that; None where nothing is known of it."""
+        return release(self.platform, self.version)
 
 
 class KeptSelection(TypedDict, total=False):

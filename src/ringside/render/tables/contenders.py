@@ -10,7 +10,6 @@ from ringside import units
 from ringside.analysis.answers import YEARS_APART
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import ExaminedClaim, Overview, OverviewColumn
-from ringside.catalogue.releases import release
 from ringside.model.design import Cell
 from ringside.model.results import Answer, Finding, Outcome
 from ringside.render import command
@@ -25,7 +24,7 @@ from ringside.text import one_line
 def runs_on(contender: PlannedContender) -> str:
     """`Python 3.13.2 (2024)`; nothing for commands and URLs."""
     state = ", not built" if contender.version and contender.unavailable else ""
-    return f"{platform(contender)}{state}" if contender.runs_on or contender.language else ""
+    return f"{platform(contender)}{state}" if contender.platform else ""
 
 
 _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
@@ -67,11 +66,7 @@ def contender_table(*analyses: RunAnalysis) -> TableData:
 
 def _years_apart(contenders: Iterable[PlannedContender]) -> tuple[str, ...]:
     """A note where runtimes are of different times."""
-    released = {
-        each.day: platform(contender)
-        for contender in contenders
-        if (each := release(contender.runs_on or contender.language, contender.version))
-    }
+    released = {each.release.day: platform(each) for each in contenders if each.release}
     oldest, newest = min(released, default=date.max), max(released, default=date.max)
     if (newest - oldest).days < YEARS_APART:
         return ()
