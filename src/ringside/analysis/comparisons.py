@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment, Metric, Point
-from ringside.model.results import Comparison, Interval, Obstacle, Stalls, Trial, Verdict
+from ringside.model.results import Comparison, Interval, Obstacle, Stalls, Trial, Verdict, in_order
 from ringside.stats.decisions import Decision, Family, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential, is_positive_finite
 from ringside.stats.paired import differences, hodges_lehmann, logarithms, paired_ratio, stalls
@@ -42,9 +42,8 @@ def beside_itself(
     """The control: the ratio of trials of one cell that come right after each other, the last of a block and
     the first of the next, from all cells together. Every other ratio is turned around, as orders inside
     blocks are by chance. None of fewer than six, which have no interval."""
-    ordered = sorted(trials, key=lambda trial: (trial.machine, trial.block, trial.position))
     logs: list[float] = []
-    for before, after in itertools.pairwise(ordered):
+    for before, after in itertools.pairwise(in_order(trials)):
         if (before.machine, before.cell, before.block + 1) != (after.machine, after.cell, after.block):
             continue
         values = [cells[each.cell].by_block.get(metric, {}).get(each.block, 0.0) for each in (before, after)]

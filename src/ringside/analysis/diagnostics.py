@@ -13,7 +13,7 @@ from typing import Any
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment
-from ringside.model.results import REPEATABLE, Comparison, Diagnostic, Obstacle, Outcome, Run, Trial
+from ringside.model.results import REPEATABLE, Comparison, Diagnostic, Obstacle, Outcome, Run, Trial, in_order
 from ringside.probe.protocol import EngineWarning
 from ringside.stats.interval import MIN_BLOCKS, is_positive_finite
 from ringside.stats.samples import bimodality
@@ -39,24 +39,16 @@ def carried_over(values: Mapping[Cell, Mapping[int, float]], trials: Sequence[Tr
     for all contenders together. In random order it burdens all others alike, but never itself: the ratio of
     two contenders moves by up to the effect, by half of it where there are no others.
     """
-    ordered = sorted(trials, key=lambda trial: (trial.machine, trial.block, trial.position))
-    counted = [trial for trial in ordered if trial.outcome not in REPEATABLE]
-    logs = {
-        (block, cell): math.log(value)
-        for cell, by_block in values.items()
-        for block, value in by_block.items()
-        if is_positive_finite(value)
-    }
-    relative = _relative(logs)
-    names = sorted({trial.cell.contender for trial in counted})
-    steps = [
-        (before.cell.contender, trial.cell.contender, value)
-        for before, trial in itertools.pairwise(counted)
-        if before.machine == trial.machine and (value := relative.get((trial.block, trial.cell))) is not None
-    ]
-    if not sees_carry_over(counted):
+    if not sees_carry_over(trials):
         # What one that is not tested does would be blamed on others.
         return {}
+    relative = _relative(values)
+    names = sorted(_contenders(trials))
+    steps = [
+        (before.cell.contender, trial.cell.contender, value)
+        for before, trial in _successors(trials)
+        if (value := relative.get((trial.block, trial.cell))) is not None
+    ]
     effects: dict[str, float] = {}
     # The largest first: beside trials that it slowed, those after others would seem sped up.
     while sizes := {name: size for name in names if (size := _effect(name, steps, effects, len(names)))}:
@@ -66,14 +58,23 @@ def carried_over(values: Mapping[Cell, Mapping[int, float]], trials: Sequence[Tr
 
 
 def sees_carry_over(trials: Sequence[Trial]) -> bool:
-    """Whether enough trials came after each contender for its effect on the next to be seen. `trials`: in the
-    order in which they were carried out."""
+    """Whether enough trials came after each contender for its effect on the next to be seen."""
     after = Counter(
         before.cell.contender
-        for before, trial in itertools.pairwise(trials)
-        if before.machine == trial.machine and before.cell.contender != trial.cell.contender
+        for before, trial in _successors(trials)
+        if before.cell.contender != trial.cell.contender
     )
-    return all(after[name] >= _MIN_TRIALS for name in {trial.cell.contender for trial in trials})
+    return all(after[name] >= _MIN_TRIALS for name in _contenders(trials))
+
+
+def _contenders(trials: Sequence[Trial]) -> set[str]:
+    return {trial.cell.contender for trial in trials if trial.outcome not in REPEATABLE}
+
+
+def _successors(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
+    """Each trial that counts, and the next such one on its machine."""
+    counted = [trial for trial in in_order(trials) if trial.outcome not in REPEATABLE]
+    return (pair for pair in itertools.pairwise(counted) if pair[0].machine == pair[1].machine)
 
 
 def _effect(
@@ -94,21 +95,20 @@ def _effect(
     return effect.estimate if is_clear and abs(effect.estimate) > _WORTH_A_WARNING else None
 
 
-def _relative(logs: Mapping[tuple[int, Cell], float]) -> dict[tuple[int, Cell], float]:
-    """Each logarithm less the median of its cell, and less the median of such values of the other cells of
-    its block."""
-    by_cell: dict[Cell, list[float]] = {}
-    for (_, cell), value in logs.items():
-        by_cell.setdefault(cell, []).append(value)
-    usual = {cell: median(each) for cell, each in by_cell.items()}
+def _relative(values: Mapping[Cell, Mapping[int, float]]) -> dict[tuple[int, Cell], float]:
+    """By block and cell: the logarithm of each positive value less the median of its cell, and less the
+    median of such differences of the other cells of its block."""
     by_block: dict[int, dict[Cell, float]] = {}
-    for (block, cell), value in logs.items():
-        by_block.setdefault(block, {})[cell] = value - usual[cell]
+    for cell, of_cell in values.items():
+        logs = {block: math.log(value) for block, value in of_cell.items() if is_positive_finite(value)}
+        usual = median(logs.values()) if logs else 0.0
+        for block, value in logs.items():
+            by_block.setdefault(block, {})[cell] = value - usual
     return {
         (block, cell): value - usual_of_others
-        for block, values in by_block.items()
+        for block, of_block in by_block.items()
         for (cell, value), usual_of_others in zip(
-            values.items(), _medians_of_others(list(values.values())), strict=True
+            of_block.items(), _medians_of_others(list(of_block.values())), strict=True
         )
     }
 
@@ -281,11 +281,14 @@ def _obstacles(
         yield Diagnostic(str(obstacle), tuple(dict.fromkeys(pairs)))
 
 
+def _by_block(headline: str, cells: Mapping[Cell, CellAnalysis]) -> dict[Cell, Mapping[int, float]]:
+    return {cell: analysis.by_block.get(headline, {}) for cell, analysis in cells.items()}
+
+
 def _carried_over(
     headline: str, cells: Mapping[Cell, CellAnalysis], trials: Sequence[Trial]
 ) -> Iterator[Diagnostic]:
-    values = {cell: analysis.by_block.get(headline, {}) for cell, analysis in cells.items()}
-    if effects := carried_over(values, trials):
+    if effects := carried_over(_by_block(headline, cells), trials):
         yield Diagnostic("carry-over", subjects=tuple(effects), values={"effects": effects})
 
 
@@ -295,22 +298,16 @@ def _bimodal(
     """`bimodal`: two modes of the values, and of what is left of them without what their blocks share: a
     machine with two speeds makes the former alone, other cells' modes the latter."""
     machines = {(trial.block, trial.cell): trial.machine for trial in trials}
-    relative = _relative(
-        {
-            (block, cell): math.log(value)
-            for cell, analysis in cells.items()
-            for block, value in analysis.by_block.get(headline, {}).items()
-            if is_positive_finite(value)
-        }
-    )
+    values = _by_block(headline, cells)
+    relative = _relative(values)
     ratios: dict[str, float] = {}
-    for cell, analysis in cells.items():
+    for cell, of_cell in values.items():
         by_machine: dict[str, list[int]] = {}
-        for block in analysis.by_block.get(headline, {}):
+        for block in of_cell:
             if (block, cell) in relative:
                 by_machine.setdefault(machines.get((block, cell), ""), []).append(block)
         for blocks in by_machine.values():
-            modes = bimodality([analysis.by_block[headline][block] for block in blocks])
+            modes = bimodality([of_cell[block] for block in blocks])
             if modes and bimodality([math.exp(relative[block, cell]) for block in blocks]):
                 ratios[cell.contender] = max(ratios.get(cell.contender, 0.0), modes[1] / modes[0])
     if ratios:

@@ -305,6 +305,11 @@ class Diagnostic:
     remedy: str = ""
 
 
+def in_order(trials: Iterable[Trial]) -> list[Trial]:
+    """Machine by machine, as they were carried out there."""
+    return sorted(trials, key=lambda trial: (trial.machine, trial.block, trial.position))
+
+
 def counted(trials: Iterable[Trial]) -> list[Trial]:
     """The trials that count, in their order: of each cell in each block the one that is not to be carried out
     again, else the last of those that are."""
