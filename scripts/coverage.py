@@ -1,8 +1,8 @@
-"""Makes README's table of contenders from their manifests: which takes part in which workload, in which
+"""Makes the table of docs/CONTENDERS.md from their manifests: which takes part in which workload, in which
 class, and why the other cells are empty.
 
     .venv/bin/python scripts/coverage.py            write it
-    .venv/bin/python scripts/coverage.py --check    exit status 1 if README differs from the manifests
+    .venv/bin/python scripts/coverage.py --check    exit status 1 if it differs from the manifests
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ringside.render.markdown import escape
 from ringside.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "CONTENDERS.md"
 BEGIN, END = "<!-- contenders: made by scripts/coverage.py -->", "<!-- end of contenders -->"
 
 
@@ -39,7 +40,7 @@ def table(contenders: Sequence[Contender]) -> str:
     ]
     for one in contenders:
         cells = (one.workloads[name].kind if name in one.workloads else "" for name in WORKLOADS)
-        link = f"[{one.name}](contenders/{one.name}/README.md)"
+        link = f"[{one.name}](../contenders/{one.name}/README.md)"
         lines.append(f"| {link} | {escape(one.language)} | {' | '.join(cells)} |")
     lines += ["", "<details><summary>Why cells are empty</summary>", ""]
     for one in contenders:
@@ -49,12 +50,12 @@ def table(contenders: Sequence[Contender]) -> str:
     return "\n".join([*lines, "", "</details>"])
 
 
-def with_table(readme: str, made: str) -> str:
-    """README with that table between its marks. Raises ValueError where it has no marks."""
-    before, begin, rest = readme.partition(BEGIN)
+def with_table(page: str, made: str) -> str:
+    """The page with that table between its marks. Raises ValueError where it has no marks."""
+    before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"README.md needs the lines {BEGIN} and {END}")
+        raise ValueError(f"CONTENDERS.md needs the lines {BEGIN} and {END}")
     return f"{before}{BEGIN}\n{made}\n{END}{after}"
 
 
@@ -64,19 +65,19 @@ def bundled() -> list[Contender]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    path = ROOT / "README.md"
+    path = PAGE
     contenders = bundled()
     for name, workload in gaps(contenders):
         print(
             f"contenders/{name}/contender.toml: add `{workload}` to `[without]`, with a reason",
             file=sys.stderr,
         )
-    readme = path.read_text(encoding="utf-8")
-    made = with_table(readme, table(contenders))
+    page = path.read_text(encoding="utf-8")
+    made = with_table(page, table(contenders))
     if "--check" in arguments:
-        if made != readme:
-            print("README.md differs from the manifests: run scripts/coverage.py", file=sys.stderr)
-        return int(made != readme or bool(gaps(contenders)))
+        if made != page:
+            print("docs/CONTENDERS.md differs from the manifests: run scripts/coverage.py", file=sys.stderr)
+        return int(made != page or bool(gaps(contenders)))
     path.write_text(made, encoding="utf-8")
     return int(bool(gaps(contenders)))
 

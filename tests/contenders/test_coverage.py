@@ -1,4 +1,4 @@
-"""The table of contenders in README says what the manifests say, and each of its empty cells has a reason."""
+"""The table of contenders says what the manifests say, and each of its empty cells has a reason."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def manifest(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_readme_has_the_table_of_the_manifests() -> None:
-    readme = (coverage.ROOT / "README.md").read_text(encoding="utf-8")
-    made = coverage.with_table(readme, coverage.table(coverage.bundled()))
-    assert readme == made, "run scripts/coverage.py"
+def test_the_page_has_the_table_of_the_manifests() -> None:
+    page = coverage.PAGE.read_text(encoding="utf-8")
+    made = coverage.with_table(page, coverage.table(coverage.bundled()))
+    assert page == made, "run scripts/coverage.py"
 
 
 def test_every_empty_cell_has_a_reason() -> None:
@@ -56,7 +56,7 @@ def test_the_table_of_one_contender(tmp_path: Path) -> None:
     assert ("some", "batch") not in coverage.gaps([one])
 
 
-def test_a_readme_without_marks_is_an_error() -> None:
+def test_a_page_without_marks_is_an_error() -> None:
     with pytest.raises(ValueError, match="needs the lines"):
         coverage.with_table("# Nothing\n", "a table")
 
