@@ -127,8 +127,8 @@ class ManifestFile(_Table, frozen=True, kw_only=True):
     build: tuple[BuildTable, ...] = ()
     workload: dict[str, WorkloadTable] = {}
     without: dict[str, str] = {}
-    """Why it takes no part in a workload: one sentence for each that it lacks. docs/CONTENDERS has those of the
-    bundled contenders."""
+    """Why it takes no part in a workload: one sentence for each that it lacks. docs/CONTENDERS has those of
+    the bundled contenders."""
 
 
 # --- experiments/NAME.toml -------------------------------------------------------------------------
