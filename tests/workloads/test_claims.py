@@ -250,6 +250,10 @@ CASES: dict[str, tuple[Runs, float, float, float]] = {
         ),
         *(1, 1.5, 1.1),
     ),
+    "2011-background-jobs/multiprocessing-hands-over-as-well": (
+        ratio("jobs", "jobs-dispatch", "makespan_s", "python-pool", "parallel-python", kind="noop"),
+        *(0.2, 1.5, 1.1),
+    ),
     "2011-go-c10k/go-takes-32-kb": (memory, 30, 10, 48),
     "2011-go-c10k/go-takes-less-memory-than-erlang": (feed("bytes_per_connection"), 0.7, 1.2, 0.9715),
     "2011-go-c10k/more-threads-than-cores": (threads, 3, 0.5, 1.03),
@@ -264,6 +268,14 @@ CASES: dict[str, tuple[Runs, float, float, float]] = {
     "2011-go-code-jam/reading-dominates": (reading, 0.8, 0.2, 0.5),
     "2011-go-code-jam/queue-is-full": (full_queue, 1.5, 1, 1.2),
     "2015-python-vs-go/synchronous-servers-are-alike": (alike, 1.5, 50, 10),
+    "2015-python-vs-go/pypy-ahead-of-go": (
+        ratio("fib", "fib-sync", "requests_per_s", "python-sync@pypy", "go-sync", load="hammer", clients=1),
+        *(1.2, 0.8, 1.02),
+    ),
+    "2015-python-vs-go/pool-takes-more-memory": (
+        ratio("fib", "fib-concurrent", "rss_bytes", POOL, "go", load="hammer", clients=3, cores=4),
+        *(1.6, 8, 2.35),
+    ),
     "2015-python-vs-go/go-45-times": (
         ratio("fib", "fib-concurrent", "requests_per_s", "go", POOL, load="hammer", clients=3, cores=4),
         *(45, 10, 30),

@@ -8,6 +8,7 @@ from ringside import units
 from ringside.model.design import Point
 from ringside.model.results import Answer, Finding
 from ringside.workloads.claims import (
+    MORE,
     AnalysedRun,
     Band,
     ClaimTest,
@@ -66,9 +67,31 @@ def synchronous_servers_are_alike(runs: Sequence[AnalysedRun]) -> Finding:
     )
 
 
+def pypy_ahead_of_go(runs: Sequence[AnalysedRun]) -> Finding:
+    """Answers per second of the synchronous servers, one client: PyPy over Go."""
+    return ratio_claim(
+        runs,
+        "fib-sync",
+        "fib",
+        _RATE,
+        "python-sync@pypy",
+        "go-sync",
+        MORE,
+        applies=lambda point: _has(point, _hammer(1)),
+        where="with one client",
+    )
+
+
 def go_45_times(runs: Sequence[AnalysedRun]) -> Finding:
     """Answers per second with three clients: goroutines over generators with a pool of processes."""
     return _on_the_posts_cores(runs, _RATE, _GO, _POOL, about(45), _hammer(3), "with three clients")
+
+
+def pool_takes_more_memory(runs: Sequence[AnalysedRun]) -> Finding:
+    """Resident memory with three clients: generators with a pool of processes over goroutines. That
+    of several processes counts what they share once for each of them, as the post did."""
+    more = about(188 / 120)
+    return _on_the_posts_cores(runs, "rss_bytes", _POOL, _GO, more, _hammer(3), "with three clients")
 
 
 def fib_30_in_a_46th(runs: Sequence[AnalysedRun]) -> Finding:
@@ -164,7 +187,9 @@ def _speed_up(runs: Sequence[AnalysedRun], takes_part: Callable[[str], bool], *,
 
 CLAIMS: Mapping[str, ClaimTest] = {
     "2015-python-vs-go/synchronous-servers-are-alike": synchronous_servers_are_alike,
+    "2015-python-vs-go/pypy-ahead-of-go": pypy_ahead_of_go,
     "2015-python-vs-go/go-45-times": go_45_times,
+    "2015-python-vs-go/pool-takes-more-memory": pool_takes_more_memory,
     "2015-python-vs-go/fib-30-in-a-46th": fib_30_in_a_46th,
     "2015-python-vs-go/go-uses-all-cores": go_uses_all_cores,
     "2015-python-vs-go/python-uses-no-second-core": python_uses_no_second_core,
