@@ -18,7 +18,8 @@ setup:
 setup-dev:
 	@scripts/setup --dev
 
-showdown: setup
+showdown:
+	@scripts/setup showdown
 	@.venv/bin/ringside run showdown --report report.html
 
 ruff: setup-dev

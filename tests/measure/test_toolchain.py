@@ -309,6 +309,25 @@ def test_runs_at_the_same_time_build_once(tmp_path: Path, built_by: BuiltBy, too
     assert (tmp_path / "count").read_text() == "x\n"
 
 
+def test_builds_run_side_by_side(tmp_path: Path, built_by: BuiltBy, tools: Toolchain) -> None:
+    """Each waits for what the other has begun; more than two would wait for a third."""
+    one = built_by('touch "${0%/*}/one"; until [ -e "${0%/*}/two" ]; do sleep 0.01; done')
+    two = built_by('touch "${0%/*}/two"; until [ -e "${0%/*}/one" ]; do sleep 0.01; done')
+    results = list(tools.prepare_all([one, replace(two, name="other"), one]))
+    assert [type(each) for each in results] == [Ready] * 3
+    assert [each.contender.name for each in results] == ["thing", "other", "thing"]
+
+
+def test_an_interrupt_ends_builds_that_run(tmp_path: Path, built_by: BuiltBy, tools: Toolchain) -> None:
+    slow = replace(built_by('echo $$ >"${0%/*}/pid"; exec sleep 1000'), name="slow")
+    quick = built_by('until [ -s "${0%/*}/pid" ]; do sleep 0.01; done')
+    results = tools.prepare_all([quick, slow])
+    assert isinstance(next(results), Ready)
+    results.close()
+    group = (tools.builds / "pid").read_text().strip()
+    assert is_over(lambda: not Path(f"/proc/{group}/exe").exists())
+
+
 def test_a_build_that_was_cut_off_or_discarded_is_made_anew(
     tmp_path: Path, built_by: BuiltBy, tools: Toolchain
 ) -> None:

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import EXIT_FAILED, streams
+from ringside.errors import CatalogueError
 from ringside.model.catalogue import Contender, Unavailable
 from ringside.text import LOG_LINES, last_lines
 
 if TYPE_CHECKING:
+    from ringside.catalogue.loader import Catalogue
     from ringside.measure.apt import Package
 
 _TRIES = 3
@@ -26,34 +28,38 @@ _say = partial(streams.say, name="setup")
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[CONTENDER]...")
-def setup(names: Sequence[str]) -> int:
-    """Install missing runtimes and build contenders.
+@click.option(
+    "--for",
+    "experiments",
+    multiple=True,
+    metavar="EXPERIMENT",
+    help="The contenders of an experiment or a suite.",
+)
+def setup(names: Sequence[str], experiments: Sequence[str]) -> int:
+    """Install missing runtimes and build contenders, two at a time: all of them, if none is named.
 
     Runtimes are installed as root on Debian or Ubuntu; elsewhere the commands are printed. Exit status 1
     where a contender cannot run.
     """
     from ringside.cli import context
 
-    catalogue = context.catalogue()
-    contenders, errors = (
-        ([catalogue.contender(name) for name in names], {}) if names else catalogue.contenders()
-    )
     toolchain = context.toolchain()
-    if not names:
-        contenders = [
-            each
-            for each in contenders
-            if not each.runtime.optional or not isinstance(toolchain.receipt(each.runtime), str)
-        ]
+    contenders, errors = _wanted(context.catalogue(), names, experiments)
+    contenders = [
+        each
+        for each in contenders
+        if each.name in names
+        or not each.runtime.optional
+        or not isinstance(toolchain.receipt(each.runtime), str)
+    ]
     _install([each for each in contenders if isinstance(toolchain.receipt(each.runtime), str)])
     toolchain = context.toolchain()  # receipts anew
     unavailable = []
-    for contender in contenders:
-        result = toolchain.prepare(contender, _building)
+    for result in toolchain.prepare_all(contenders, _building):
         if isinstance(result, Unavailable):
             unavailable.append(result)
         else:
-            _say(f"{contender.name} is ready")
+            _say(f"{result.contender.name} is ready")
     for result in unavailable:
         _say(f"{result.contender.name} is not available: {result.reason}")
         for line in last_lines(result.log, LOG_LINES):
@@ -62,6 +68,27 @@ def setup(names: Sequence[str]) -> int:
     for name, error in errors.items():
         _say(f"{name} is not available: {error}")
     return EXIT_FAILED if unavailable or errors else 0
+
+
+def _wanted(
+    catalogue: Catalogue, names: Sequence[str], experiments: Sequence[str]
+) -> tuple[list[Contender], dict[str, CatalogueError]]:
+    """The contenders that are named or take part in the experiments, all where nothing is named; and the
+    errors of manifests that cannot be read."""
+    from ringside.measure import plan
+
+    if not names and not experiments:
+        return catalogue.contenders()
+    contenders = {name: catalogue.contender(name) for name in names}
+    errors: dict[str, CatalogueError] = {}
+    for experiment in experiments:
+        for part in plan.experiments(catalogue, plan.Selection(experiment)):
+            for name in part.contenders:
+                try:
+                    contenders[name] = catalogue.contender(name)
+                except CatalogueError as error:
+                    errors[name] = error
+    return list(contenders.values()), errors
 
 
 def _building(contender: Contender) -> None:
@@ -82,9 +109,13 @@ def _install(contenders: Sequence[Contender]) -> None:
     _say(f"installing runtimes on this system with apt-get: {', '.join(_commands(wanted))}")
     retry(lambda: _apt("update", "-qq"))
     # Newer lists may have versions that are new enough.
-    for package in _packages(contenders):
+    packages = _packages(contenders)
+    install = partial(_apt, "install", "-y", "-qq", "--no-install-recommends")
+    if all(install(*command.split()) for command in _commands(packages)):
+        return
+    for package in packages:
         # One by one: a package that this system lacks must not keep the others out.
-        if not retry(partial(_apt, "install", "-y", "-qq", "--no-install-recommends", *package.words)):
+        if not retry(partial(install, *package.words)):
             _say(f"{package.name} could not be installed")
 
 

@@ -11,7 +11,8 @@ import re
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -27,12 +28,17 @@ from ringside.text import one_line
 VERSION_TIMEOUT_S = 60.0
 # Some twenty times what the longest of ours takes on two cores.
 BUILD_TIMEOUT_S = 600.0
+# Compilers use several CPUs in some of their phases only.
+BUILDS_AT_A_TIME = 2
 _DONE = ".built"
 # What tools print that would load something from a network, and have none.
 _NO_NETWORK = re.compile(
     r"could not resolve|temporary failure in name resolution|network is unreachable|no such host",
     re.IGNORECASE,
 )
+
+# The process groups of commands that run now.
+_running: set[int] = set()
 
 Entry = TypeVar("Entry")
 
@@ -67,6 +73,21 @@ class Toolchain:
             log = self._keep_log(build, error.log)
             return Unavailable(contender, str(error), _way_out(error, log), error.log, receipt)
         return Ready(contender, receipt, build.resolve(), content)
+
+    def prepare_all(
+        self,
+        contenders: Iterable[Contender],
+        on_build: Callable[[Contender], None] = lambda contender: None,
+    ) -> Generator[Ready | Unavailable, None, None]:
+        """`prepare` of each, in their order, with builds side by side; `on_build` is called from threads."""
+        with ThreadPoolExecutor(BUILDS_AT_A_TIME) as threads:
+            try:
+                yield from threads.map(lambda each: self.prepare(each, on_build), contenders)
+            except BaseException:  # An interrupt must not wait for builds.
+                threads.shutdown(wait=False, cancel_futures=True)
+                for group in tuple(_running):
+                    _end(group)
+                raise
 
     def is_built(self, contender: Contender, receipt: Receipt) -> bool:
         """Whether there is nothing left to build for a contender."""
@@ -242,16 +263,22 @@ def _run_group(command: Sequence[str], folder: Path, timeout_s: float) -> tuple[
             start_new_session=True,
             cwd=folder,
         )
+        _running.add(process.pid)
         try:
             process.wait(timeout_s)
         except subprocess.TimeoutExpired as error:
             error.output = _printed(output)
             raise
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _end(process.pid)
             process.wait()
+            _running.discard(process.pid)
         return _printed(output).decode(errors="replace"), process.returncode
+
+
+def _end(group: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
 def _printed(output: BinaryIO) -> bytes:
