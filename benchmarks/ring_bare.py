@@ -67,7 +67,7 @@ def main() -> int:
             subprocess.run(expand(BUILDS[name], names), cwd=BARE, check=True)
         bare = expand(RUNS.get(name, ["{runtime}", f"{name}.py"]), names)
         ours = expand(ready.contender.workloads["ring"].command, names)
-        environment = trial.environment(os.environ, ready.build, 1, 1, 1)
+        environment = trial.environment(os.environ, ready, 1, 1, 1)
         arguments = [f"nodes={nodes}", f"messages={messages}", "cores=1", "mode=pipelined", "trace=0"]
         hops = nodes * messages
 

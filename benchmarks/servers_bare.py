@@ -116,7 +116,7 @@ def request(
         limits=Limits(wall_s=300),
         cpus=cpus,
         probe_cpus=probe_cpus,
-        environment=trial.environment(os.environ, ready.build, 1, 1, 1),
+        environment=trial.environment(os.environ, ready, 1, 1, 1),
         seed=1,
         memory_available_bytes=8 << 30,
     )

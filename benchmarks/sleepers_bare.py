@@ -62,7 +62,7 @@ def main() -> int:
             *expand(ready.contender.workloads["sleepers"].command, names),
             *(f"tasks={tasks}", f"seconds={seconds}", "cores=1"),
         ]
-        environment = trial.environment(os.environ, ready.build, 1, 1, 1)
+        environment = trial.environment(os.environ, ready, 1, 1, 1)
         sides = {name: (ours, ready.contender.folder)}
         sides["bare"] = ([*expand(words, names), str(tasks), str(seconds)], BARE)
         used: dict[str, list[dict[str, float]]] = {side: [] for side in sides}

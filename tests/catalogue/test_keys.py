@@ -69,7 +69,7 @@ metrics = ["hop_ns"]
     [
         ('"ring"', '"rings"', "2: there is no workload `rings`; did you mean ring?"),
         ('"limit"', '"limt"', "3: there is no contender `limt`; did you mean limit?"),
-        ('"limit"', '"limit@old"', "3: contender `limit` has no runtime `old`; it has: limit"),
+        ('"limit"', '"limit@old"', "3: contender `limit` has no runtime or variant `old`; it has: limit"),
         ('"limit"', '"twisted"', "3: contender `twisted` takes no part in the workload `ring`"),
         ('"limit"', '"go"', "3: a contender is named twice in `contenders`"),
         ("[factors]", 'baseline = "c"\n[factors]', "4: the baseline `c` is not one of the contenders"),

@@ -151,6 +151,48 @@ only = { messages = ["few", 7], cores = 1 }
     assert runtime.instructions == {"debian-12": "ask at the desk"}
 
 
+VARIANT = """
+[variant.tuned]
+title = "A thing, tuned"
+queue = "9"
+tuning = ["depth 9 (default 1)"]
+arguments = ["depth=9", "{cores}"]
+environment = { THINGS = "{build}/things" }
+"""
+
+
+def test_a_variant_has_settings_of_its_own_and_the_build_of_the_plain_name(tmp_path: Path) -> None:
+    text = f'tuning = ["fast"]\nunequal = ["slow"]\nidiom = "https://x.test/"\n{MANIFEST}'
+    contenders = read_contender(manifest(tmp_path, text + VARIANT), KNOWN)
+    assert list(contenders) == ["thing", "thing@two", "thing@tuned"]
+    plain, _, tuned = contenders.values()
+    assert (plain.tuning, plain.unequal, plain.idiom) == (("fast",), ("slow",), "https://x.test/")
+    assert (tuned.tuning, tuned.unequal, tuned.idiom) == (("depth 9 (default 1)",), (), "https://x.test/")
+    assert (tuned.title, tuned.model, tuned.queue) == ("A thing, tuned", "things", "9")
+    assert tuned.workloads["ring"].command == ("{runtime}", "ring", "depth=9", "{cores}")
+    assert (tuned.environment, tuned.built_as) == ({"THINGS": "{build}/things"}, "thing")
+    build = '[[variant.tuned.build]]\ncommand = ["make"]\n'
+    built = read_contender(manifest(tmp_path / "built", text + VARIANT + build), KNOWN)["thing@tuned"]
+    assert (built.builds, built.built_as) == ((("make",),), "")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("variant.tuned", "variant.two"), ":16: `two` is a runtime already"),
+        (("variant.tuned", 'variant."A b"'), ":16: the variant's name `A b` may hold"),
+        (("{cores}", "{core}"), ":20: unknown placeholder `{core}`"),
+        (("{build}", "{cores}"), ":21: unknown placeholder `{cores}`"),
+        (('queue = "9"', 'workloads = ["rign"]'), ":18: there is no workload of this manifest `rign`"),
+        (('queue = "9"', 'idiom = "a book"'), ":18: `idiom` must be the address of a page"),
+    ],
+)
+def test_variants_that_cannot_be(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    text = MANIFEST + VARIANT.replace(*change)
+    with pytest.raises(CatalogueError, match=message):
+        read_contender(manifest(tmp_path, text), KNOWN)
+
+
 def test_braces_around_anything_but_a_word_are_a_programs_own(tmp_path: Path) -> None:
     text = MANIFEST.replace('"ring"]', '"{ok, X}", "{}", "{ nods }", "{Ok}", "{cores}"]')
     assert read_contender(manifest(tmp_path, text), KNOWN)
@@ -334,7 +376,7 @@ def test_unknown_names_come_with_the_nearest() -> None:
         catalogue.experiment("showdwon")
     with pytest.raises(UsageError, match="there is no source of published figures `2006`"):
         catalogue.published("2006")
-    with pytest.raises(UsageError, match="has no runtime `nope`; it has: go"):
+    with pytest.raises(UsageError, match="has no runtime or variant `nope`; it has: go"):
         catalogue.contender("go@nope")
     with pytest.raises(UsageError, match="there is no experiment file"):
         catalogue.experiment("./none.toml")

@@ -34,7 +34,7 @@ Complaint = Callable[..., str]
         (["run", "showdown", "--only", "erlnag"], "did you mean erlang"),
         (["run", "showdown", "--set", "colour=1"], "no part of `showdown` has a factor `colour`"),
         (["run", "showdown", "--set", "nodes=1"], "nodes=1 is out of range: 2 to 1000000"),
-        (["run", "showdown", "--only", "erlang@pypy"], "contender `erlang` has no runtime `pypy`"),
+        (["run", "showdown", "--only", "erlang@pypy"], "contender `erlang` has no runtime or variant `pypy`"),
         (["run", "showdown-ring", "--only", "tornado"], "takes no part in the workload `ring`"),
         (["run", "fib-mixed", "--set", "clients=1"], "load=mixed needs clients=2 or more"),
         (["run", "showdown", "--set", "nodes"], "write it as factor=level"),

@@ -88,7 +88,7 @@ def carry_out(
         limits=Limits(wall_s=200),
         cpus=cpus,
         probe_cpus=probe_cpus,
-        environment=trials.environment(os.environ, gateway.build, 1, 2, 3),
+        environment=trials.environment(os.environ, gateway, 1, 2, 3),
         seed=1,
         memory_available_bytes=8 << 30,
         host=HOST,

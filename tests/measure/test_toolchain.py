@@ -205,6 +205,15 @@ def test_a_build_is_made_once_and_again_when_the_sources_change(
     assert tools.prepare(made) == second
 
 
+def test_a_variant_without_steps_of_its_own_uses_the_build_of_the_plain_name(
+    built_by: BuiltBy, tools: Toolchain
+) -> None:
+    plain = built_by("touch $0/made")
+    variant = replace(plain, name="thing@tuned", built_as="thing")
+    assert ready_of(tools, plain).build == ready_of(tools, variant).build
+    assert ready_of(tools, replace(variant, built_as="")).build != ready_of(tools, plain).build
+
+
 def test_the_folder_of_a_build(tmp_path: Path, thing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ("sh", "-c", "pwd; echo $0 $1", "{runtime}", "{build}")
     made = contender(tmp_path / "c", runtime(thing), command)

@@ -167,7 +167,7 @@ def test_servers_listen_where_engines_on_other_machines_reach_them() -> None:
 
 def test_the_environment_is_small_and_writes_nowhere_else() -> None:
     base = {"PATH": "/bin", "SECRET": "x", "HOME": "/home/me", "TMPDIR": "/scratch"}
-    environment = trials.environment(base, Path("/build"), 1, 2, 3)
+    environment = trials.environment(base, READY, 1, 2, 3)
     own = {
         "PATH": "/bin",
         "HOME": "/build",
@@ -178,8 +178,11 @@ def test_the_environment_is_small_and_writes_nowhere_else() -> None:
         "RINGSIDE_PADDING": "." * padding_bytes(1, 2, 3),
     }
     assert environment == own
-    bare = trials.environment({}, Path("/build"), 1, 2, 3)
+    bare = trials.environment({}, READY, 1, 2, 3)
     assert bare == {**own, "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}
+    contender = dataclasses.replace(CONTENDER, environment={"THINGS": "{build}/{x}"})
+    variant = trials.environment(base, dataclasses.replace(READY, contender=contender), 1, 2, 3)
+    assert variant == {**own, "THINGS": "/build/{x}"}
 
 
 BLANK = ok_trial(RING, {"outcome": Outcome.INTERRUPTED, "cpus": (1,), "memory_limit_bytes": 750})

@@ -80,7 +80,7 @@ def carry_out(
         limits=Limits(wall_s=240),
         cpus=cpus,
         probe_cpus=probe_cpus,
-        environment=trials.environment(os.environ, one.build, 1, 2, 3),
+        environment=trials.environment(os.environ, one, 1, 2, 3),
         seed=seed,
         memory_available_bytes=8 << 30,
         input=input,

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec.structs import asdict
@@ -107,6 +108,7 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
     manifest = decode(file, ManifestFile)
     if not manifest.title.strip():
         raise file.error("`title` is empty: write the contender's name in tables", ("title",))
+    _check_idiom(file, manifest.idiom, ())
     for index, build in enumerate(manifest.build):
         check_placeholders(file, build.command, ("runtime", "build"), ("build", index, "command"))
     runtimes = {name: _runtime(file, name, table) for name, table in manifest.runtime.items()}
@@ -143,10 +145,60 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
             kind=manifest.kind,
             without=manifest.without,
             teaches=manifest.teaches,
+            idiom=manifest.idiom,
+            tuning=manifest.tuning,
+            unequal=manifest.unequal,
         )
         for index, (name, runtime) in enumerate(runtimes.items())
     ]
+    contenders += [_variant(file, name, manifest, contenders[0]) for name in manifest.variant]
     return {contender.name: contender for contender in contenders}
+
+
+def _check_idiom(file: TomlFile, idiom: str, keys: tuple[Key, ...]) -> None:
+    if idiom and not re.fullmatch(r"https://\S+", idiom):
+        raise file.error(f"`idiom` must be the address of a page, https://…, not {idiom}", (*keys, "idiom"))
+
+
+def _variant(file: TomlFile, name: str, manifest: ManifestFile, plain: Contender) -> Contender:
+    """The contender on its first runtime with other settings."""
+    table, keys = manifest.variant[name], ("variant", name)
+    if not NAME.fullmatch(name):
+        raise file.error(f"the variant's name `{name}` {NAME_RULE}", keys)
+    if name in manifest.runtime:
+        raise file.error(f"`{name}` is a runtime already: rename the variant", keys)
+    _check_idiom(file, table.idiom, keys)
+    for index, workload in enumerate(table.workloads):
+        if workload not in plain.workloads:
+            raise file.error(
+                str(unknown("workload of this manifest", workload, plain.workloads)),
+                (*keys, "workloads", index),
+            )
+    for variable, value in table.environment.items():
+        check_placeholders(file, (value,), ("build",), (*keys, "environment", variable))
+    for index, build in enumerate(table.build):
+        check_placeholders(file, build.command, ("runtime", "build"), (*keys, "build", index, "command"))
+    workloads = {
+        each: replace(entry, command=(*entry.command, *table.arguments))
+        for each, entry in plain.workloads.items()
+        if each in table.workloads or not table.workloads
+    }
+    return replace(
+        plain,
+        name=f"{plain.name}@{name}",
+        title=table.title,
+        model=table.model or plain.model,
+        queue=table.queue or plain.queue,
+        idiom=table.idiom or plain.idiom,
+        tuning=table.tuning,
+        unequal=table.unequal,
+        workloads=workloads,
+        builds=(*plain.builds, *(build.command for build in table.build)),
+        environment=table.environment,
+        built_as="" if table.build else plain.name,
+        without={},
+        teaches=(),
+    )
 
 
 def _runtime(file: TomlFile, name: str, table: RuntimeTable) -> Runtime:
@@ -184,7 +236,11 @@ def _check_workloads(file: TomlFile, manifest: ManifestFile, known: Workloads) -
                 raise file.error(message, (*keys, "capabilities", index))
         for factor, levels in table.only.items():
             check_levels(file, factor, levels, workload, (*keys, "only", factor))
-        check_placeholders(file, table.command, ("runtime", "build", *workload.factors), (*keys, "command"))
+        placeholders = ("runtime", "build", *workload.factors)
+        check_placeholders(file, table.command, placeholders, (*keys, "command"))
+        for variant, settings in manifest.variant.items():
+            if name in settings.workloads or not settings.workloads:
+                check_placeholders(file, settings.arguments, placeholders, ("variant", variant, "arguments"))
     for index, name in enumerate(manifest.teaches):
         if name not in manifest.workload:
             raise file.error(f"`{name}` has no command, so nothing teaches it", ("teaches", index))

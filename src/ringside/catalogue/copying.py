@@ -148,7 +148,7 @@ def _manifest(text: str, name: str, origin: Contender, left_out: Collection[str]
         if kind == "build":
             table = _build(table, value[0]["command"], left_out)
         elif (
-            kind == "without"
+            kind in ("without", "variant")
             or (kind == "workload" and not value.keys().isdisjoint(left_out))
             or (kind == "runtime" and origin.runtime.name not in value)
         ):

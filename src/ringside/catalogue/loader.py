@@ -69,18 +69,19 @@ class Catalogue:
         return sorted(self._files("experiments"))
 
     def contender(self, name: str, manifests: Mapping[str, Path] | None = None) -> Contender:
-        """The contender `name` or `name@runtime`; `manifests` as for `runtimes`. Raises UsageError for an
-        unknown one."""
+        """The contender `name`, `name@runtime` or `name@variant`; `manifests` as for `runtimes`. Raises
+        UsageError for an unknown one."""
         folder, _, runtime = name.partition("@")
         contenders = {contender.name: contender for contender in self.runtimes(folder, manifests)}
         if runtime and name not in contenders:
             raise UsageError(
-                f"contender `{folder}` has no runtime `{runtime}`; it has: {', '.join(contenders)}"
+                f"contender `{folder}` has no runtime or variant `{runtime}`; it has: {', '.join(contenders)}"
             )
         return contenders[name] if runtime else next(iter(contenders.values()))
 
     def runtimes(self, folder: str, manifests: Mapping[str, Path] | None = None) -> list[Contender]:
-        """The contender of a folder on each of its runtimes, the first runtime's first. `manifests`: by
+        """The contender of a folder on each of its runtimes, the first runtime's first, then its variants.
+        `manifests`: by
         folder, where they have been looked for already. Raises UsageError for an unknown one."""
         if folder in self._added:
             return self._added[folder]

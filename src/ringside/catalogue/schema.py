@@ -27,6 +27,7 @@ Command = Names
 Levels = Level | Annotated[tuple[Level, ...], Meta(min_length=1)]
 DEFAULT_BLOCKS = 40
 Positive = Annotated[int, Meta(gt=0)]
+Idiom = Annotated[str, _at_most(200)]
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -99,6 +100,32 @@ class WorkloadTable(_Table, frozen=True, kw_only=True):
     machines (`run --engines`). Without it the server listens on 127.0.0.1."""
 
 
+class VariantTable(_Table, frozen=True, kw_only=True):
+    """The same programs with other settings, as the contender `NAME@VARIANT` on the first runtime: the plain
+    name has the defaults. What is left out is the manifest's; `tuning` and `unequal` are not inherited."""
+
+    title: Annotated[str, _at_most(80)]
+    """Its name in tables."""
+    model: Annotated[str, _at_most(200)] = ""
+    """Its concurrency model, in a few words."""
+    queue: Annotated[str, _at_most(60)] = ""
+    """The bound of its queues."""
+    idiom: Idiom = ""
+    """Where the settings come from: the address of a page."""
+    tuning: Texts = ()
+    """What differs from the runtime's and the library's defaults."""
+    unequal: Texts = ()
+    """What the others have and it has not, or the other way round."""
+    workloads: Texts = ()
+    """The workloads in which it takes part. Default: all."""
+    arguments: Texts = ()
+    """Words behind each command, such as `max_clients=4096`; the placeholders of commands are known."""
+    environment: dict[str, str] = {}
+    """Variables of the environment. `{build}` is the folder of what was built."""
+    build: tuple[BuildTable, ...] = ()
+    """Further build steps. Without them it uses what is built for the plain name."""
+
+
 class ManifestFile(_Table, frozen=True, kw_only=True):
     """A contender. Its name is that of the folder. It needs one `[runtime.NAME]` and one `[workload.NAME]` at
     least."""
@@ -120,12 +147,22 @@ class ManifestFile(_Table, frozen=True, kw_only=True):
     kind: ContenderClass = msgspec.field(name="class", default="idiomatic")
     """`idiomatic`; `bare`: written by hand on the runtime's own sockets; `floor`: `limit`, with which the
     others are compared."""
+    idiom: Idiom = ""
+    """Where its way of writing comes from: the address of the guide, the documentation or the library that
+    its community follows."""
+    tuning: Texts = ()
+    """What differs from the runtime's and the library's defaults, each with its default:
+    `"max_clients 4096 (default 10)"`. docs/BIAS.md has them in a table."""
+    unequal: Texts = ()
+    """Known inequalities: what others have and it has not, or the other way round, such as a queue without a
+    bound."""
     teaches: Texts = ()
     """The workloads that `ringside new contender` copies from it where none is named. Of the contenders of a
     language, one that has this key is copied first."""
     runtime: dict[str, RuntimeTable] = {}
     build: tuple[BuildTable, ...] = ()
     workload: dict[str, WorkloadTable] = {}
+    variant: dict[str, VariantTable] = {}
     without: dict[str, str] = {}
     """Why it takes no part in a workload: one sentence for each that it lacks. docs/CONTENDERS has those of
     the bundled contenders."""

@@ -123,9 +123,7 @@ class Subject:
     def __post_init__(self) -> None:
         self.tmp = self.folder / "tmp"
         self.tmp.mkdir(parents=True, exist_ok=True)
-        self.environment = trials.environment(
-            {**os.environ, "TMPDIR": str(self.tmp)}, self.ready.build, 1, 1, 0
-        )
+        self.environment = trials.environment({**os.environ, "TMPDIR": str(self.tmp)}, self.ready, 1, 1, 0)
 
     def beside(self) -> Subject:
         """The same program without findings, for another thread: a probe carries out one trial at a time."""

@@ -94,7 +94,7 @@ class Toolchain:
         return (self._folder(contender, content_hash(contender, receipt)) / _DONE).exists()
 
     def _folder(self, contender: Contender, content: str) -> Path:
-        return self.builds / f"{contender.name}-{content[:12]}"
+        return self.builds / f"{contender.built_as or contender.name}-{content[:12]}"
 
     def _build(
         self, contender: Contender, receipt: Receipt, build: Path, on_build: Callable[[Contender], None]

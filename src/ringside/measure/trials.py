@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 
 import msgspec
 
@@ -125,20 +124,25 @@ def padding_bytes(seed: int, block: int, position: int) -> int:
     return random.Random(f"padding/{seed}/{block}/{position}").randrange(4096)
 
 
-def environment(base: Mapping[str, str], build: Path, seed: int, block: int, position: int) -> dict[str, str]:
-    """A contender's whole environment: small, the same for all, and of a random size.
+def environment(
+    base: Mapping[str, str], ready: Ready, seed: int, block: int, position: int
+) -> dict[str, str]:
+    """A contender's whole environment: small, the same for all but for the variables of a variant, and of a
+    random size.
 
     HOME lies in the build folder and Python writes no bytecode beside the sources (a build may compile
     it), so that nothing is written elsewhere.
     """
+    own = ready.contender.environment
     return {
         "PATH": base.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
-        "HOME": str(build),
+        "HOME": str(ready.build),
         "LANG": "C.UTF-8",
         "TMPDIR": base.get("TMPDIR", "/tmp"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "ERL_CRASH_DUMP_BYTES": "0",
         "RINGSIDE_PADDING": "." * padding_bytes(seed, block, position),
+        **dict(zip(own, expand(tuple(own.values()), {"build": ready.build}), strict=True)),
     }
 
 
@@ -273,7 +277,7 @@ class ContenderTrials:
             limits=limits,
             cpus=cpus,
             probe_cpus=probe_cpus,
-            environment=environment(self._environment, ready.build, self._seed, block, position),
+            environment=environment(self._environment, ready, self._seed, block, position),
             seed=self._seed_of(block),
             memory_available_bytes=self._memory_available_bytes,
             input=self._prepared.inputs.get(cell.point),

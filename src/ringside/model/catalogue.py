@@ -55,10 +55,14 @@ class WorkloadEntry:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A program in one folder on one runtime. `name` is `folder@runtime` beyond the first runtime. `family`
-    is one of `ContenderFamily`, and empty where there is no manifest. `kind` is
-    the manifest's `class`: `idiomatic`, written as the library's community writes it; `bare`, by hand on the
-    runtime's sockets; `floor`, by hand down to the system calls: what the others are compared with.
+    """A program in one folder on one runtime. `name` is `folder@runtime` beyond the first runtime, and
+    `folder@variant` with other settings: `environment` has variables of its own, in which `{build}` is its
+    build's folder, and `built_as` the name of the contender whose build it uses. `family` is one of
+    `ContenderFamily`, and empty where there is no manifest. `kind` is the manifest's `class`: `idiomatic`,
+    written as the library's community writes it; `bare`, by hand on the runtime's sockets; `floor`, by hand
+    down to the system calls: what the others are compared with.
+    `idiom`: the address of a page that its way of writing comes from; `tuning`: what differs from
+    defaults; `unequal`: what others have and it has not, or the other way round.
     `teaches`: the workloads that a copy of it has at first.
     `without`: why it takes no part in other workloads, by their names.
     `has_sources`: the folder is the contender's own, not just where its command was given."""
@@ -78,6 +82,11 @@ class Contender:
     kind: ContenderClass = "idiomatic"
     without: Mapping[str, str] = field(default_factory=dict)
     teaches: tuple[str, ...] = ()
+    idiom: str = ""
+    tuning: tuple[str, ...] = ()
+    unequal: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    built_as: str = ""
     has_sources: bool = True
 
 
