@@ -34,7 +34,10 @@ const REPORT: usize = FILE + 16;
 const PARENT: usize = FILE + 24;
 const CGROUP: usize = FILE + 32;
 const PATHS: usize = FILE + 40;
-const CODE: usize = PARAMETERS + FILE + 48;
+/// The size of the set of CPUs, 0 without one, and the set.
+const CPUS_BYTES: usize = FILE + 48;
+const CPUS: usize = FILE + 56;
+const CODE: usize = PARAMETERS + CPUS + size_of::<libc::cpu_set_t>();
 
 /// In the result, after the start (a timespec): the program's number, which the kernel writes before the program runs,
 /// or a negative error.
@@ -69,7 +72,7 @@ std::arch::global_asm!(
     "mov eax, 3",
     "mov rdi, [rbx + {file}]",
     "syscall",
-    // clock_gettime(CLOCK_MONOTONIC, result)
+    // clock_gettime(CLOCK_MONOTONIC, result), for a program that fails before its own start.
     "mov eax, 228",
     "mov edi, 1",
     "mov esi, {result}",
@@ -115,6 +118,24 @@ std::arch::global_asm!(
     "mov rdi, [rbx + {report}]",
     "mov esi, 2",
     "mov edx, 1",
+    "syscall",
+    // sched_setaffinity(0, size, set): not before, so that the launcher begins and ends on a CPU of the probe.
+    "mov rsi, [rbx + {cpus_bytes}]",
+    "test rsi, rsi",
+    "jz 6f",
+    "mov r9d, {affinity}",
+    "mov eax, 203",
+    "xor edi, edi",
+    "lea rdx, [rbx + {cpus}]",
+    "syscall",
+    "mov ebp, eax",
+    "test eax, eax",
+    "js 8f",
+    "6:",
+    // clock_gettime(CLOCK_MONOTONIC, result): the program starts, on a CPU of its own.
+    "mov eax, 228",
+    "mov edi, 1",
+    "mov esi, {result}",
     "syscall",
     // execve of each path in turn, as execvp does.
     "mov r9d, {exec}",
@@ -175,6 +196,9 @@ std::arch::global_asm!(
     parent = const PARENT,
     cgroup = const CGROUP,
     paths = const PATHS,
+    cpus_bytes = const CPUS_BYTES,
+    cpus = const CPUS,
+    affinity = const SpawnStep::Affinity as u8,
     setup = const SpawnStep::Setup as u8,
     exec = const SpawnStep::Exec as u8,
     report_bytes = const REPORT_BYTES,
@@ -210,8 +234,14 @@ pub fn size_bytes(argv: &[CString], env: &[CString]) -> u64 {
 }
 
 impl Launcher {
-    /// `report`: gets failures of the program's start. `cgroup`: its folder, where the program starts in it.
-    pub fn new(paths: &[CString], report: RawFd, cgroup: Option<RawFd>) -> io::Result<Launcher> {
+    /// `report`: gets failures of the program's start. `cgroup`: its folder, where the program starts in it. `cpus`: of
+    /// the program; the launcher stays on those of the probe.
+    pub fn new(
+        paths: &[CString],
+        report: RawFd,
+        cgroup: Option<RawFd>,
+        cpus: Option<&[u8]>,
+    ) -> io::Result<Launcher> {
         let file = File::from(memfd_create("ringside-launcher", MemfdFlags::CLOEXEC)?);
         let code = code().ok_or(io::ErrorKind::Unsupported)?;
         let mut paths: Vec<u8> = paths
@@ -237,9 +267,12 @@ impl Launcher {
             std::process::id().into(),
             cgroup.unwrap_or(-1) as u64,
             ADDRESS + (CODE + code.len()) as u64,
+            cpus.map_or(0, |cpus| cpus.len() as u64),
         ];
         let numbers = clone.iter().chain(&numbers);
         content.extend(numbers.flat_map(|number| number.to_le_bytes()));
+        content.extend(cpus.unwrap_or(&[]));
+        content.resize(CODE, 0);
         content.extend(code);
         content.extend(paths);
         file.write_all_at(&content, 0)?;

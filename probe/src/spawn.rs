@@ -81,17 +81,22 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
         // SAFETY: every pointer is to memory that was made before the clone and is still mapped; argv and env end with
         // a null pointer.
         unsafe {
-            prepare(plan, cpus.as_ref(), parent, ignored);
+            prepare(plan, parent, ignored);
             if let Some(launcher) = launcher {
                 is_launcher.set(true);
                 launcher.execute(&[report, folder.unwrap_or(-1)], &argv, &env);
                 is_launcher.set(false);
             }
-            execute(plan, procs, &argv, &env)
+            execute(plan, cpus.as_ref(), procs, &argv, &env)
         }
     };
 
-    let launcher = Launcher::new(plan.candidates, report, folder).ok();
+    // SAFETY: a cpu_set_t is an array of words.
+    let set = cpus.as_ref().map(|set| unsafe {
+        let begin = ptr::addr_of!(*set).cast::<u8>();
+        std::slice::from_raw_parts(begin, std::mem::size_of::<libc::cpu_set_t>())
+    });
+    let launcher = Launcher::new(plan.candidates, report, folder, set).ok();
     let launcher = launcher.as_ref();
     // The launcher itself stays outside, so that its CPU time is not the program's.
     let (inside, moved) = match launcher {
@@ -182,7 +187,7 @@ fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
 ///
 /// # Safety
 /// Only in the child, between clone and exec: system calls only, no allocation, no panic.
-unsafe fn prepare(plan: &SpawnPlan, cpus: Option<&libc::cpu_set_t>, parent: i32, ignored: &[i32]) {
+unsafe fn prepare(plan: &SpawnPlan, parent: i32, ignored: &[i32]) {
     let report = plan.report.as_raw_fd();
     // A session of its own: its groups can be killed without hitting other processes.
     if libc::setsid() < 0 || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 {
@@ -246,20 +251,15 @@ unsafe fn prepare(plan: &SpawnPlan, cpus: Option<&libc::cpu_set_t>, parent: i32,
     if libc::chdir(plan.cwd.as_ptr()) != 0 {
         fail(report, SpawnStep::Folder);
     }
-    // Last: what it uses is in the caches of the probe's CPU.
-    if let Some(set) = cpus {
-        if libc::sched_setaffinity(0, std::mem::size_of::<libc::cpu_set_t>(), set) != 0 {
-            fail(report, SpawnStep::Affinity);
-        }
-    }
 }
 
-/// Executes the program, in a cgroup that it enters first.
+/// Executes the program, in a cgroup and on CPUs that it enters first.
 ///
 /// # Safety
 /// As `prepare`; `argv` and `env` end with a null pointer.
 unsafe fn execute(
     plan: &SpawnPlan,
+    cpus: Option<&libc::cpu_set_t>,
     procs: Option<RawFd>,
     argv: &[*const libc::c_char],
     env: &[*const libc::c_char],
@@ -268,6 +268,12 @@ unsafe fn execute(
     if let Some(procs) = procs {
         if libc::write(procs, b"0".as_ptr().cast(), 1) != 1 {
             report_failure(report, SpawnStep::Cgroup);
+        }
+    }
+    // Last: what it uses is in the caches of the probe's CPU.
+    if let Some(set) = cpus {
+        if libc::sched_setaffinity(0, std::mem::size_of::<libc::cpu_set_t>(), set) != 0 {
+            fail(report, SpawnStep::Affinity);
         }
     }
     let mut refused = false;
