@@ -3,8 +3,11 @@ import io.ktor.client.engine.cio.CIO as ClientCIO
 import io.ktor.client.request.get
 import io.ktor.client.request.header
 import io.ktor.http.ContentType
+import io.ktor.http.HttpStatusCode
 import io.ktor.server.application.ApplicationCall
 import io.ktor.server.cio.CIO
+import io.ktor.server.request.path
+import io.ktor.server.response.respond
 import io.ktor.server.response.respondBytesWriter
 import io.ktor.server.routing.get
 import io.ktor.utils.io.writeStringUtf8
@@ -30,7 +33,12 @@ fun main(arguments: Array<String>) {
     val settings = Settings(arguments)
     settings.cores()
     val gateway = Gateway(settings)
-    serve(settings) { get("/") { gateway.answer(call) } }
+    serve(settings) {
+        get("/") {
+            // To routes `//` is the same.
+            if (call.request.path() == "/") gateway.answer(call) else call.respond(HttpStatusCode.NotFound)
+        }
+    }
 }
 
 private class Gateway(settings: Settings) {

@@ -3,9 +3,11 @@
 java=$1 build=$2
 shift 2
 export LC_ALL=C
-mvn -q -B -Dfolder="$build" process-resources ||
-    { echo "Maven could not get the libraries: look above, or connect this machine to a network"; exit 1; }
+mkdir -p ~/.m2
+# Maven's repository is not made for several at a time.
+flock ~/.m2 mvn -q -B -Dfolder="$build" process-resources ||
+    { echo "remedy: Maven gets the libraries: connect this machine to its repository and run again"; exit 1; }
 (cd "$build" && sha256sum */*.jar) | diff jars.sha256 - ||
-    { echo "libraries differ from jars.sha256: remove the named ones from ~/.m2 and build again"; exit 1; }
+    { echo "remedy: the libraries differ from jars.sha256: remove ~/.m2/repository and run again"; exit 1; }
 "$java" -cp "$build/compiler/*:$build/lib/*" org.jetbrains.kotlin.cli.jvm.K2JVMCompiler -no-stdlib -no-reflect \
     -jvm-target 21 -cp "$(printf %s: "$build"/lib/*.jar)" -d "$build/classes" "$@"

@@ -41,10 +41,13 @@ def test_every_contender_of_the_catalogue_conforms(name: str, words: tuple[str, 
     assert [each for each in workloads if each["findings"] or each["reason"]] == []
 
 
-# Its build takes minutes where cores are few.
+# Their builds take minutes where cores are few, or get libraries by Maven.
+SLOW = ["limit", *(path.parent.name for path in ROOT.glob("contenders/*/pom.xml"))]
+
+
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.soak if name == "limit" else ()) for name in having("ring")],
+    [pytest.param(name, marks=pytest.mark.soak if name in SLOW else ()) for name in having("ring")],
 )
 def test_no_contender_writes_into_its_sources(name: str, tmp_path: Path) -> None:
     """Neither its build nor a trial: a catalogue may lie where nothing can be written."""

@@ -268,6 +268,11 @@ def test_a_failed_build_is_a_reason_with_its_log_and_is_tried_again(
             "cannot be built: `sh` ended with 3",
             "fix this and run again",
         ),
+        (
+            ("sh", "-c", "echo 'remedy: delete the old jar'; echo 'no such host'; exit 1"),
+            "cannot be built: `sh` ended with 1",
+            "delete the old jar",
+        ),
         *(
             (
                 ("sh", "-c", f"echo '{line}'; exit 1"),

@@ -73,7 +73,8 @@ class RuntimeTable(_Table, frozen=True, kw_only=True):
 
 class BuildTable(_Table, frozen=True, kw_only=True):
     """A build step; the steps run in their order, in the contender's folder. They write to `{build}` alone:
-    for a compiler that writes beside its sources, the first step copies these there."""
+    for a compiler that writes beside its sources, the first step copies these there. Of a step that fails, a
+    line `remedy: …` in its output says what is to be done."""
 
     command: Command
     """The command. `{runtime}` is the executable, `{build}` the folder for what it makes."""

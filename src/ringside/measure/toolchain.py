@@ -39,6 +39,8 @@ _NO_NETWORK = re.compile(
 
 # The process groups of commands that run now.
 _running: set[int] = set()
+# What a build prints where it knows what is to be done.
+_REMEDY = re.compile(r"^remedy: (.+)$", re.MULTILINE)
 
 Entry = TypeVar("Entry")
 
@@ -136,6 +138,8 @@ def _log_file(build: Path) -> Path:
 
 def _way_out(error: BuildError, log: Path | None) -> str:
     """What to do about a failed build whose output is in `log`."""
+    if own := _REMEDY.search(error.log):
+        return one_line(own[1], 300)
     if _NO_NETWORK.search(error.log):
         return "this build needs a network: connect this machine and run again" + (
             f"; {log} has its output" if log else ""
