@@ -58,6 +58,7 @@ CONTENDERS = {
         version="1",
         receipt="r 1",
         executable="/bin/r",
+        origin="Debian 13 r 1",
         content="c",
     ),
     "b": PlannedContender(title="u", unavailable="no", remedy="install it", log="$ make\n"),

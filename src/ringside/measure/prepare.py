@@ -13,6 +13,7 @@ from ringside.errors import CatalogueError
 from ringside.measure import plan, sandbox
 from ringside.measure.executor import Capacity
 from ringside.measure.inputs import Inputs
+from ringside.measure.origins import origin
 from ringside.measure.toolchain import Toolchain, source_files
 from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
 from ringside.model.design import Cell, Experiment, Input, Point
@@ -172,6 +173,7 @@ def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, s
             version=prepared.receipt.version,
             receipt=prepared.receipt.text,
             executable=prepared.receipt.executable,
+            origin=origin(prepared.receipt.executable),
             content=prepared.content,
         )
     receipt = prepared.receipt

@@ -243,5 +243,7 @@ def _contender(contender: PlannedContender) -> dict[str, Any]:
         "version": contender.version,
         "receipt": contender.receipt,
         "executable": contender.executable,
+        "origin": contender.origin,
+        "released": str(contender.release.day) if contender.release else None,
         "content": contender.content,
     }

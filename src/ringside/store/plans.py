@@ -28,7 +28,8 @@ _MAX_BLOCKS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PlannedContender:
-    """A contender as it was when the run began. `family`: empty in plans of earlier versions. `files`:
+    """A contender as it was when the run began. `family`: empty in plans of earlier versions, as is
+    `origin`, the package that brought the program of its runtime, where none is known. `files`:
     hashes of its sources by path. Where it could not be measured, `unavailable` says why, and `content` is
     None; so are `version`, `receipt` and `executable`, unless only its build failed."""
 
@@ -47,6 +48,7 @@ class PlannedContender:
     version: str | None = None
     receipt: str | None = None
     executable: str | None = None
+    origin: str = ""
     content: str | None = None
     unavailable: str = ""
     remedy: str = ""

@@ -36,6 +36,7 @@ _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
     "queue": lambda contender: contender.queue,
     "scheduler": lambda contender: contender.scheduler,
     "runs on": runs_on,
+    "from": lambda contender: contender.origin,
 }
 
 
