@@ -1,0 +1,34 @@
+"""scripts/record and the Containerfile, as far as they go without a system of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from tests.support import ROOT
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        ([], "usage: scripts/record"),
+        (["--root"], "usage: scripts/record"),
+        (["../today"], "usage: scripts/record"),
+        (["nothing"], "there is no experiments/nothing.toml: "),
+        (["--output", "/no-such-folder/x", "today"], "--output: there is no such folder"),
+    ],
+)
+def test_wrong_use_is_one_line(words: list[str], complaint: str) -> None:
+    done = subprocess.run([ROOT / "scripts" / "record", *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"record: {complaint}")
+
+
+def test_the_steps_of_a_container_are_scripts_of_ours() -> None:
+    steps = re.findall(r"^RUN (.*)$", (ROOT / "Containerfile").read_text(), re.MULTILINE)
+    assert [step.split()[0] for step in steps] == ["scripts/runtimes", "scripts/setup"]
+    assert all(os.access(ROOT / step.split()[0], os.X_OK) for step in steps)
