@@ -103,6 +103,29 @@ def test_a_runtime_can_differ_in_being_parallel(
     assert [contender.parallel for contender in contenders.values()] == expected
 
 
+def test_a_runtime_can_come_from_a_registry_and_have_words_and_gaps_of_its_own(tmp_path: Path) -> None:
+    own = """
+build = [["{runtime}", "ci", "--prefix", "{build}"]]
+brings = ["{build}/bin/two", "-v"]
+arguments = ["run", "-A"]
+"""
+    text = MANIFEST.replace("[runtime.two]", f"[runtime.two]{own}")
+    ring = '[workload.ring]\ncommand = ["{runtime}", "ring"]\n[workload.fib]\ncommand = ["{build}/fib"]\n'
+    text = f'{text.partition("[workload")[0]}[[build]]\ncommand = ["make"]\n{ring}'
+    one, two = read_contender(manifest(tmp_path, text)).values()
+    assert (one.builds, two.builds) == ((("make",),), (("{runtime}", "ci", "--prefix", "{build}"), ("make",)))
+    assert two.runtime.brings == ("{build}/bin/two", "-v")
+    assert one.workloads["ring"].command == ("{runtime}", "ring")
+    assert two.workloads["ring"].command == ("{runtime}", "run", "-A", "ring")
+    assert two.workloads["fib"].command == ("{build}/fib",)
+    gap = text.replace("arguments", 'without = { fib = "No sockets." }\narguments')
+    one, two = read_contender(manifest(tmp_path / "gap", gap)).values()
+    assert (set(one.workloads), set(two.workloads)) == ({"ring", "fib"}, {"ring"})
+    assert (dict(one.without), dict(two.without)) == ({}, {"fib": "No sockets."})
+    with pytest.raises(CatalogueError, match="`jobs` has no command, so it belongs to"):
+        read_contender(manifest(tmp_path / "bad", gap.replace("{ fib =", "{ jobs =")))
+
+
 def test_the_class_of_a_contender(tmp_path: Path) -> None:
     assert read_contender(manifest(tmp_path, MANIFEST))["thing"].kind == "idiomatic"
     floor = read_contender(manifest(tmp_path / "floor", f'class = "floor"\n{MANIFEST}'))

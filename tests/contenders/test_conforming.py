@@ -20,8 +20,7 @@ from tests.support import ROOT
 from tests.support.command_line import ringside
 from tests.support.programs import CATALOGUE, carry_out, having, point, ready
 
-OPTIONAL = [one.name for one in CATALOGUE.contenders()[0] if one.runtime.optional and "@" in one.name]
-CONTENDERS = [*CATALOGUE.contender_names(), *OPTIONAL]
+CONTENDERS = [one.name for one in CATALOGUE.contenders()[0]]
 
 
 @pytest.mark.parametrize(

@@ -419,6 +419,28 @@ def test_what_a_user_types_is_not_for_toolchains(tmp_path: Path) -> None:
         os.close(read_end)
 
 
+# --- runtimes from a registry ---
+
+
+def test_a_build_can_bring_the_runtime_whose_version_counts(tmp_path: Path, thing: Path) -> None:
+    """Whatever the version of the package manager: the lock among the sources decides."""
+    bring = ("sh", "-c", 'printf "#!/bin/sh\\necho 7.2\\n" >"$0/own-a"; chmod +x "$0/own-a"', "{build}")
+    brings = replace(runtime(thing), brings=("{build}/own-*", "-v"))
+    one = contender(tmp_path / "c", brings, bring)
+    first = Toolchain(tmp_path / "builds").prepare(one)
+    assert isinstance(first, Ready), first
+    assert first.receipt == Receipt(f"{first.build}/own-a", "7.2", "7.2")
+    script(thing, "echo 2.0")
+    again = Toolchain(tmp_path / "builds").prepare(one)
+    assert again == first
+    assert toolchain.is_unchanged(first)
+    nothing = Toolchain(tmp_path / "builds").prepare(replace(one, builds=(("true",),)))
+    assert isinstance(nothing, Unavailable)
+    assert (
+        nothing.reason == f"its build brings no runtime: needs {nothing.remedy.split()[-1]}/own-*: not found"
+    )
+
+
 # --- sources ---
 
 

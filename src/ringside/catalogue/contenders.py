@@ -111,7 +111,9 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
     _check_idiom(file, manifest.idiom, ())
     for index, build in enumerate(manifest.build):
         check_placeholders(file, build.command, ("runtime", "build"), ("build", index, "command"))
-    runtimes = {name: _runtime(file, name, table) for name, table in manifest.runtime.items()}
+    runtimes = {
+        name: _runtime(file, name, table, manifest.workload) for name, table in manifest.runtime.items()
+    }
     if not runtimes:
         raise file.error("`[runtime.NAME]` is missing: a contender has at least one")
     if not manifest.workload:
@@ -140,10 +142,10 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
             scheduler=manifest.scheduler,
             parallel=manifest.parallel if (own := manifest.runtime[name].parallel) is None else own,
             runtime=runtime,
-            builds=tuple(build.command for build in manifest.build),
-            workloads=workloads,
+            builds=(*manifest.runtime[name].build, *(build.command for build in manifest.build)),
+            workloads=_on_runtime(workloads, manifest.runtime[name]),
             kind=manifest.kind,
-            without=manifest.without,
+            without=manifest.without | manifest.runtime[name].without,
             teaches=manifest.teaches,
             idiom=manifest.idiom,
             tuning=manifest.tuning,
@@ -201,12 +203,30 @@ def _variant(file: TomlFile, name: str, manifest: ManifestFile, plain: Contender
     )
 
 
-def _runtime(file: TomlFile, name: str, table: RuntimeTable) -> Runtime:
+def _on_runtime(workloads: dict[str, WorkloadEntry], table: RuntimeTable) -> dict[str, WorkloadEntry]:
+    """The workloads of a contender on one of its runtimes, with what that takes before a script."""
+    return {
+        name: replace(entry, command=(entry.command[0], *table.arguments, *entry.command[1:]))
+        if entry.command[0] == "{runtime}"
+        else entry
+        for name, entry in workloads.items()
+        if name not in table.without
+    }
+
+
+def _runtime(file: TomlFile, name: str, table: RuntimeTable, workloads: Collection[str]) -> Runtime:
     keys = ("runtime", name)
     if not NAME.fullmatch(name):
         raise file.error(f"the runtime's name `{name}` {NAME_RULE}", keys)
     for key, command in (("version", table.version), ("locate", table.locate)):
         check_placeholders(file, command, ("runtime",), (*keys, key))
+    for workload in table.without:
+        if workload not in workloads:
+            message = f"`{workload}` has no command, so it belongs to `[without]` of the manifest"
+            raise file.error(message, (*keys, "without", workload))
+    check_placeholders(file, table.brings, ("build",), (*keys, "brings"))
+    for index, command in enumerate(table.build):
+        check_placeholders(file, command, ("runtime", "build"), (*keys, "build", index))
     if table.minimum is not None:
         try:
             Version(table.minimum)
@@ -214,8 +234,9 @@ def _runtime(file: TomlFile, name: str, table: RuntimeTable) -> Runtime:
             message = f"`runtime.{name}.minimum` must be a version like 1.19, not {table.minimum}"
             raise file.error(message, (*keys, "minimum")) from None
     fields = asdict(table)
-    # That of the contender on this runtime.
-    del fields["parallel"]
+    # Those of the contender on this runtime.
+    for key in ("parallel", "build", "arguments", "without"):
+        del fields[key]
     return Runtime(name=name, **fields)
 
 

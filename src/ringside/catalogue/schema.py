@@ -69,6 +69,17 @@ class RuntimeTable(_Table, frozen=True, kw_only=True):
     optional: bool = False
     """Use this runtime only if it is installed, such as one more version of an interpreter; Ringside neither
     installs it nor reports its absence."""
+    without: dict[str, str] = {}
+    """Why the contender takes no part in a workload on this runtime, although it has a command for it."""
+    arguments: Texts = ()
+    """What follows `{runtime}` where a workload's command begins with it, such as Deno's `["run", "-A"]`."""
+    build: tuple[Command, ...] = ()
+    """Build steps of this runtime alone, before those of `[[build]]`."""
+    brings: Texts = ()
+    """If `executable` is a package manager (npm, pip) with which a build step installs the runtime: the
+    runtime's program and the arguments that print its version, such as
+    `["{build}/node_modules/@oven/bun-linux-*/bin/bun", "--version"]`. `{runtime}` in commands of workloads is
+    this program, and the version is its own."""
 
 
 class BuildTable(_Table, frozen=True, kw_only=True):

@@ -57,7 +57,8 @@ def _contenders(
         if isinstance(receipt, Receipt):
             # A program that is started as it stands has nothing to build.
             is_ready = not contender.builds or toolchain.is_built(contender, receipt)
-            state, remedy = TableCell(f"{receipt.version}{'' if is_ready else ', not built yet'}", "text"), ""
+            version = "from a registry" if contender.runtime.brings else receipt.version
+            state, remedy = TableCell(f"{version}{'' if is_ready else ', not built yet'}", "text"), ""
         elif contender.runtime.optional:
             continue
         else:
@@ -77,7 +78,8 @@ def _toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableD
         runtime = contender.runtime
         if runtime.optional:
             continue
-        uses.append((runtime.title or contender.language or runtime.name, runtime, contender.name))
+        title = runtime.executable[0] if runtime.brings else runtime.title or contender.language
+        uses.append((title or runtime.name, runtime, contender.name))
     users: dict[tuple[TableCell, ...], list[str]] = {}
     for title, runtime, user in uses:
         receipt = toolchain.receipt(runtime)

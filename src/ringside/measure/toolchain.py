@@ -33,7 +33,7 @@ BUILDS_AT_A_TIME = 2
 _DONE = ".built"
 # What tools print that would load something from a network, and have none.
 _NO_NETWORK = re.compile(
-    r"could not resolve|temporary failure in name resolution|network is unreachable|no such host",
+    r"could not resolve|temporary failure in name resolution|network is unreachable|no such host|EAI_AGAIN",
     re.IGNORECASE,
 )
 
@@ -73,7 +73,12 @@ class Toolchain:
             self._build(contender, receipt, build.resolve(), on_build)
         except BuildError as error:
             log = self._keep_log(build, error.log)
-            return Unavailable(contender, str(error), _way_out(error, log), error.log, receipt)
+            own = None if contender.runtime.brings else receipt
+            return Unavailable(contender, str(error), _way_out(error, log), error.log, own)
+        if contender.runtime.brings:
+            receipt = brought(contender.runtime, build.resolve())
+            if isinstance(receipt, str):
+                return Unavailable(contender, f"its build brings no runtime: {receipt}", f"remove {build}")
         return Ready(contender, receipt, build.resolve(), content)
 
     def prepare_all(
@@ -235,6 +240,12 @@ def find_receipt(runtime: Runtime) -> Receipt | str:
     return f"needs {wanted}: " + ("; ".join(reasons[:3]) if reasons else "not found")
 
 
+def brought(runtime: Runtime, build: Path) -> Receipt | str:
+    """The receipt of a runtime that a build has brought, or in words why there is none."""
+    program, *arguments = expand(runtime.brings, {"build": build})
+    return find_receipt(Runtime(runtime.name, (program,), ("{runtime}", *arguments)))
+
+
 def _content_receipt(path: str) -> Receipt | str:
     """The receipt of a program without a version, or why it cannot be read."""
     try:
@@ -299,7 +310,9 @@ def content_hash(contender: Contender, receipt: Receipt) -> str:
             data = part.encode() if isinstance(part, str) else part
             digest.update(len(data).to_bytes(8, "big") + data)
 
-    add(contender.runtime.name, receipt.executable, receipt.version, receipt.text)
+    # A lock decides what a package manager brings, whatever its own version.
+    own = () if contender.runtime.brings else (receipt.executable, receipt.version, receipt.text)
+    add(contender.runtime.name, *own, *contender.runtime.brings)
     for command in contender.builds:
         add(*command)
     for name, data in source_files(contender).items():

@@ -24,7 +24,8 @@ class Runtime:
     """What a contender runs on. `executable` holds names or globs, tried in order; `title` is what its
     version is a version of, where that is not the language. By system: `install` has the packages that bring
     it, `instructions` a sentence for people where none does. `optional`: it is used only where it is
-    found."""
+    found. `brings`: the program that the build installs with `executable`, with the arguments for its
+    version; it, not `executable`, is what the contender runs on."""
 
     name: str
     executable: tuple[str, ...]
@@ -35,6 +36,7 @@ class Runtime:
     instructions: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
     optional: bool = False
+    brings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
