@@ -1,5 +1,5 @@
-"""Makes docs/KEYS.md, the reference of all keys of manifests, experiments, suites and published figures, from
-the types that read these files.
+"""Makes docs/KEYS.md, the reference of all keys of manifests, experiments, suites, questions and published
+figures, from the types that read these files.
 
 .venv/bin/python scripts/keys.py            write it
 .venv/bin/python scripts/keys.py --check    exit status 1 if it differs from the types
@@ -26,6 +26,7 @@ FILES = (
     ("A contender: `contenders/NAME/contender.toml`", schema.ManifestFile),
     ("An experiment: `experiments/NAME.toml`", schema.ExperimentFile),
     ("A suite: `experiments/NAME.toml`", schema.SuiteFile),
+    ("A question: `questions/NAME.toml`", schema.QuestionFile),
     ("Published figures: `published/NAME.toml`", schema.PublishedFile),
 )
 _HEAD = """\

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
 from ringside.catalogue.contenders import read_contender
-from ringside.catalogue.experiments import read_experiment, read_published, read_suite
+from ringside.catalogue.experiments import read_experiment, read_published, read_question, read_suite
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import CatalogueError, RingsideError, UsageError
-from ringside.model.catalogue import Claim, Figure, KnownWorkload
+from ringside.model.catalogue import Claim, Figure, KnownWorkload, Question
 
 MANIFEST = """
 title = "A thing"
@@ -409,3 +410,51 @@ def test_a_catalogue_folder_that_is_none(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("RINGSIDE_CATALOGUE", "/nowhere/at/all")
     with pytest.raises(RingsideError, match="/nowhere/at/all, which is not a folder: correct or unset it"):
         Catalogue()
+
+
+QUESTION = """
+text = "What does a message cost?"
+concerns = ["messages"]
+[[figure]]
+experiment = "example"
+metric = "cpu_s"
+words = "a message"
+at = { nodes = 2 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"example"', '"exampel"', "q.toml:5: there is no experiment `exampel`; did you mean example?"),
+        ('"example"', '"suite"', "q.toml:5: `suite` is a suite: name one of its parts"),
+        ('"cpu_s"', '"cpu"', "q.toml:6: there is no metric of `ring` called `cpu`; did you mean cpu_s?"),
+        (
+            '"cpu_s"',
+            '"wall_s"',
+            "q.toml:6: `example` does not compare `wall_s`: add it to its `show.metrics`",
+        ),
+        ("nodes = 2", "node = 2", "q.toml:8: there is no factor of `ring` called `node`"),
+        ('"messages"', '"Many messages"', "q.toml:3: `Many messages` is not one word in lower case"),
+        ("words =", "word =", "q.toml:7: `figure.words` is missing"),
+    ],
+)
+def test_questions_that_nothing_answers(tmp_path: Path, old: str, new: str, message: str) -> None:
+    experiment = tmp_path / "example.toml"
+    experiment.write_text(EXPERIMENT + '[show]\nmetrics = ["cpu_s"]\n', encoding="utf-8")
+    known = dataclasses.replace(KNOWN["ring"], metrics={"cpu_s": "s", "wall_s": "s"})
+    path = tmp_path / "q.toml"
+
+    def read(text: str) -> Question:
+        path.write_text(text, encoding="utf-8")
+        return read_question(
+            path,
+            {"ring": known},
+            ["example", "suite"],
+            lambda name: read_experiment(experiment) if name == "example" else None,
+        )
+
+    assert read(QUESTION).figures[0].at == {"nodes": 2}
+    with pytest.raises(CatalogueError) as caught:
+        read(QUESTION.replace(old, new))
+    assert message in str(caught.value)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ringside.analysis.diagnostics import MACHINE_CODES
+from ringside.analysis.families import FamilyStanding, QuestionAnswer, answer, by_family
 from ringside.analysis.run import RunAnalysis, analysis_of
-from ringside.model.catalogue import Claim, Published
+from ringside.model.catalogue import Claim, Published, Question
 from ringside.model.design import Point
 from ringside.model.results import Diagnostic, Finding, Outcome, Run
 from ringside.store import Store
@@ -134,15 +135,19 @@ def overview(analyses: Sequence[RunAnalysis]) -> Overview:
 @dataclass(frozen=True, slots=True)
 class SuiteAnalysis:
     """At least one run. `machine_diagnostics`: those that concern the machine, each once, as the first run
-    that has it has it. `claims`: of the sources of these runs, tested with them."""
+    that has it has it. `claims`: of the sources of these runs, tested with them. `answers`: to questions.
+    `by_family`: of each run the headline at the point that stands for it; None with fewer than two families,
+    and where a question has it."""
 
     runs: tuple[RunAnalysis, ...]
     overview: Overview
     machine_diagnostics: tuple[Diagnostic, ...]
     claims: tuple[ExaminedClaim, ...]
+    answers: tuple[QuestionAnswer, ...]
+    by_family: tuple[FamilyStanding | None, ...]
 
 
-def analyse_suite(runs: Sequence[RunAnalysis]) -> SuiteAnalysis:
+def analyse_suite(runs: Sequence[RunAnalysis], questions: Iterable[Question] = ()) -> SuiteAnalysis:
     """The analysis of runs, at least one, in the order in which they are shown."""
     of_machine: dict[str, Diagnostic] = {}
     for run in runs:
@@ -150,8 +155,20 @@ def analyse_suite(runs: Sequence[RunAnalysis]) -> SuiteAnalysis:
             if each.code in MACHINE_CODES:
                 of_machine.setdefault(each.code, each)
     return SuiteAnalysis(
-        tuple(runs), overview(runs), tuple(of_machine.values()), examine(sources_of(runs), runs)
+        tuple(runs),
+        overview(runs),
+        tuple(of_machine.values()),
+        examine(sources_of(runs), runs),
+        answers := answer(questions, runs),
+        tuple(_by_family(run, answers) for run in runs),
     )
+
+
+def _by_family(run: RunAnalysis, answers: Sequence[QuestionAnswer]) -> FamilyStanding | None:
+    if any(part.standing and part.standing.analysis is run for each in answers for part in each.parts):
+        return None
+    standing = by_family(run, run.headline, run.overview_point)
+    return standing if standing and len(standing.families) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)

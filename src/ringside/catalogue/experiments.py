@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +19,22 @@ from ringside.catalogue.contenders import (
     unknown,
 )
 from ringside.catalogue.decode import Key, TomlFile, decode, read_toml
-from ringside.catalogue.schema import ExperimentFile, FigureTable, Levels, PublishedFile, SuiteFile
+from ringside.catalogue.schema import (
+    ExperimentFile,
+    FigureTable,
+    Levels,
+    PublishedFile,
+    QuestionFigureTable,
+    QuestionFile,
+    SuiteFile,
+)
 from ringside.errors import CatalogueError, UsageError
-from ringside.model.catalogue import Claim, Contender, Figure, Published
+from ringside.model.catalogue import Claim, Contender, Figure, Published, Question, QuestionFigure
 from ringside.model.design import DEFAULT_MARGIN, Experiment, Limits, Show, Suite
 from ringside.units import goal, margin, seconds
 
 T = TypeVar("T")
+_WORD = re.compile(r"[a-z][a-z-]{0,30}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +157,65 @@ def _ratios(file: TomlFile, texts: Iterable[str], contenders: Collection[str]) -
             raise file.error(message, ("show", "ratios"))
         pairs.append((numerator, denominator))
     return tuple(pairs)
+
+
+def read_question(
+    path: Path,
+    known: Workloads,
+    experiments: Collection[str],
+    experiment_of: Callable[[str], Experiment | None],
+) -> Question:
+    """A question. `experiments`: the names that there are; `experiment_of`: the one of that name, None where
+    it is a suite. Raises CatalogueError, also for a figure that its experiment does not give."""
+    file = read_toml(path)
+    table = decode(file, QuestionFile)
+    for index, figure in enumerate(table.figure):
+        _check_question_figure(file, figure, index, known, experiments, experiment_of)
+    for index, word in enumerate(table.concerns):
+        if not _WORD.fullmatch(word):
+            raise file.error(f"`{word}` is not one word in lower case", ("concerns", index))
+    return Question(
+        path.stem,
+        table.text,
+        tuple(
+            QuestionFigure(each.experiment, each.metric, each.words, each.at, each.over)
+            for each in table.figure
+        ),
+        table.holds.strip(),
+        table.limits.strip(),
+        table.concerns,
+        table.order,
+    )
+
+
+def _check_question_figure(
+    file: TomlFile,
+    figure: QuestionFigureTable,
+    index: int,
+    known: Workloads,
+    experiments: Collection[str],
+    experiment_of: Callable[[str], Experiment | None],
+) -> None:
+    def error(message: object, *keys: Key) -> CatalogueError:
+        return file.error(str(message), ("figure", index, *keys))
+
+    if figure.experiment not in experiments:
+        raise error(unknown("experiment", figure.experiment, experiments), "experiment")
+    experiment = experiment_of(figure.experiment)
+    if experiment is None:
+        raise error(f"`{figure.experiment}` is a suite: name one of its parts", "experiment")
+    name = experiment.workload
+    workload = known_workload(file, name, known, ("figure", index, "experiment"))
+    if figure.metric not in workload.metrics:
+        raise error(unknown(f"metric of `{name}` called", figure.metric, workload.metrics), "metric")
+    shown = experiment.show.metrics
+    if shown and figure.metric not in shown:
+        message = f"`{figure.experiment}` does not compare `{figure.metric}`: add it to its `show.metrics`"
+        raise error(message, "metric")
+    for key, levels in (("at", figure.at), ("over", figure.over)):
+        for factor, level in levels.items():
+            check_factor(file, factor, name, workload, ("figure", index, key, factor))
+            check_levels(file, factor, level, workload, ("figure", index, key, factor))
 
 
 def read_published(

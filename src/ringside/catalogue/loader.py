@@ -1,6 +1,6 @@
 """Finds contenders, experiments and published figures, and reads them into the model's types.
 
-The catalogue that travels with ringside comes first; folders `contenders/`, `experiments/` and
+The catalogue that travels with ringside comes first; folders `contenders/`, `experiments/`, `questions/` and
 `published/` of the working directory, and those named in RINGSIDE_CATALOGUE (separated by `:`), add to it.
 """
 
@@ -12,10 +12,16 @@ from functools import partial
 from pathlib import Path
 
 from ringside.catalogue.contenders import Workloads, added_contenders, read_contender, unknown
-from ringside.catalogue.experiments import Known, read_experiment, read_published, read_suite
+from ringside.catalogue.experiments import (
+    Known,
+    read_experiment,
+    read_published,
+    read_question,
+    read_suite,
+)
 from ringside.catalogue.schema import DEFAULT_BLOCKS
 from ringside.errors import CatalogueError, UsageError
-from ringside.model.catalogue import Contender, Published
+from ringside.model.catalogue import Contender, Published, Question
 from ringside.model.design import Experiment, Suite
 
 
@@ -158,6 +164,19 @@ class Catalogue:
     def published_names(self) -> list[str]:
         """Names of the sources of published figures, sorted."""
         return sorted(self._files("published"))
+
+    def questions(self) -> list[Question]:
+        """All questions, in their order: those of files, and those that workloads of other distributions
+        bring. Raises CatalogueError for a file that cannot be read."""
+        known, experiments = self._workloads or {}, self._files("experiments")
+
+        def experiment_of(name: str) -> Experiment | None:
+            return None if self.suite(name) else self.experiment(name)
+
+        files = self._files("questions").values()
+        read = [read_question(file, known, experiments, experiment_of) for file in files]
+        own = [each for workload in known.values() for each in workload.questions]
+        return sorted((*read, *own), key=lambda each: (each.order, each.name))
 
     def _check_added(self) -> None:
         """Raises UsageError where one from outside has the name of another folder of the catalogue."""

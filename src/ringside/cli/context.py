@@ -15,7 +15,7 @@ from ringside.errors import RingsideError, UsageError
 from ringside.files import state_folder
 from ringside.measure.inputs import Inputs
 from ringside.measure.toolchain import Toolchain
-from ringside.model.catalogue import KnownWorkload
+from ringside.model.catalogue import KnownWorkload, Question
 from ringside.model.results import Run
 from ringside.store import Store, record
 from ringside.text import one_line
@@ -72,6 +72,7 @@ def known_workloads() -> dict[str, KnownWorkload]:
             is_service=workload.is_service,
             server_arguments=workload.server_arguments,
             title=workload.title,
+            questions=workload.questions,
         )
         for name, workload in WORKLOADS.items()
     }
@@ -81,6 +82,15 @@ def catalogue(outside: Sequence[str] = ()) -> Catalogue:
     """The catalogue, its manifests checked against the workloads that exist. `outside`: further contenders,
     as `--with` names them."""
     return Catalogue(workloads=known_workloads(), outside=outside)
+
+
+def questions() -> list[Question]:
+    """All questions of the catalogue; none, and why on stderr, where a file of them cannot be read."""
+    try:
+        return catalogue().questions()
+    except RingsideError as error:
+        streams.say(f"questions are left out: {error}")
+        return []
 
 
 def outside_of(run: Run, named: Sequence[str]) -> list[str]:

@@ -28,6 +28,10 @@ _FILES = 64
 
 # For each command its module, which holds it by the same name, and the first sentence of its help.
 COMMANDS = {
+    "ask": (
+        "ask",
+        "Show the questions that matter for work like yours, answered by family from the newest runs.",
+    ),
     "check": (
         "check",
         "Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.",

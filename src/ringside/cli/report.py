@@ -108,10 +108,11 @@ def write_page(storage: Store, runs: Sequence[Run], path: Path, option: str) -> 
 
 
 def _write(path: Path, pages: Sequence[Page], option: str) -> None:
+    from ringside.cli import context
     from ringside.render.site import folder
     from ringside.render.site.site import render_pages
 
-    folder.write_file(path, render_pages(pages), option)
+    folder.write_file(path, render_pages(pages, context.questions()), option)
 
 
 def _announce(path: Path) -> None:

@@ -115,11 +115,40 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionFigure:
+    """A figure that answers a question: a metric of an experiment, at the point that has the levels of `at`.
+    `over`: levels in which another point differs; the figure is then how many times better the metric is than
+    there. `words`: what it is a figure of, as in a sentence: `a message that is waited for`."""
+
+    experiment: str
+    metric: str
+    words: str
+    at: Mapping[str, Level] = field(default_factory=dict)
+    over: Mapping[str, Level] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an engineer asks of a concurrency model. `holds`: for whom the answer holds; `limits`: where it
+    does not. `concerns`: the kinds of work that it matters for, of those that `ringside ask` knows by the
+    questions."""
+
+    name: str
+    text: str
+    figures: tuple[QuestionFigure, ...]
+    holds: str = ""
+    limits: str = ""
+    concerns: tuple[str, ...] = ()
+    order: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class KnownWorkload:
     """What files of a catalogue may name of a workload: its factors, the units of its metrics by their names,
     the claims (`source/id`) that it has a test of, and its capabilities. `check`: raises UsageError for a
     level that a factor cannot have on any machine. `is_service`: whether its contenders listen;
-    `server_arguments`: what those may get besides factors; `title`: its heading."""
+    `server_arguments`: what those may get besides factors; `title`: its heading. `questions`: those that its
+    own distribution brings."""
 
     factors: tuple[str, ...]
     metrics: Mapping[str, str]
@@ -129,6 +158,7 @@ class KnownWorkload:
     is_service: bool = False
     server_arguments: tuple[str, ...] = ()
     title: str = ""
+    questions: tuple[Question, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from ringside.analysis.families import QuestionAnswer
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
 from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
-from ringside.render import diagnostics, run_diff
+from ringside.render import diagnostics, families, run_diff
 from ringside.render.answers import answer_text
 from ringside.render.heading import heading, machine
 from ringside.render.table import TableData, column_kinds
@@ -44,6 +46,21 @@ def render_suite(suite: SuiteAnalysis) -> str:
 def render_diff(diff: RunDiff) -> str:
     """Two runs of one workload."""
     return "\n\n".join([table_markdown(run_diff.diff_table(diff)), *map(warning, diff.diagnostics)]) + "\n"
+
+
+def render_questions(answers: Sequence[QuestionAnswer]) -> str:
+    """Questions with what is known of each, family by family."""
+    parts = []
+    for answer in answers:
+        parts.append(f"## {escape(answer.question.text)}")
+        for part in answer.parts:
+            if part.standing:
+                parts.append(" ".join(f"{escape(each.text)}." for each in families.sentences(part.standing)))
+                parts.append(table_markdown(families.table(part.standing, part.figure.words), 3))
+        if not answer.is_measured:
+            parts.append("There is no run that answers it.")
+        parts += map(escape, families.conditions(answer.question))
+    return "\n\n".join(parts) + "\n"
 
 
 def table_markdown(table: TableData, level: int = 2) -> str:

@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ringside.analysis.families import QuestionAnswer
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
-from ringside.render import diagnostics
+from ringside.render import diagnostics, families
 from ringside.render.answers import Sentence, answer_text
 from ringside.render.bars import bar
 from ringside.render.heading import heading, machine
@@ -83,6 +84,27 @@ def show_rest(suite: SuiteAnalysis, console: Console) -> None:
     console.print()
     console.print(Text(machine(suite.runs[-1].run.host)), style="dim")
     diagnose(suite.machine_diagnostics, console)
+
+
+def show_questions(answers: Sequence[QuestionAnswer], console: Console) -> None:
+    """Print questions with what is known of each, family by family."""
+    for number, answer in enumerate(answers):
+        if number:
+            console.print()
+            console.rule()
+        console.print(Text(one_line(answer.question.text), style="bold"))
+        for part in answer.parts:
+            if part.standing is None:
+                continue
+            console.print()
+            for sentence in families.sentences(part.standing):
+                say(sentence, console)
+            console.print()
+            render(families.table(part.standing, part.figure.words), console)
+        if not answer.is_measured:
+            console.print("There is no run that answers it.")
+        for text in families.conditions(answer.question):
+            console.print(Text(one_line(text, most=1000), style="dim"))
 
 
 def diagnose(weak_points: Iterable[Diagnostic], console: Console) -> None:

@@ -42,7 +42,7 @@ class Pages:
         self.source = source
         self.catalogue = catalogue
         self.worker = Worker()
-        self.reports = views.Reports()
+        self.reports = views.Reports(catalogue)
         self.histories = views.Histories()
         self.hub = Hub(source, self.worker, self._content)
 

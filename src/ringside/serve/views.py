@@ -14,7 +14,9 @@ from ringside import units
 from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import analysis_of
 from ringside.analysis.suite import page_of
+from ringside.catalogue.loader import Catalogue
 from ringside.errors import RingsideError, UsageError
+from ringside.model.catalogue import Question
 from ringside.model.design import Metric
 from ringside.model.results import RunState
 from ringside.render.history import history_view
@@ -189,8 +191,16 @@ def _analysed(store: Store, run_id: str) -> _Figures | None:
 class Reports:
     """Used by the worker alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, catalogue: Callable[[], Catalogue]) -> None:
+        self._catalogue = catalogue
         self._reports = _Recent[tuple[bytes, str]](_KEPT_REPORTS)
+
+    def _questions(self) -> list[Question]:
+        # A file of them that cannot be read keeps nobody from a page: `ringside ask` says what is wrong.
+        try:
+            return self._catalogue().questions()
+        except RingsideError:
+            return []
 
     def report(self, store: Store, name: str) -> tuple[bytes, str]:
         """The page that `ringside report` writes of a run or of a suite's runs, with a link to the list of
@@ -203,7 +213,7 @@ class Reports:
         )
 
         def make() -> tuple[bytes, str]:
-            text = render_pages([page_of(store, run) for run in runs], home="/")
+            text = render_pages([page_of(store, run) for run in runs], self._questions(), home="/")
             return text.encode(), policy_of(text)
 
         report = self._reports.get(key, make)

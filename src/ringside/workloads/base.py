@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from ringside.errors import UsageError
+from ringside.model.catalogue import Question
 from ringside.model.design import Cell, Input, InputFile, Level, Metric, Point
 from ringside.model.results import Diagnostic, Interval, Outcome, Span, Timeline, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, Service
@@ -350,6 +351,8 @@ class Workload(Measurement):
     capabilities: tuple[Capability, ...] = ()
     # Tests of what sources concluded, by `source/id` of the files in `published/`.
     claims: Mapping[str, ClaimTest] = {}
+    # Those that a distribution of its own brings; Ringside's are files of the catalogue.
+    questions: tuple[Question, ...] = ()
     checks = ProgramChecks()
     # The module whose CHECKS are what `ringside check` tests besides: an OwnRules, of a server a Kind
     # (`ringside.conformance`). It is imported for that alone.

@@ -12,6 +12,7 @@ from ringside.analysis.suite import Overview, OverviewColumn, SuiteAnalysis
 from ringside.render import heading
 from ringside.render.answers import answers
 from ringside.render.command import command, own_command
+from ringside.render.families import of_page
 from ringside.render.heading import headline
 from ringside.store.plans import KeptSelection
 from ringside.text import capitalised, minute
@@ -37,6 +38,7 @@ def front(suite: SuiteAnalysis) -> dict[str, Any]:
             }
             for number, analysis in enumerate(analyses, 1)
         ],
+        "questions": of_page(suite.answers),
         "overview": None if single else _overview(suite.overview),
         "machines": list(dict.fromkeys(heading.machine(analysis.run.host) for analysis in analyses)),
         "commands": commands(analyses),

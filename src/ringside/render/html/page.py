@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
+from ringside.analysis.families import FamilyStanding
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import ExaminedClaim, SuiteAnalysis
 from ringside.model.results import Answer
-from ringside.render import sentences
+from ringside.render import families, sentences
 from ringside.render.command import own_command
 from ringside.render.diagnostics import for_pages
 from ringside.render.documents import FORMAT, document
@@ -65,7 +66,15 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
     analyses = suite.runs
     shared = shared_warnings(analyses)
     sections = [
-        _section(analysis, number, specs, shared, with_plots=absent is None, several=len(analyses) > 1)
+        _section(
+            analysis,
+            number,
+            specs,
+            shared,
+            suite.by_family[number - 1],
+            with_plots=absent is None,
+            several=len(analyses) > 1,
+        )
         for number, analysis in enumerate(analyses, 1)
     ]
     texts = appendix.SourceTexts(source_texts)
@@ -144,6 +153,7 @@ def _section(
     number: int,
     specs: list[Json],
     shared: Sequence[Mapping[str, Any]],
+    by_family: FamilyStanding | None,
     *,
     with_plots: bool,
     several: bool,
@@ -169,10 +179,19 @@ def _section(
         "shared": [code for code in codes if code in elsewhere],
         "is_interim": analysis.run.ended_at is None and "unfinished" not in codes,
         "command": own_command(analysis),
+        "families": _families(by_family) if by_family else None,
         "charts": _charts(analysis, specs, several=several) if with_plots else [],
         "colours": {name: colour(analysis, name) for name in analysis.names},
         "tables": part_tables(analysis),
         "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
+    }
+
+
+def _families(standing: FamilyStanding) -> dict[str, Any]:
+    return {
+        "where": families.where(standing),
+        "sentences": families.sentences(standing),
+        "picture": families.picture(standing),
     }
 
 

@@ -19,6 +19,7 @@ from markupsafe import Markup
 from ringside.analysis.history import History, HistoryRun, history, of_analysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Page, analyse_suite
+from ringside.model.catalogue import Question
 from ringside.model.design import Metric
 from ringside.render import exports, heading
 from ringside.render.answers import answers
@@ -131,10 +132,11 @@ def page(template: str, **values: Any) -> bytes:
 _TITLE = "Runs of Ringside"
 
 
-def render_pages(pages: Sequence[Page], *, home: str = "") -> str:
-    """The page of some runs; `home`: the address of the list of runs that it is one of."""
+def render_pages(pages: Sequence[Page], questions: Sequence[Question] = (), *, home: str = "") -> str:
+    """The page of some runs, with those of the questions that they answer; `home`: the address of the list of
+    runs that it is one of."""
     sources = {digest: text for each in pages for digest, text in each.sources.items()}
-    return render(analyse_suite([each.analysis for each in pages]), sources, home=home)
+    return render(analyse_suite([each.analysis for each in pages], questions), sources, home=home)
 
 
 def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:

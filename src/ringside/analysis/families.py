@@ -1,0 +1,162 @@
+"""Contenders by the family of their concurrency model, and what the figures of a run say of whole families:
+readers choose a model before a runtime. Words are in render/families.py."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ringside.analysis.run import RunAnalysis
+from ringside.model.catalogue import Question, QuestionFigure
+from ringside.model.design import Metric, Point
+from ringside.model.results import Interval
+from ringside.stats.interval import exponential
+from ringside.stats.paired import hodges_lehmann
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The contenders of a family that have a figure, the best median first."""
+
+    name: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyStanding:
+    """The figures of the class that is ranked at a point: of a metric, or how many times better it is there
+    than at another point (`over`), of which no order is claimed. `families`: the one with the best figure
+    first. `first`: the contenders that may be first, the best first; all where nothing is decided. `ahead`:
+    pairs of families of which each contender of one is shown to be better than each of the other; both have
+    two contenders or more: what holds for one is not said of its family. `unknown`: those with a figure whose
+    family their plan does not say. `lacking`: those without a figure."""
+
+    analysis: RunAnalysis
+    metric: Metric
+    point: Point
+    over: Point | None
+    values: Mapping[str, Interval]
+    families: tuple[Family, ...]
+    first: tuple[str, ...]
+    ahead: frozenset[tuple[str, str]] = frozenset()
+    unknown: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> str:
+        return self.families[0].members[0]
+
+    @property
+    def unit(self) -> str:
+        return "" if self.over else self.metric.unit
+
+    @property
+    def smaller_is_better(self) -> bool:
+        return self.metric.smaller_is_better and self.over is None
+
+
+def by_family(
+    analysis: RunAnalysis, metric: Metric, point: Point, over: Point | None = None
+) -> FamilyStanding | None:
+    """The standing of the families; None where no contender of a known family has a figure."""
+    ranking = analysis.rankings.get((metric.name, point))
+    if ranking is None:
+        return None
+    values = {name: value for name in ranking.order if (value := _value(analysis, metric, name, point, over))}
+    ranked = [name for name in values if name != analysis.floor]
+    own = [name for name in ranked if analysis.kind(name) == analysis.kind(ranked[0])]
+    if over:
+        own.sort(key=lambda name: -values[name].estimate)
+    members: dict[str, list[str]] = {}
+    for name in own:
+        members.setdefault(analysis.contenders[name].family, []).append(name)
+    unknown = members.pop("", [])
+    if not members:
+        return None
+    families = tuple(Family(name, tuple(names)) for name, names in members.items())
+    # A run that was cut off has no places, and gains have none.
+    ranks = ranking.ranks if analysis.conclusion.is_over and over is None else {}
+
+    def is_ahead(one: Family, other: Family) -> bool:
+        return all(
+            a in ranks and b in ranks and ranks[a][1] < ranks[b][0]
+            for a, b in itertools.product(one.members, other.members)
+        )
+
+    several = [family for family in families if len(family.members) > 1]
+    pairs = itertools.permutations(several, 2)
+    return FamilyStanding(
+        analysis,
+        metric,
+        point,
+        over,
+        values,
+        families,
+        tuple(name for name in own if ranks.get(name, (1, 1))[0] == 1),
+        frozenset((one.name, other.name) for one, other in pairs if is_ahead(one, other)),
+        tuple(unknown),
+        tuple(name for name in analysis.names if name not in values),
+    )
+
+
+def _value(
+    analysis: RunAnalysis, metric: Metric, name: str, point: Point, over: Point | None
+) -> Interval | None:
+    if over is None:
+        return analysis.cell(name, point).metrics.get(metric.name)
+    here, there = (analysis.values(metric.name, name, at) for at in (point, over))
+    if metric.smaller_is_better:
+        here, there = there, here
+    shared = sorted(here.keys() & there.keys())
+    ratios = [math.log(here[block] / there[block]) for block in shared if here[block] > 0 < there[block]]
+    return exponential(hodges_lehmann(ratios, analysis.confidence)) if ratios else None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionPart:
+    """A figure of a question. `standing`: None where no run has it."""
+
+    figure: QuestionFigure
+    standing: FamilyStanding | None
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnswer:
+    question: Question
+    parts: tuple[QuestionPart, ...]
+
+    @property
+    def is_measured(self) -> bool:
+        return any(part.standing for part in self.parts)
+
+
+def answer(questions: Iterable[Question], analyses: Sequence[RunAnalysis]) -> tuple[QuestionAnswer, ...]:
+    """The questions with what these runs say of them; of several runs of an experiment the last."""
+    runs = {analysis.experiment.name: analysis for analysis in analyses}
+    return tuple(
+        QuestionAnswer(
+            question,
+            tuple(
+                QuestionPart(each, _standing(each, runs.get(each.experiment))) for each in question.figures
+            ),
+        )
+        for question in questions
+    )
+
+
+def _standing(figure: QuestionFigure, analysis: RunAnalysis | None) -> FamilyStanding | None:
+    if analysis is None or figure.metric not in {metric.name for metric in analysis.metrics}:
+        return None
+    metric = analysis.metric(figure.metric)
+    standings = []
+    for point in analysis.points:
+        if not figure.at.items() <= point.as_dict().items():
+            continue
+        over = point.but(**figure.over) if figure.over else None
+        if over is None or (over != point and over in analysis.points):
+            standings.append(by_family(analysis, metric, point, over))
+    # The last with the most figures, as in an overview.
+    known = [standing for standing in reversed(standings) if standing]
+    return max(known, key=lambda each: sum(len(family.members) for family in each.families), default=None)

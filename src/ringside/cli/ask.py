@@ -1,0 +1,79 @@
+"""`ringside ask`: what matters for the reader's work, and how families of concurrency models stand there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from ringside.cli import params, streams
+from ringside.errors import NoStoreError, RingsideError, UsageError
+
+if TYPE_CHECKING:
+    from ringside.analysis.run import RunAnalysis
+    from ringside.model.catalogue import Question
+    from ringside.store import Store
+
+
+@click.command()
+@click.argument("words", nargs=-1, metavar="[WORD]…")
+@params.form_option("json", "One JSON document.")
+@params.form_option("markdown", "Markdown.")
+@params.store_option
+def ask(words: Sequence[str], *, form: str | None = None, store: str | None = None) -> int:
+    """Show the questions that matter for work like yours, answered by family from the newest runs.
+
+    WORDs say what the work is like: `connections`, `failures`, … (an unknown one prints them all); without
+    any, all questions are shown. Nothing is ranked that the figures do not rank.
+    """
+    from ringside.analysis.families import answer
+    from ringside.cli import context
+    from ringside.render import documents, families, markdown, terminal
+
+    questions = chosen(context.catalogue().questions(), words)
+    try:
+        storage = context.open_store(store, create=False)
+    except NoStoreError:
+        analyses = []
+    else:
+        analyses = _newest(storage, {each.experiment for question in questions for each in question.figures})
+    answers = answer(questions, analyses)
+    if form == "json":
+        sys.stdout.write(documents.as_json(families.document(answers)))
+    elif form == "markdown":
+        sys.stdout.write(markdown.render_questions(answers))
+    else:
+        terminal.show_questions(answers, context.stdout_console())
+    missing = dict.fromkeys(
+        part.figure.experiment for each in answers for part in each.parts if not part.standing
+    )
+    if missing:
+        command = next(iter(missing)) if len(missing) == 1 else "questions"
+        streams.say(f"not measured here: {', '.join(missing)}; `ringside run {command}` measures it")
+    return 0
+
+
+def chosen(questions: Sequence[Question], words: Iterable[str]) -> list[Question]:
+    """The questions that concern work of one of these kinds; all without any. Raises UsageError for a word
+    that no question has."""
+    known = list(dict.fromkeys(word for question in questions for word in question.concerns))
+    for word in words:
+        if word not in known:
+            raise UsageError(f"no question concerns `{word}`; known: {', '.join(known)}")
+    return [each for each in questions if not words or set(words) & set(each.concerns)]
+
+
+def _newest(storage: Store, experiments: Iterable[str]) -> list[RunAnalysis]:
+    """The newest run of each experiment that can be read."""
+    from ringside.analysis.run import analysis_of
+
+    newest = {each.experiment: each.id for each in storage.summaries() if each.ended_at and each.trials}
+    analyses = []
+    for experiment in sorted(set(experiments) & newest.keys()):
+        try:
+            analyses.append(analysis_of(storage, storage.run(newest[experiment]), for_plots=False))
+        except RingsideError as error:
+            streams.say(f"run {newest[experiment]} is left out: {error}")
+    return analyses

@@ -1,0 +1,289 @@
+"""Families of contenders in words, tables and pictures: what a question's answer says, and of whom."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ringside import units
+from ringside.analysis.families import Family, FamilyStanding, QuestionAnswer
+from ringside.model.catalogue import Question
+from ringside.render.answers import Sentence
+from ringside.render.table import TableCell, TableData
+from ringside.text import capitalised
+
+FAMILIES = {
+    "actors": "actors",
+    "channels": "channels",
+    "green-threads": "green threads",
+    "tasks": "tasks on worker threads",
+    "event-loop": "event loops",
+    "generators": "generators",
+    "threads": "threads",
+    "processes": "processes",
+}
+# More orders of families than this are too many for a sentence.
+_MAX_ORDERS = 3
+
+
+def sentences(standing: FamilyStanding) -> list[Sentence]:
+    """What a figure says: who is first, then which whole families are ahead of which. Of a family is said
+    what is shown of each of its contenders, two or more."""
+    return [_first(standing), *_orders(standing)]
+
+
+def _first(standing: FamilyStanding) -> Sentence:
+    if standing.over:
+        return _gain(standing)
+    best = standing.families[0]
+    others = {family.name for family in standing.families[1:]}
+    if others and len(best.members) > 1 and all((best.name, other) in standing.ahead for other in others):
+        text = f"All {len(best.members)} programs with {FAMILIES[best.name]} are ahead of every other: "
+        return Sentence(text + _range(standing, best), "faster")
+    if len(standing.first) == 1:
+        name = standing.first[0]
+        text = f"{_of_family(standing, name)} is first: {_amount(standing, name)}"
+        return Sentence(text, "faster")
+    if not standing.analysis.conclusion.is_over:
+        text = f"not decided yet, as the run did not end; so far {_of_family(standing, standing.best)} has "
+        return Sentence(capitalised(text) + f"the best median, {_amount(standing, standing.best)}", "quiet")
+    if sum(len(family.members) for family in standing.families) == 1:
+        text = f"only {_of_family(standing, standing.best)} has a figure: {_amount(standing, standing.best)}"
+        return Sentence(capitalised(text), "quiet")
+    text = f"the first place is not decided between {_listed(standing.first)}; {standing.best} has the best "
+    return Sentence(capitalised(text) + f"median, {_amount(standing, standing.best)}", "quiet")
+
+
+def _gain(standing: FamilyStanding) -> Sentence:
+    """Of how many times better a point is than another: the most and the least, without an order."""
+    assert standing.over
+    worst = min(
+        (name for family in standing.families for name in family.members),
+        key=lambda name: standing.values[name].estimate,
+    )
+    of = f", of {units.count(len(standing.values), 'program')}" if len(standing.values) > 1 else ""
+    text = f"{_of_family(standing, standing.best)} gains the most{of}: {standing.metric.noun} is better by "
+    text += f"{_times(standing, standing.best)} than at {_other(standing)}"
+    if worst != standing.best:
+        text += f"; {_of_family(standing, worst)} gains the least, {_times(standing, worst)}"
+    return Sentence(text, "quiet")
+
+
+def _times(standing: FamilyStanding, name: str) -> str:
+    size, ends = units.ratio_parts(standing.values[name])
+    return f"{size} times ({ends})" if ends else f"{size} times"
+
+
+def _other(standing: FamilyStanding) -> str:
+    """The other point, by what it differs in."""
+    assert standing.over
+    here, there = standing.point.as_dict(), standing.over.as_dict()
+    return " ".join(f"{factor}={level}" for factor, level in there.items() if here[factor] != level)
+
+
+def _orders(standing: FamilyStanding) -> list[Sentence]:
+    if standing.over:
+        return []
+    names = [family.name for family in standing.families]
+    orders = sorted(standing.ahead, key=lambda pair: (names.index(pair[0]), names.index(pair[1])))
+    behind = {one: [FAMILIES[other] for first, other in orders if first == one] for one in dict(orders)}
+    if behind:
+        parts = [
+            f"each program with {FAMILIES[one]} is ahead of each with {_listed(others, 'or')}"
+            for one, others in list(behind.items())[:_MAX_ORDERS]
+        ]
+        return [Sentence(capitalised("; ".join(parts)), "quiet")]
+    if sum(len(family.members) > 1 for family in standing.families) < 2:
+        return []
+    return [Sentence("The program says more than its family: no two families are apart as a whole", "quiet")]
+
+
+def _of_family(standing: FamilyStanding, name: str) -> str:
+    family = next(family for family in standing.families if name in family.members)
+    return f"{name} ({FAMILIES[family.name]})"
+
+
+def _amount(standing: FamilyStanding, name: str) -> str:
+    return units.with_interval(standing.values[name], standing.unit)
+
+
+def _range(standing: FamilyStanding, family: Family) -> str:
+    """The least and the largest median of a family; with its interval, where it has one contender."""
+    if len(family.members) == 1:
+        return _amount(standing, family.members[0])
+    values = sorted(standing.values[name].estimate for name in family.members)
+    low, high = (units.quantity(value, standing.unit) for value in (values[0], values[-1]))
+    return low if low == high else f"{low} to {high}"
+
+
+def _listed(names: Sequence[str], last: str = "and") -> str:
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+
+
+def conditions(question: Question) -> list[str]:
+    """For whom an answer holds, and where it does not."""
+    parts = (("Holds for", question.holds), ("Does not hold for", question.limits))
+    return [f"{word}: {text}" for word, text in parts if text]
+
+
+def where(standing: FamilyStanding) -> str:
+    """The point, where a run has several."""
+    analysis = standing.analysis
+    return analysis.label(standing.point) if len(analysis.points) > 1 else ""
+
+
+def table(standing: FamilyStanding, title: str) -> TableData:
+    """A row for each family: its range beside the figures of its contenders."""
+    metric = standing.metric
+    rows = tuple(
+        (
+            TableCell(FAMILIES[family.name], "text"),
+            TableCell(_range(standing, family)),
+            TableCell(", ".join(f"{name} {_median(standing, name)}" for name in family.members), "text"),
+        )
+        for family in standing.families
+    )
+    notes = []
+    if standing.lacking:
+        notes.append(f"Without a figure: {', '.join(standing.lacking)}")
+    if standing.unknown:
+        notes.append(f"Of an unknown family: {', '.join(standing.unknown)}")
+    title_of = f"times better than at {_other(standing)}" if standing.over else metric.title
+    command = f"`ringside run {standing.analysis.experiment.name}`"
+    at = f" at {where(standing)}" if where(standing) else ""
+    return TableData(
+        title, ("family", title_of, "programs"), rows, f"{metric.noun}{at}: {command}", tuple(notes)
+    )
+
+
+def _median(standing: FamilyStanding, name: str) -> str:
+    return units.quantity(standing.values[name].estimate, standing.unit)
+
+
+def picture(standing: FamilyStanding) -> dict[str, Any]:
+    """What the template draws: an axis, logarithmic where all figures are positive, and for each family its
+    range and a dot for each contender. Places are shares of the axis, 0 to 1."""
+    unit = standing.unit
+    values = {name: standing.values[name].estimate for family in standing.families for name in family.members}
+    place, ticks = _axis(list(values.values()))
+    return {
+        "title": f"Times better than at {_other(standing)}" if standing.over else standing.metric.title,
+        "ticks": [{"place": place(tick), "text": units.quantity(tick, unit)} for tick in ticks],
+        "better": "left" if standing.smaller_is_better else "right",
+        "rows": [
+            {
+                "family": FAMILIES[family.name],
+                "from": min(place(values[name]) for name in family.members),
+                "to": max(place(values[name]) for name in family.members),
+                "dots": [
+                    {
+                        "name": name,
+                        "place": place(values[name]),
+                        "text": _amount(standing, name),
+                        "median": _median(standing, name),
+                    }
+                    for name in family.members
+                ],
+            }
+            for family in standing.families
+        ],
+    }
+
+
+def _axis(values: Sequence[float]) -> tuple[Callable[[float], float], list[float]]:
+    """The place of a value on an axis with some room at its ends, and the values of its ticks."""
+    least, most = min(values), max(values)
+    is_logarithmic = least > 0
+    scaled: Callable[[float], float] = math.log10 if is_logarithmic else float
+    low, high = scaled(least if is_logarithmic else min(least, 0.0)), scaled(most)
+    room = 0.04 * (high - low) or 0.5
+    low, high = low - room, high + room
+    ticks = (
+        [10.0**exponent for exponent in range(math.ceil(low), math.floor(high) + 1)] if is_logarithmic else []
+    )
+    return (
+        lambda value: round((scaled(value) - low) / (high - low), 4),
+        ticks if len(ticks) > 1 else sorted({least, most}),
+    )
+
+
+def of_page(answers: Sequence[QuestionAnswer]) -> list[dict[str, Any]]:
+    """The questions that were measured, as a page shows them."""
+    return [
+        {
+            "text": answer.question.text,
+            "name": answer.question.name,
+            "holds": answer.question.holds,
+            "limits": answer.question.limits,
+            "parts": [
+                {
+                    "words": part.figure.words,
+                    "where": where(part.standing),
+                    "sentences": sentences(part.standing),
+                    "picture": picture(part.standing),
+                    "lacking": part.standing.lacking,
+                    "experiment": part.standing.analysis.experiment.name,
+                }
+                for part in answer.parts
+                if part.standing
+            ],
+        }
+        for answer in answers
+        if answer.is_measured
+    ]
+
+
+def document(answers: Sequence[QuestionAnswer]) -> dict[str, Any]:
+    """One JSON document."""
+    return {
+        "format": 1,
+        "questions": [
+            {
+                "name": answer.question.name,
+                "text": answer.question.text,
+                "holds": answer.question.holds,
+                "limits": answer.question.limits,
+                "concerns": list(answer.question.concerns),
+                "figures": [
+                    {
+                        "words": part.figure.words,
+                        "experiment": part.figure.experiment,
+                        "metric": part.figure.metric,
+                        **_measured(part.standing),
+                    }
+                    for part in answer.parts
+                ],
+            }
+            for answer in answers
+        ],
+    }
+
+
+def _measured(standing: FamilyStanding | None) -> dict[str, Any]:
+    if standing is None:
+        return {"run": None, "point": None, "answer": [], "families": []}
+    return {
+        "run": standing.analysis.run.id,
+        "point": standing.point.as_dict(),
+        "answer": [sentence.text for sentence in sentences(standing)],
+        "unit": standing.unit,
+        "families": [
+            {
+                "family": family.name,
+                "contenders": [
+                    {
+                        "contender": name,
+                        "median": (value := standing.values[name]).estimate,
+                        "low": value.low,
+                        "high": value.high,
+                        "n": value.n,
+                    }
+                    for name in family.members
+                ],
+            }
+            for family in standing.families
+        ],
+        "ahead": [list(pair) for pair in sorted(standing.ahead)],
+        "without_figures": list(standing.lacking),
+    }

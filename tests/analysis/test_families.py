@@ -1,0 +1,149 @@
+"""Families: nothing is said of one that holds for one of its members only."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringside.analysis.families import FamilyStanding, answer, by_family
+from ringside.analysis.run import RunAnalysis
+from ringside.model.catalogue import Question, QuestionFigure
+from ringside.render import families
+from ringside.store.plans import PlannedContender
+from tests.support.analyses import HOP, analysis, point, scaled
+
+HERE, THERE = point(cores=2), point(cores=1)
+FAMILY = {"a1": "actors", "a2": "actors", "t1": "tasks", "t2": "tasks", "e1": "event-loop", "old": ""}
+
+
+def planned(names: Sequence[str]) -> dict[str, PlannedContender]:
+    return {
+        name: PlannedContender(
+            title=name, kind="floor" if name == "limit" else "idiomatic", family=FAMILY.get(name, "")
+        )
+        for name in names
+    }
+
+
+def run(values: Mapping[str, float], *, ended: bool = True, name: str = "example") -> RunAnalysis:
+    """A run of seven blocks with these medians, each with its noise in another order."""
+    cells = {
+        (one, HERE): {"hop_ns": scaled(value)[shift:] + scaled(value)[:shift]}
+        for shift, (one, value) in enumerate(values.items())
+    }
+    return analysis(cells, contenders=planned(list(values)), ended=ended, name=name)
+
+
+def standing(values: Mapping[str, float], *, ended: bool = True) -> FamilyStanding:
+    found = by_family(run(values, ended=ended), HOP, HERE)
+    assert found is not None
+    return found
+
+
+def texts(of: FamilyStanding) -> str:
+    return ". ".join(sentence.text for sentence in families.sentences(of))
+
+
+def test_a_family_is_ahead_with_all_of_its_members() -> None:
+    of = standing({"a1": 10, "a2": 20, "t1": 100, "t2": 200})
+    assert of.ahead == {("actors", "tasks")}
+    assert [(each.name, each.members) for each in of.families] == [
+        ("actors", ("a1", "a2")),
+        ("tasks", ("t1", "t2")),
+    ]
+    assert texts(of) == (
+        "All 2 programs with actors are ahead of every other: 10.0 ns to 20.0 ns. Each program with actors "
+        "is ahead of each with tasks on worker threads"
+    )
+
+
+def test_one_member_that_is_behind_keeps_its_family_from_being_ahead() -> None:
+    of = standing({"a1": 10, "a2": 150, "t1": 100, "t2": 200})
+    assert of.ahead == frozenset()
+    assert texts(of).startswith("a1 (actors) is first: 10.0 ns")
+    assert texts(of).endswith("no two families are apart as a whole")
+
+
+def test_one_contender_is_no_family() -> None:
+    of = standing({"e1": 10, "t1": 100, "t2": 200})
+    assert of.ahead == frozenset()
+    assert texts(of) == "e1 (event loops) is first: 10.0 ns (9.7–10.4)"
+
+
+def test_what_is_not_decided_is_not_claimed() -> None:
+    even = standing({"a1": 100, "a2": 100.1, "t1": 100.2, "t2": 99.9})
+    assert even.ahead == frozenset()
+    assert "is not decided" in texts(even)
+    cut_off = standing({"a1": 10, "a2": 20, "t1": 100, "t2": 200}, ended=False)
+    assert cut_off.ahead == frozenset()
+    assert texts(cut_off).startswith(
+        "Not decided yet, as the run did not end; so far a1 (actors) has the best"
+    )
+
+
+def test_the_floor_and_unknown_families_stand_apart() -> None:
+    of = standing({"limit": 1, "a1": 10, "old": 5, "t1": 100})
+    assert of.unknown == ("old",)
+    assert of.best == "a1"
+    assert by_family(run({"old": 5}), HOP, HERE) is None
+
+
+def test_a_gain_is_a_ratio_of_pairs_without_an_order() -> None:
+    cells = {}
+    for name, factor in (("a1", 0.5), ("t1", 1.0)):
+        cells[name, THERE] = {"hop_ns": scaled(100)}
+        cells[name, HERE] = {"hop_ns": scaled(100 * factor)}
+    of = analysis(cells, contenders=planned(["a1", "t1"]))
+    gain = by_family(of, HOP, HERE, THERE)
+    assert gain is not None
+    assert gain.values["a1"].estimate == 2.0
+    assert gain.ahead == frozenset()
+    assert texts(gain) == (
+        "a1 (actors) gains the most, of 2 programs: time per hop is better by 2.00 times (2.00–2.00) than at "
+        "cores=1; t1 (tasks on worker threads) gains the least, 1.00 times (1.00–1.00)"
+    )
+    assert families.picture(gain)["better"] == "right"
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.floats(1, 1000), min_size=5, max_size=5))
+def test_no_order_of_families_contradicts_a_pair(medians: list[float]) -> None:
+    of = standing(dict(zip(("a1", "a2", "t1", "t2", "e1"), medians, strict=True)))
+    members = {family.name: family.members for family in of.families}
+    for one, other in of.ahead:
+        assert min(len(members[one]), len(members[other])) > 1
+        assert max(of.values[name].estimate for name in members[one]) < min(
+            of.values[name].estimate for name in members[other]
+        )
+    picture = families.picture(of)
+    places = [dot["place"] for row in picture["rows"] for dot in row["dots"]]
+    assert all(0 <= place <= 1 for place in places)
+
+
+def test_answers_come_from_the_last_run_of_an_experiment() -> None:
+    figure = QuestionFigure("ring", "hop_ns", "a message", {"cores": 2})
+    question = Question("message", "What does a message cost?", (figure,))
+    older, newer = run({"a1": 10, "t1": 100}, name="ring"), run({"a1": 100, "t1": 10}, name="ring")
+    (answered,) = answer([question], [older, newer])
+    (part,) = answered.parts
+    assert part.standing is not None
+    assert part.standing.best == "t1"
+    others = [
+        dataclasses.replace(figure, experiment="other"),
+        dataclasses.replace(figure, metric="late_ms"),
+        dataclasses.replace(figure, at={"cores": 3}),
+        dataclasses.replace(figure, over={"cores": 1}),
+    ]
+    (unanswered,) = answer([dataclasses.replace(question, figures=tuple(others))], [newer])
+    assert not unanswered.is_measured
+
+
+def test_an_axis_of_figures_that_are_nothing() -> None:
+    of = standing({"a1": 10, "t1": 100})
+    nothing = dataclasses.replace(
+        of, values={**of.values, "a1": dataclasses.replace(of.values["a1"], estimate=0.0)}
+    )
+    assert [row["dots"][0]["place"] for row in families.picture(nothing)["rows"]] == [0.037, 0.963]

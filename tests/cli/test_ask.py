@@ -1,0 +1,76 @@
+"""`ringside ask`, from the command line to what it prints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ringside.cli import context
+from ringside.store import Store
+from tests.support.command_line import in_process
+from tests.support.runs import experiment, make_run
+
+
+@pytest.fixture
+def store(workplace: Path) -> str:
+    path = workplace / "store.sqlite"
+    names = ("erlang", "go", "stackless-greenlet", "python-asyncio", "limit")
+    storage = Store(path)
+    make_run(storage, experiment("questions-message", contenders=names, blocks=7))
+    storage.close()
+    return str(path)
+
+
+def test_families_beside_their_programs(store: str) -> None:
+    ended = in_process("ask", "messages", "--store", store, COLUMNS="200")
+    assert "What does a message cost?" in ended.stdout
+    assert "erlang (actors) is first" in ended.stdout
+    assert "channels" in ended.stdout
+    assert "Does not hold for:" in ended.stdout
+    # Only what concerns messages.
+    assert "Who delays whom?" not in ended.stdout
+
+
+def test_as_a_document_and_as_markdown(store: str) -> None:
+    document = json.loads(in_process("ask", "messages", "--store", store, "--json").stdout)
+    (question,) = document["questions"]
+    assert question["name"] == "message"
+    figure = question["figures"][0]
+    assert figure["point"]["mode"] == "token"
+    assert {each["family"] for each in figure["families"]} >= {"actors", "channels"}
+    assert figure["families"][0]["contenders"][0].keys() == {"contender", "median", "low", "high", "n"}
+    marked = in_process("ask", "messages", "--store", store, "--markdown").stdout
+    assert marked.startswith("## What does a message cost?\n")
+    assert "| family |" in marked
+
+
+def test_what_was_not_measured_has_its_command(store: str, workplace: Path) -> None:
+    ended = in_process("ask", "latency", "--store", store)
+    assert "There is no run that answers it." in ended.stdout
+    assert "`ringside run questions-delay` measures it" in ended.stderr
+    # Without any store as well.
+    everything = in_process("ask", "--store", str(workplace / "none.sqlite"))
+    assert "`ringside run questions` measures it" in everything.stderr
+
+
+def test_a_word_that_no_question_has() -> None:
+    ended = in_process("ask", "colour", status=2)
+    assert ended.stderr.startswith("ringside: no question concerns `colour`; known: messages, ")
+
+
+def test_every_part_of_the_suite_answers_a_question() -> None:
+    catalogue = context.catalogue()
+    suite = catalogue.suite("questions")
+    assert suite is not None
+    asked = {figure.experiment for each in catalogue.questions() for figure in each.figures}
+    assert asked == set(suite.experiments)
+
+
+def test_the_page_begins_with_the_questions(store: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    in_process("report", "--store", store, "-o", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert text.index('id="question-message"') < text.index('class="answers') < text.index('id="run-1"')
+    assert text.count('class="families"') == 3
