@@ -28,22 +28,23 @@ def gaps(contenders: Sequence[Contender]) -> list[tuple[str, str]]:
         (one.name, workload)
         for one in contenders
         for workload in WORKLOADS
-        if workload not in one.workloads and workload not in one.without
+        if "@" not in one.name and workload not in one.workloads and workload not in one.without
     ]
 
 
 def table(contenders: Sequence[Contender]) -> str:
-    """The table, and the reasons for its empty cells. `contenders`: those on their first runtimes, sorted."""
+    """The table, and the reasons for its empty cells. `contenders`: those on their first runtimes, sorted,
+    with their variants."""
     lines = [
         f"| contender | language | {' | '.join(f'`{name}`' for name in WORKLOADS)} |",
         f"|---|---|{'---|' * len(WORKLOADS)}",
     ]
     for one in contenders:
         cells = (one.workloads[name].kind if name in one.workloads else "" for name in WORKLOADS)
-        link = f"[{one.name}](../contenders/{one.name}/README.md)"
+        link = f"[{one.name}](../contenders/{one.name.partition('@')[0]}/README.md)"
         lines.append(f"| {link} | {escape(one.language)} | {' | '.join(cells)} |")
     lines += ["", "<details><summary>Why cells are empty</summary>", ""]
-    for one in contenders:
+    for one in (each for each in contenders if "@" not in each.name):
         absent = [name for name in WORKLOADS if name not in one.workloads]
         for reason, names in groupby(absent, key=lambda name: one.without.get(name, "Not written.")):
             lines.append(f"- **{one.name}**, {', '.join(f'`{name}`' for name in names)}: {reason}")
@@ -60,8 +61,10 @@ def with_table(page: str, made: str) -> str:
 
 
 def bundled() -> list[Contender]:
+    """Contenders on their first runtimes, and variants of these."""
     catalogue = Catalogue([ROOT])
-    return [catalogue.contender(name) for name in catalogue.contender_names()]
+    by_folder = (catalogue.runtimes(name) for name in catalogue.contender_names())
+    return [one for all_of in by_folder for one in all_of if one.runtime == all_of[0].runtime]
 
 
 def main(arguments: Sequence[str]) -> int:

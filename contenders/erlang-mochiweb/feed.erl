@@ -1,5 +1,5 @@
 %% The feed on MochiWeb: a process for each connection, which waits for its timer
-%% and writes a chunk.
+%% and writes a chunk. With hibernate=1 its heap shrinks in between.
 -module(feed).
 -behaviour(gen_event).
 -export([main/0, wait/2]).
@@ -10,7 +10,7 @@
 %% More than the virtual machine has ports for.
 -define(MOST, 1000000).
 
--record(feed, {response, socket, id, start, interval}).
+-record(feed, {response, socket, id, start, interval, hibernate}).
 
 main() ->
     % The usual handler says something and takes its time.
@@ -19,7 +19,11 @@ main() ->
     ok = logger:set_primary_config(level, none),
     Port = settings:whole_number("port", 0, 65535, 0),
     _ = settings:whole_number("cores", 1, 1000000000, 1),
-    Interval = settings:whole_number("interval_ms", 1, 3600000, 1000),
+    Settings = {
+        settings:whole_number("interval_ms", 1, 3600000, 1000),
+        settings:whole_number("hibernate", 0, 1, 0) =:= 1,
+        watermarks(settings:whole_number("high_watermark", 0, 1000000000, 0))
+    },
     % What the library needs when no descriptor is free: then nothing can be loaded.
     ok = code:ensure_modules_loaded([error_logger, io_lib_pretty, timer]),
     Options = [
@@ -30,7 +34,7 @@ main() ->
         {backlog, 4096},
         {max, ?MOST},
         {nodelay, true},
-        {loop, fun(Request) -> answer(Request, Interval) end}
+        {loop, fun(Request) -> answer(Request, Settings) end}
     ],
     case mochiweb_http:start(Options) of
         {ok, Server} ->
@@ -41,11 +45,11 @@ main() ->
             halt(1)
     end.
 
-answer(Request, Interval) ->
+answer(Request, Settings) ->
     {Path, _, _} = mochiweb_util:urlsplit_path(mochiweb_request:get(raw_path, Request)),
     case {id(Path), mochiweb_request:get(method, Request)} of
         {none, _} -> mochiweb_request:respond({404, [], <<>>}, Request);
-        {Id, 'GET'} -> feed(Request, Id, Interval);
+        {Id, 'GET'} -> feed(Request, Id, Settings);
         {_, _} -> mochiweb_request:respond({405, [{"Allow", "GET"}], <<>>}, Request)
     end.
 
@@ -57,23 +61,28 @@ id("/test/" ++ Id) when Id =/= [], length(Id) =< ?LONGEST ->
 id(_) ->
     none.
 
-feed(Request, Id, Interval) ->
+%% A send waits once so many bytes are behind the kernel's buffer; 0: where the system sets it.
+watermarks(0) -> [];
+watermarks(High) -> [{high_watermark, High}, {low_watermark, High div 2}].
+
+feed(Request, Id, {Interval, Hibernate, Watermarks}) ->
     Socket = mochiweb_request:get(socket, Request),
-    % A send waits as soon as a dozen chunks or two are behind the kernel's buffer.
-    listen(Socket, [{high_watermark, 512}, {low_watermark, 256}]),
+    listen(Socket, Watermarks),
     Response = mochiweb_request:respond({200, [{"Content-Type", "text/plain"}], chunked}, Request),
     mochiweb_response:write_chunk(["Welcome: ", Id, $\n], Response),
     % Timers count whole milliseconds: the next one is never early.
     Start = erlang:monotonic_time(millisecond) + 1,
-    next(#feed{response = Response, socket = Socket, id = Id, start = Start, interval = Interval}, 1).
+    Feed = #feed{response = Response, socket = Socket, id = Id, start = Start},
+    next(Feed#feed{interval = Interval, hibernate = Hibernate}, 1).
 
 %% Sets the timer for chunk K; it goes off at once for one that is due already.
 next(#feed{start = Start, interval = Interval} = Feed, K) ->
     _ = erlang:start_timer(Start + K * Interval, self(), chunk, [{abs, true}]),
     sleep(Feed, K).
 
-%% The heap shrinks to what is needed.
-sleep(Feed, K) -> proc_lib:hibernate(?MODULE, wait, [Feed, K]).
+%% The heap of a process that hibernates shrinks to what is needed.
+sleep(#feed{hibernate = true} = Feed, K) -> proc_lib:hibernate(?MODULE, wait, [Feed, K]);
+sleep(Feed, K) -> wait(Feed, K).
 
 wait(#feed{response = Response, socket = Socket, id = Id} = Feed, K) ->
     receive

@@ -1,17 +1,20 @@
-// The fibonacci service: the loop reads, computes and writes; with several cores, that of a process for each.
+// The fibonacci service: the loop reads, computes and writes; with several cores, that of a process for each. With
+// compute=pool there is one process, and worker threads compute.
 
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
+import { fib } from './fib-worker.js';
+import { Pool } from './pool.js';
 import { endWhenTold, listen, serve } from './service.js';
-import { read, report, wholeNumber } from './settings.js';
+import { oneOf, read, report, wholeNumber } from './settings.js';
 
 const LONGEST = 100; // bytes of a line, its newline included
-const GRACE_MS = 1000;
+const WRONG = 'error: n must be a whole number from 1 to 90\n';
 
 // Answers one client's requests until it closes.
-async function converse(socket) {
+async function converse(socket, compute) {
   socket.setNoDelay();
   socket.setEncoding('latin1');
   try {
@@ -23,7 +26,9 @@ async function converse(socket) {
         if (line.length >= LONGEST) {
           return refuse(socket);
         }
-        if (!socket.write(answer(line))) {
+        const reply = isNumber(line) ? compute(Number(line)) : WRONG;
+        // What is there already costs no turn of the loop.
+        if (!socket.write(typeof reply === 'string' ? reply : await reply)) {
           await once(socket, 'drain');
         }
       }
@@ -37,15 +42,12 @@ async function converse(socket) {
   }
 }
 
-function answer(line) {
-  if (/^\d+$/.test(line) && 1 <= Number(line) && Number(line) <= 90) {
-    return `${fib(Number(line))}\n`;
-  }
-  return 'error: n must be a whole number from 1 to 90\n';
+function isNumber(line) {
+  return /^\d+$/.test(line) && 1 <= Number(line) && Number(line) <= 90;
 }
 
-function fib(n) {
-  return n <= 2 ? 1 : fib(n - 1) + fib(n - 2);
+function inline(n) {
+  return `${fib(n)}\n`;
 }
 
 function refuse(socket) {
@@ -56,9 +58,11 @@ const given = read();
 const host = given.get('host') ?? '127.0.0.1';
 const port = wholeNumber(given, 'port', '0', 0, 65535);
 const cores = wholeNumber(given, 'cores', '1', 1, 1024);
+const pool = oneOf(given, 'compute', 'inline', ['inline', 'pool']) === 'pool' ? new Pool('./fib-worker.js', cores) : null;
+const compute = pool ? async (n) => `${(await pool.run(n)).answer}\n` : inline;
 // A client that has sent all it has still gets its answers.
-const server = createServer({ allowHalfOpen: true }, converse);
-if (cores === 1) {
+const server = createServer({ allowHalfOpen: true }, (socket) => converse(socket, compute));
+if (cores === 1 || pool) {
   serve(server, host, port);
 } else if (cluster.isWorker) {
   listen(server, host, port);

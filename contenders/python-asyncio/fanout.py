@@ -5,6 +5,7 @@ import functools
 import re
 
 import arguments
+import loop
 from arguments import refuse, report, whole_number
 from http1 import MOST_HEAD_BYTES, chunk, parse_request_line, parse_status_line, read_head, skip_body
 from service import end_when_told, raise_file_limit
@@ -187,7 +188,7 @@ def main():
     # A client is four connections.
     raise_file_limit()
     end_when_told()
-    asyncio.run(listen(host, port, answer))
+    loop.run(listen(host, port, answer))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import socket
 from contextlib import suppress
 
 import arguments
+import loop
 from arguments import refuse, report, whole_number
 from http1 import MOST_HEAD_BYTES, chunk, parse_request_line
 from service import end_when_told, raise_file_limit
@@ -117,7 +118,7 @@ def main():
     raise_file_limit()
     # Not the loop's handler: that one would wait for its turn among ten thousand feeds.
     end_when_told()
-    asyncio.run(listen(given["host"], given["port"], given["interval_ms"] / 1000))
+    loop.run(listen(given["host"], given["port"], given["interval_ms"] / 1000))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import asyncio
 
 import arguments
+import loop
 from arguments import refuse, report, whole_number
 from service import end_when_told, raise_file_limit
 
@@ -68,7 +69,7 @@ def main():
     raise_file_limit()
     # Not the loop's handler: that one would wait for a computation to be done.
     end_when_told()
-    asyncio.run(listen(given["host"], given["port"]))
+    loop.run(listen(given["host"], given["port"]))
 
 
 if __name__ == "__main__":

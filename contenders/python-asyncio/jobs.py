@@ -6,6 +6,7 @@ import signal
 import sys
 
 import arguments
+import loop
 from arguments import complain, one_of, report, whole_number
 from heartbeat import Heart, clock
 
@@ -123,7 +124,7 @@ def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
     given = settings()
     try:
-        asyncio.run(run(**given))
+        loop.run(run(**given))
     except OSError as error:
         complain(f"no answer can be written: {error.strerror}")
         os._exit(1)  # At once, whatever is under way.

@@ -5,6 +5,7 @@ import sys
 import time
 
 import arguments
+import loop
 from arguments import one_of, report, whole_number
 
 MODULUS = 2147483647
@@ -107,4 +108,4 @@ def capacity_of(given):
 
 
 if __name__ == "__main__":
-    asyncio.run(rings(**settings()))
+    loop.run(rings(**settings()))

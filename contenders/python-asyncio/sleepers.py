@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 
+import loop
 from arguments import complain, report
 from sleeping import Collector, clock, instants, read_line, settings
 
@@ -36,7 +37,7 @@ def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
     given = settings()
     try:
-        asyncio.run(run(**given))
+        loop.run(run(**given))
     except OSError as error:
         complain(f"nothing can be written: {error.strerror}")
         os._exit(1)  # At once, whatever is under way.

@@ -1,4 +1,4 @@
-"""The gateway on Tornado's web server and its HTTP client."""
+"""The gateway on Tornado's web server and its HTTP client, which makes ten calls at a time by default."""
 
 import asyncio
 import functools
@@ -18,7 +18,6 @@ import arguments
 from arguments import refuse, report, whole_number
 from service import end_when_told, raise_file_limit
 
-MOST_CALLS = 4096
 BAD_UPSTREAM = 400
 
 UPSTREAM = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})(/[!-~]*)?")
@@ -99,7 +98,6 @@ def total(work):
 
 
 async def listen(host, port, handler, options):
-    AsyncHTTPClient.configure(None, max_clients=MOST_CALLS)
     application = Application([("/", handler, options)], log_function=lambda _: None)
     try:
         sockets = bind_sockets(port, host, backlog=4096)
@@ -119,6 +117,8 @@ def settings():
     tick_s = whole_number(given, "tick_ms", "50", 1) / 1000
     timeout_s = whole_number(given, "timeout_ms", "5000", 1) / 1000
     work = whole_number(given, "work", "100000", 1)
+    if "max_clients" in given:
+        AsyncHTTPClient.configure(None, max_clients=whole_number(given, "max_clients", "10", 1))
     kind = given.get("kind", "")
     if kind in ("io", "mixed"):
         upstreams = upstreams_of(given.get("upstreams", ""))

@@ -168,8 +168,17 @@ def alike(x: float) -> list[RunAnalysis]:
     return [run_of("fib", "fib-sync", slow, others)]
 
 
-def feed(metric: str, other: str = "erlang-mochiweb-default") -> Runs:
-    return ratio("feed", "feed-c10k", metric, "go", other, connections=10_000)
+def feed(metric: str, hibernating: float | None = None) -> Runs:
+    """Go over MochiWeb; where a ratio is given, over the variant that hibernates too."""
+    at: Levels = {"connections": 10_000}
+
+    def runs(x: float) -> list[RunAnalysis]:
+        rows: list[Row] = [("erlang-mochiweb", at, metric, 0.1)]
+        if hibernating is not None:
+            rows.append(("erlang-mochiweb@tuned", at, metric, 0.1 * x / hibernating))
+        return [run_of("feed", "feed-c10k", [("go", at, metric, 0.1 * x)], rows)]
+
+    return runs
 
 
 def threads(x: float) -> list[RunAnalysis]:
@@ -211,8 +220,18 @@ def bytes_per_task(x: float) -> list[RunAnalysis]:
     return [run_of("sleepers", "sleepers-million", [most], [fewest, *others])]
 
 
-def gateway(kind: str, tornado: str = "tornado") -> Runs:
-    return ratio("fanout", f"fanout-{kind}", "latency_ms.p50", tornado, "go", kind=kind)
+def gateway(kind: str, tuned: float | None = None) -> Runs:
+    """Tornado over Go; where a ratio is given, the tuned Tornado over Go too."""
+    at, metric = {"kind": kind}, "latency_ms.p50"
+    more: list[Row] = [] if tuned is None else [("tornado@tuned", at, metric, 0.1 * tuned)]
+    return lambda x: [
+        run_of(
+            "fanout",
+            f"fanout-{kind}",
+            [("tornado", at, metric, 0.1 * x), *more],
+            [("go", at, metric, 0.1)],
+        )
+    ]
 
 
 def in_between(x: float) -> list[RunAnalysis]:
@@ -255,10 +274,10 @@ CASES: dict[str, tuple[Runs, float, float, float]] = {
         *(0.2, 1.5, 1.1),
     ),
     "2011-go-c10k/go-takes-32-kb": (memory, 30, 10, 48),
-    "2011-go-c10k/go-takes-less-memory-than-erlang": (feed("bytes_per_connection"), 0.7, 1.2, 0.9715),
+    "2011-go-c10k/go-takes-less-memory-than-erlang": (feed("bytes_per_connection", 0.7), 0.7, 1.2, 0.9715),
     "2011-go-c10k/more-threads-than-cores": (threads, 3, 0.5, 1.03),
     "2011-go-c10k/memory-settles-after-cpu": (settling, 5, 1, 1.5),
-    "2011-go-c10k/go-computes-far-more-than-erlang": (feed("cpu_per_kchunk_s"), 3, 1, 2),
+    "2011-go-c10k/go-computes-far-more-than-erlang": (feed("cpu_per_kchunk_s", 2), 3, 1, 2),
     "2011-go-code-jam/eight-cores-are-enough": (
         # Wall time falls to x from 8 cores to 16.
         lambda x: cores("batch", "wall_s", ("limit", "go"), 8)(1 / x),
@@ -292,7 +311,7 @@ CASES: dict[str, tuple[Runs, float, float, float]] = {
         cores("fib", "requests_per_s", ("go", "tornado", "python-processes"), 1, load="hammer"),
         *(1, 2, 1.8),
     ),
-    "2016-go-fanout/go-7-times-where-it-waits": (gateway("io", "tornado-default"), 7, 1.1, 14),
+    "2016-go-fanout/go-7-times-where-it-waits": (gateway("io", 14), 7, 1.1, 14),
     "2016-go-fanout/go-way-faster-where-it-computes": (gateway("cpu"), 30, 2, 5),
     "2016-go-fanout/go-20-times-in-between": (in_between, 25, 8, 13.4),
     "2024-million-tasks/goroutines-twice-virtual-threads": (
@@ -364,23 +383,19 @@ def test_without_runs_it_is_not_tested(name: str) -> None:
 def test_conditions_of_the_source_decide() -> None:
     """Measured with them and without; with them; only without."""
     seven = "2016-go-fanout/go-7-times-where-it-waits"
-    default, tuned = gateway("io", "tornado-default"), gateway("io")
-    both = finding(seven, [*default(7), *tuned(1.1)])
+    both = finding(seven, gateway("io", 1.1)(7))
     assert both.answer is OTHER_CONDITIONS
     assert "ten calls at a time" in both.sentence
     assert len(both.runs) == 1  # Planted runs all have one id.
-    assert finding(seven, [*default(7), *tuned(7)]).answer is CONFIRMED
-    assert finding(seven, [*default(1), *tuned(7)]).answer is REFUTED
-    only = finding(seven, tuned(1.1))
-    assert (only.answer, only.sentence.count("tornado-default")) == (NOT_TESTED, 1)
-    assert finding(seven, tuned(7)).answer is OTHER_CONDITIONS
+    assert finding(seven, gateway("io", 7)(7)).answer is CONFIRMED
+    assert finding(seven, gateway("io", 7)(1)).answer is REFUTED
+    only = finding(seven, gateway("io")(1.1))
+    assert (only.answer, only.sentence.count("tornado@tuned")) == (NOT_TESTED, 1)
+    assert finding(seven, gateway("io")(7)).answer is OTHER_CONDITIONS
 
     less = "2011-go-c10k/go-takes-less-memory-than-erlang"
-    awake, hibernating = (
-        feed("bytes_per_connection", f"erlang-mochiweb{suffix}") for suffix in ("-default", "")
-    )
-    assert finding(less, [*awake(0.7), *hibernating(2.5)]).answer is OTHER_CONDITIONS
-    assert finding(less, hibernating(2.5)).answer is NOT_TESTED
+    assert finding(less, feed("bytes_per_connection", 2.5)(0.7)).answer is OTHER_CONDITIONS
+    assert finding(less, feed("bytes_per_connection")(2.5)).answer is NOT_TESTED
 
 
 def test_other_cores_than_the_posts_refute_nothing() -> None:
@@ -458,9 +473,9 @@ def test_seven_blocks_answer_a_quotient_of_two_runs() -> None:
 
 
 def test_bands_of_ours_are_named_with_their_reasons() -> None:
-    seven = finding("2016-go-fanout/go-7-times-where-it-waits", gateway("io", "tornado-default")(7))
+    seven = finding("2016-go-fanout/go-7-times-where-it-waits", gateway("io", 7)(7))
     assert "(our band: within a factor of two of 7;" in seven.sentence
-    less = finding("2011-go-c10k/go-takes-less-memory-than-erlang", feed("bytes_per_connection")(0.7))
+    less = finding("2011-go-c10k/go-takes-less-memory-than-erlang", feed("bytes_per_connection", 0.7)(0.7))
     assert "our band" not in less.sentence
 
 
@@ -488,7 +503,8 @@ def test_failed_blocks_answer_nothing() -> None:
         times: list[float | None] = [*(None for _ in range(failed)), *(0.5 for _ in range(15 - failed))]
         values: dict[tuple[str, Point], dict[str, Sequence[float | None]]] = {
             ("go", place): {"bytes_per_connection": times},
-            ("erlang-mochiweb-default", place): {"bytes_per_connection": [1.0] * 15},
+            ("erlang-mochiweb", place): {"bytes_per_connection": [1.0] * 15},
+            ("erlang-mochiweb@tuned", place): {"bytes_per_connection": [1.0] * 15},
         }
         run = analysis(values, measurement=Planted(WORKLOADS["feed"]), name="feed-c10k")
         assert finding(name, [run]).answer is expected, failed

@@ -1,4 +1,5 @@
-//! The fibonacci service: a task for each connection, which reads, computes and writes.
+//! The fibonacci service: a task for each connection, which reads, computes and writes; with
+//! `compute=blocking` a blocking thread computes.
 
 use std::io;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use rust_tokio::service::listen;
 use rust_tokio::settings::Given;
 use tokio::io::{sink, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
+use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 /// Bytes of a line, its newline included.
@@ -19,11 +21,12 @@ const PAUSE: Duration = Duration::from_millis(10);
 fn main() {
     let given = Given::read();
     let (host, port) = (given.host(), given.port());
+    let blocking = given.one_of("compute", &["inline", "blocking"]) == "blocking";
     run(given.cores(), async move {
         let listener = listen(host, port);
         loop {
             match listener.accept().await {
-                Ok((client, _)) => drop(tokio::spawn(converse(client))),
+                Ok((client, _)) => drop(tokio::spawn(converse(client, blocking))),
                 Err(_) => sleep(PAUSE).await,
             }
         }
@@ -31,7 +34,7 @@ fn main() {
 }
 
 /// Answers one client's requests until it closes. An error is: the client went away.
-async fn converse(mut client: TcpStream) -> io::Result<()> {
+async fn converse(mut client: TcpStream, blocking: bool) -> io::Result<()> {
     client.set_nodelay(true)?;
     let (reading, mut writing) = client.split();
     let mut reader = BufReader::new(reading);
@@ -44,7 +47,14 @@ async fn converse(mut client: TcpStream) -> io::Result<()> {
             .await?;
         if line.last() == Some(&b'\n') {
             line.pop();
-            writing.write_all(answer(&line).as_bytes()).await?;
+            let reply = match number(&line) {
+                None => "error: n must be a whole number from 1 to 90\n".to_owned(),
+                Some(n) if blocking => spawn_blocking(move || answer(n))
+                    .await
+                    .expect("it does not panic"),
+                Some(n) => answer(n),
+            };
+            writing.write_all(reply.as_bytes()).await?;
         } else if line.len() as u64 == LONGEST {
             let refusal = format!("error: a line may have {LONGEST} bytes\n");
             writing.write_all(refusal.as_bytes()).await?;
@@ -58,16 +68,15 @@ async fn converse(mut client: TcpStream) -> io::Result<()> {
     }
 }
 
-fn answer(line: &[u8]) -> String {
-    let digits = !line.is_empty() && line.iter().all(u8::is_ascii_digit);
-    let number = std::str::from_utf8(line)
-        .ok()
-        .filter(|_| digits)
-        .and_then(|text| text.parse().ok());
-    match number {
-        Some(n @ 1..=90) => format!("{}\n", fib(n)),
-        _ => "error: n must be a whole number from 1 to 90\n".to_owned(),
-    }
+/// What a request asks for; None where it is no number from 1 to 90.
+fn number(line: &[u8]) -> Option<u64> {
+    let digits = line.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(line).ok().filter(|_| digits)?;
+    text.parse().ok().filter(|n| (1..=90).contains(n))
+}
+
+fn answer(n: u64) -> String {
+    format!("{}\n", fib(n))
 }
 
 fn fib(n: u64) -> u64 {

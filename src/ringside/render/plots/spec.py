@@ -22,11 +22,11 @@ FLOOR = "var(--limit)"
 BUNDLED = (
     *("go", "erlang", "python-asyncio", "stackless-pypy", "stackless-greenlet", "python-threads"),
     *("tornado", "multitask", "rust-tokio", "node", "java-virtual-threads", "python-processes"),
-    *("go-workers", "python-pool", "elixir", "python-trio", "python-uvloop", "gevent"),
+    *("go-workers", "python-pool", "elixir", "python-trio", "python-asyncio@uvloop", "gevent"),
     *("c-pthreads", "haskell", "ruby", "cpp-coroutines", "python-aiohttp", "python-asyncio-pool"),
     *("erlang-mochiweb", "twisted", "python-coroutines", "python-sync", "go-sync"),
     *("parallel-python", "cpp-beast", "ruby-async", "c-microhttpd", "python-subinterpreters"),
-    *("node-pool", "rust-tokio-blocking", "tornado-default", "erlang-mochiweb-default"),
+    *("node@pool", "rust-tokio@blocking", "tornado@tuned", "erlang-mochiweb@tuned"),
 )
 
 
@@ -35,7 +35,7 @@ def contender_colour(name: str, floor: str | None = None) -> str:
     bundled get one by a checksum of theirs, and two of them may share one. The floor has its own."""
     if name == floor:
         return FLOOR
-    known = name.split("@")[0]
+    known = name if name in BUNDLED else name.split("@")[0]
     number = BUNDLED.index(known) if known in BUNDLED else zlib.crc32(name.encode()) % COLOURS
     return f"var(--c{number})"
 
