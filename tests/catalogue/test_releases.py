@@ -33,7 +33,7 @@ def test_what_is_years_behind_names_the_newest() -> None:
 
 
 @pytest.mark.parametrize(
-    "runs_on", ["Erlang", "Elixir", "Haskell", "Ruby", "Python", "Go", "Rust", "JavaScript", "Java"]
+    "runs_on", ["Erlang", "Elixir", "Haskell", "Ruby", "Python", "Go", "Rust", "JavaScript", "Java", "OCaml"]
 )
 def test_later_versions_are_of_later_days(runs_on: str) -> None:
     found = [release(runs_on, f"{number}") for number in range(100)]
