@@ -31,6 +31,7 @@ LEVELS: dict[str, dict[str, int | str]] = {
     "jobs": {"jobs": 5, "kind": "noop"},
     "batch": {"cases": 30, "size": 5},
     "sleepers": {"tasks": 20, "seconds": 2},
+    "restarts": {"units": 5, "messages": 20, "every": 3},
 }
 FREE_THREADED = [one for one in OPTIONAL if one.runtime.name.endswith("t")]
 # One thread sets what the other waits for, and nothing but the lock's own interval lets that one stop.

@@ -127,6 +127,12 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
         "        time.sleep(-late_ns / 1e9)\n",
         "        time.sleep(-late_ns / 1e9 + 0.3)\n",
     ),
+    "restarts-quiet": (
+        "restarts",
+        "restarts.py",
+        "lambda error: events.put(",
+        "lambda error: print(error.exc_value, file=__import__('sys').stderr) or events.put(",
+    ),
     "fib-errors": ("fib", "fib.py", "    if request.isdigit()", "    if request.strip().isdigit()"),
     "fib-long-line": ("fib", "fib.py", "            if len(line) == LONGEST:\n", "            if False:\n"),
     "fib-stream": (

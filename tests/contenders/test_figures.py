@@ -37,6 +37,13 @@ SMALL: dict[str, tuple[Levels, set[str]]] = {
         {"tasks": 500, "seconds": 2},
         {"held_pss_bytes", "start_ns", "late_ms.p50", "late_ms.p99", "late_ms.max", "end_late_ms"},
     ),
+    "restarts": (
+        {"units": 20, "messages": 50, "every": 5},
+        {
+            *("recovery_s.p50", "recovery_s.p99", "kept_share", "answer_s.p99", "calm_s.p99", "cpu_s"),
+            *("others_over_calm", "deliveries_per_s", "start_ns"),
+        },
+    ),
     "fib": ({"seconds": 1}, {*SERVED, "requests_per_s", "latency_s", "p99_s", "cpu_per_request_s"}),
     "fanout": (
         {"requests": 10, "concurrency": 5},

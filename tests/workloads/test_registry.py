@@ -11,7 +11,7 @@ from tests.support import ROOT
 from tests.support.points import ok_trial, point
 
 PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
-OWN = ("batch", "fanout", "feed", "fib", "jobs", "ring", "sleepers")
+OWN = ("batch", "fanout", "feed", "fib", "jobs", "restarts", "ring", "sleepers")
 MEASUREMENTS = tuple(measurement(name) for name in (*OWN, "command", "target"))
 
 

@@ -1,0 +1,21 @@
+"""The rule of `restarts` that evidence does not show: what is measured are failures, not reports of them."""
+
+from __future__ import annotations
+
+from ringside.conformance.programs import OwnRules
+from ringside.conformance.subject import Subject
+
+RULES = {
+    "restarts-quiet": "a program writes nothing on stderr for a failure that it contains",
+}
+_ARGUMENTS = ("units=3", "messages=20", "every=2", "seed=1")
+
+
+def _quiet(subject: Subject) -> None:
+    """Reports of errors, which some runtimes write unless they are told not to, take longer than restarts."""
+    done = subject.run(*_ARGUMENTS)
+    if done.complaint:
+        subject.report("restarts-quiet", "nothing on stderr", done, subject.by_hand(*_ARGUMENTS))
+
+
+CHECKS = OwnRules(RULES, (_quiet,))

@@ -1,0 +1,164 @@
+"""The evidence and the figures of `restarts`, and programs that only pretend to restart."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.catalogue.loader import Catalogue
+from ringside.errors import UsageError
+from ringside.measure.executor import LocalExecutor
+from ringside.measure.trials import examined
+from ringside.model.results import Outcome, Trial
+from ringside.probe.protocol import TrialOutcome
+from ringside.workloads.restarts import RESTARTS
+from ringside.workloads.restarts.evidence import expected
+from tests.support import ROOT
+from tests.support.points import ok_trial, point
+from tests.support.programs import carry_out, ready
+from tests.support.programs import point as point_of
+
+UNITS, MESSAGES, EVERY, SEED = 5, 100, 10, 3
+FAILURES = expected(UNITS, MESSAGES, EVERY, SEED).failures
+MS = 10**6
+# Each pass takes 100 ms, in which each unit has 100 messages: an answer takes a millisecond.
+PHASES = {"start": (MS,), "warm": (100 * MS,), "failing": (100 * MS,), "calm": (100 * MS,)}
+TIMES = {
+    f"{what}_{level}_ns": str(ns)
+    for what, times in {
+        "calm": (MS, 2 * MS, 3 * MS),
+        "answer": (MS, 3 * MS, 4 * MS),
+        "recovery": (2 * MS, 5 * MS, 6 * MS),
+    }.items()
+    for level, ns in zip(("p50", "p99", "max"), times, strict=True)
+}
+
+
+@given(st.integers(1, 6), st.integers(2, 30), st.integers(2, 12), st.integers(0, 2**32 - 1))
+def test_evidence_is_that_of_the_contract(units: int, messages: int, every: int, seed: int) -> None:
+    folds, answers, failures = [], 0, 0
+    for unit in range(units):
+        x, e, after_failure = 1 + (seed + unit) % 2147483646, 0, False
+        handled: list[int] = []
+        for message in range(3 * messages):
+            x = 48271 * x % 2147483647
+            is_last = message % messages == messages - 1
+            in_second = messages <= message < 2 * messages
+            if in_second and x < 2147483647 // every and not is_last and not after_failure:
+                handled, after_failure, failures = [], True, failures + 1
+                continue
+            handled, after_failure, answers = [*handled, x], False, answers + 1
+            h = sum(31 ** (len(handled) - 1 - i) * x for i, x in enumerate(handled))
+            e = (31 * e + h % 2147483647 + len(handled)) % 2147483647
+        folds.append(e)
+    order = sum(31 ** (units - 1 - unit) * e for unit, e in enumerate(folds)) % 2147483647
+    at = point(RESTARTS, units=units, messages=messages, every=every)
+    assert RESTARTS.evidence(at, seed, None).result == {
+        "answers": str(answers),
+        "failures": str(failures),
+        "fresh": str(failures),
+        "order": str(order),
+    }
+
+
+def trial(phases: dict[str, tuple[int, ...]] | None = None, **times: str) -> Trial:
+    report = TrialOutcome("ok", result=TIMES | times)
+    changes: dict[str, Any] = {"phases": PHASES | (phases or {}), "report": report}
+    return ok_trial(RESTARTS, changes, units=UNITS, messages=MESSAGES, every=EVERY)
+
+
+def test_figures_of_a_trial() -> None:
+    seen = examined(trial({"failing": (125 * MS,)}), RESTARTS, SEED)
+    assert seen.outcome is Outcome.OK
+    figures = RESTARTS.figures(seen)
+    assert figures["recovery_s.p50"] == 0.002
+    assert figures["recovery_s.max"] == 0.006
+    assert figures["kept_share"] == pytest.approx(0.8)
+    assert figures["others_over_calm"] == pytest.approx(1.5)
+    assert figures["deliveries_per_s"] == pytest.approx(5000)
+    assert figures["start_ns"] == pytest.approx(MS / UNITS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"recovery_p50_ns": "-1"}, "recovery_p50_ns, recovery_p99_ns, recovery_max_ns must be whole"),
+        ({"answer_max_ns": "1000"}, "none smaller than the one before"),
+        # In milliseconds, and in picoseconds.
+        (
+            {"calm_p50_ns": "1", "calm_p99_ns": "2", "calm_max_ns": "3"},
+            "calm: all times together are 0.001 ms at most",
+        ),
+        ({"calm_max_ns": str(1000 * MS)}, "do not fit into 100.000 ms of 5 units"),
+        ({"recovery_p99_ns": str(101 * MS), "recovery_max_ns": str(101 * MS)}, "recovery: "),
+        ({"answer_p50_ns": str(3 * MS)}, f"answer: {500 - 2 * FAILURES} times with p50 3.000 ms"),
+        ({"phases": {"calm": ()}}, "0 lines ::phase name=calm instead of 1"),
+        ({"phases": {"failing": (2, 3)}}, "2 lines ::phase name=failing instead of 1"),
+    ],
+)
+def test_times_that_cannot_be_true(changes: dict[str, Any], reason: str) -> None:
+    seen = examined(trial(**changes), RESTARTS, SEED)
+    assert seen.outcome is Outcome.WRONG_EVIDENCE
+    assert reason in seen.detail
+
+
+def test_more_messages_than_are_kept() -> None:
+    with pytest.raises(UsageError, match="1,001,000 messages in a pass are more than 1,000,000"):
+        point(RESTARTS, units=1001, messages=1000)
+
+
+RAISES = "            raise Failure(number)\n"
+NEW_STATE = "            self.handled = self.folded = 0\n"
+# What a program does wrong, in a text of `restarting.py` or `restarts.py`; and why it has no figures.
+PRETENDERS = {
+    "does not fail": ("restarting.py", RAISES, "            pass\n", "answers is "),
+    "keeps the old state": (
+        "restarts.py",
+        "        state = State(self.unit)\n",
+        "        state = kept.setdefault(self.unit, State(self.unit))\n        state.born_ns = clock()\n",
+        "order is ",
+    ),
+    "fails twice": ("restarting.py", "            and not self.failed_ns[unit]\n", "", "answers is "),
+    "loses a message of another unit": (
+        "restarts.py",
+        "                collector.failed(unit)\n",
+        "                collector.failed(unit)\n"
+        "                collector.numbers[(unit + 1) % units] *= 48271\n",
+        "expected ",
+    ),
+    "hides the failure in a value that it returns": (
+        "restarting.py",
+        RAISES,
+        f"{NEW_STATE}            return self.unit, None\n",
+        "fresh is '0'",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", PRETENDERS)
+def test_a_program_that_only_pretends_has_no_figures(how: str, tmp_path: Path) -> None:
+    file, old, new, reason = PRETENDERS[how]
+    folder = tmp_path / "contenders" / "python-threads"
+    shutil.copytree(ROOT / "contenders" / "python-threads", folder)
+    text = (folder / file).read_text(encoding="utf-8")
+    assert old in text
+    (folder / file).write_text(text.replace(old, new), encoding="utf-8")
+    program = folder / "restarts.py"
+    text = program.read_text(encoding="utf-8").replace("STACK_BYTES =", "kept = {}\nSTACK_BYTES =")
+    if how.startswith("hides"):
+        text = text.replace(
+            "            self.events.put((self.unit, state.handle(number, fails)))\n",
+            "            answer = state.handle(number, fails)\n"
+            "            self.events.put((self.unit, answer if answer[1] is not None else None))\n",
+        ).replace("                all_units[unit] = Unit(unit, events)\n", "")
+    program.write_text(text, encoding="utf-8")
+    one = ready("python-threads", Catalogue([tmp_path]))
+    at = point_of("restarts", units=4, messages=60, every=4)
+    seen = carry_out("restarts", one, LocalExecutor(), at)
+    assert seen.outcome is Outcome.WRONG_EVIDENCE, f"{seen.outcome}: {seen.detail} {seen.report}"
+    assert reason in seen.detail
