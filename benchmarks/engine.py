@@ -56,7 +56,7 @@ CONNECT_SECONDS = 3
 SLACKS_S = 0.000_25, 0.001, 0.01
 # Rates of the frontier, its slacks, and what is left out at the beginning of each load.
 RATES, FRONTIER_ROUNDS, SETTLING_S = (1_000, 2_000, 5_000, 10_000, 20_000), 3, 0.5
-FRONTIER_SLACKS_S = 0, None, 0.000_25, 0.001, 0.01, 0.05
+FRONTIER_SLACKS_S = 0, None, 0.000_25, 0.001, 0.01, 0.025, 0.05
 BACK_ENDS = {"uring": "io_uring", "epoll": "epoll"}
 # How peers print their requests, and the seconds in which they made them.
 WRK = r"(\d+) requests in", r"requests in ([\d.]+)s"

@@ -29,6 +29,8 @@ pub struct Deferral {
     /// The last look at what has arrived, and the requests sent since.
     looked_ns: u64,
     sent: u32,
+    /// Nothing had arrived by the last look, and nothing was sent since.
+    is_quiet: bool,
 }
 
 impl Deferral {
@@ -43,12 +45,14 @@ impl Deferral {
             whole: 0,
             looked_ns: 0,
             sent: 0,
+            is_quiet: false,
         }
     }
 
     /// Bytes were read. `is_whole`: they completed a reply.
     pub fn read(&mut self, is_stamped: bool, is_whole: bool) {
         self.is_stamped = is_stamped;
+        self.is_quiet = false;
         self.whole = match is_whole {
             true => self.whole.saturating_add(1),
             false => 0,
@@ -57,7 +61,8 @@ impl Deferral {
 
     /// Until when replies wait if the next requests are sent at `at_ns`; the present where they do not.
     pub fn until_ns(&self, now_ns: u64, at_ns: u64) -> u64 {
-        match self.is_stamped && self.whole >= WHOLE_REPLIES {
+        // The first of those that come late ends a wait, rather than many looks in vain.
+        match self.is_stamped && self.whole >= WHOLE_REPLIES && !self.is_quiet {
             true => at_ns.min(now_ns + MAX_DEFERRAL_NS),
             false => now_ns,
         }
@@ -66,12 +71,14 @@ impl Deferral {
     /// A request goes to the kernel.
     pub fn sent(&mut self) {
         self.sent += 1;
+        self.is_quiet = false;
     }
 
     /// What had arrived is handed over now.
     pub fn looked(&mut self, now_ns: u64) {
         self.looked_ns = now_ns;
         self.sent = 0;
+        self.is_quiet = true;
     }
 
     /// Whether replies that wait need not even be read when the request that is due at `at_ns` is sent. `free`: how many
@@ -114,6 +121,18 @@ mod tests {
         let unstamped = [&whole[..], &[(false, true)]].concat();
         assert_eq!(after(&unstamped).until_ns(5, 10), 5);
         assert_eq!(after(&[]).until_ns(5, 10), 5);
+    }
+
+    #[test]
+    fn a_look_in_vain_is_followed_by_a_wait_for_what_arrives() {
+        let mut deferral = after(&[(true, true); WHOLE_REPLIES as usize]);
+        deferral.looked(5);
+        assert_eq!(deferral.until_ns(5, 900_005), 5);
+        deferral.read(true, true);
+        assert_eq!(deferral.until_ns(5, 900_005), 900_005);
+        deferral.looked(5);
+        deferral.sent();
+        assert_eq!(deferral.until_ns(5, 900_005), 900_005);
     }
 
     #[test]
