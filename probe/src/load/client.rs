@@ -20,6 +20,12 @@ pub enum Part<'a> {
     End,
 }
 
+/// What has arrived of a reply.
+pub enum Arrival<'a> {
+    Bytes(&'a [u8]),
+    Part(Part<'a>),
+}
+
 /// Why a slot has no connection any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {

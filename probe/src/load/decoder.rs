@@ -1,7 +1,7 @@
 //! The replies of a load: decodes them by its protocol, and checks them.
 
 use super::body::{BodyCheck, BodyState};
-use super::client::Part;
+use super::client::{Arrival, Part};
 use super::error::ErrorKind;
 use super::framing::Splitter;
 use super::http::{Beginning, Read, ResponseParser};
@@ -239,15 +239,22 @@ impl Decoder {
         }
     }
 
-    /// Decodes bytes that arrived at `now_ns` on connection `id`.
+    /// Decodes what arrived at `now_ns` on connection `id`.
     pub fn decode(
         &self,
         reply: &mut ReplyState,
-        bytes: &[u8],
+        arrival: Arrival<'_>,
         id: u64,
         now_ns: u64,
         on_event: &mut impl FnMut(Event),
     ) -> Progress {
+        let mut message = |state: &mut StreamState, message: &[u8]| {
+            Event::Message(self.format.stream.check(state, message, id, now_ns))
+        };
+        let bytes = match arrival {
+            Arrival::Bytes(bytes) => bytes,
+            Arrival::Part(part) => return self.decode_part(reply, part, &mut message, on_event),
+        };
         match reply {
             ReplyState::Idle | ReplyState::Message(_) | ReplyState::Response(_) => {
                 Progress::Broken(ErrorKind::Unsolicited)
@@ -282,10 +289,7 @@ impl Decoder {
                 } = &mut **stream;
                 let had_status = response.status().is_some();
                 let mut framing = Ok(());
-                let mut take = |message: &[u8]| {
-                    let message = self.format.stream.check(state, message, id, now_ns);
-                    on_event(Event::Message(message));
-                };
+                let mut take = |bytes: &[u8]| on_event(message(state, bytes));
                 let read = response.feed(bytes, &mut |piece| {
                     framing = framing.and(splitter.feed(piece.bytes, piece.last, &mut take));
                 });
@@ -305,25 +309,24 @@ impl Decoder {
         }
     }
 
-    /// Decodes a part that a layer has decoded, which arrived at `now_ns` on connection `id`.
-    pub fn decode_part(
+    /// Takes a part that a layer has decoded. `message`: the event of a message of a stream.
+    fn decode_part(
         &self,
         reply: &mut ReplyState,
         part: Part<'_>,
-        id: u64,
-        now_ns: u64,
+        message: &mut impl FnMut(&mut StreamState, &[u8]) -> Event,
         on_event: &mut impl FnMut(Event),
     ) -> Progress {
         match (reply, part) {
-            (ReplyState::Message(echo), Part::Message(message)) => {
+            (ReplyState::Message(echo), Part::Message(answer)) => {
                 let mut body = BodyState::default();
-                self.format.check.feed(&mut body, message);
+                self.format.check.feed(&mut body, answer);
                 let right = self.finish(&body, None);
-                let other = echo.as_ref().filter(|echo| ***echo != *message);
+                let other = echo.as_ref().filter(|echo| ***echo != *answer);
                 let result = match other {
                     None => right,
                     Some(echo) => {
-                        let (answer, echo) = (quoted_bytes(message), quoted_bytes(echo));
+                        let (answer, echo) = (quoted_bytes(answer), quoted_bytes(echo));
                         self.first_wrong
                             .get_or_init(|| format!("{answer} instead of {echo}"));
                         Err(ErrorKind::Content)
@@ -347,10 +350,7 @@ impl Decoder {
                 let Stream {
                     splitter, state, ..
                 } = &mut **stream;
-                let mut take = |message: &[u8]| {
-                    let message = self.format.stream.check(state, message, id, now_ns);
-                    on_event(Event::Message(message));
-                };
+                let mut take = |bytes: &[u8]| on_event(message(state, bytes));
                 match splitter.feed(piece, true, &mut take) {
                     Ok(()) => Progress::More,
                     Err(kind) => Progress::Broken(kind),

@@ -3,19 +3,13 @@
 use super::{Instants, Shard};
 use crate::clock::now_ns;
 use crate::io::{CloseReason, Handler, Next, Slot};
-use crate::load::client::{Client, Ending, Part};
+use crate::load::client::{Arrival, Client, Ending, Part};
 use crate::load::decoder::{Event, Progress, ReplyState};
 use crate::load::error::ErrorKind;
 use crate::load::http::Beginning;
 use crate::load::shard::connection::Stage;
 use crate::load::shard::wait::Activity;
 use std::cmp::Ordering;
-
-/// What has arrived of a reply.
-enum Arrival<'a> {
-    Bytes(&'a [u8]),
-    Part(Part<'a>),
-}
 
 impl Activity for Shard {
     fn last_event_ns(&self) -> u64 {
@@ -228,10 +222,7 @@ impl Shard {
         let (decoder, reply) = (&self.decoder, &mut connection.reply);
         let before = decoder.beginning(reply);
         let is_part = matches!(arrival, Arrival::Part(_));
-        let progress = match arrival {
-            Arrival::Bytes(bytes) => decoder.decode(reply, bytes, id, arrived, &mut on_event),
-            Arrival::Part(part) => decoder.decode_part(reply, part, id, arrived, &mut on_event),
-        };
+        let progress = decoder.decode(reply, arrival, id, arrived, &mut on_event);
         if !connection.answered {
             self.answered(slot, before, is_part, arrived);
         }
