@@ -44,9 +44,9 @@ PAGES = {
     SLEEPERS: ("SLEEPERS.md", "A million sleepers"),
 }
 # By the name of a suite: its overview as a picture.
-PICTURES = {SUITE: "overview.png", TODAY: "today.png"}
+PICTURES = {TODAY: "today.png"}
 MADE = "Made by `scripts/results.py` from [the record](../records/README.md); do not edit it by hand."
-FINDINGS = 5
+FINDINGS = 3
 BEGIN, END = "<!-- findings of {}: made by scripts/results.py -->", "<!-- end of findings -->"
 
 
@@ -156,9 +156,11 @@ def _gap(analysis: RunAnalysis, point: Point, best: str, worst: str) -> tuple[fl
     times = ratio if metric.smaller_is_better else 1 / ratio
     where = f" at {analysis.label(point)}" if len(analysis.points) > 1 else ""
     best_text, worst_text = (units.with_interval(values[name], metric.unit) for name in (best, worst))
+    apart = analysis.behind_best[point].get(worst)
+    size = f", {' ('.join(units.times(apart))})" if apart and apart.low else ""
     text = (
-        f"**{analysis.measurement.title}**, {metric.noun}{where}: {best} {best_text}, {worst} {worst_text}. "
-        f"`ringside run {analysis.experiment.name}`"
+        f"**{analysis.measurement.title}**, {metric.noun}{where}: {best} {best_text}, {worst} {worst_text}"
+        f"{size}. `ringside run {analysis.experiment.name}`"
     )
     return times, text
 
@@ -170,7 +172,7 @@ def picture(analyses: Sequence[RunAnalysis]) -> bytes:
     return vl_convert.svg_to_png(svg, scale=2)
 
 
-def readme(text: str, analyses: Sequence[RunAnalysis], name: str = SUITE) -> str:
+def readme(text: str, analyses: Sequence[RunAnalysis], name: str = TODAY) -> str:
     """README with its findings of a suite replaced."""
     begin = BEGIN.format(name)
     block = f"{begin}\n{findings(analyses)}\n{END}"
