@@ -60,7 +60,7 @@ def test_findings_are_the_widest_gaps_each_with_its_command(parts: list[RunAnaly
     lines = RESULTS.findings(parts).splitlines()
     assert len(lines) == RESULTS.FINDINGS
     assert all(
-        re.fullmatch(r"- \*\*.+\*\*, .+: \S+ .+, \S+ .+, [0-9.,]+ times \(.+\)\. `ringside run showdown-\w+`", line)
+        re.fullmatch(r"- \*\*.+\*\*, .+: \S+ .+, [0-9.,]+ times \(.+\)\. `ringside run showdown-\w+`", line)
         for line in lines
     )
     # One for each problem, and none of what is tuned by hand.
