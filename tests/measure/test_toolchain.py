@@ -99,6 +99,11 @@ def test_why_there_is_no_receipt(tmp_path: Path) -> None:
         f"version; {failing} printed no recognisable version: 9.9; {old[0]} is 1.0, below 2"
     )
     assert find_receipt(runtime("no-such-thing-at-all")) == "needs no-such-thing-at-all: not found"
+    # The head of a program for 64-bit Arm.
+    foreign = script(tmp_path / "foreign", "")
+    foreign.write_bytes(b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + b"\x02\0\xb7\0" + b"\0" * 44)
+    reason = f"{foreign} printed no recognisable version: no program for this machine ({os.uname().machine})"
+    assert find_receipt(runtime(foreign)) == f"needs {foreign}: {reason}"
 
 
 def test_candidates_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,6 +288,22 @@ def test_a_failed_build_is_a_reason_with_its_log_and_is_tried_again(
                 "curl: (6) Could not resolve host: crates.io",
                 "Temporary failure in name resolution",
                 "connect: Network is unreachable",
+                "  cause: dns error",
+                "npm error code ENOTFOUND",
+            )
+        ),
+        *(
+            (
+                ("sh", "-c", f"echo '{line}'; exit 1"),
+                "cannot be built: `sh` ended with 1",
+                "the lock file does not match its packages: restore the contender's folder, or lock anew; ",
+            )
+            for line in (
+                "npm error code EINTEGRITY",
+                "your package.json and package-lock.json or npm-shrinkwrap.json are in sync.",
+                "error: cannot update the lock file Cargo.lock because --locked was passed",
+                "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
+                "verifying golang.org/x/net@v0.10.0: checksum mismatch",
             )
         ),
     ],
@@ -436,9 +457,11 @@ def test_a_build_can_bring_the_runtime_whose_version_counts(tmp_path: Path, thin
     assert toolchain.is_unchanged(first)
     nothing = Toolchain(tmp_path / "builds").prepare(replace(one, builds=(("true",),)))
     assert isinstance(nothing, Unavailable)
-    assert (
-        nothing.reason == f"its build brings no runtime: needs {nothing.remedy.split()[-1]}/own-*: not found"
-    )
+    assert nothing.reason.startswith(f"its build brings no runtime for this machine ({os.uname().machine}): ")
+    assert nothing.remedy == "connect it to a network and run again"
+    # npm calls it no failure that it could get nothing, but there is a build to make then.
+    (marker,) = (tmp_path / "builds").glob("*/.built")
+    assert marker.parent == first.build
 
 
 # --- sources ---

@@ -3,6 +3,7 @@ time is not there. Builds are kept by the content of the sources, the receipt an
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 import glob
 import hashlib
@@ -31,10 +32,18 @@ BUILD_TIMEOUT_S = 600.0
 # Compilers use several CPUs in some of their phases only.
 BUILDS_AT_A_TIME = 2
 _DONE = ".built"
-# What tools print that would load something from a network, and have none.
-_NO_NETWORK = re.compile(
-    r"could not resolve|temporary failure in name resolution|network is unreachable|no such host|EAI_AGAIN",
-    re.IGNORECASE,
+# What package managers print, and what to do about it.
+_WAYS_OUT = (
+    (
+        r"could not resolve|name resolution|network is unreachable|no such host|unknown host|dns error"
+        r"|connection refused|failed to establish a new connection|EAI_AGAIN|ENOTFOUND|ECONNREFUSED",
+        "this build needs a network: connect this machine and run again",
+    ),
+    (
+        r"EINTEGRITY|are in sync|--locked was passed|do not match the hashes|hash mismatch|checksum mismatch"
+        r"|checksum validation failed|verify the checksum",
+        "the lock file does not match its packages: restore the contender's folder, or lock anew",
+    ),
 )
 
 # The process groups of commands that run now.
@@ -78,7 +87,10 @@ class Toolchain:
         if contender.runtime.brings:
             receipt = brought(contender.runtime, build.resolve())
             if isinstance(receipt, str):
-                return Unavailable(contender, f"its build brings no runtime: {receipt}", f"remove {build}")
+                (build / _DONE).unlink(missing_ok=True)
+                # npm leaves out what it cannot get, as it does what is for other machines, without a word.
+                reason = f"its build brings no runtime for this machine ({os.uname().machine}): {receipt}"
+                return Unavailable(contender, reason, "connect it to a network and run again")
         return Ready(contender, receipt, build.resolve(), content)
 
     def prepare_all(
@@ -145,10 +157,9 @@ def _way_out(error: BuildError, log: Path | None) -> str:
     """What to do about a failed build whose output is in `log`."""
     if own := _REMEDY.search(error.log):
         return one_line(own[1], 300)
-    if _NO_NETWORK.search(error.log):
-        return "this build needs a network: connect this machine and run again" + (
-            f"; {log} has its output" if log else ""
-        )
+    for printed, remedy in _WAYS_OUT:
+        if re.search(printed, error.log, re.IGNORECASE):
+            return remedy + (f"; {log} has its output" if log else "")
     if isinstance(error.__cause__, subprocess.TimeoutExpired):
         return f"find in {log} what it waits for" if log else "find out what it waits for"
     return f"fix the error in {log} and run again" if log else "fix this and run again"
@@ -260,8 +271,14 @@ def _output(command: Sequence[str]) -> tuple[str, bool]:
     """What a command printed, and whether it ended well and in time."""
     try:
         output, status = _run_group(command, Path("/"), VERSION_TIMEOUT_S)
-    except (OSError, subprocess.TimeoutExpired):
-        return "", False
+    except subprocess.TimeoutExpired:
+        return f"no answer within {VERSION_TIMEOUT_S:g} s", False
+    except OSError as error:
+        # The kernel's word for it says little.
+        is_foreign = error.errno == errno.ENOEXEC
+        return f"no program for this machine ({os.uname().machine})" if is_foreign else str(
+            error.strerror
+        ), False
     return output.strip(), status == 0
 
 
