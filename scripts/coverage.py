@@ -1,5 +1,5 @@
-"""Makes the table of docs/CONTENDERS.md from their manifests: which takes part in which workload, in which
-class, and why the other cells are empty.
+"""Makes the table of docs/CONTENDERS.md from the manifests, which contender takes part in which workload, in
+which class, and why the other cells are empty; and the table of docs/BIAS.md, what differs from defaults.
 
     .venv/bin/python scripts/coverage.py            write it
     .venv/bin/python scripts/coverage.py --check    exit status 1 if it differs from the manifests
@@ -18,8 +18,7 @@ from ringside.render.markdown import escape
 from ringside.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "CONTENDERS.md"
-BEGIN, END = "<!-- contenders: made by scripts/coverage.py -->", "<!-- end of contenders -->"
+BEGIN, END = "<!-- made by scripts/coverage.py -->", "<!-- end of what it makes -->"
 
 
 def gaps(contenders: Sequence[Contender]) -> list[tuple[str, str]]:
@@ -51,12 +50,23 @@ def table(contenders: Sequence[Contender]) -> str:
     return "\n".join([*lines, "", "</details>"])
 
 
+def tuning(contenders: Sequence[Contender]) -> str:
+    """The table of what differs from defaults. `contenders` as for `table`."""
+    lines = ["| contender | what differs from defaults |", "|---|---|"]
+    lines += [f"| {one.name} | {'; '.join(one.tuning)} |" for one in contenders if one.tuning]
+    return "\n".join(lines)
+
+
+# The pages, and what makes their tables.
+TABLES = {ROOT / "docs" / "CONTENDERS.md": table, ROOT / "docs" / "BIAS.md": tuning}
+
+
 def with_table(page: str, made: str) -> str:
     """The page with that table between its marks. Raises ValueError where it has no marks."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"CONTENDERS.md needs the lines {BEGIN} and {END}")
+        raise ValueError(f"the page needs the lines {BEGIN} and {END}")
     return f"{before}{BEGIN}\n{made}\n{END}{after}"
 
 
@@ -68,21 +78,22 @@ def bundled() -> list[Contender]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    path = PAGE
     contenders = bundled()
     for name, workload in gaps(contenders):
         print(
             f"contenders/{name}/contender.toml: add `{workload}` to `[without]`, with a reason",
             file=sys.stderr,
         )
-    page = path.read_text(encoding="utf-8")
-    made = with_table(page, table(contenders))
-    if "--check" in arguments:
-        if made != page:
-            print("docs/CONTENDERS.md differs from the manifests: run scripts/coverage.py", file=sys.stderr)
-        return int(made != page or bool(gaps(contenders)))
-    path.write_text(made, encoding="utf-8")
-    return int(bool(gaps(contenders)))
+    differs = False
+    for path, make in TABLES.items():
+        page = path.read_text(encoding="utf-8")
+        made = with_table(page, make(contenders))
+        if "--check" not in arguments:
+            path.write_text(made, encoding="utf-8")
+        elif made != page:
+            print(f"docs/{path.name} differs from the manifests: run scripts/coverage.py", file=sys.stderr)
+            differs = True
+    return int(differs or bool(gaps(contenders)))
 
 
 if __name__ == "__main__":

@@ -257,6 +257,24 @@ def test_a_broken_file_is_a_line_and_the_others_are_listed(workplace: Path, add_
     assert re.search(r"^broken is left out: /.*contender\.toml:1: `title` is missing", done, re.MULTILINE)
 
 
+def test_a_contender_in_five_lines(workplace: Path, add_fake: Add, complaint: Complaint) -> None:
+    add_fake("fine")
+    manifest = workplace / "contenders" / "fine" / "contender.toml"
+    keys = 'idiom = "https://x.test/"\ntuning = ["depth 9 (default 1)", "wide"]\n'
+    variant = '[variant.loose]\ntitle = "Loose"\nunequal = ["no bound"]\n'
+    manifest.write_text(keys + manifest.read_text() + variant)
+    lines = in_process("list", "contenders", "fine", "fine@loose").stdout.splitlines()
+    assert lines[0] == "fine: A fake (ring); also fine@loose"
+    assert [line.split(maxsplit=1)[0] for line in lines[1:6]] == [
+        *("family", "idiom", "versions", "tuning", "unequal")
+    ]
+    assert lines[2].split(maxsplit=1)[1] == "https://x.test/ (idiomatic)"
+    assert re.fullmatch(r" +versions +\S* ?3\.\d+\.\d+.*", lines[3])
+    assert lines[4].split(maxsplit=1)[1] == "depth 9 (default 1); wide"
+    assert (lines[7], lines[12].split(maxsplit=1)[1]) == ("fine@loose: Loose (ring); also fine", "no bound")
+    assert "only contenders have names here" in complaint("list", "runs", "fine")
+
+
 def test_setup_of_a_contender_that_can_be_had(workplace: Path, add_fake: Add, complaint: Complaint) -> None:
     add_fake("one")
     add_build(workplace / "contenders" / "one", "touch", "{build}/made")

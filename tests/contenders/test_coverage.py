@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from scripts import coverage
 from ringside.catalogue.contenders import read_contender
 from ringside.cli import context
 from ringside.errors import CatalogueError
+from ringside.model.catalogue import Contender
 
 MANIFEST = """
 title = "Some"
@@ -35,10 +37,19 @@ def manifest(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_the_page_has_the_table_of_the_manifests() -> None:
-    page = coverage.PAGE.read_text(encoding="utf-8")
-    made = coverage.with_table(page, coverage.table(coverage.bundled()))
+@pytest.mark.parametrize("path", coverage.TABLES)
+def test_the_page_has_the_table_of_the_manifests(path: Path) -> None:
+    page = path.read_text(encoding="utf-8")
+    made = coverage.with_table(page, coverage.TABLES[path](coverage.bundled()))
     assert page == made, "run scripts/coverage.py"
+
+
+@pytest.mark.parametrize("one", coverage.bundled(), ids=lambda one: one.name)
+def test_a_readme_names_all_tuning(one: Contender) -> None:
+    readme = (one.folder / "README.md").read_text(encoding="utf-8")
+    names = [name.split("=")[0] for text in one.tuning for name in re.findall("`(.+?)`", text)]
+    assert [name for name in names if name not in readme] == []
+    assert one.idiom or one.kind == "floor"
 
 
 def test_every_empty_cell_has_a_reason() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import params, streams
-from ringside.errors import CatalogueError, NoStoreError
+from ringside.errors import CatalogueError, NoStoreError, UsageError
 from ringside.render.table import TableCell, TableData
 from ringside.text import one_line
 
@@ -21,18 +21,32 @@ if TYPE_CHECKING:
 
 # One long text would leave no room for the other columns.
 _TITLE, _WORDS = 36, 20
+_PROFILE = 1000
 KINDS = ("workloads", "contenders", "experiments", "runs")
 
 
 @click.command("list")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
+@click.argument("names", nargs=-1, metavar="[CONTENDER]...")
 @params.with_option
 @params.store_option
-def listing(kind: str | None, *, outside: Sequence[str] = (), store: str | None = None) -> int:
-    """List workloads, contenders and experiments of the catalogue, or runs of the store."""
+def listing(
+    kind: str | None, names: Sequence[str] = (), *, outside: Sequence[str] = (), store: str | None = None
+) -> int:
+    """List workloads, contenders and experiments of the catalogue, or runs of the store.
+
+    `list contenders NAME` says of a contender what it is: its family, where its idiom comes from, the
+    versions that are here, its tuning, and what is unequal.
+    """
     from ringside.cli import context
     from ringside.render import terminal
 
+    if names:
+        if kind != "contenders":
+            raise UsageError(f"only contenders have names here: ringside list contenders {names[0]}")
+        for index, name in enumerate(names):
+            print(("\n" if index else "") + "\n".join(_profile(context.catalogue(outside), name)))
+        return 0
     console = context.stdout_console()
     if kind == "runs":
         return _runs(store, console)
@@ -113,6 +127,36 @@ def _contenders(outside: Sequence[str]) -> TableData:
     ]
     columns = ("contender", "title", "class", "family", "queue", "scheduler", "workloads")
     return _table("contenders", columns, rows, errors)
+
+
+def _profile(catalogue: Catalogue, name: str) -> list[str]:
+    """A heading and five lines; of a folder, the versions of all its runtimes that are here."""
+    from ringside.catalogue.releases import age
+    from ringside.cli import context
+    from ringside.model.catalogue import Receipt
+
+    contender, toolchain = catalogue.contender(name), context.toolchain()
+    versions: dict[str, None] = {}
+    for each in [contender] if "@" in name else catalogue.runtimes(name):
+        receipt = toolchain.receipt(each.runtime)
+        title = each.runtime.title or each.language
+        if isinstance(receipt, Receipt):
+            year = age(title, receipt.version)
+            versions[f"{title} {receipt.version}" + (f" ({year})" if year else "")] = None
+        elif not each.runtime.optional:
+            versions[f"{title}: {receipt}"] = None
+    variants = [each.name for each in catalogue.runtimes(name.partition("@")[0]) if each.name != name]
+    classes = dict.fromkeys(entry.kind for entry in contender.workloads.values())
+    lines = {
+        "family": f"{contender.family}: {contender.model}",
+        "idiom": f"{contender.idiom or 'its own'} ({', '.join(classes)})",
+        "versions": ", ".join(versions),
+        "tuning": "; ".join(contender.tuning) or "none",
+        "unequal": "; ".join(contender.unequal) or "nothing is known",
+    }
+    also = f"; also {', '.join(variants)}" if variants else ""
+    head = f"{contender.name}: {contender.title} ({' '.join(contender.workloads)}){also}"
+    return [head, *(f"  {what:<9} {one_line(text, _PROFILE)}" for what, text in lines.items())]
 
 
 def _experiments() -> TableData:

@@ -40,6 +40,9 @@ class PlannedContender:
     queue: str = ""
     scheduler: str = ""
     parallel: bool = False
+    idiom: str = ""
+    tuning: tuple[str, ...] = ()
+    unequal: tuple[str, ...] = ()
     kind: ContenderClass = "idiomatic"
     runtime: str = ""
     runs_on: str = ""
