@@ -4,6 +4,7 @@ checks the sample of tests/conftest.py in short, `make integration` all by every
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -38,6 +39,19 @@ def test_every_contender_of_the_catalogue_conforms(name: str, words: tuple[str, 
     workloads = [workload for contender in document["contenders"] for workload in contender["workloads"]]
     assert {workload["workload"] for workload in workloads} == set(one.workloads)
     assert [each for each in workloads if each["findings"] or each["reason"]] == []
+
+
+@pytest.mark.parametrize("pom", sorted(ROOT.glob("contenders/*/pom.xml")), ids=lambda pom: pom.parent.name)
+def test_the_lock_of_a_maven_build_has_what_its_pom_asks_for(pom: Path) -> None:
+    """A version that changes without its hash would fail at the first build elsewhere."""
+    text = pom.read_text(encoding="utf-8")
+    asked = re.findall(r"<artifactId>(.+)</artifactId>\s+<version>(.+)</version>\s+(?:<scope>|</dep)", text)
+    lines = (pom.parent / "jars.sha256").read_text(encoding="utf-8").splitlines()
+    locked = {line.split("/")[-1] for line in lines if re.fullmatch(r"[0-9a-f]{64}  \w+/[\w.-]+\.jar", line)}
+    assert len(locked) == len(lines)
+    assert asked
+    assert {f"{name}-{version}.jar" for name, version in asked} <= locked
+    assert "://" not in text.replace("http://maven.apache.org/POM/4.0.0", ""), "no address of a repository"
 
 
 # Their builds take minutes where cores are few, or get libraries by Maven.

@@ -118,8 +118,9 @@ def _origin(contenders: Sequence[Contender], language: str, workloads: Sequence[
 
 
 def _belongs(path: PurePosixPath, workloads: Collection[str]) -> bool:
-    """Whether a source is of one of these workloads alone: `ring.py`, `ring/main.go`, `batch_input.erl`."""
-    return any(re.split(r"[._-]", part.lower())[0] in workloads for part in path.parts)
+    """Whether a source is of one of these workloads alone: `ring.py`, `ring/main.go`, `batch_input.erl`,
+    `RestartsBooks.java`."""
+    return any(re.split(r"[._-]|(?<=[a-z])(?=[A-Z])", part)[0].lower() in workloads for part in path.parts)
 
 
 def _check_sources(contender: Contender) -> None:

@@ -1,0 +1,87 @@
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The arguments, {@code key=value} each. A value that cannot be used ends the program with status 2 and one line;
+ * unknown keys are ignored. */
+final class Settings {
+    static final long MOST = 1_000_000_000;
+
+    private final Map<String, String> values = new HashMap<>();
+
+    Settings(String[] arguments) {
+        for (var argument : arguments) {
+            var pair = argument.split("=", 2);
+            values.put(pair[0], pair.length == 2 ? pair[1] : "");
+        }
+    }
+
+    String text(String key) {
+        return values.getOrDefault(key, "");
+    }
+
+    long wholeNumber(String key, long least, long most, long otherwise) {
+        return values.containsKey(key) ? wholeNumber(key, least, most) : otherwise;
+    }
+
+    /** The value of a key that must be there. */
+    long wholeNumber(String key, long least, long most) {
+        if (text(key).matches("[0-9]{1,18}")) {
+            var number = Long.parseLong(text(key));
+            if (least <= number && number <= most) {
+                return number;
+            }
+        }
+        throw refuse(key, "a whole number from %d to %d".formatted(least, most));
+    }
+
+    int port() {
+        return (int) wholeNumber("port", 0, 65535, 0);
+    }
+
+    /** Where a server listens. */
+    String host() {
+        var text = values.getOrDefault("host", "127.0.0.1");
+        try {
+            if (text.matches("[0-9.]+")) {
+                return InetAddress.getByName(text).getHostAddress();
+            }
+        } catch (UnknownHostException unknown) {
+            // Refused below.
+        }
+        throw refuse("host", "an IPv4 address");
+    }
+
+    int cores() {
+        return (int) wholeNumber("cores", 1, 1024, 1);
+    }
+
+    int repeats() {
+        return (int) wholeNumber("repeats", 1, 150, 1);
+    }
+
+    boolean flag(String key) {
+        return oneOf(key, "0", "1").equals("1");
+    }
+
+    /** The first choice is the default. */
+    String oneOf(String key, String... choices) {
+        return values.containsKey(key) ? needed(key, choices) : choices[0];
+    }
+
+    String needed(String key, String... choices) {
+        if (List.of(choices).contains(text(key))) {
+            return text(key);
+        }
+        throw refuse(key, String.join(" or ", choices));
+    }
+
+    /** Does not return. */
+    RuntimeException refuse(String key, String wanted) {
+        System.err.printf("%s must be %s, not \"%s\"%n", key, wanted, text(key).replaceAll("[^ -~]", "?"));
+        System.exit(2);
+        return new IllegalStateException();
+    }
+}
