@@ -232,7 +232,7 @@ int main(int argument_count, char **arguments)
     settings_read(argument_count, arguments);
     cores = settings_whole_number_or("cores", 1, 1024, 1);
     size_t capacity = places[settings_one_of("capacity", capacities)];
-    int64_t repeats = settings_whole_number_or("repeats", 1, 150, 1);
+    int64_t repeats = settings_whole_number_or("repeats", 1, 3000, 1);
     path = settings_text("input");
     if (path == NULL || *path == '\0')
         refuse("input", "the path of a file");

@@ -173,7 +173,7 @@ int main(int count, char **arguments)
     settings.duration_ns = 1000000 * settings_whole_number_or("duration_ms", 0, 3600000, 1000);
     settings.trace = settings_flag("trace");
     bool holding = settings_flag("hold");
-    int64_t repeats = settings_whole_number_or("repeats", 1, 150, 1);
+    int64_t repeats = settings_whole_number_or("repeats", 1, 3000, 1);
 
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);

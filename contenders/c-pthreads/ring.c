@@ -136,7 +136,7 @@ int main(int count, char **arguments)
         .trace = settings_flag("trace"),
     };
     bool hold = settings_flag("hold");
-    int64_t repeats = settings_whole_number_or("repeats", 1, 150, 1);
+    int64_t repeats = settings_whole_number_or("repeats", 1, 3000, 1);
     for (int64_t i = 0; i < repeats; i++)
         once(&ring, hold && i == 0);
     report("::result checksum=%" PRId64 " order=%" PRId64, ring.checksum, ring.order);

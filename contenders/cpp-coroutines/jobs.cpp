@@ -138,7 +138,7 @@ int main(int count, char** arguments)
         .trace = settings.flag("trace"),
     };
     const bool hold = settings.flag("hold");
-    const auto repeats = settings.whole_number("repeats", 1, 150, 1);
+    const auto repeats = settings.whole_number("repeats", 1, 3000, 1);
     // Each begins with the answer of the one before; volatile: it is there before the clock is read.
     volatile std::int64_t last = jobs.first(0);
     for (int i = 0; i < times_alone && jobs.kind == "cpu"; ++i) {

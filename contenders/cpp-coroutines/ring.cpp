@@ -112,7 +112,7 @@ int main(int count, char** arguments)
         .trace = settings.flag("trace"),
     };
     const bool hold = settings.flag("hold");
-    const auto repeats = settings.whole_number("repeats", 1, 150, 1);
+    const auto repeats = settings.whole_number("repeats", 1, 3000, 1);
     for (std::int64_t i = 0; i < repeats; ++i)
         once(ring, hold && i == 0);
     report("::result checksum=", ring.checksum, " order=", ring.order);

@@ -12,7 +12,7 @@ defmodule Batch do
     given = Settings.read()
     cores = Settings.whole_number(given, "cores", 1..1024, 1)
     Settings.one_of(given, "capacity", ["own"])
-    repeats = Settings.whole_number(given, "repeats", 1..150, 1)
+    repeats = Settings.whole_number(given, "repeats", 1..3000, 1)
     path = Map.get(given, "input", "")
     if path == "", do: Settings.refuse("input", "the path of a file", path)
 

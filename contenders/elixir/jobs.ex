@@ -20,7 +20,7 @@ defmodule Jobs do
     }
 
     hold = Settings.flag?(given, "hold")
-    repeats = Settings.whole_number(given, "repeats", 1..150, 1)
+    repeats = Settings.whole_number(given, "repeats", 1..3000, 1)
 
     last = alone(given["kind"], jobs)
 

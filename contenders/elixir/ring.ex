@@ -18,7 +18,7 @@ defmodule Ring do
     }
 
     hold = Settings.flag?(given, "hold")
-    repeats = Settings.whole_number(given, "repeats", 1..150, 1)
+    repeats = Settings.whole_number(given, "repeats", 1..3000, 1)
 
     {checksum, order} =
       Enum.reduce(1..repeats, {0, 0}, fn repeat, evidence -> once(ring, hold and repeat == 1, evidence) end)

@@ -24,7 +24,7 @@ main() ->
     Path = settings:filled("input", Given),
     % Either is the mailbox.
     _ = settings:one_of("capacity", ["own", "unbounded"], Given),
-    Repeats = settings:whole_number("repeats", 1, 150, 1, Given),
+    Repeats = settings:whole_number("repeats", 1, 3000, 1, Given),
     Cases = lists:sum([once(Path, Cores) || _ <- lists:seq(1, Repeats)]),
     output:write("batch", io_lib:format("::result cases=~w~n", [Cases])),
     halt(0).

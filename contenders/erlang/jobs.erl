@@ -24,7 +24,7 @@ main() ->
     Work = work(Kind, Given),
     Hold = settings:one_of("hold", ["0", "1"], Given) =:= "1",
     Trace = settings:one_of("trace", ["0", "1"], Given) =:= "1",
-    Repeats = settings:whole_number("repeats", 1, 150, 1, Given),
+    Repeats = settings:whole_number("repeats", 1, 3000, 1, Given),
     Last = alone(Kind, Work, first(Seed, 0)),
     Once = fun(I, Evidence) -> once(Jobs, Seed, Work, Workers, Hold andalso I =:= 1, Trace, Evidence) end,
     {Order, Beats} = lists:foldl(Once, {0, 0}, lists:seq(1, Repeats)),

@@ -15,7 +15,7 @@ main() ->
     Trace = settings:one_of("trace", ["0", "1"], Given) =:= "1",
     Hold = settings:one_of("hold", ["0", "1"], Given) =:= "1",
     _ = settings:one_of("capacity", ["own", "unbounded"], Given),
-    Repeats = settings:whole_number("repeats", 1, 150, 1, Given),
+    Repeats = settings:whole_number("repeats", 1, 3000, 1, Given),
     Once = fun(I, Evidence) -> once(Nodes, Messages, Mode, Trace, Hold andalso I =:= 1, Evidence) end,
     {Checksum, Order} = lists:foldl(Once, {0, 0}, lists:seq(1, Repeats)),
     io:format("::result checksum=~w order=~w~n", [Checksum, Order]),

@@ -30,7 +30,7 @@ func parse(arguments []string) settings {
 		// The runtime makes room for as many as it is told.
 		cores:    g.wholeNumber("cores", 1, 1024),
 		capacity: g.places("capacity", "own", "0", "1", "100", "10000"),
-		repeats:  g.wholeNumber("repeats", 1, 150),
+		repeats:  g.wholeNumber("repeats", 1, 3000),
 	}
 }
 

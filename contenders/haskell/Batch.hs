@@ -41,7 +41,7 @@ main :: IO ()
 main = do
   settings <- readSettings
   capacity <- oneOf settings "capacity" ["own", "1", "100", "10000"]
-  repeats <- wholeNumberOr settings "repeats" (1, 150) 1
+  repeats <- wholeNumberOr settings "repeats" (1, 3000) 1
   cores <- useCores settings
   when (null (text settings "input")) (refuse settings "input" "the path of a file")
   let once = batch (text settings "input") cores (if capacity == "own" then 100 else read capacity)

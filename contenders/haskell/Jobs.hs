@@ -43,7 +43,7 @@ main = do
     <*> pure (case kindName of "sleep" -> Sleep; "cpu" -> Cpu; _ -> Noop)
     <*> flag settings "trace"
   hold <- flag settings "hold"
-  repeats <- wholeNumberOr settings "repeats" (1, 150) 1
+  repeats <- wholeNumberOr settings "repeats" (1, 3000) 1
   _ <- useCores settings
   last' <- newIORef (firstValue jobs 0)
   when (kind jobs == Cpu) (replicateM_ timesAlone (alone jobs last'))

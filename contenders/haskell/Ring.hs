@@ -36,7 +36,7 @@ main = do
     <*> ((== "token") <$> oneOf settings "mode" ["pipelined", "token"])
     <*> flag settings "trace"
   hold <- flag settings "hold"
-  repeats <- wholeNumberOr settings "repeats" (1, 150) 1
+  repeats <- wholeNumberOr settings "repeats" (1, 3000) 1
   _ <- useCores settings
   Evidence checksum order <- foldM (\before i -> once ring (hold && i == 1) before) (Evidence 0 0) [1 .. repeats]
   report ("::result checksum=" ++ show checksum ++ " order=" ++ show order)

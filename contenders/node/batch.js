@@ -76,7 +76,7 @@ class Batch {
 const given = read();
 const cores = wholeNumber(given, 'cores', '1', 1, 1024);
 oneOf(given, 'capacity', 'own', ['own', 'unbounded']);
-const repeats = wholeNumber(given, 'repeats', '1', 1, 150);
+const repeats = wholeNumber(given, 'repeats', '1', 1, 3000);
 const path = given.get('input') || refuse('input', 'the path of a file', '');
 
 let all = 0;

@@ -76,7 +76,7 @@ const settings = {
   trace: oneOf(given, 'trace', '0', ['0', '1']) === '1',
 };
 const hold = oneOf(given, 'hold', '0', ['0', '1']) === '1';
-const repeats = wholeNumber(given, 'repeats', '1', 1, 150);
+const repeats = wholeNumber(given, 'repeats', '1', 1, 3000);
 
 // Each begins with the answer of the one before.
 let last = first(settings.seed, 0);

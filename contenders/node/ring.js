@@ -120,7 +120,7 @@ const settings = {
   trace: oneOf(given, 'trace', '0', ['0', '1']) === '1',
 };
 const hold = oneOf(given, 'hold', '0', ['0', '1']) === '1';
-const repeats = wholeNumber(given, 'repeats', '1', 1, 150);
+const repeats = wholeNumber(given, 'repeats', '1', 1, 3000);
 
 const evidence = new Evidence();
 for (let i = 0; i < repeats; i++) {

@@ -130,7 +130,7 @@ def settings():
         "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
         "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
         "seed": whole_number(given, "seed", "0", 0, 4_294_967_295),
-        "repeats": whole_number(given, "repeats", "1", 1, 150),
+        "repeats": whole_number(given, "repeats", "1", 1, 3000),
     }
 
 

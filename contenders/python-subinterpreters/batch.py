@@ -177,7 +177,7 @@ def settings():
     given = arguments.read()
     cores = whole_number(given, "cores", "1", 1)
     one_of(given, "capacity", "own", ["own", "unbounded"])
-    repeats = whole_number(given, "repeats", "1", 1, 150)
+    repeats = whole_number(given, "repeats", "1", 1, 3000)
     if not given.get("input"):
         refuse("input", "the path of a file", given.get("input", ""))
     return given["input"], cores, repeats

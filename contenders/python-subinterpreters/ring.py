@@ -57,7 +57,7 @@ def settings():
         "token": one_of(given, "mode", "pipelined", ["pipelined", "token"]) == "token",
         "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
         "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
-        "repeats": whole_number(given, "repeats", "1", 1, 150),
+        "repeats": whole_number(given, "repeats", "1", 1, 3000),
     }
 
 

@@ -97,7 +97,7 @@ end
 settings = Settings.new
 ring = Ring.new(settings)
 hold = settings.flag?("hold")
-repeats = settings.whole_number("repeats", 1..150, 1)
+repeats = settings.whole_number("repeats", 1..3000, 1)
 begin
   Async do |task|
     repeats.times { |i| ring.once(task, hold: hold && i.zero?) }

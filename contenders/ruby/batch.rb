@@ -168,7 +168,7 @@ end
 settings = Settings.new
 cores = settings.whole_number("cores", 1..1024, 1)
 settings.one_of("capacity", "own", "unbounded")
-repeats = settings.whole_number("repeats", 1..150, 1)
+repeats = settings.whole_number("repeats", 1..3000, 1)
 path = settings.text("input")
 settings.refuse("input", "the path of a file") if path.empty?
 begin

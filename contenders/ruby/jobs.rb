@@ -184,7 +184,7 @@ end
 settings = Settings.new
 jobs = Jobs.new(settings)
 hold = settings.flag?("hold")
-repeats = settings.whole_number("repeats", 1..150, 1)
+repeats = settings.whole_number("repeats", 1..3000, 1)
 begin
   last = jobs.alone
   repeats.times { |i| jobs.in_background(hold: hold && i.zero?) }

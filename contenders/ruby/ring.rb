@@ -94,7 +94,7 @@ end
 settings = Settings.new
 ring = Ring.new(settings)
 hold = settings.flag?("hold")
-repeats = settings.whole_number("repeats", 1..150, 1)
+repeats = settings.whole_number("repeats", 1..3000, 1)
 begin
   repeats.times { |i| ring.once(hold: hold && i.zero?) }
 rescue ThreadError

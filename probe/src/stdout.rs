@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 /// Longest protocol line, without its newline.
 pub const MAX_LINE_BYTES: usize = 64 * 1024;
-pub const MAX_LINES: u64 = 2000;
+pub const MAX_LINES: u64 = 25_000;
 
 /// The bytes of a line's start that are kept to classify it: one character, or `::`.
 const HEAD_BYTES: usize = 4;
@@ -342,7 +342,7 @@ mod tests {
             let errors: Vec<String> = events.into_iter().filter_map(Result::err).collect();
             let right = [
                 "a protocol line has more than 65536 bytes",
-                "more than 2000 protocol lines",
+                "more than 25000 protocol lines",
             ];
             assert_eq!(errors, right[1 - missing..]);
         }

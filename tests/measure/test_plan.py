@@ -49,7 +49,7 @@ def test_every_combination_of_levels_is_a_point(nodes: list[int], messages: list
 
 def test_defaults_fill_in_and_factors_keep_the_workloads_order() -> None:
     (default,) = plan.points(experiment(messages=(5,)), RING, cores=2)
-    assert str(default) == "nodes=100 messages=5 mode=pipelined capacity=own trace=0 repeats=1 cores=1"
+    assert str(default) == "nodes=100 messages=5 mode=pipelined capacity=own trace=0 repeats=auto cores=1"
 
 
 def test_cores_are_resolved_and_levels_that_mean_the_same_are_one_point() -> None:

@@ -291,6 +291,7 @@ def test_a_run_keeps_its_contenders_as_they_were(prepare: Prepare, workplace: Pa
         runtime="cpython",
         runs_on="Python",
         command=one.contender.workloads["ring"].command,
+        capabilities=one.contender.workloads["ring"].capabilities,
         files=kept.files,
         version=one.receipt.version,
         receipt=one.receipt.text,

@@ -237,17 +237,20 @@ def test_first_and_steady_figures() -> None:
         warm_up("go", steady=None, kinds={SeriesKind.NO_STEADY_STATE: 7}),
         warm_up("erlang", steady=100.0, kinds=both),
     )
-    assert table.columns == ("contender", "first", "steady", "first / steady", "steady from", "course")
+    assert table.columns == (
+        *("contender", "repeats", "first", "steady", "first / steady", "steady from"),
+        *("first answer", "steady after", "course"),
+    )
     assert texts(table) == [
-        ["erlang", "500 ns", "100 ns", "5.00", "4", "5 × warming up, 2 × steady"],
-        ["go", "500 ns", "–", "–", "–", "no steady state"],
+        ["erlang", "20", "500 ns", "100 ns", "5.00", "4", "–", "–", "5 × warming up, 2 × steady"],
+        ["go", "20", "500 ns", "–", "–", "–", "–", "–", "no steady state"],
     ]
     assert not table.notes
 
 
 def test_of_too_few_repeats_first_figures_stay() -> None:
     table = repeated(warm_up("go", steady=None, kinds={}, repeats=5))
-    assert texts(table) == [["go", "500 ns", "–", "–", "–", "–"]]
+    assert texts(table) == [["go", "5", "500 ns", "–", "–", "–", "–", "–", "–"]]
     assert table.notes == ("With fewer than 10 repeats no steady state can be detected.",)
 
 

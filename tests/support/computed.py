@@ -56,7 +56,13 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
     )
     if is_batch:
         read_s = 0.85 * wall_s if cores > 4 else 0.1 * wall_s
-        phases = {"read": read_s, "compute": busy_s * 0.8, "write": 0.02 * wall_s, "wait_empty": 0.5 * wall_s}
+        phases = {
+            "work": 0.98 * wall_s,
+            "read": read_s,
+            "compute": busy_s * 0.8,
+            "write": 0.02 * wall_s,
+            "wait_empty": 0.5 * wall_s,
+        }
         return _with_phases(dataclasses.replace(blank, report=report, input_bytes=2560 * count), phases)
     phases = {"submit": wall_s / 50, "makespan": wall_s * 0.97, "gap": 0.0102 * slowdown}
     if point["kind"] == "cpu":

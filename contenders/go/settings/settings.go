@@ -49,7 +49,7 @@ func (g Given) WholeNumberOr(key string, least, most uint64, otherwise int) int 
 func (g Given) Cores() int { return g.WholeNumberOr("cores", 1, 1024, 1) }
 
 // Repeats is how often the program does its work.
-func (g Given) Repeats() int { return g.WholeNumberOr("repeats", 1, 150, 1) }
+func (g Given) Repeats() int { return g.WholeNumberOr("repeats", 1, 3000, 1) }
 
 // Text is the value of a key that must be there.
 func (g Given) Text(key string) string {

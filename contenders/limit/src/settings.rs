@@ -83,7 +83,7 @@ impl Given {
 
     /// How often a program does its work.
     pub fn repeats(&self) -> Result<u64, String> {
-        self.whole_number_or("repeats", 1, 150, 1)
+        self.whole_number_or("repeats", 1, 3000, 1)
     }
 
     pub fn text(&self, key: &str) -> &str {

@@ -361,8 +361,8 @@ def _warm_up(of: Evidence, name: str, point: Point) -> Iterator[tuple[float, Inf
     is_repeated = of.headline.name == of.measurement.repeated_metric
     for each in of.warm_ups if is_repeated else ():
         if each.cell == Cell(name, point) and each.steady is None:
-            yield 0.0, Influence(Cause.WARM_UP, (name,))
-            return
+            # Of too few repeats: they may go on getting faster by as much as they did.
+            yield 0.0 if each.is_long_enough else each.last_over_first, Influence(Cause.WARM_UP, (name,))
     here = of.figure(name, point)
     if here is None or of.headline.unit != "ns" or not isinstance(of.measurement, Workload):
         return

@@ -12,6 +12,7 @@ from ringside.model.results import Interval, Outcome, Trial
 from ringside.stats.interval import is_positive_finite, median_interval
 from ringside.stats.series import SeriesKind, SteadyState, steady_state
 from ringside.workloads.base import Measurement
+from ringside.workloads.process import FIRST_ANSWER, FIRST_OVER_STEADY, STEADY_AFTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,32 @@ def trial_figures(trial: Trial, measurement: Measurement) -> dict[str, float]:
     if trial.outcome is not Outcome.OK:
         return {}
     figures = {name: value for name, value in measurement.figures(trial).items() if math.isfinite(value)}
-    if measurement.repeated_metric in figures and (state := _steady_state(trial, measurement)):
-        figures[measurement.repeated_metric] = state.steady or figures[measurement.repeated_metric]
+    headline, answer_s = measurement.repeated_metric, _first_answer_s(trial, measurement)
+    if answer_s is not None:
+        figures[FIRST_ANSWER.name] = answer_s
+    if headline in figures and (state := _steady_state(trial, measurement)):
+        figures[headline] = state.steady or figures[headline]
+        if state.steady is not None and state.since is not None:
+            figures[FIRST_OVER_STEADY.name] = state.first / state.steady
+            if answer_s is not None:
+                figures[STEADY_AFTER.name] = answer_s + _until_s(trial, measurement, state.since)
     return figures
+
+
+def _first_answer_s(trial: Trial, measurement: Measurement) -> float | None:
+    """When the work was done for the first time, without the pauses in which the probe looked at it."""
+    if (read_ns := trial.read_ns.get(measurement.repeated_phase)) is None:
+        return None
+    paused_ns = (trial.report and trial.report.paused_ns) or 0
+    return max(0, read_ns[0] - paused_ns) / 1e9
+
+
+def _until_s(trial: Trial, measurement: Measurement, since: int) -> float:
+    """From the end of the first repeat to that of another, counted from 0. The time between the lines of the
+    first and the last, which the probe read, is theirs as the program's clock divides it."""
+    first_ns, last_ns = trial.read_ns[measurement.repeated_phase]
+    later = trial.repeats_ns(measurement.repeated_phase)[1:]
+    return (last_ns - first_ns) / 1e9 * sum(later[:since]) / max(1, sum(later))
 
 
 def has_no_steady_state(trial: Trial, measurement: Measurement) -> bool:

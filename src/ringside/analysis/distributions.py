@@ -218,6 +218,11 @@ class WarmUp:
         return self.first / self.steady if self.steady else None
 
     @property
+    def last_over_first(self) -> float:
+        """The later half of the repeats over the first."""
+        return median(self.medians[len(self.medians) // 2 :]) / self.first
+
+    @property
     def is_long_enough(self) -> bool:
         """Whether each trial has enough repeats to tell a steady state."""
         return all(len(series) >= MIN_SAMPLES for series in self.series)

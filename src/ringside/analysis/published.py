@@ -78,11 +78,12 @@ def then_and_now(
 def _comparable_points(workload: Workload, points: Sequence[Point], figures: Sequence[Figure]) -> list[Point]:
     """The points at which every factor that the run varies and the source does not know is at its default."""
     known = {factor for figure in figures for factor in figure.point}
-    defaults = {factor.name: factor.default for factor in workload.factors if factor.name not in known}
+    others = [factor for factor in workload.factors if factor.name not in known]
+    defaults = {factor.name: factor.default for factor in others}
     # A run of an earlier version may lack a factor: then it had its default.
     levels = {point: {**defaults, **point.as_dict()} for point in points}
-    varied = [name for name in defaults if len({levels[point][name] for point in points}) > 1]
-    return [point for point in points if all(levels[point][name] == defaults[name] for name in varied)]
+    varied = [each for each in others if len({levels[point][each.name] for point in points}) > 1]
+    return [point for point in points if all(each.is_plain(levels[point][each.name]) for each in varied)]
 
 
 def _figure(figures: Sequence[Figure], metric: Metric, contender: str, point: Point) -> Figure | None:

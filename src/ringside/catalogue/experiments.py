@@ -30,11 +30,15 @@ from ringside.catalogue.schema import (
 )
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import Claim, Contender, Figure, Published, Question, QuestionFigure
-from ringside.model.design import DEFAULT_MARGIN, Experiment, Limits, Show, Suite
+from ringside.model.design import DEFAULT_MARGIN, LEAST_S, Experiment, Limits, Show, Suite
+from ringside.text import one_line
 from ringside.units import goal, margin, seconds
 
 T = TypeVar("T")
 _WORD = re.compile(r"[a-z][a-z-]{0,30}")
+
+# Longer trials are long enough by themselves.
+_MOST_LEAST_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ def read_experiment(path: Path, known: Known | None = None) -> Experiment:
         raise file.error(f"the baseline `{baseline}` is not one of the contenders", ("baseline",))
     until = _read(file, "until", table.until, goal)
     time_s = None if table.time is None else _read(file, "time", table.time, seconds)
+    least_s = LEAST_S if table.least is None else _read(file, "least", table.least, _least_seconds)
     own_margin = DEFAULT_MARGIN if table.margin is None else _read(file, "margin", table.margin, margin)
     return Experiment(
         name=path.stem,
@@ -101,7 +106,15 @@ def read_experiment(path: Path, known: Known | None = None) -> Experiment:
         until_decided=until == "decided",
         time_s=time_s,
         margin=own_margin,
+        least_s=least_s,
     )
+
+
+def _least_seconds(text: str) -> float:
+    value = seconds(text)
+    if not 0 < value <= _MOST_LEAST_S:
+        raise ValueError(f"{one_line(text, 60)} is out of range: above 0, up to {_MOST_LEAST_S:g} s")
+    return value
 
 
 def _check_names(file: TomlFile, table: ExperimentFile, known: Known) -> None:

@@ -231,6 +231,9 @@ class ExperimentFile(_Table, frozen=True, kw_only=True):
     """`"30s"`: begin no block after this time, but make at least seven."""
     margin: str | None = None
     """Ratios closer to 1 than this are equivalent. Default: `"5%"`."""
+    least: str | None = None
+    """How long the work of a trial takes at least: programs that can do it several times in one process do so
+    until then, where `repeats` names no number. Up to `"10s"`. Default: `"100ms"`."""
     published: str | None = None
     """The name of a file in `published/`, whose figures are shown too."""
     factors: dict[str, Levels] = {}

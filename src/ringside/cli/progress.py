@@ -35,7 +35,10 @@ class Estimate:
 
     def __init__(self, cells: Sequence[Cell], blocks: int, workload: Workload) -> None:
         self._left = dict.fromkeys(cells, blocks)
-        self._work = {cell: workload.work(cell.point) for cell in cells}
+        # Cells that repeat their work take about as long as each other.
+        self._work = {
+            cell: 1 if workload.can_repeat(cell.point) else workload.work(cell.point) for cell in cells
+        }
         self._seconds: dict[Cell, list[float]] = {}
 
     def on_trial_end(self, cell: Cell, seconds: float) -> None:

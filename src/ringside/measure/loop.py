@@ -13,19 +13,21 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from ringside.errors import ClusterError, ProbeError
+from ringside.measure.calibration import calibrated
 from ringside.measure.places import Places, RunObserver
 from ringside.measure.stopping import Progress, StoppingRule
 from ringside.model.design import Block, Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial, counted
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store, now
-from ringside.workloads.base import Measurement
+from ringside.store.plans import read_plan
+from ringside.workloads.base import Measurement, Workload
 
 # A cell that ended like this twice will not do better, and each try may cost the whole wall limit.
 _HOPELESS = frozenset(
@@ -111,6 +113,8 @@ class BlockLoop:
         self._progress = Progress(rule, experiment, measurement, points)
         self._is_over = False
         self._is_late = False
+        # A planned cell as it is measured: with the number of its repeats.
+        self._measured: Callable[[Cell], Cell] = lambda cell: cell
 
     def conduct(self) -> bool:
         """Carry out all trials that the store does not have yet; True when the run is over, False when its
@@ -121,6 +125,7 @@ class BlockLoop:
         with self._store.hold(self._run):
             done = self._begin()
             self._places.warm_up()
+            self._calibrate()
             self._progress.start()
             planned = self._planned(done)
             try:
@@ -154,6 +159,13 @@ class BlockLoop:
         for trial in done.values():
             self._note(trial)
         return done
+
+    def _calibrate(self) -> None:
+        """Find how often each cell's work is repeated, or read it from the plan of a run that goes on."""
+        workload = self._measurement
+        if isinstance(workload, Workload) and any(map(workload.can_repeat, self._points)):
+            self._run = calibrated(self._run, workload, self._places, self._store, self._observer)
+            self._measured = read_plan(self._run).measured
 
     def _everywhere(self, cell: Cell) -> str | None:
         """Why a cell can be measured at no place: the first one's reason."""
@@ -247,7 +259,7 @@ class BlockLoop:
                 reason = f"left out: {MAX_HOPELESS} trials of this cell were {outcomes[-1]}"
                 self._add(_row(share.block, position, cell, reason), 0.0)
             else:
-                self._places.ask(place, share.block, position, cell, first=first)
+                self._places.ask(place, share.block, position, self._measured(cell), first=first)
                 share.asked.append((position, cell))
                 first = False
         if share.asked:
@@ -274,6 +286,7 @@ class BlockLoop:
 
     def _take(self, place: str, trial: Trial) -> None:
         share = self._busy[place]
+        trial = replace(trial, cell=share.asked[0][1])
         self._add(trial, time.monotonic() - share.since)
         if trial.outcome is Outcome.INTERRUPTED:
             if self._places.are_here:
@@ -360,13 +373,13 @@ class BlockLoop:
             for trial in self._store.trials(self._run)
             if trial.outcome not in REPEATABLE
         }
-        by_cell = {(trial.block, trial.cell): trial for trial in finished}
+        by_position = {(trial.block, trial.position): trial for trial in finished}
         for place, share in self._busy.items():
             for position, cell in share.asked:
                 if (share.block, cell) in kept:
                     continue
-                if trial := by_cell.get((share.block, cell)):
-                    self._keep(trial)
+                if trial := by_position.get((share.block, position)):
+                    self._keep(replace(trial, cell=cell))
                     continue
                 row = Trial(
                     *(share.block, position, cell, Outcome.INTERRUPTED, _INTERRUPTED),

@@ -20,7 +20,7 @@ from ringside.model.design import Cell, Experiment, Input, Point
 from ringside.store import text_hash
 from ringside.store.plans import PlannedContender
 from ringside.workloads import workload as find_workload
-from ringside.workloads.base import Workload
+from ringside.workloads.base import AUTO, Workload
 
 # Sources larger than this are not kept with a run.
 _SOURCE_BYTES = 256 * 1024
@@ -48,6 +48,10 @@ class Prepared:
     points: tuple[Point, ...]
     contenders: Mapping[str, Ready | Unavailable]
     inputs: Mapping[Point, Input]
+
+    def input(self, point: Point) -> Input | None:
+        """The file that programs read at a point, however often."""
+        return self.inputs.get(point) or self.inputs.get(point.but(repeats=AUTO))
 
     def why_unavailable(self, cell: Cell) -> str | None:
         """Why a cell cannot be measured, or None."""
@@ -168,6 +172,7 @@ def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, s
         runtime=contender.runtime.name,
         runs_on=contender.runtime.title or contender.language,
         command=contender.workloads[workload].command,
+        capabilities=contender.workloads[workload].capabilities,
         files=files,
     )
     if isinstance(prepared, Ready):

@@ -78,6 +78,7 @@ def repetition(
     cell = failed[0].cell if failed else Cell(contender, points[0])
     block, position = (failed[0].block, failed[0].position) if failed else (1, 0)
     plan.check_machine([cell.point], workload, executor.available_cpus(), executor.descriptors())
+    cell = kept.measured(cell)
     ready = toolchain.prepare(catalogue.contender(contender), observer.on_build)
     if not isinstance(ready, Ready):
         return ready

@@ -40,7 +40,7 @@ from ringside.probe.protocol import (
 )
 from ringside.store import now
 from ringside.text import one_line
-from ringside.workloads.base import HOLD, LARGEST_SEED, Workload
+from ringside.workloads.base import AUTO, HOLD, LARGEST_SEED, REPEATS, Workload
 from ringside.workloads.phases import Pause, impossible_phases, phase_contradictions
 
 # The longest that a contender is run before the first block.
@@ -71,6 +71,8 @@ def request(
     other machines. Raises UsageError where the workload's evidence does."""
     point = cell.point
     arguments = {**{key: str(level) for key, level in point.levels}, **workload.arguments(point)}
+    if arguments.get(REPEATS.name) == AUTO:
+        arguments[REPEATS.name] = "1"
     arguments.setdefault("seed", str(seed))
     entry, awaits = ready.contender.workloads[workload.name], workload.awaits(point)
     if awaits and any(capability.name == HOLD for capability in workload.capabilities):
@@ -183,12 +185,20 @@ def with_messages(blank: Trial, messages: Sequence[TrialMessage], interference: 
             for name in dict.fromkeys(phase.name for phase in phases)
         },
         phase_lines=tuple(phases),
+        read_ns=_read_ns(phases),
         marks={sample.mark: sample for sample in samples if sample.mark},
         samples=tuple(samples),
         loads=tuple(loads),
         spans=tuple(spans),
         missing=missing,
     )
+
+
+def _read_ns(phases: Sequence[Phase]) -> dict[str, tuple[int, int]]:
+    read_ns: dict[str, tuple[int, int]] = {}
+    for phase in phases:
+        read_ns[phase.name] = (read_ns.get(phase.name, (phase.t_ns,))[0], phase.t_ns)
+    return read_ns
 
 
 def examined(trial: Trial, workload: Workload, seed: int) -> Trial:
@@ -280,7 +290,7 @@ class ContenderTrials:
             environment=environment(self._environment, ready, self._seed, block, position),
             seed=self._seed_of(block),
             memory_available_bytes=self._memory_available_bytes,
-            input=self._prepared.inputs.get(cell.point),
+            input=self._prepared.input(cell.point),
             reference=first,
             host=self._listen_at,
         )
@@ -323,7 +333,7 @@ class ContenderTrials:
             changed = str(error)
         if changed:
             return Trial(block, position, cell, Outcome.UNAVAILABLE, changed, started_at=now())
-        input_file = self._prepared.inputs.get(cell.point)
+        input_file = self._prepared.input(cell.point)
         request = self.request(block, position, cell, first=first)
         if self._prepared.experiment.sandbox:
             files = [input_file.path] if input_file else []

@@ -18,6 +18,9 @@ Goal = Literal["decided", "end"] | float
 # Ratios closer to 1 than this rarely decide which of two programs is chosen.
 DEFAULT_MARGIN = 0.05
 
+# Of shorter work, clocks, the scheduler and the warm-up of a runtime decide more than the program.
+LEAST_S = 0.1
+
 
 def is_number(level: Level) -> bool:
     """Whether a level has a place on an axis: an integer, or a decimal number, which is kept as text."""
@@ -106,8 +109,10 @@ class Experiment:
     A run ends after `blocks` blocks, or after `time_s` seconds; before that, where `until_decided`, as soon
     as every comparison of the headline is decided. `until`: instead, after `blocks` blocks more are made
     until every interval of the headline is narrower than this share of its ratio. `margin`: ratios between
-    1 / (1 + margin) and 1 + margin count as equivalent. `sandbox`: programs run under bubblewrap. `engines`:
-    the load comes from so many engines on other machines; 0: from the probe beside the program."""
+    1 / (1 + margin) and 1 + margin count as equivalent. `least_s`: programs that can repeat their work in one
+    process do so until it took as long, where the experiment names no number. `sandbox`: programs run under
+    bubblewrap. `engines`: the load comes from so many engines on other machines; 0: from the probe beside the
+    program."""
 
     name: str
     title: str
@@ -125,6 +130,7 @@ class Experiment:
     until_decided: bool = False
     time_s: float | None = None
     margin: float = DEFAULT_MARGIN
+    least_s: float = LEAST_S
     sandbox: bool = False
     engines: int = 0
 

@@ -202,9 +202,10 @@ class KeptSamples(Sequence[Sample]):
 @dataclass(frozen=True, slots=True)
 class Trial:
     """One execution of a cell, with what the probe reported of it. `phases`: how long each occurrence of a
-    phase took, in nanoseconds; `phase_lines`: their lines as the probe read them, which the store does not
-    keep. `report` is None where no probe ran or it did not say how the trial
-    ended. `machine`: the one of several that carried it out, by its name; empty in a run on one machine."""
+    phase took, in nanoseconds; `phase_lines`: their lines as the probe read them, of which the store keeps
+    `read_ns`: when the first and the last line of a phase were read, since the program's start. `report`
+    is None where no probe ran or it did not say how the trial ended. `machine`: the one of several that
+    carried it out, by its name; empty in a run on one machine."""
 
     block: int
     position: int
@@ -216,6 +217,7 @@ class Trial:
     report: TrialOutcome | None = None
     phases: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     phase_lines: tuple[Phase, ...] = ()
+    read_ns: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     marks: Mapping[str, Sample] = field(default_factory=dict)
     samples: Sequence[Sample] = ()
     loads: tuple[LoadMessage, ...] = ()

@@ -209,6 +209,7 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
         "outcomes": {str(outcome): n for outcome, n in cell.outcomes.items()},
         "reason": cell.reason,
         "missing": dict(cell.missing),
+        "repeats": analysis.plan.repeats_of(cell.cell),
         "stderr": last_lines(cell.stderr),
         "repeat": command.command_to_repeat(analysis, cell) or None,
         "metrics": {

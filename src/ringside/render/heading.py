@@ -15,7 +15,23 @@ def heading(analysis: RunAnalysis) -> str:
     """The run: id, blocks, trials, fixed factors."""
     fixed = " ".join(f"{factor}={level}" for factor, level in analysis.fixed.items())
     parts = [f"run {analysis.run.id}", blocks(analysis), units.count(analysis.trial_count, "trial"), fixed]
-    return ", ".join(part for part in parts if part) + control(analysis)
+    return ", ".join(part for part in parts if part) + repeats(analysis) + control(analysis)
+
+
+def repeats(analysis: RunAnalysis) -> str:
+    """`; at least 100 ms of work: 3 to 2,941 repeats, one of threads`; empty where their number was not
+    found by trials."""
+    by_cell = {
+        cell: analysis.plan.repeats_of(cell) for cell, each in analysis.cells.items() if each.has_figures
+    }
+    numbers = [number for number in by_cell.values() if number]
+    if not numbers:
+        return ""
+    once = dict.fromkeys(cell.contender for cell, number in by_cell.items() if number == 1)
+    low, high = min(numbers), max(numbers)
+    several = f"{low:,} to {high:,} repeats" if low < high else units.count(high, "repeat")
+    alone = f", one of {', '.join(once)}" if once and high > 1 else ""
+    return f"; at least {units.quantity(analysis.experiment.least_s, 's')} of work: {several}{alone}"
 
 
 def control(analysis: RunAnalysis) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Shorter series are not classified.
 MIN_SAMPLES = 10
+# Of longer series, parts of one length are classified by their medians: so many, or fewer.
+_MOST_PARTS = 100
 # Segments whose medians differ by less than this share count as equal.
 SAME_LEVEL = 0.02
 # With a change in this last part of the series there is no steady state yet.
@@ -62,7 +64,8 @@ def steady_state(values: Sequence[float]) -> SteadyState | None:
     JASA 107 (2012)); adjacent segments whose medians differ by less than 2 % are merged. A change in the last
     quarter: no steady state. Otherwise the last segment is the steady state. The series is warming up if all
     segments that differ from it are slower, and slowing if one of them is faster. The four kinds follow
-    E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017. Raises ValueError for a time
+    E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017. Of a series of more than a
+    hundred times it is the medians of parts of one length that are classified. Raises ValueError for a time
     that is not positive and finite.
     """
     if not all(math.isfinite(value) and value > 0 for value in values):
@@ -72,7 +75,12 @@ def steady_state(values: Sequence[float]) -> SteadyState | None:
 
 @lru_cache(maxsize=8192)
 def _kind_of(values: tuple[float, ...]) -> SteadyState:
-    logs = [math.log(value) for value in values]
+    length = math.ceil(len(values) / _MOST_PARTS)
+    # The last part may be longer by what is left.
+    begins = range(0, len(values) - length + 1, length)
+    ends = [*begins[1:], len(values)]
+    parts = [median(values[begin:end]) for begin, end in zip(begins, ends, strict=True)]
+    logs = [math.log(value) for value in parts]
     edges = _segments(logs)
     since = edges[-2]
     if since > (1 - _END_SHARE) * len(logs):
@@ -85,7 +93,7 @@ def _kind_of(values: tuple[float, ...]) -> SteadyState:
         kind = SeriesKind.SLOWING
     else:
         kind = SeriesKind.WARMING_UP
-    return SteadyState(kind, values[0], math.exp(last), since)
+    return SteadyState(kind, values[0], math.exp(last), begins[since])
 
 
 def _segments(logs: Sequence[float]) -> list[int]:

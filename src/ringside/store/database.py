@@ -150,6 +150,11 @@ class Store:
         """Note that all that was planned has been done."""
         self._change(run, ended_at=now())
 
+    def set_plan(self, run: Run, plan: Mapping[str, Any]) -> Run:
+        """The run with another plan."""
+        self._change(run, plan=json.dumps(plan))
+        return replace(run, plan=plan)
+
     def add_machine(self, run: Run, name: str, facts: Mapping[str, Any]) -> Run:
         """The run with a further machine that measures in it: `host["machines"]` has the facts of each by its
         name. Those of the first are the run's own, too."""

@@ -3,23 +3,24 @@
 Plans have a version, so that a renamed field does not break runs that are there already: each earlier version
 is brought up to this one when it is read. Version 3 added the margin and the rule that a run ends once all is
 decided; runs of earlier versions had all their blocks. Version 4 begins a block with the contender that ended
-the one before, and has other levels at its looks.
+the one before, and has other levels at its looks. Later plans of version 4 have the repeats of cells, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Required, TypedDict
+from typing import Annotated, Any, Required, TypedDict
 
 import msgspec
 
 from ringside.catalogue.releases import Release, release
 from ringside.errors import StoreError
 from ringside.model.catalogue import ContenderClass, Published
-from ringside.model.design import Experiment, Goal, Level, Point
+from ringside.model.design import Cell, Experiment, Goal, Level, Point
 from ringside.model.results import Run
 from ringside.text import one_line
+from ringside.workloads.base import AUTO, REPEATS
 
 PLAN_VERSION = 4
 # The most that an experiment can ask for, and far more than is ever made.
@@ -47,6 +48,7 @@ class PlannedContender:
     runtime: str = ""
     runs_on: str = ""
     command: tuple[str, ...] = ()
+    capabilities: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     version: str | None = None
     receipt: str | None = None
@@ -93,7 +95,8 @@ class RunPlan:
     """What a run was to do. `options`: those of the command line of `vs` or `load --vs`, as words; None where
     they are not known. `suite`: the suite that it is a part of, with what the command line changed of
     it; `selection`: what it changed of an experiment by itself. None where not known, or there is none.
-    `version`: that with which the run began."""
+    `repeats`: by contender, how often its work is done in one process at each of the points; empty before the
+    trials that show it, and in plans without such cells. `version`: that with which the run began."""
 
     experiment: Experiment
     points: tuple[Point, ...]
@@ -102,7 +105,20 @@ class RunPlan:
     suite: KeptSelection | None = None
     selection: KeptSelection | None = None
     options: tuple[str, ...] | None = None
+    repeats: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     version: int = PLAN_VERSION
+
+    def repeats_of(self, cell: Cell) -> int | None:
+        """How often a cell's work is done, as trials before the first block showed; None where the experiment
+        says it, or they are still to be made."""
+        if cell.point.as_dict().get(REPEATS.name) != AUTO or cell.contender not in self.repeats:
+            return None
+        return self.repeats[cell.contender][self.points.index(cell.point)]
+
+    def measured(self, cell: Cell) -> Cell:
+        """A cell as it is measured: with the number of its repeats."""
+        number = self.repeats_of(cell)
+        return cell if number is None else Cell(cell.contender, cell.point.but(repeats=number))
 
     @property
     def chosen(self) -> KeptSelection | None:
@@ -121,6 +137,7 @@ class _KeptPlan:
     suite: KeptSelection | None = None
     selection: KeptSelection | None = None
     options: tuple[str, ...] | None = None
+    repeats: dict[str, tuple[Annotated[int, msgspec.Meta(ge=1)], ...]] = field(default_factory=dict)
 
 
 def plan_values(
@@ -171,6 +188,7 @@ def read_plan(run: Run) -> RunPlan:
         kept.suite,
         kept.selection,
         kept.options,
+        kept.repeats,
         version,
     )
 
@@ -189,6 +207,10 @@ def _contradiction(kept: _KeptPlan, points: Sequence[Point]) -> str:
         return "it compares a contender that takes no part"
     if len({tuple(name for name, _ in point.levels) for point in points}) > 1:
         return "its points have different factors"
+    if kept.repeats and (
+        kept.repeats.keys() != {*of.contenders} or {*map(len, kept.repeats.values())} != {len(points)}
+    ):
+        return "its repeats are not those of its cells"
     if kept.suite is not None and "id" not in kept.suite:
         return "its suite has no id"
     if not 1 <= of.blocks <= _MAX_BLOCKS:

@@ -66,6 +66,7 @@ class _Ours(msgspec.Struct, frozen=True):
     outcome: str | msgspec.UnsetType = msgspec.UNSET
     spans: tuple[tuple[int, int, int], ...] = ()
     repeats: dict[str, tuple[Count, ...]] = {}
+    read_ns: dict[str, tuple[Count, Count]] = {}
     memory_limit_bytes: Bytes | None = None
     input_bytes: Bytes | None = None
     machine: str = ""
@@ -98,6 +99,7 @@ def trial_of(row: Any, *, seconds: bool = True) -> Trial:
         cpus=_shared_json(row.cpus, tuple[int, ...]),
         report=_json(row.outcome_line, TrialOutcome) if ours.outcome is not msgspec.UNSET else None,
         phases={name: ours.repeats.get(name, (total,)) for name, total in phases.items()},
+        read_ns=ours.read_ns,
         marks=_json(row.marks, dict[str, Sample]),
         loads=tuple(
             _without_seconds(load) if isinstance(load, _WithoutSeconds) else load for load in ours.loads
@@ -217,6 +219,8 @@ def _outcome_values(trial: Trial) -> dict[str, Any]:
         values["spans"] = [(span.unit, span.begin_ns, span.end_ns) for span in trial.spans]
     if repeats := {name: each for name, each in trial.phases.items() if len(each) > 1}:
         values["repeats"] = repeats
+    if trial.read_ns:
+        values["read_ns"] = trial.read_ns
     for name in ("memory_limit_bytes", "input_bytes"):
         if (value := getattr(trial, name)) is not None:
             values[name] = value

@@ -48,12 +48,16 @@ class Factor:
             raise UsageError(f"{self.name}={number} is out of range: {self.least} to {self.most}")
         return number
 
+    def is_plain(self, level: Level) -> bool:
+        """Whether a program of the core of the contract knows what to do at this level."""
+        return level == self.default
+
 
 @dataclass(frozen=True, slots=True)
 class Capability:
     """What a program can offer beyond the core of its workload's contract; its manifest names it.
 
-    Levels of `factor` other than the default ask for it, and so does an experiment whose headline is one of
+    Levels of `factor` that are not plain ask for it, and so does an experiment whose headline is one of
     `metrics`. `bad`: arguments that a program which offers it must refuse."""
 
     name: str
@@ -97,20 +101,38 @@ CORES = Cores(
     least=1,
     most=4096,
 )
-REPEATS = Factor(
+# As many repeats as make a trial long enough (measure/calibration.py).
+AUTO = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats(Factor):
+    """A number, or `auto`: for each cell as many as a calibrating trial shows to be enough; one where the
+    program does not offer more."""
+
+    def check(self, level: Level) -> Level:
+        return level if level == AUTO else Factor.check(self, level)
+
+    def is_plain(self, level: Level) -> bool:
+        return level in (AUTO, 1)
+
+
+REPEATS = Repeats(
     "repeats",
-    1,
-    "times that the program does the whole work, one after the other in one process",
+    AUTO,
+    "times that the program does the whole work, one after the other in one process; auto: so often that a "
+    "trial is long enough, which is tried for each cell before the first block",
     least=1,
-    most=150,
+    most=3000,
 )
 
 
 REPEATED = Capability(
     REPEATS.name,
-    "does the whole work several times in one process, to show how it warms up",
+    "does the whole work several times in one process, so that short work is measured for long enough, and "
+    "how it warms up is seen",
     factor=REPEATS.name,
-    bad=("repeats=0", "repeats=151"),
+    bad=("repeats=0", f"repeats={REPEATS.most + 1}"),
 )
 HOLD = "hold"
 
@@ -267,7 +289,8 @@ class Measurement(ABC):
     spans_view: SpansView | None = None
     # The phases of programs that metrics are made from.
     phase_of: Mapping[str, str] = {}
-    # The metric of `repeats_of`.
+    # The phase that each repeat in one process prints, and the metric of `repeats_of` that is made from it.
+    repeated_phase: str = ""
     repeated_metric: str | None = None
     # Whether a run that ended early can go on.
     resumable: bool = True
@@ -309,8 +332,13 @@ class Measurement(ABC):
     def repeats_of(self, trial: Trial) -> tuple[float, ...]:
         """The repeated metric of each repeat in one process, in their order; empty where the work was done
         once."""
-        del trial
-        return ()
+        unit_ns = self.repeated_unit_ns(trial.cell.point)
+        return tuple(ns / unit_ns for ns in trial.repeats_ns(self.repeated_phase))
+
+    def repeated_unit_ns(self, point: Point) -> float:
+        """The nanoseconds of the repeated phase that are one unit of the repeated metric."""
+        del point
+        return 1e9
 
     def decisive_loads(self, trial: Trial) -> Sequence[LoadMessage]:
         """The loads in which a saturated load engine would have bounded the figures."""
@@ -386,7 +414,7 @@ class Workload(Measurement):
             if capability.name in offered:
                 continue
             factor, reason = capability.factor, ""
-            if factor in levels and levels[factor] != self.factor(factor).default:
+            if factor in levels and not self.factor(factor).is_plain(levels[factor]):
                 reason = f"{factor}={levels[factor]}"
             elif headline in capability.metrics:
                 reason = f"the metric {headline}"
@@ -459,6 +487,10 @@ class Workload(Measurement):
     def work(self, point: Point) -> int:
         """The size of the work, to estimate how long a trial takes: only ratios matter."""
 
+    def can_repeat(self, point: Point) -> bool:
+        """Whether the work of this point is the same when it is done again in one process."""
+        return bool(self.repeated_phase) and point.as_dict().get(REPEATS.name) == AUTO
+
     def rehearsal(self, point: Point) -> Point:
         """The point at which a contender is run before the first block of an experiment whose smallest point
         is this one."""
@@ -466,5 +498,7 @@ class Workload(Measurement):
 
 
 def repeats(point: Point) -> int:
-    """How often the program does its work; 1 at points of older runs, which lack the factor."""
-    return int(point.as_dict().get(REPEATS.name, REPEATS.default))
+    """How often the program does its work; 1 where no number is known yet, and at points of older runs, which
+    lack the factor."""
+    level = point.as_dict().get(REPEATS.name, AUTO)
+    return 1 if level == AUTO else int(level)

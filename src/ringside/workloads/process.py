@@ -7,7 +7,11 @@ from ringside.model.design import Metric
 from ringside.probe.protocol import TrialOutcome
 
 CPU_S = Metric(
-    "cpu_s", "s", "CPU", "CPU seconds of the whole process tree, start-up included", phrase="CPU time"
+    "cpu_s",
+    "s",
+    "CPU",
+    "CPU seconds of the whole process tree, start-up included",
+    phrase="CPU time",
 )
 WALL_S = Metric(
     "wall_s",
@@ -64,9 +68,34 @@ RUN_QUEUE = Metric(
 )
 
 
-def process_figures(report: TrialOutcome | None) -> dict[str, float]:
-    """CPU and wall time, peak memory and threads, context switches, time in the run queue. Figures that the
-    probe did not observe are left out."""
+FIRST_ANSWER = Metric(
+    "first_answer_s",
+    "s",
+    "First answer",
+    "from the start of the process until its work was done for the first time, by the probe's clock",
+    phrase="time until the first answer",
+)
+FIRST_OVER_STEADY = Metric(
+    "first_over_steady",
+    "",
+    "First over steady",
+    "the first of the repeats over their steady state",
+    phrase="first repeat over the steady state",
+)
+STEADY_AFTER = Metric(
+    "steady_after_s",
+    "s",
+    "Steady after",
+    "from the start of the process until its work was done once at the speed of the steady state",
+    phrase="time until the steady state",
+)
+# What workloads have whose programs can repeat their work (`analysis/cells.py` computes them).
+COLD_START = (FIRST_ANSWER, FIRST_OVER_STEADY, STEADY_AFTER)
+
+
+def process_figures(report: TrialOutcome | None, times: int = 1) -> dict[str, float]:
+    """CPU and wall time, context switches and time in the run queue, each for one of `times` repeats; peak
+    memory and threads. Figures that the probe did not observe are left out."""
     if report is None:
         return {}
     figures = {
@@ -78,7 +107,10 @@ def process_figures(report: TrialOutcome | None) -> dict[str, float]:
         SWITCHES.name: _total(report.voluntary_switches, report.involuntary_switches),
         RUN_QUEUE.name: _seconds(report.run_queue_ns),
     }
-    return {name: float(value) for name, value in figures.items() if value is not None}
+    whole = {PEAK.name, THREADS.name}
+    return {
+        name: value / (1 if name in whole else times) for name, value in figures.items() if value is not None
+    }
 
 
 def core_figures(report: TrialOutcome | None, cores: int) -> dict[str, float]:

@@ -29,6 +29,8 @@ from ringside.render.plots.spec import (
 )
 from ringside.workloads.base import Distribution
 
+# More repeats have a logarithmic axis, and so many places on it.
+_MOST_PLACES = 60
 _PERCENTILE_HEIGHT, _HEIGHT = 300, 260
 # Places of the axis in per cent; nines go as far as any count of requests.
 _PERCENTS = ("0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "99.99999")
@@ -174,10 +176,15 @@ def _warm_up_lines(analysis: RunAnalysis, metric: Metric, warm_ups: Sequence[War
         "scale": {"type": "log", "domain": [low, high], "nice": False},
         "axis": {"tickCount": 6},
     }
+    last = max(row["repeat"] for row in blocks)
     x = quantitative(
         "repeat",
         title="repeat",
-        scale={"domain": [1, max(row["repeat"] for row in blocks)], "nice": False},
+        scale={
+            "domain": [1, last],
+            "nice": False,
+            **({"type": "log"} if last > _MOST_PLACES else {}),
+        },
         axis={"grid": False, "format": "d", "tickMinStep": 1},
     )
     colours = hue(analysis, [warm_up.cell.contender for warm_up in warm_ups])
@@ -197,8 +204,18 @@ def _block_rows(warm_up: WarmUp, unit: float) -> list[Json]:
     return [
         {"contender": name, "block": f"{name} {number}", "repeat": place, "value": value / unit}
         for number, series in enumerate(warm_up.series, 1)
-        for place, value in enumerate(series, 1)
+        for place, value in _thinned(series)
     ]
+
+
+def _thinned(series: Sequence[float]) -> Iterator[tuple[int, float]]:
+    """Values with their numbers, from 1; of many the first, the last, and those between at even distances on
+    a logarithmic axis."""
+    last = len(series)
+    steps = range(_MOST_PLACES)
+    places = range(1, last + 1) if last <= _MOST_PLACES else {round(last ** (i / steps[-1])) for i in steps}
+    for place in sorted(places):
+        yield place, series[place - 1]
 
 
 def _median_rows(warm_up: WarmUp, metric: Metric, unit: float) -> list[Json]:
@@ -209,7 +226,7 @@ def _median_rows(warm_up: WarmUp, metric: Metric, unit: float) -> list[Json]:
             "value": value / unit,
             "shown": units.quantity(value, metric.unit),
         }
-        for place, value in enumerate(warm_up.medians, 1)
+        for place, value in _thinned(warm_up.medians)
     ]
 
 

@@ -18,6 +18,7 @@ from ringside.render.answers import without_stalls
 from ringside.render.table import TableCell, TableData
 from ringside.render.tables import cells
 from ringside.text import one_line
+from ringside.workloads.process import FIRST_ANSWER, STEADY_AFTER
 
 _IMPLAUSIBLE = f"{cells.MARK} has figures that no honest program can have: see the warnings."
 
@@ -254,25 +255,33 @@ def warm_up_table(analysis: RunAnalysis) -> TableData | None:
         f"{metric.title}: first and steady, inside one process",
         (
             *("contender", *(("point",) if several else ())),
-            *("first", "steady", "first / steady", "steady from", "course"),
+            *("repeats", "first", "steady", "first / steady", "steady from"),
+            *("first answer", "steady after", "course"),
         ),
         tuple(
             (
                 cells.text(cell.contender),
                 *((cells.text(analysis.label(cell.point)),) if several else ()),
+                TableCell(f"{len(by_cell[cell].medians):,}"),
                 *_warm_up_figures(by_cell[cell], metric),
+                *(_after(analysis, cell, name) for name in (FIRST_ANSWER.name, STEADY_AFTER.name)),
                 cells.text(_course(by_cell[cell])),
             )
             for cell in ordered
             if cell in by_cell
         ),
-        subtitle="medians over blocks; `steady from`: the number of the repeat; blocks are counted where "
-        "they differ",
+        subtitle="medians over blocks; `steady from`: the number of the repeat; `first answer` and `steady "
+        "after`: since the process began; blocks are counted where they differ",
         notes=()
         if all(warm_up.is_long_enough for warm_up in analysis.warm_ups)
         else (f"With fewer than {REPEATS_FOR_STEADY_STATE} repeats no steady state can be detected.",),
-        narrow=("steady from",),
+        narrow=("repeats", "steady from"),
     )
+
+
+def _after(analysis: RunAnalysis, cell: Cell, name: str) -> TableCell:
+    value = analysis.cells[cell].metrics.get(name)
+    return TableCell(units.quantity(value.estimate, "s")) if value else cells.ABSENT
 
 
 def _warm_up_figures(warm_up: WarmUp, metric: Metric) -> tuple[TableCell, ...]:

@@ -26,6 +26,7 @@ from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import (
     BUSIEST,
     BUSY,
+    COLD_START,
     CPU_S,
     IDLEST,
     PEAK,
@@ -206,6 +207,7 @@ class Batch(Workload):
             "time of the work in the first repeat, where there are several",
             phrase="time of the work in the first repeat",
         ),
+        *COLD_START,
         *_PHASES.values(),
         Metric(
             "read_share",
@@ -225,7 +227,7 @@ class Batch(Workload):
     claims = CLAIMS
     check_module = "ringside.workloads.batch.check"
     plotted = (CPU_S.name,)
-    repeated_metric = "work_s"
+    repeated_phase, repeated_metric = "work", "work_s"
     secondary = ("cases_per_s", "read_share", "busy_share", "peak_pss_bytes")
     breakdown = (
         "read_share",
@@ -309,25 +311,27 @@ class Batch(Workload):
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point
-        figures = process_figures(trial.report) | core_figures(trial.report, self.cores(point))
+        works = self.repeats_of(trial)
+        times = len(works) or 1
+        figures = process_figures(trial.report, times) | core_figures(trial.report, self.cores(point))
         for phase, metric in _PHASES.items():
             if (total_ns := trial.total_ns(phase)) is not None:
-                figures[metric.name] = total_ns / 1e9
+                figures[metric.name] = total_ns / times / 1e9
         if (work_ns := trial.phase_ns("work")) is not None:
             figures["work_s"] = work_ns / 1e9
-        if works := self.repeats_of(trial):
+        if works:
             figures["first_work_s"] = works[0]
-        times = len(works) or 1
         if wall_s := figures.get(WALL_S.name):
-            figures["cases_per_s"] = times * int(point["cases"]) / wall_s
+            figures["cases_per_s"] = int(point["cases"]) / wall_s
             if "read_s" in figures:
                 figures["read_share"] = figures["read_s"] / wall_s
         if (cpu_s := figures.get(CPU_S.name)) and trial.input_bytes is not None:
-            figures["input_per_cpu_s"] = times * trial.input_bytes / cpu_s
+            figures["input_per_cpu_s"] = trial.input_bytes / cpu_s
         return figures
 
-    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
-        return tuple(work_ns / 1e9 for work_ns in trial.repeats_ns("work"))
+    def can_repeat(self, point: Point) -> bool:
+        # Once read, the file is in the page cache.
+        return self.input_cached(point) and super().can_repeat(point)
 
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
         return bottleneck(contender, self.cores(point), figures)
@@ -337,7 +341,12 @@ class Batch(Workload):
     ) -> tuple[float, str] | None:
         """Of a program whose queue is at its bound while cores are idle, the time in which they are not."""
         shares = _shares(figures)
-        if shares is None or headline != "wall_s" or shares.busy >= _BOTTLENECK or shares.full < _BOTTLENECK:
+        if (
+            shares is None
+            or headline not in ("wall_s", "work_s")
+            or shares.busy >= _BOTTLENECK
+            or shares.full < _BOTTLENECK
+        ):
             return None
         return shares.busy, _FULL
 

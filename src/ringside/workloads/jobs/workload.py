@@ -31,6 +31,7 @@ from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import (
     BUSIEST,
     BUSY,
+    COLD_START,
     CPU_S,
     IDLEST,
     PEAK,
@@ -186,6 +187,7 @@ class Jobs(Workload):
             "First makespan",
             "makespan of the first repeat, where there are several",
         ),
+        *COLD_START,
         Metric("jobs_per_s", "/s", "Jobs per second", "jobs over the makespan", smaller_is_better=False),
         Metric(
             "gap_s", "s", "Longest gap", "the longest time between two heartbeats, which are due every 10 ms"
@@ -226,7 +228,7 @@ class Jobs(Workload):
     check_module = "ringside.workloads.jobs.check"
     plotted = (CPU_S.name,)
     secondary = ("over_ideal", "gap_s", "jobs_per_s", "peak_pss_bytes")
-    repeated_metric = "makespan_s"
+    repeated_phase, repeated_metric = "makespan", "makespan_s"
     phase_of: Mapping[str, str] = {
         "makespan_s": "makespan",
         "gap_s": "gap",
@@ -340,11 +342,14 @@ class Jobs(Workload):
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point
-        figures = process_figures(trial.report) | core_figures(trial.report, self.cores(point))
+        makespans = self.repeats_of(trial)
+        figures = process_figures(trial.report, len(makespans) or 1) | core_figures(
+            trial.report, self.cores(point)
+        )
         for phase in ("makespan", "gap", "submit", "alone"):
             if (phase_ns := trial.phase_ns(phase)) is not None:
                 figures[f"{phase}_s"] = phase_ns / 1e9
-        if makespans := self.repeats_of(trial):
+        if makespans:
             figures["first_makespan_s"] = makespans[0]
         if makespan_s := figures.get("makespan_s"):
             figures["jobs_per_s"] = int(point["jobs"]) / makespan_s
@@ -357,8 +362,8 @@ class Jobs(Workload):
             figures["waiting_pss_bytes"] = float(waiting.pss_bytes)
         return figures
 
-    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
-        return tuple(makespan_ns / 1e9 for makespan_ns in trial.repeats_ns("makespan"))
+    def can_repeat(self, point: Point) -> bool:
+        return point["trace"] == 0 and super().can_repeat(point)
 
     def own_share(
         self, headline: str, point: Point, figures: Mapping[str, float]

@@ -20,7 +20,16 @@ from ringside.workloads.base import (
     repeats,
 )
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
-from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
+from ringside.workloads.process import (
+    COLD_START,
+    CPU_S,
+    PEAK,
+    RUN_QUEUE,
+    SWITCHES,
+    THREADS,
+    WALL_S,
+    process_figures,
+)
 from ringside.workloads.ring.claims import CLAIMS
 
 ORDER_BASE = 31
@@ -103,6 +112,7 @@ class Ring(Workload):
             "time per hop in the first repeat, where there are several",
             phrase="time per hop in the first repeat",
         ),
+        *COLD_START,
         CPU_S,
         WALL_S,
         Metric(
@@ -121,7 +131,7 @@ class Ring(Workload):
     compared = ("hop_ns", "cpu_s")
     claims = CLAIMS
     check_module = "ringside.workloads.ring.check"
-    repeated_metric = "hop_ns"
+    repeated_phase, repeated_metric = "relay", "hop_ns"
     phase_of: Mapping[str, str] = {"hop_ns": "relay", "spawn_ns": "spawn"}
     evidence_note = (
         "Every trial had to print the sum of the values that the last unit received and a hash of their "
@@ -204,23 +214,24 @@ class Ring(Workload):
         }
 
     def figures(self, trial: Trial) -> dict[str, float]:
-        figures = process_figures(trial.report)
+        hops_ns = self.repeats_of(trial)
+        figures = process_figures(trial.report, len(hops_ns) or 1)
         if relay_ns := trial.phase_ns("relay"):
             figures["hop_ns"] = relay_ns / self.work(trial.cell.point)
         if spawn_ns := trial.phase_ns("spawn"):
             figures["spawn_ns"] = spawn_ns / int(trial.cell.point["nodes"])
-        if hops_ns := self.repeats_of(trial):
+        if hops_ns:
             figures["first_hop_ns"] = hops_ns[0]
         held = trial.marks.get("spawned")
         if held and held.pss_bytes is not None:
             figures["held_pss_bytes"] = float(held.pss_bytes)
         return figures
 
-    def repeats_of(self, trial: Trial) -> tuple[float, ...]:
-        if not (repeats_ns := trial.repeats_ns("relay")):
-            return ()
-        deliveries = self.work(trial.cell.point)
-        return tuple(relay_ns / deliveries for relay_ns in repeats_ns)
+    def repeated_unit_ns(self, point: Point) -> float:
+        return float(self.work(point))
+
+    def can_repeat(self, point: Point) -> bool:
+        return point["trace"] == 0 and super().can_repeat(point)
 
 
 RING = Ring()
