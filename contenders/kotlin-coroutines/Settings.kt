@@ -19,7 +19,7 @@ class Settings(arguments: Array<String>) {
 
     fun cores() = wholeNumber("cores", 1L..1024, 1).toInt()
 
-    fun repeats() = wholeNumber("repeats", 1L..150, 1).toInt()
+    fun repeats() = wholeNumber("repeats", 1L..3000, 1).toInt()
 
     fun port() = wholeNumber("port", 0L..65535, 0).toInt()
 

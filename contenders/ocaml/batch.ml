@@ -181,7 +181,7 @@ let () =
     | "unbounded" -> max_int
     | places -> int_of_string places
   in
-  let repeats = whole "repeats" ~default:"1" ~most:150 1 in
+  let repeats = whole "repeats" ~default:"1" ~most:3000 1 in
   let path = text "input" "" in
   if path = "" then refuse "input" "the path of a file" "";
   let all = ref 0 in

@@ -15,7 +15,7 @@ let duration = float_of_int (whole "duration_ms" ~default:"1000" ~most:3_600_000
 let seed = whole "seed" ~default:"0" ~most:4_294_967_295 0
 let trace = flag "trace"
 let hold = flag "hold"
-let repeats = whole "repeats" ~default:"1" ~most:150 1
+let repeats = whole "repeats" ~default:"1" ~most:3000 1
 let rec advance x rounds = if rounds = 0 then x else advance (next x) (rounds - 1)
 
 (* Starts a job by its number; and ends what the jobs needed. *)

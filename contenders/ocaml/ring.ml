@@ -100,7 +100,7 @@ let () =
   in
   let token = one_of "mode" "pipelined" [ "pipelined"; "token" ] = "token" in
   let trace = flag "trace" and hold = flag "hold" in
-  let repeats = whole "repeats" ~default:"1" ~most:150 1 in
+  let repeats = whole "repeats" ~default:"1" ~most:3000 1 in
   let rec again i =
     if i > repeats then Lwt.return_unit
     else
