@@ -45,7 +45,7 @@
   (whole-number settings "cores" 1 1024 1))
 
 (defn repeats [settings]
-  (whole-number settings "repeats" 1 150 1))
+  (whole-number settings "repeats" 1 3000 1))
 
 (defn port [settings]
   (whole-number settings "port" 0 65535 0))

@@ -59,7 +59,7 @@ final class Settings {
     }
 
     int repeats() {
-        return (int) wholeNumber("repeats", 1, 150, 1);
+        return (int) wholeNumber("repeats", 1, 3000, 1);
     }
 
     boolean flag(String key) {

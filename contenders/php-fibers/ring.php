@@ -58,7 +58,7 @@ $capacity = is_numeric($capacity) ? (int) $capacity : PHP_INT_MAX;
 $isToken = oneOf('mode', 'pipelined', 'pipelined', 'token') === 'token';
 $trace = oneOf('trace', '0', '0', '1') === '1';
 $hold = oneOf('hold', '0', '0', '1') === '1';
-$repeats = wholeNumber('repeats', '1', 1, 150);
+$repeats = wholeNumber('repeats', '1', 1, 3000);
 wholeNumber('cores', '1', 1, 1024); // Of no use: there is one thread.
 
 if ($trace) {

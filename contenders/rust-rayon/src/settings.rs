@@ -45,7 +45,7 @@ impl Given {
     }
 
     pub fn repeats(&self) -> u64 {
-        self.whole_number_or("repeats", 1, 150, 1)
+        self.whole_number_or("repeats", 1, 3000, 1)
     }
 
     pub fn flag(&self, key: &str) -> bool {
