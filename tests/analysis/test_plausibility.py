@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from ringside.analysis.cells import CellAnalysis
-from ringside.analysis.plausibility import CODES, check_coherent, implausible
+from ringside.analysis.plausibility import CODES, beyond_floor, check_coherent, implausible
 from ringside.analysis.scaling import SlopeAnalysis
 from ringside.errors import StoreError
 from ringside.model.design import Cell, Level, Metric, Point
@@ -155,6 +155,23 @@ def test_the_largest_factor_over_the_floor_is_reported() -> None:
         )
     ]
     assert diagnostics(ratios=ratios, floor=None) == diagnostics(MEMORY, ratios=ratios) == []
+
+
+def test_every_metric_is_compared_with_the_floor() -> None:
+    """But a headline that is a time, of which `implausible` speaks."""
+    late = dataclasses.replace(MEMORY, name="late", no_floor="one timer wheel")
+    ratios = {
+        (metric.name, HERE): {"perl": below(0.25, 0.79), "go": below(0.5, 0.9)}
+        for metric in (CPU, MEMORY, late)
+    }
+    warnings = list(beyond_floor((CPU, MEMORY, late), "limit", ratios, (HERE, THERE), margin=0.25))
+    assert [(each.code, each.subjects) for each in warnings] == [("beyond-floor", ("perl",))] * 2
+    assert [each.values["reason"] for each in warnings] == [
+        "limit is written for the time of the whole work, not for this",
+        "one timer wheel",
+    ]
+    assert warnings[0].values["times"] == {"perl": 4.0}
+    assert not list(beyond_floor((CPU, late), None, ratios, (HERE,), margin=0.25))
 
 
 def test_of_a_rate_more_is_faster_than_the_floor() -> None:

@@ -19,6 +19,12 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
         "perl (5,710×), go (1.2×), c (10×): faster than limit, by more than the interval allows. limit is",
         "read its source",
     ),
+    "beyond-floor": (
+        ("perl",),
+        {"floor": "limit", "times": {"perl": 2.5}, "noun": "p99 lateness", "reason": "one timer wheel"},
+        "perl (2.5×): better than limit in the p99 lateness, by more than the interval allows: one timer",
+        "do not read multiples of limit",
+    ),
     "below-a-cycle": (
         ("perl",),
         {"amounts": {"perl": 0.01}, "noun": "time per hop"},

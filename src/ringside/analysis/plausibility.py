@@ -59,6 +59,26 @@ MIN_LATENCY_NS = 1000
 _TIMES = ("ns", "s", "ms", "/s")
 
 
+def beyond_floor(
+    metrics: Sequence[Metric],
+    floor: str | None,
+    floor_ratios: Mapping[tuple[str, Point], Mapping[str, Interval]],
+    points: Sequence[Point],
+    *,
+    margin: float,
+) -> Iterator[Diagnostic]:
+    """A warning for each metric in which contenders are better than the floor, at some point. Those of the
+    headline that are times have a stronger one of `implausible`."""
+    for index, metric in enumerate(metrics):
+        if floor is None or (index == 0 and metric.unit in _TIMES):
+            continue
+        by_point = {point: floor_ratios.get((metric.name, point), {}) for point in points}
+        if best := _better(metric, by_point, margin):
+            reason = metric.no_floor or f"{floor} is written for the time of the whole work, not for this"
+            values = {"floor": floor, "times": best, "noun": metric.noun, "reason": reason}
+            yield Diagnostic("beyond-floor", tuple(best), values)
+
+
 def implausible(
     headline: Metric,
     floor: str | None,
@@ -72,30 +92,31 @@ def implausible(
 ) -> Iterator[Diagnostic]:
     """`floor_ratios`: of the headline, by point. `margin`: ratios closer to 1 are equivalent."""
     cells = list(cells)
-    if floor is not None and headline.unit in _TIMES:
-        yield from _faster_than_floor(headline, floor, floor_ratios, margin)
+    is_time = floor is not None and headline.unit in _TIMES
+    if is_time and (best := _better(headline, floor_ratios, margin)):
+        yield Diagnostic(FASTER_THAN_FLOOR, tuple(best), {"floor": floor, "times": best})
     if headline.unit == "ns":
         yield from _below_a_cycle(headline, cells)
     yield from _too_little_memory(slopes, cells)
     yield from _answered_unasked(measurement, trials)
 
 
-def _faster_than_floor(
-    headline: Metric, floor: str, by_point: Mapping[Point, Mapping[str, Interval]], margin: float
-) -> Iterator[Diagnostic]:
-    """The interval of the ratio lies beyond the margin, at some point."""
+def _better(
+    metric: Metric, by_point: Mapping[Point, Mapping[str, Interval]], margin: float
+) -> dict[str, float]:
+    """How many times better than the floor each contender is at most, of those whose interval of the ratio
+    lies beyond the margin at some point."""
     best: dict[str, float] = {}
     for ratios in by_point.values():
         for name, ratio in ratios.items():
             if ratio.low is None or ratio.high is None:
                 continue
             # How many times faster, also where more is better.
-            times = 1 / ratio.estimate if headline.smaller_is_better else ratio.estimate
-            least = 1 / ratio.high if headline.smaller_is_better else ratio.low
+            times = 1 / ratio.estimate if metric.smaller_is_better else ratio.estimate
+            least = 1 / ratio.high if metric.smaller_is_better else ratio.low
             if least > 1 + margin:
                 best[name] = max(best.get(name, 0.0), times)
-    if best:
-        yield Diagnostic(FASTER_THAN_FLOOR, tuple(best), {"floor": floor, "times": best})
+    return best
 
 
 def _below_a_cycle(headline: Metric, cells: Iterable[CellAnalysis]) -> Iterator[Diagnostic]:

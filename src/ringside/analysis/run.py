@@ -369,6 +369,9 @@ def _diagnostics(
             trials,
             margin=experiment.margin,
         ),
+        *plausibility.beyond_floor(
+            examination.metrics, _floor(plan), floor_ratios, plan.points, margin=experiment.margin
+        ),
         *diagnose(
             run,
             experiment,

@@ -172,7 +172,8 @@ class Input:
 @dataclass(frozen=True, slots=True)
 class Metric:
     """A figure of a trial: its name in documents, its unit, what it is, and which way is better. `phrase`:
-    its name inside a sentence, where that is not the title in lower case: `time per hop`."""
+    its name inside a sentence, where that is not the title in lower case: `time per hop`. `no_floor`: why the
+    floor is none of this metric, where a contender may be better."""
 
     name: str
     unit: str
@@ -180,6 +181,7 @@ class Metric:
     explanation: str
     smaller_is_better: bool = True
     phrase: str = ""
+    no_floor: str = ""
 
     @property
     def noun(self) -> str:

@@ -83,6 +83,10 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "the program may not do all of the work, or {floor} can be better",
         "read its source before you trust its figures",
     ),
+    "beyond-floor": (
+        "{times}: better than {floor} in the {noun}, by more than the interval allows: {reason}",
+        "do not read multiples of {floor} as distances from the least possible here",
+    ),
     "below-a-cycle": (
         "{amounts}: a {noun} below one cycle of a CPU ({cycle} ns): the program cannot have done the work",
         "read its source before you trust its figures",

@@ -97,6 +97,7 @@ class Feed(Serving):
                 f"Late {title_of(name)}",
                 f"{title_of(name)} of the time between a chunk's due instant and its arrival",
                 phrase=f"{title_of(name)} lateness",
+                no_floor="limit has one heap of timers for each core, and sends one chunk after another",
             )
             for name in PERCENTILES
         ),

@@ -72,6 +72,7 @@ class Sleepers(Workload):
                 f"Late {name}",
                 f"{words} of the time from a task's instant until its code runs, by the program's clock",
                 phrase=f"{name if name != 'max' else 'maximum'} lateness",
+                no_floor="one thread of limit has all instants, and the kernel wakes it up to 50 µs late",
             )
             for name, words in (("p50", "p50"), ("p99", "p99"), ("max", "the most"))
         ),
