@@ -4,6 +4,7 @@ end, and the collector starts another."""
 import os
 import signal
 import sys
+import traceback
 from multiprocessing import connection, get_context
 
 from arguments import complain, report
@@ -14,8 +15,9 @@ CONTEXT = get_context("fork")
 
 
 def serve(unit, pipe):
-    # The module prints the traceback of an exception that ends a process.
+    # The module reports an exception that ends a process.
     sys.stderr = open(os.devnull, "w")
+    traceback.print_exc = lambda: None
     state = State(unit)
     while True:
         pipe.send(state.handle(*pipe.recv()))
