@@ -1,0 +1,16 @@
+//! The program whose name is the first argument. They are one executable, so that the standard library is compiled once.
+
+const std = @import("std");
+
+const Program = enum { ring, jobs, fib, sleepers };
+
+pub fn main(init: std.process.Init) !void {
+    const arguments = try init.minimal.args.toSlice(init.arena.allocator());
+    const name = if (arguments.len > 1) arguments[1] else "";
+    switch (std.meta.stringToEnum(Program, name) orelse std.process.exit(2)) {
+        .ring => try @import("ring.zig").main(init),
+        .jobs => try @import("jobs.zig").main(init),
+        .fib => try @import("fib.zig").main(init),
+        .sleepers => try @import("sleepers.zig").main(init),
+    }
+}
