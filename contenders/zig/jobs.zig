@@ -124,7 +124,7 @@ pub fn main(init: std.process.Init) !void {
         .seed = given.number("seed", 0, 0, std.math.maxInt(u32)),
     };
     const hold = given.flag("hold");
-    const repeats = given.number("repeats", 1, 1, 150);
+    const repeats = given.number("repeats", 1, 1, 3000);
     _ = given.number("cores", 1, 1, 1024); // Of no use: W says how many threads there are.
 
     // Each begins with the answer of the one before.

@@ -120,7 +120,7 @@ pub fn main(init: std.process.Init) !void {
     const hold = given.flag("hold");
     _ = given.number("cores", 1, 1, 1024); // Of no use: the kernel schedules the threads.
     var evidence: Evidence = .{};
-    for (0..given.number("repeats", 1, 1, 150)) |repeat| {
+    for (0..given.number("repeats", 1, 1, 3000)) |repeat| {
         var arena: std.heap.ArenaAllocator = .init(std.heap.page_allocator);
         defer arena.deinit();
         try ring.once(io, arena.allocator(), hold and repeat == 0, &evidence);
