@@ -50,9 +50,12 @@ for ($i = 0; $i < $tasks; $i++) {
 }
 // A fiber runs up to its sleep when it is started.
 phase('start', clock() - $begin);
-if ($hold) {
-    report('::await name=started');
-    fgets(STDIN);
-}
-Loop::spawn(collect(...), $tasks, $begin, $numbers);
+Loop::spawn(function () use ($hold, $tasks, $begin, $numbers): void {
+    if ($hold) {
+        report('::await name=started');
+        Loop::waitToRead(STDIN);
+        fgets(STDIN);
+    }
+    collect($tasks, $begin, $numbers);
+});
 Loop::run();
