@@ -101,8 +101,8 @@ class Ring(Workload):
             "hop_ns",
             "ns",
             "Per hop",
-            "the relay phase by the program's clock, over N·M deliveries; of repeats the median of the later "
-            "half",
+            "the relay phase by the program's clock, over N·M deliveries; a throughput unless mode=token; of "
+            "repeats the median of the later half",
             phrase="time per hop",
         ),
         Metric(
