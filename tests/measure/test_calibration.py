@@ -26,6 +26,8 @@ PROGRAMS = {
     "fast": (MS // 10, MS // 10, MS // 10),
     "slow": (80 * MS, 80 * MS, 80 * MS),
     "warms-up": (300 * MS, 60 * MS, 2 * MS),
+    # It ends before the eighth.
+    "tires": (90 * MS, 5 * MS, 5 * MS),
     "endless": (3000 * MS, 3000 * MS, 3000 * MS),
 }
 
@@ -38,6 +40,8 @@ class Ring(FakeExecutor):
         first, second, later = PROGRAMS.get(argument(request, "how"), (MS, MS, MS))
         each_ns = [first, *[second] * 4, *[later] * 3000][: int(argument(request, "repeats"))]
         each_ns = [ns + ns * (number % 3) // 1000 for number, ns in enumerate(each_ns)]
+        if argument(request, "how") == "tires" and len(each_ns) > 7:
+            return [TrialOutcome("out-of-memory")]
         if isinstance(outcome, TrialOutcome) and outcome.outcome != Outcome.OK:
             return [outcome]
         ends = [20 * MS + sum(each_ns[: number + 1]) for number in range(len(each_ns))]
@@ -90,7 +94,7 @@ def test_fast_and_slow_programs_are_measured_for_equal_time(begin: Begin) -> Non
     run = store.run()
     plan = read_plan(run)
     assert dict(plan.repeats) == {"fast": (1199,), "slow": (6,), "warms-up": (60,), "endless": (1,)}
-    measured = {name: executor.times(name)[-2:] for name in PROGRAMS}
+    measured = {name: executor.times(name)[-2:] for name in plan.repeats}
     assert measured == {name: [number] * 2 for name, (number,) in plan.repeats.items()}
     for trial in store.trials(run):
         assert trial.cell.point["repeats"] == "auto"
@@ -134,6 +138,12 @@ def test_a_program_that_fails_is_tried_once_before_the_blocks(begin: Begin) -> N
     executor, store = begin(Ring({"slow": "crashed"}), "fast", "slow")
     assert executor.times("slow") == [1, 1, 1, 1]
     assert read_plan(store.run()).repeats["slow"] == (1,)
+
+
+def test_a_program_that_cannot_repeat_often_does_so_as_often_as_it_could(begin: Begin) -> None:
+    executor, store = begin(Ring(), "fast", "tires")
+    assert executor.times("tires") == [1, 1, 5, 24, 5, 5]
+    assert {trial.outcome for trial in store.trials(store.run())} == {Outcome.OK}
 
 
 def test_a_run_that_goes_on_has_the_numbers_of_its_plan(

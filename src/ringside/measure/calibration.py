@@ -56,18 +56,17 @@ def calibrated(run: Run, workload: Workload, places: Places, store: Store, obser
 
 
 def _number(cell: Cell, plan: RunPlan, workload: Workload, places: Places, observer: RunObserver) -> int:
-    """The repeats of a cell; 1 where its trials fail, which the first block shows."""
-    number = 1
+    """The repeats of a cell; where a trial fails, as many as the one before had, or 1, which the first block
+    shows."""
+    number = before = 1
     for _ in range(_TRIES):
         observer.on_warm_up(cell)
         trial = _trial(replace(cell, point=cell.point.but(repeats=number)), cell, places, observer)
         if trial is not None and trial.outcome is Outcome.INTERRUPTED:
             raise KeyboardInterrupt
-        if trial is None or trial.outcome is not Outcome.OK:
-            return 1
-        times_ns = trial.phases.get(workload.repeated_phase)
-        if not times_ns:
-            return 1
+        times_ns = trial.phases.get(workload.repeated_phase) if trial else None
+        if trial is None or trial.outcome is not Outcome.OK or not times_ns:
+            return before
         least_s = plan.experiment.least_s
         before, number = number, enough(times_ns, least_s)
         if before == 1 and times_ns[0] / 1e9 <= _SECOND_TIMES * least_s:
