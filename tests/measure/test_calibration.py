@@ -24,6 +24,7 @@ MS = 1_000_000
 # How long each repeat of these programs takes: the first, the second to the fifth, the others.
 PROGRAMS = {
     "fast": (MS // 10, MS // 10, MS // 10),
+    "tiny": (MS // 100, MS // 100, MS // 100),
     "slow": (80 * MS, 80 * MS, 80 * MS),
     "warms-up": (300 * MS, 60 * MS, 2 * MS),
     # It ends before the eighth.
@@ -116,6 +117,12 @@ def test_the_headline_is_the_steady_state_and_the_cold_start_is_shown_beside_it(
     assert figures["warms-up"]["steady_after_s"] == pytest.approx(0.320 + 4 * 0.060 + 0.002, rel=0.01)
     assert figures["fast"]["steady_after_s"] == figures["fast"]["first_answer_s"]
     assert shown(analysis) == "; at least 100 ms of work: 60 to 1,199 repeats"
+
+
+def test_of_work_that_is_too_short_for_the_least_time_the_heading_says_so(begin: Begin) -> None:
+    _, store = begin(Ring(), "tiny", "slow")
+    analysis = analyse(store.run(), store.trials(store.run()))
+    assert shown(analysis) == "; at least 100 ms of work or as many as there can be: 6 to 3,000 repeats"
 
 
 def test_a_program_without_the_capability_does_its_work_once(begin: Begin) -> None:

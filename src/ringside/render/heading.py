@@ -9,6 +9,7 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import OverviewColumn
 from ringside.text import one_line
+from ringside.workloads.base import REPEATS
 
 
 def heading(analysis: RunAnalysis) -> str:
@@ -31,7 +32,9 @@ def repeats(analysis: RunAnalysis) -> str:
     low, high = min(numbers), max(numbers)
     several = f"{low:,} to {high:,} repeats" if low < high else units.count(high, "repeat")
     alone = f", one of {', '.join(once)}" if once and high > 1 else ""
-    return f"; at least {units.quantity(analysis.experiment.least_s, 's')} of work: {several}{alone}"
+    least = f"at least {units.quantity(analysis.experiment.least_s, 's')} of work"
+    most = " or as many as there can be" if high == REPEATS.most else ""
+    return f"; {least}{most}: {several}{alone}"
 
 
 def control(analysis: RunAnalysis) -> str:
