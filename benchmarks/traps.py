@@ -48,7 +48,8 @@ class Peer:
 @dataclass(frozen=True, slots=True)
 class Trap:
     """A mistake. `planted`: what was done; `believed`: what a reader concludes who is not warned. `ringside`:
-    the words after it, `names` the pattern of the sentence that has to come, `status` how it has to end.
+    the words after it, `names` the pattern of the sentence that has to come, `worded` a sentence of its groups
+    where it is a row of a table, `status` how it has to end.
     `servers`: which run meanwhile; {0}, {1} in commands are their addresses. `{program}` starts a program;
     `beside`: one that runs meanwhile. `is_starved`: it uses the CPU of the tool, which gets
     a lower priority. `quota`: how many CPUs it may use. `needs`: a program without which it
@@ -64,6 +65,7 @@ class Trap:
     ringside: str
     names: str
     status: int = 0
+    worded: str = r"\g<0>"
     peers: tuple[Peer, ...] = ()
     servers: tuple[str, ...] = ()
     beside: str = ""
@@ -141,7 +143,8 @@ TRAPS = (
         "one request in a hundred takes this long",
         "Ask for a percentile only where at least ten values lie beyond it: a thousand for p99.",
         "load {0} --connections 1 --requests 12",
-        r"\?: fewer than \d+ lie beyond this percentile: it describes those few alone\.",
+        r"\?: (fewer than \d+ lie beyond this percentile: it describes those few alone\.)",
+        worded=r"\1",
         peers=(Peer("oha --no-tui -n 12 -c 1 {0}", r"99.00% in \S+ \S+"),),
         servers=("slow",),
     ),
@@ -293,7 +296,7 @@ TRAPS = (
         "a message takes a thousandth of its time",
         "Time from outside as well, and take no figure that contradicts it.",
         "run trap --until end",
-        r"wrong-evidence[^.]*\.",
+        r"wrong-evidence: ::phase name=\w+",
         status=1,
         experiment="""\
 title = "A wrong unit"
@@ -311,10 +314,12 @@ messages = 1000
         "A cold JIT",
         "The same short ring on CPython and on PyPy, whose compiler has hardly begun when it ends.",
         "PyPy is the slower one",
-        "Repeat the work inside one process, and tell the first repeat from the steady state (Ringside's "
-        "columns: the first, the steady, their ratio, from which repeat).",
+        "Repeat the work inside one process, and tell the first repeat from the steady state.",
         "run trap --until end",
-        r"python-asyncio@pypy (?:\S+ [µn]s ){2}[\d.]+ \d+ [\w ,×]*(?:warming up|no steady state)",
+        r"python-asyncio@pypy (\S+ [µn]s) (\S+ [µn]s) ([\d.]+) (\d+) "
+        r"([\w ,×]*(?:warming up|no steady state))",
+        worded=r"on PyPy the first repeat takes \1, the steady state \2: \3 times as long, "
+        r"steady from repeat \4 on; in the blocks: \5",
         peers=(hyperfine("'pypy3 {ring} nodes=100 messages=100' 'python3 {ring} nodes=100 messages=100'"),),
         needs="pypy3",
         experiment="""\
@@ -369,7 +374,9 @@ metrics = ["hop_ns", "first_hop_ns"]
         "the server takes in so many uploads per second",
         "Count only replies to requests that were sent whole.",
         "load {0} --body @upload --connections 2 --duration 3s",
-        r"early-reply [\d,]+ the reply was complete before the request was sent: [\w ]+",
+        r"early-reply ([\d,]+) (the reply was complete before the request was sent: "
+        r"the server did not read the body)",
+        worded=r"early-reply, \1 times: \2",
         status=1,
         peers=(
             h2load("-D 3 -c 2 -d upload", shows=r"requests:.*?timeout"),
@@ -488,7 +495,7 @@ def of_ringside(trap: Trap) -> Answer:
         return Answer("Ringside", f"ringside {trap.ringside}", f"not tried: {error}", None)
     named = re.search(trap.names, text)
     is_named = bool(named) and status == trap.status
-    line = named[0] if named else f"(nothing of it) {text[-300:]}"
+    line = named.expand(trap.worded) if named else f"(nothing of it) {text[-300:]}"
     ending = f"{'' if line.endswith('.') else '.'} Exit status {status}." if status or not is_named else ""
     return Answer("Ringside", f"ringside {trap.ringside}", line + ending, is_named)
 
