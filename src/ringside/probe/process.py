@@ -83,6 +83,11 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _signal: Any = signal._signal  # type: ignore[attr-defined]
 # What a probe says on stderr where it lacks what a trial needs.
 _OWN_NAME = "ringside-probe: "
+# Nobody else knows who did it. A shell, or the first process of the probe, says 128 and the signal.
+_KILLED = (
+    "what measures was killed (SIGKILL): by somebody, or by the kernel where memory ran out, which "
+    "`dmesg | grep -i oom` shows then; free memory or ask for less, and run it again"
+)
 _NOT_BEGUN = f"{_OWN_NAME}cannot begin the trial: "
 # The most of a bad message that is shown.
 _SHOWN = 200
@@ -408,6 +413,9 @@ def _end(process: subprocess.Popen[bytes], messages: list[Message]) -> None:
     lowered = _lowered_limits(process)
     status = process.wait()
     if status != 0 or not _has_outcome(messages):
+        killed = _KILLED if status in (-signal.SIGKILL, 128 + signal.SIGKILL) else ""
+        if killed and not lowered and not complaint:
+            raise (ProbeError if messages else _DiedIdleError)(killed)
         reason = lowered or (complaint.splitlines()[-1] if complaint else f"exit status {status}")
         if reason.startswith(_NOT_BEGUN):
             # No fault of the probe's: the machine lacks something.
