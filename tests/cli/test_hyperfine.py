@@ -207,7 +207,7 @@ def test_output_goes_where_it_is_told(vs: Vs) -> None:
         (("-P", "x", "1", "2", "-L", "y", "1"), "-P and -L exclude each other"),
         (("-D", "2"), "add -P VAR MIN MAX"),
         (("-P", "x", "2", "1"), "from the smaller number up"),
-        (("-P", "x", "1", "2", "-D", "0"), "from the smaller number up"),
+        (("-P", "x", "1", "2", "-D", "0"), "-D 0: a step is larger than 0"),
         (("-P", "x", "1", "two"), "'two' is no number"),
         (("-P", "x", "1", "1e9"), "up to 1,000 levels"),
         (("-P", "{x}", "1", "2"), "no name of a parameter"),

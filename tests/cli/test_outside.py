@@ -116,7 +116,7 @@ def test_the_folder_of_a_contender_of_the_catalogue_is_no_second_one(mine: Calla
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("nowhere",), "--with nowhere: there is no such folder"),
+        (("nowhere",), "there is no folder nowhere; a server needs none"),
         (("elsewhere",), "--with elsewhere: the folder has no contender.toml"),
         (("a/mine", "b/mine"), "--with a/mine and --with b/mine are both called `mine`: rename one of them"),
         (("a/mine", "mine=sleep {port}"), "are both called `mine`"),

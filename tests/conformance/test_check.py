@@ -294,7 +294,7 @@ def test_a_file_is_no_folder(workplace: Path, complaint: Callable[..., str]) -> 
     ("words", "text"),
     [
         ((), "name the folder of a contender"),
-        (("./nowhere",), "there is no such folder"),
+        (("./nowhere",), "/nowhere; a server needs none"),
         (("nobody",), "there is no contender `nobody`"),
         (("limit", "--workload", "rnig"), "contender `limit` takes no part in `rnig`; it has: ring"),
         (("--with", "mine=sleep {port}"), "`mine` is a command"),

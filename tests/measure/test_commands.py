@@ -278,13 +278,13 @@ HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
     ("least", "most", "step", "message"),
     [
         ("2", "1", None, f"-P 2 1: from the smaller number up, {HINT}"),
-        ("1", "2", "0", f"-P 1 2: from the smaller number up, {HINT}"),
+        ("1", "2", "0", "-D 0: a step is larger than 0"),
         ("1", "1001", None, "-P 1 1001: up to 1,000 levels are possible; make -D larger"),
         ("x" * 50, "2", None, f"-P: {'x' * 39 + '…'!r} is no number: {HINT}"),
         ("1", "1000000000000001", None, f"-P: '1000000000000001' is no number: {HINT}"),
         ("-1000000000000001", "1", None, f"-P: '-1000000000000001' is no number: {HINT}"),
         ("nan", "2", None, f"-P: 'nan' is no number: {HINT}"),
-        ("1", "2", "-1", f"-P 1 2: from the smaller number up, {HINT}"),
+        ("1", "2", "-1", "-D -1: a step is larger than 0"),
         ("0", "99.9", "0.0999", "-P 0 99.9: up to 1,000 levels are possible; make -D larger"),
         ("1", "2", "inf", f"-P: 'inf' is no number: {HINT}"),
         (

@@ -302,9 +302,7 @@ def added_contenders(words: Iterable[str], known: Workloads | None) -> dict[str,
 def _of_folder(path: Path, word: str, known: Workloads | None) -> list[Contender]:
     folder = path.parent if path.name == MANIFEST else path
     if not folder.is_dir():
-        raise UsageError(
-            f"--with {word}: there is no such folder; a server needs none: 'NAME=COMMAND {{port}}'"
-        )
+        raise UsageError(f"there is no folder {word}; a server needs none: 'NAME=COMMAND {{port}}'")
     manifest = folder.resolve() / MANIFEST
     if not manifest.is_file():
         raise UsageError(

@@ -64,7 +64,7 @@ class LoadSettings:
 
     targets: tuple[str, ...]
     connections: int | None = option(
-        COMMON, "--connections N", "Open at one time [default: 64; 100 streams].", type=params.CONNECTIONS
+        COMMON, "-c, --connections N", "Open at one time [default: 64; 100 streams].", type=params.CONNECTIONS
     )
     rate_per_s: float | None = option(
         COMMON,
@@ -88,14 +88,14 @@ class LoadSettings:
     )
     headers: tuple[tuple[str, str], ...] = option(
         COMMON,
-        "--header 'NAME: VALUE'",
+        "-H, --header 'NAME: VALUE'",
         "May be repeated.",
         type=params.header,
         multiple=True,
         notes=For("http stream ws stream+ws"),
     )
     body: bytes | None = option(
-        COMMON, "--body TEXT|@FILE", "What each request carries.", type=params.body, notes=_HTTP
+        COMMON, "-d, --body TEXT|@FILE", "What each request carries.", type=params.body, notes=_HTTP
     )
     wait_ready_s: float | None = option(
         COMMON,

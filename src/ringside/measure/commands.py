@@ -404,7 +404,9 @@ def scanned_levels(least: str, most: str, step: str | None) -> tuple[Level, ...]
     """The numbers of `-P VAR LEAST MOST -D STEP`, the step 1 where there is none; integers where all three
     are. Raises UsageError."""
     first, last, width = _number(least), _number(most), _number(step or "1")
-    if width <= 0 or first > last:
+    if width <= 0:
+        raise UsageError(f"-D {one_line(step or '', 20)}: a step is larger than 0")
+    if first > last:
         raise UsageError(
             f"-P {one_line(least, 20)} {one_line(most, 20)}: from the smaller number up, {_SCAN_HINT}"
         )

@@ -61,6 +61,8 @@ class Database:
         self.where = self._location
         self._creates = create
         if self.path is not None:
+            if self.path.is_dir():
+                raise StoreError(f"the store {self.where} is a folder: name a file in it")
             if not create and not self.path.exists():
                 raise self.empty()
             try:
@@ -84,6 +86,10 @@ class Database:
             raise StoreError(
                 f"the store {self.where} needs the Python package {error.name}"
                 + (": install ringside[postgresql]" if error.name == "psycopg" else "")
+            ) from error
+        except sa.exc.NoSuchModuleError as error:
+            raise StoreError(
+                f"the store {self.where} cannot be opened: its kind is not known; name a file, or postgresql://…"
             ) from error
         except (sa.exc.ArgumentError, ImportError) as error:
             raise StoreError(f"the store {self.where} cannot be opened: {_first_line(error)}") from error
@@ -233,7 +239,9 @@ def _unused(path: Path) -> Path:
 
 def _with_driver(url: sa.URL) -> sa.URL:
     """The driver that the extra `postgresql` brings, where none is named."""
-    return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
+    # libpq knows it by both names.
+    is_plain = url.drivername in ("postgresql", "postgres")
+    return url.set(drivername="postgresql+psycopg") if is_plain else url
 
 
 def _limits(url: sa.URL) -> dict[str, int]:
