@@ -48,8 +48,8 @@ class Peer:
 @dataclass(frozen=True, slots=True)
 class Trap:
     """A mistake. `planted`: what was done; `believed`: what a reader concludes who is not warned. `ringside`:
-    the words after it, `names` the pattern of the sentence that has to come, `worded` a sentence of its groups
-    where it is a row of a table, `status` how it has to end.
+    the words after it, `names` the pattern of the sentence that has to come, `worded` a sentence of its
+    groups where it is a row of a table, `status` how it has to end.
     `servers`: which run meanwhile; {0}, {1} in commands are their addresses. `{program}` starts a program;
     `beside`: one that runs meanwhile. `is_starved`: it uses the CPU of the tool, which gets
     a lower priority. `quota`: how many CPUs it may use. `needs`: a program without which it
