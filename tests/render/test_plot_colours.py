@@ -76,9 +76,9 @@ def test_every_colour_stands_out_from_the_paper(theme: str) -> None:
         assert (high + 0.05) / (low + 0.05) >= 3, colour
 
 
-def test_every_bundled_contender_has_a_colour_of_its_own() -> None:
+def test_contenders_that_have_a_colour_of_their_own() -> None:
     assert len({contender_colour(name) for name in BUNDLED}) == len(BUNDLED) == COLOURS
-    bundled = {name.split("@")[0] for name in context.catalogue().contender_names()}
-    assert bundled - {"limit"} <= set(BUNDLED)
+    contenders, _ = context.catalogue().contenders()
+    assert {*BUNDLED} <= {one.name for one in contenders}
     assert contender_colour("go", floor="go") == FLOOR
     assert contender_colour("multitask@pypy") == contender_colour("multitask")

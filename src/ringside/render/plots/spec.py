@@ -31,8 +31,9 @@ BUNDLED = (
 
 
 def contender_colour(name: str, floor: str | None = None) -> str:
-    """The colour as CSS, by the name alone: reports that are read side by side agree. Contenders that are not
-    bundled get one by a checksum of theirs, and two of them may share one. The floor has its own."""
+    """The colour as CSS, by the name alone: reports that are read side by side agree. Contenders that
+    are not in `BUNDLED` get one by a checksum of theirs, and two of them may share one. The floor has its
+    own."""
     if name == floor:
         return FLOOR
     known = name if name in BUNDLED else name.split("@")[0]
