@@ -25,7 +25,7 @@ final class Settings(arguments: Iterable[String]):
 
   def cores: Int = wholeNumber("cores", 1, 1024, 1).toInt
 
-  def repeats: Int = wholeNumber("repeats", 1, 150, 1).toInt
+  def repeats: Int = wholeNumber("repeats", 1, 3000, 1).toInt
 
   def port: Int = wholeNumber("port", 0, 65535, 0).toInt
 
