@@ -8,9 +8,11 @@ use crate::load::histogram::Histogram;
 use crate::load::plan::{Plan, Protocol};
 use crate::load::record::Record;
 use crate::load::report;
+use crate::load::service_times::ServiceTimes;
+use crate::load::warnings::{warnings, GENERATOR_BOUND};
 use crate::remote::{Awaited, Begun, PartRecord, Sharing};
 use crate::request::{NamedLoad, Step};
-use crate::stub::calls::Ledger;
+use crate::stub::calls::{Ledger, Orphans};
 use crate::units::nanoseconds;
 use crate::writer::{ReaderGone, Writer};
 use serde_json::{json, Value};
@@ -83,7 +85,9 @@ impl<'a> LoadRunner<'a> {
         self.marks_taken = 0;
         let mut prepared = Vec::new();
         for (load, NamedLoad { plan, .. }) in self.steps[step].loads.iter().enumerate() {
-            let plan = Arc::new(plan.at(address));
+            let plan = self.at_own_rate(plan)?.at(address);
+            plan.check()?;
+            let plan = Arc::new(plan);
             prepared.push((load, Arc::clone(&plan), Prepared::new(plan)?));
         }
         let start_ns = now_ns();
@@ -99,6 +103,25 @@ impl<'a> LoadRunner<'a> {
             });
         }
         Ok(())
+    }
+
+    /// A plan whose rates are multiples of what an earlier step showed, with the rates themselves.
+    fn at_own_rate(&self, plan: &Plan) -> Result<Plan, String> {
+        let Some(name) = plan.rates_of() else {
+            return Ok(plan.clone());
+        };
+        let mut finished = self.finished.iter();
+        let first = finished.find(|load| self.step_name(load.step) == name && load.load == 0);
+        let outcome = first.map(|load| &load.outcome);
+        let rate_per_s = outcome.map_or(0.0, |outcome| {
+            outcome.per_s(outcome.record.replies.requests as f64)
+        });
+        match rate_per_s > 0.0 {
+            true => Ok(plan.at_rate(rate_per_s)),
+            false => Err(format!(
+                "step {name} had no answer: no rate follows from it"
+            )),
+        }
     }
 
     /// Has engines elsewhere carry out the loads of a step.
@@ -223,15 +246,7 @@ impl<'a> LoadRunner<'a> {
             let record = &load.outcome.record;
             let cause = match load.plan.protocol {
                 Protocol::Stream => judge_streams(&step.name, name, &load.plan, record),
-                Protocol::Http | Protocol::Tcp | Protocol::Ws => {
-                    // At the last of rising rates a server may fail.
-                    let rising = step.last_above_p99_s.is_some();
-                    judge_replies(&step.name, name, record).or_else(|| {
-                        (!rising)
-                            .then(|| judge_lost(&step.name, name, record))
-                            .flatten()
-                    })
-                }
+                Protocol::Http | Protocol::Tcp | Protocol::Ws => judge_requests(step, load),
             };
             if let Some(cause) = cause {
                 return Err(cause);
@@ -273,6 +288,24 @@ impl<'a> LoadRunner<'a> {
             )),
             false => Ok(()),
         }
+    }
+
+    /// Checks that clients hung up on a server that was at work. The error: it had asked no upstream for them.
+    pub fn check_hang_ups(&self, ledger: &Ledger) -> Result<(), String> {
+        for load in &self.finished {
+            let (mut begun, mut all) = (0u64, 0u64);
+            for (id, _) in load.ids(&load.outcome.record.hung_up_ns) {
+                all += 1;
+                begun += u64::from(ledger.calls_of(&id).is_some());
+            }
+            if all > 0 && begun == 0 {
+                return Err(format!(
+                    "the clients of all {all} requests hung up before the server had called an upstream for them: \
+                     what it does for nobody was not seen"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Writes a message for each load.
@@ -330,6 +363,37 @@ fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
             place(step, name)
         ))
     })
+}
+
+/// The cause to end the trial where requests had wrong answers, were lost, or are not those that were asked for.
+fn judge_requests(step: &Step, load: &Finished) -> Option<Cause> {
+    let NamedLoad { name, plan } = &step.loads[load.load];
+    let record = &load.outcome.record;
+    // At the last of rising rates a server may fail, and so it may where clients lose their patience.
+    let may_lose = step.last_above_p99_s.is_some() || plan.patience_s.is_some();
+    judge_replies(&step.name, name, record)
+        .or_else(|| {
+            plan.rates_of()
+                .and_then(|_| judge_generator(&step.name, name, load))
+        })
+        .or_else(|| {
+            (!may_lose)
+                .then(|| judge_lost(&step.name, name, record))
+                .flatten()
+        })
+}
+
+/// The cause to end the trial where the engine could not send at the rates that the server's own rate asks for: what
+/// is seen then is its own limit.
+fn judge_generator(step: &str, name: &str, load: &Finished) -> Option<Cause> {
+    let weak = warnings(&load.plan, &load.outcome);
+    let weak = weak.iter().find(|each| each.code == GENERATOR_BOUND)?;
+    Some(Cause::LoadFailed(format!(
+        "{}: the load engine cannot send as fast as this server's rate asks for: {}; let each request take the \
+         server longer, or give the engine more CPUs",
+        place(step, name),
+        weak.text
+    )))
 }
 
 fn too_many_lost(record: &Record) -> bool {
@@ -400,8 +464,12 @@ fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option
 impl Finished {
     /// Ids and service times of the answered requests that have an id.
     fn request_ids(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        self.ids(&self.outcome.record.service_times)
+    }
+
+    /// Ids of requests, where they have one, and their times.
+    fn ids<'a>(&'a self, times: &'a ServiceTimes) -> impl Iterator<Item = (String, u64)> + 'a {
         let request = self.plan.request.as_ref();
-        let times = &self.outcome.record.service_times;
         let id = request.and_then(|request| request.id());
         id.into_iter().flat_map(move |id| {
             let times = times.iter();
@@ -421,9 +489,14 @@ impl Finished {
                 overhead.add(service_ns.saturating_sub(slowest_ns));
             }
         }
+        let mut orphans = Orphans::default();
+        for (id, hung_up_ns) in self.ids(&self.outcome.record.hung_up_ns) {
+            ledger.count_orphans(&id, hung_up_ns, &mut orphans);
+        }
         json!({
             "requests": requests, "overlapped": overlapped,
             "overhead": report::summary(&overhead), "slowest": report::summary(&slowest),
+            "orphans": orphans,
         })
     }
 }

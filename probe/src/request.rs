@@ -276,7 +276,7 @@ impl Service {
         if self.host.is_unspecified() || self.host.is_multicast() {
             return Err("service.host: name the address of one machine".into());
         }
-        for step in &self.steps {
+        for (place, step) in self.steps.iter().enumerate() {
             if step.loads.is_empty() {
                 return Err("service.steps: a step needs a load".into());
             }
@@ -299,6 +299,16 @@ impl Service {
                 if !load.plan.addresses.is_empty() {
                     return Err(
                         "service.steps: leave `addresses` out: loads go to the program's own address".into(),
+                    );
+                }
+                let before = &self.steps[..place];
+                let rates_of = load.plan.rates_of();
+                if rates_of.is_some_and(|name| before.iter().all(|step| step.name != name)) {
+                    return Err("service.steps: `of` names no step before its own".into());
+                }
+                if self.remote && (rates_of.is_some() || load.plan.patience_s.is_some()) {
+                    return Err(
+                        "service.steps: patience_s and `of` are not for engines elsewhere".into(),
                     );
                 }
                 let anywhere = SocketAddr::new(self.host, 1);

@@ -7,6 +7,7 @@ import re
 import pytest
 from msgspec.structs import replace
 
+from ringside.errors import UsageError
 from ringside.model.design import Level
 from ringside.probe.protocol import (
     ClosedLoop,
@@ -15,6 +16,8 @@ from ringside.probe.protocol import (
     LoadMessage,
     LoadPlan,
     LognormalDelay,
+    OrphanedCalls,
+    Sample,
     TailedDelay,
     UpstreamCalls,
 )
@@ -122,3 +125,50 @@ def test_figures_without_upstreams() -> None:
         trial = ok_trial(FANOUT, {"loads": (replace(LOAD, upstreams=upstreams),)})
         assert not [name for name in FANOUT.figures(trial) if name.startswith("over")]
     assert FANOUT.figures(ok_trial(FANOUT)) == {}
+
+
+def test_clients_that_hang_up() -> None:
+    service = FANOUT.service(point(FANOUT, requests=500, concurrency=50, vanish=50), 5)
+    steps = {step.name: {load.name: load.plan for load in step.loads} for step in service.steps}
+    assert list(steps) == ["first", "warm-up", "before", "measured", "after"]
+    others, leaving = steps["measured"]["others"], steps["measured"]["leaving"]
+    assert (others.connections, others.patience_s, others.duration_s) == (25, None, 2.0)
+    assert (leaving.connections, leaving.patience_s, leaving.duration_s) == (25, 0.05, 2.0)
+    assert steps["before"]["all"].connections == 50
+    ids = [
+        dict(plan.request.headers)["X-Request-Id"]
+        for loads in steps.values()
+        for plan in loads.values()
+        if plan.request
+    ]
+    assert len(set(ids)) == len(ids)
+    for levels in ({"kind": "cpu"}, {"rate": 100}, {"concurrency": 1}):
+        with pytest.raises(UsageError, match="vanish"):
+            point(FANOUT, vanish=50, **levels)
+
+
+def test_figures_of_those_who_stay() -> None:
+    orphans = OrphanedCalls(requests=30, answered=60, cut=20)
+    before = replace(LOAD, step="before", upstreams=UpstreamCalls(100, 90, overhead=served.summary(0.001)))
+    others = replace(LOAD, name="others")
+    leaving = replace(LOAD, name="leaving", requests=0, upstreams=UpstreamCalls(0, 0, orphans=orphans))
+    marks = {
+        **MARKS,
+        "begin before": Sample(1, None, cpu_ns=0),
+        "end before": Sample(2, None, cpu_ns=1_000_000_000, pss_bytes=100),
+        "end after": Sample(4, None, pss_bytes=150),
+    }
+    trial = ok_trial(FANOUT, {"marks": marks, "loads": (before, others, leaving)}, vanish=50)
+    figures = FANOUT.figures(trial)
+    right = {
+        "orphaned_percent": 75,
+        "cpu_per_request_s": 0.04,
+        "cpu_over_before": 4,
+        "overhead_ms.p99": 8,
+        "overhead_before_ms.p99": 4,
+        "leftover_bytes": 50,
+    }
+    assert {name: figures[name] for name in right} == pytest.approx(right)
+    nobody = replace(leaving, upstreams=UpstreamCalls(0, 0))
+    trial = ok_trial(FANOUT, {"marks": marks, "loads": (before, others, nobody)}, vanish=50)
+    assert "orphaned_percent" not in FANOUT.figures(trial)

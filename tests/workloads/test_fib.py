@@ -11,7 +11,17 @@ from ringside.catalogue.experiments import read_experiment
 from ringside.errors import UsageError
 from ringside.model.design import Level
 from ringside.model.results import Trial
-from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadMessage, LoadPlan
+from ringside.probe.protocol import (
+    ClosedLoop,
+    ConstantRate,
+    ExpectedReply,
+    LoadMessage,
+    LoadPlan,
+    Sample,
+    SlotOfLoad,
+    Staircase,
+    StaircaseStep,
+)
 from ringside.workloads.fib import FIB
 from ringside.workloads.fib.workload import RATES, fibonacci
 from tests.support import ROOT, served
@@ -212,3 +222,59 @@ def test_a_p99_that_leads_is_of_a_thousand_requests() -> None:
     for plan in plans(load="mixed", clients=2, seconds=seconds)["measured"][:1]:
         assert isinstance(plan.pacing, ConstantRate)
         assert plan.pacing.rate_per_s * (plan.duration_s or 0) >= 1000
+
+
+def overloaded(course: list[tuple[int, int, int]]) -> Trial:
+    """A trial whose slots had so many requests, so many answers in time, and this median in milliseconds; the
+    server can keep 200 requests per second, 50 in a slot."""
+    slots = tuple(SlotOfLoad(due, answered, ms * 1_000_000, 0) for due, answered, ms in course)
+    capacity = replace(load("capacity", "all", 1.0), achieved_rate_per_s=200.0)
+    loads = (capacity, replace(load("measured", "all", 0.002), course=slots))
+    marks = {
+        "calm": Sample(1, "calm", pss_bytes=100),
+        "overloaded": Sample(2, "overloaded", pss_bytes=170),
+    }
+    return ok_trial(FIB, {"loads": loads, "marks": marks}, load="overload", clients=9, seconds=1)
+
+
+CALM, FULL, LOST = (25, 25, 2), (100, 50, 300), (25, 0, 0)
+
+
+def test_an_overload() -> None:
+    steps = FIB.service(point(FIB, load="overload", clients=9, n=20, seconds=4), 5).steps
+    assert [step.name for step in steps] == ["first", "warm-up", "capacity", "measured"]
+    ((capacity,), (overload,)) = ([each.plan for each in step.loads] for step in steps[2:])
+    assert (capacity.pacing, capacity.patience_s) == (ClosedLoop(), None)
+    rates = tuple(StaircaseStep(rate, s) for rate, s in ((0.5, 4.0), (2.0, 4.0), (0.5, 12.0)))
+    assert overload.pacing == Staircase(rates, of="capacity")
+    assert (overload.patience_s, overload.course_s, overload.expect) == (0.5, 1.0, capacity.expect)
+    figures = FIB.figures(overloaded([CALM] * 4 + [FULL] * 4 + [LOST] * 3 + [CALM] * 9))
+    named = ("requests_per_s", "goodput_percent", "lost_percent", "overload_bytes", "recovered_s")
+    assert [figures[name] for name in named] == pytest.approx([200, 100, 50, 70, 0.75])
+    assert figures["timely_percent_at_0"] == pytest.approx(50)
+    assert figures["timely_p50_s_at_4"] == pytest.approx(0.3)
+    assert "timely_p50_s_at_8" not in figures
+
+
+@pytest.mark.parametrize(
+    ("after", "seconds"),
+    [
+        ([CALM] * 12, 0.0),
+        ([LOST, CALM, LOST, *[CALM] * 9], 0.75),
+        ([(25, 25, 5), *[CALM] * 11], 0.25),
+        ([LOST] * 12, 3.0),
+        ([*[LOST] * 11, CALM], 2.75),
+    ],
+)
+def test_when_an_overload_is_over(after: list[tuple[int, int, int]], seconds: float) -> None:
+    figures = FIB.figures(overloaded([CALM] * 4 + [FULL] * 4 + after))
+    assert figures["recovered_s"] == pytest.approx(seconds)
+
+
+def test_an_overload_that_is_none_is_named() -> None:
+    (found,) = FIB.diagnostics([overloaded([CALM] * 4 + [(100, 95, 5)] * 4 + [CALM] * 12)])
+    assert (found.code, found.text[:4]) == ("not-overloaded", "go: ")
+    assert FIB.diagnostics([overloaded([CALM] * 4 + [FULL] * 4 + [CALM] * 12)]) == []
+    # Without a time line there are no figures.
+    blank = ok_trial(FIB, {"loads": (load("measured", "all", 0.1),)}, load="overload", clients=9)
+    assert "goodput_percent" not in FIB.figures(blank)

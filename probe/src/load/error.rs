@@ -47,6 +47,8 @@ pub enum ErrorKind {
     EarlyReply,
     /// The server closed a connection that it had kept, and nothing came of a request that must not be sent twice.
     ReuseClosed,
+    /// The client hung up, as the plan says: the answer did not come in time.
+    HungUp,
 }
 
 /// What an error is to a trial.
@@ -56,11 +58,13 @@ pub enum Judgement {
     WrongAnswer,
     /// A request without an answer: its time is in no figure.
     Lost,
+    /// What the plan is for.
+    Planned,
 }
 
 impl ErrorKind {
     /// All kinds, in the order of the variants.
-    pub const ALL: [ErrorKind; 30] = {
+    pub const ALL: [ErrorKind; 31] = {
         use ErrorKind::*;
         [
             ConnectRefused,
@@ -93,6 +97,7 @@ impl ErrorKind {
             ClientCertificate,
             EarlyReply,
             ReuseClosed,
+            HungUp,
         ]
     };
 
@@ -106,11 +111,12 @@ impl ErrorKind {
             | DescriptorsExhausted | Send | Reset | ClosedEarly | Ended | Truncated | Timeout
             | Certificate | HandshakeTimeout | StreamReset | GoAway | ClientCertificate
             | ReuseClosed => Judgement::Lost,
+            HungUp => Judgement::Planned,
         }
     }
 
     /// The names in messages, in the order of the variants.
-    pub const NAMES: [&'static str; 30] = [
+    pub const NAMES: [&'static str; 31] = [
         "connect-refused",
         "connect-timeout",
         "connect-failed",
@@ -141,6 +147,7 @@ impl ErrorKind {
         "client-certificate",
         "early-reply",
         "reuse-closed",
+        "hung-up",
     ];
 }
 

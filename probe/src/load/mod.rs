@@ -3,6 +3,7 @@
 mod body;
 mod chunked;
 mod client;
+pub mod course;
 mod decoder;
 mod encoder;
 pub mod engine;
@@ -32,7 +33,7 @@ mod source;
 mod template;
 mod text;
 mod transport;
-mod warnings;
+pub mod warnings;
 
 use crate::clock;
 use crate::requests::Requests;

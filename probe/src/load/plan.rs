@@ -56,6 +56,12 @@ pub struct Plan {
     pub ramp_per_s: Option<f64>,
     #[serde(default = "five")]
     pub timeout_s: f64,
+    /// How long a client waits for its answer, from the request's instant on, before it hangs up.
+    #[serde(default)]
+    pub patience_s: Option<f64>,
+    /// With it, the outcome has a time line with slots of this length.
+    #[serde(default)]
+    pub course_s: Option<f64>,
     #[serde(default)]
     pub request: Option<RequestPlan>,
     #[serde(default)]
@@ -123,6 +129,9 @@ pub enum PacingPlan {
     },
     Staircase {
         steps: Vec<StepPlan>,
+        /// Of a service: rates are multiples of that at which the first load of this step was answered.
+        #[serde(default)]
+        of: Option<String>,
     },
 }
 
@@ -252,7 +261,7 @@ impl Plan {
                 Pacing::Constant(*rate_per_s, *burst as u64)
             }
             PacingPlan::Poisson { rate_per_s, seed } => Pacing::Poisson(*rate_per_s, *seed),
-            PacingPlan::Staircase { steps } => {
+            PacingPlan::Staircase { steps, .. } => {
                 let step = |step: &StepPlan| Step {
                     rate_per_s: step.rate_per_s,
                     duration_ns: nanoseconds(step.duration_s),
@@ -313,6 +322,26 @@ impl Plan {
         }
     }
 
+    /// The step of a service that rates are multiples of.
+    pub fn rates_of(&self) -> Option<&str> {
+        match &self.pacing {
+            PacingPlan::Staircase { of, .. } => of.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The same load with its rates as multiples of this one.
+    pub fn at_rate(&self, rate_per_s: f64) -> Plan {
+        let mut plan = self.clone();
+        if let PacingPlan::Staircase { steps, of } = &mut plan.pacing {
+            *of = None;
+            for step in steps {
+                step.rate_per_s *= rate_per_s;
+            }
+        }
+        plan
+    }
+
     /// Whether requests are due at instants that do not depend on the server.
     pub fn open_loop(&self) -> bool {
         !matches!(self.pacing, PacingPlan::Closed {})
@@ -332,7 +361,9 @@ impl Plan {
     /// The maximum duration.
     pub fn duration_ns(&self) -> Option<u64> {
         let stairs = match &self.pacing {
-            PacingPlan::Staircase { steps } => Some(steps.iter().map(|step| step.duration_s).sum()),
+            PacingPlan::Staircase { steps, .. } => {
+                Some(steps.iter().map(|step| step.duration_s).sum())
+            }
             _ => None,
         };
         let least = [self.duration_s, stairs].into_iter().flatten();

@@ -14,6 +14,8 @@ const MAX_THREADS: usize = 256;
 const MAX_STREAMS: usize = 10_000;
 const MAX_SECONDS: f64 = 1e6;
 const MAX_RATE: f64 = 1e8;
+/// Of a time line.
+const MAX_SLOTS: f64 = 10_000.0;
 const MAX_BURST: usize = 1_000_000;
 /// A shorter wait saves nothing; with a longer one there is no schedule.
 const SLACK_S: std::ops::RangeInclusive<f64> = 1e-5..=0.1;
@@ -57,6 +59,8 @@ impl Plan {
         for (key, value) in [
             ("duration_s", self.duration_s),
             ("progress_s", self.progress_s),
+            ("patience_s", self.patience_s),
+            ("course_s", self.course_s),
             ("stream.interval_s", self.stream.interval_s),
             ("stream.silent_s", self.stream.silent_s),
         ] {
@@ -65,6 +69,7 @@ impl Plan {
         let ramp = self.ramp_per_s;
         ramp.map_or(Ok(()), |ramp| positive("ramp_per_s", ramp, MAX_RATE))?;
         self.check_pacing()?;
+        self.check_patience()?;
         self.stream.check(self.protocol)?;
         if self.stream.framing == Framing::Message && self.protocol != Protocol::Stream {
             return Err("load: stream.framing: messages are for streams only".into());
@@ -146,6 +151,27 @@ impl Plan {
         }
     }
 
+    fn check_patience(&self) -> Result<(), String> {
+        let is_kept = matches!(self.protocol, Protocol::Http | Protocol::Tcp)
+            && self.http2.is_none()
+            && self.request.as_ref().map_or(true, |request| !request.close);
+        if (self.patience_s.is_some() || self.course_s.is_some()) && !is_kept {
+            return Err(
+                "load: patience_s, course_s: for tcp and HTTP/1.1 with kept connections".into(),
+            );
+        }
+        let Some(course_s) = self.course_s else {
+            return Ok(());
+        };
+        let slots = self.duration_ns().map(|ns| ns as f64 / 1e9 / course_s);
+        match slots.map_or(true, |slots| slots > MAX_SLOTS) {
+            true => Err(format!(
+                "load: course_s: needs a duration of at most {MAX_SLOTS} slots"
+            )),
+            false => Ok(()),
+        }
+    }
+
     fn check_http2(&self) -> Result<(), String> {
         let Some(http2) = &self.http2 else {
             return Ok(());
@@ -211,7 +237,7 @@ impl Plan {
             PacingPlan::Constant { rate_per_s, .. } | PacingPlan::Poisson { rate_per_s, .. } => {
                 positive("rate_per_s", *rate_per_s, MAX_RATE)?;
             }
-            PacingPlan::Staircase { steps } => {
+            PacingPlan::Staircase { steps, .. } => {
                 if steps.is_empty() {
                     return Err("load: staircase: name at least one step".into());
                 }

@@ -1,5 +1,6 @@
 //! The record of a load: what each shard counts, and how shards are merged.
 
+use super::course::Course;
 use super::error::ErrorKind;
 use super::histogram::Histogram;
 use super::sequence_errors::SequenceErrors;
@@ -98,6 +99,11 @@ pub struct Record {
     /// Of requests that their numbers identify to upstreams.
     #[serde(default, skip_serializing_if = "ServiceTimes::is_empty")]
     pub service_times: ServiceTimes,
+    /// By number, when the clients of such requests hung up.
+    #[serde(default, skip_serializing_if = "ServiceTimes::is_empty")]
+    pub hung_up_ns: ServiceTimes,
+    #[serde(default)]
+    pub course: Course,
     pub sequence: SequenceErrors,
     pub series: Vec<SecondStats>,
     /// Requests in flight, summed over regular sweeps, and the number of these sweeps.
@@ -192,6 +198,8 @@ impl Record {
         self.paused += other.paused;
         self.reset += other.reset;
         self.service_times.merge(&other.service_times);
+        self.hung_up_ns.merge(&other.hung_up_ns);
+        self.course.merge(&other.course);
         self.sequence.merge(&other.sequence);
         if self.series.len() < other.series.len() {
             self.series

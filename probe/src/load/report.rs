@@ -1,5 +1,6 @@
 //! The messages at the end of a load: histograms, then the outcome.
 
+use super::course::Slot;
 use super::engine::Outcome;
 use super::error::ErrorKind;
 use super::histogram::Histogram;
@@ -112,8 +113,22 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "busy_share_most": outcome.busy_share(),
         "peak_memory_bytes": outcome.peak_memory_bytes,
         "series": series,
+        "course": course(record),
         "warnings": warnings(plan, outcome),
     })
+}
+
+/// Each slot of the time line; null where the plan asks for none.
+fn course(record: &Record) -> Option<Value> {
+    let course = &record.course;
+    let slot = |slot: &Slot| {
+        json!({
+            "due": slot.due, "answered": slot.latency.len(),
+            "p50_ns": slot.latency.quantile(0.5), "p99_ns": slot.latency.quantile(0.99),
+        })
+    };
+    let slots = || course.slots.iter().map(slot).collect();
+    (course.slot_ns > 0).then(slots)
 }
 
 /// Length and hash of some bodies.
@@ -197,6 +212,10 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
         _ => record.replies.requests + record.replies.late_requests,
     };
     if answered > 0 {
+        return ("ok", String::new());
+    }
+    if !plan.open_loop() && plan.patience_s.is_some() && count(ErrorKind::HungUp) > 0 {
+        // They were to hang up.
         return ("ok", String::new());
     }
     let refused = count(ErrorKind::ConnectRefused);

@@ -13,6 +13,8 @@ pub struct Warning {
     pub remedy: &'static str,
 }
 
+/// The engine itself limits what is seen.
+pub const GENERATOR_BOUND: &str = "generator-bound";
 /// A thread that is busy for more than this share of the time probably limits the load.
 const BUSY_SHARE: f64 = 0.9;
 /// An open loop whose schedule error is a larger share of the mean latency measures the engine.
@@ -38,7 +40,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let share = outcome.busy_share();
     if share > BUSY_SHARE {
         warn(
-            "generator-bound",
+            GENERATOR_BOUND,
             format!("a thread of the engine was busy for {:.0} % of the time: the engine may limit the figures", share * 100.0),
             "give it more --threads, or CPUs of its own",
         );
@@ -54,7 +56,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let late_share = error.mean() / latency.mean().max(1.0) - of_slack;
     if open_loop && share <= BUSY_SHARE && late_share > LATE_SHARE {
         warn(
-            "generator-bound",
+            GENERATOR_BOUND,
             format!(
                 "the engine's own delay is {:.0} % of the mean latency",
                 late_share.min(1.0) * 100.0
@@ -66,7 +68,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     let is_late = error.mean() > RAMP_GRAIN_NS.max(LATE_SHARE * record.lateness.mean());
     if streams && share <= BUSY_SHARE && is_late {
         warn(
-            "generator-bound",
+            GENERATOR_BOUND,
             format!(
                 "the engine was {:.1} ms behind its schedule on average, and messages came {:.1} ms late",
                 error.mean() / 1e6,
@@ -135,7 +137,9 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         }
     }
     let service = &record.replies.service;
-    if record.sweeps >= LITTLE_SWEEPS && !streams && service.len() > 1000 {
+    // Requests whose clients hang up are in flight, and have no service time.
+    let all_served = !streams && plan.patience_s.is_none();
+    if record.sweeps >= LITTLE_SWEEPS && all_served && service.len() > 1000 {
         let expected = service.mean() * service.len() as f64 / outcome.duration_ns as f64;
         let measured = record.concurrency();
         if (measured - expected).abs() > 0.2 * expected.max(measured) + 1.0 {

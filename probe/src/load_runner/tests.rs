@@ -121,6 +121,7 @@ fn every_kind_of_error_is_judged() {
                 matches!(&wrong, Some(Cause::WrongEvidence(why)) if why.contains(name)),
                 "{name}"
             ),
+            Judgement::Planned => assert!(wrong.is_none() && lost.is_none(), "{name}"),
             Judgement::Lost => assert!(
                 wrong.is_none()
                     && matches!(&lost, Some(Cause::LoadFailed(why)) if why.contains(name)),
@@ -130,5 +131,46 @@ fn every_kind_of_error_is_judged() {
         // One lost request of a thousand is none that hides slow ones.
         record.replies.errors[place] = 1;
         assert!(judge_lost("measured", "all", &record).is_none(), "{name}");
+    }
+}
+
+/// What is seen at a rate that the engine cannot send is its own limit; a rate that somebody chose is judged by them.
+#[test]
+fn an_overload_that_the_engine_cannot_produce() {
+    let steps = |of: &str| -> Vec<Step> {
+        let stairs = json!([{"rate_per_s": 9, "duration_s": 1}]);
+        let mut pacing = json!({"kind": "staircase", "steps": stairs});
+        if !of.is_empty() {
+            pacing["of"] = of.into();
+        }
+        let plan = json!({"protocol": "tcp", "line": "1", "pacing": pacing});
+        let steps = json!([{"name": "measured", "loads": [{"name": "all", "plan": plan}]}]);
+        serde_json::from_value(steps).unwrap()
+    };
+    for (of, busy_ns, is_judged) in [
+        ("capacity", 960_000_000, true),
+        ("capacity", 500_000_000, false),
+        ("", 960_000_000, false),
+    ] {
+        let steps = steps(of);
+        let mut outcome = Outcome {
+            duration_ns: 1_000_000_000,
+            ..Outcome::default()
+        };
+        outcome.record.max_thread_busy_ns = busy_ns;
+        let load = Finished {
+            step: 0,
+            load: 0,
+            plan: Arc::new(steps[0].loads[0].plan.clone()),
+            io: Value::Null,
+            begin_ns: 1,
+            end_ns: 9,
+            outcome,
+            sharing: None,
+        };
+        let cause = judge_requests(&steps[0], &load);
+        let is_right =
+            matches!(&cause, Some(Cause::LoadFailed(why)) if why.contains("busy for 96 %"));
+        assert_eq!(is_right, is_judged, "{cause:?}");
     }
 }

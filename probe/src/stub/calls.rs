@@ -1,5 +1,6 @@
 //! The ledger of the upstreams: how many calls each request made, and whether they overlapped.
 
+use serde::Serialize;
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,6 +13,18 @@ struct Calls {
     last_arrival_ns: u64,
     first_answer_ns: u64,
     slowest_ns: u64,
+    /// When each ended that has, and whether it was answered.
+    ends: Vec<(u64, bool)>,
+}
+
+/// Calls for requests whose clients had hung up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Orphans {
+    /// Requests for which calls were under way when their clients hung up.
+    pub requests: u64,
+    /// Such calls, those that came later among them, which ended by an answer, and which by the gateway's hanging up.
+    pub answered: u64,
+    pub cut: u64,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +56,7 @@ impl Ledger {
                 last_arrival_ns: arrival_ns,
                 first_answer_ns: answer_ns,
                 slowest_ns: delay_ns,
+                ends: Vec::new(),
             };
             self.ids.insert(id.into(), calls);
         } else {
@@ -50,11 +64,31 @@ impl Ledger {
         }
     }
 
-    /// A call was answered after this time, which may be longer than planned.
-    pub fn answered(&mut self, id: Option<&[u8]>, took_ns: u64) {
+    /// A call was answered at this instant, after a time that may be longer than planned.
+    pub fn answered(&mut self, id: Option<&[u8]>, now_ns: u64, took_ns: u64) {
         if let Some(calls) = id.and_then(|id| self.ids.get_mut(id)) {
             calls.slowest_ns = calls.slowest_ns.max(took_ns);
+            calls.ends.push((now_ns, true));
         }
+    }
+
+    /// The gateway hung up on a call at this instant.
+    pub fn cut(&mut self, id: Option<&[u8]>, now_ns: u64) {
+        if let Some(calls) = id.and_then(|id| self.ids.get_mut(id)) {
+            calls.ends.push((now_ns, false));
+        }
+    }
+
+    /// Counts the calls of a request that ended after its client had hung up.
+    pub fn count_orphans(&self, id: &str, hung_up_ns: u64, orphans: &mut Orphans) {
+        let Some(calls) = self.ids.get(id.as_bytes()) else {
+            return;
+        };
+        let after = || calls.ends.iter().filter(|(end_ns, _)| *end_ns > hung_up_ns);
+        let answered = after().filter(|(_, answered)| *answered).count() as u64;
+        orphans.answered += answered;
+        orphans.cut += after().count() as u64 - answered;
+        orphans.requests += u64::from(after().count() > 0);
     }
 
     /// The number of calls of a request, whether they overlapped, and the longest delay among them.
@@ -98,6 +132,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn calls_that_end_after_their_client_has_hung_up() {
+        let mut ledger = Ledger::default();
+        for id in [&b"a"[..], b"b"] {
+            (0..3).for_each(|_| ledger.add(Some(id), 0, 100));
+            ledger.answered(Some(id), 40, 40);
+        }
+        ledger.answered(Some(b"a"), 60, 60);
+        ledger.cut(Some(b"a"), 51);
+        ledger.cut(Some(b"b"), 50);
+        ledger.cut(Some(b"nobody"), 50);
+        let mut orphans = Orphans::default();
+        for id in ["a", "b", "nobody"] {
+            ledger.count_orphans(id, 50, &mut orphans);
+        }
+        let right = Orphans {
+            requests: 1,
+            answered: 1,
+            cut: 1,
+        };
+        assert_eq!(orphans, right);
+    }
+
+    #[test]
     fn overlapping_and_sequential_calls() {
         let mut ledger = Ledger::default();
         for upstream in 0..3 {
@@ -109,11 +166,11 @@ mod tests {
         assert_eq!(ledger.calls_of("a"), Some((3, true, 118)));
         assert_eq!(ledger.calls_of("b"), Some((3, false, 50)));
         assert_eq!(ledger.calls_of("nobody"), None);
-        ledger.answered(Some(b"c"), 3);
-        ledger.answered(None, 1000);
-        ledger.answered(Some(b"nobody"), 1000);
+        ledger.answered(Some(b"c"), 9, 3);
+        ledger.answered(None, 9, 1000);
+        ledger.answered(Some(b"nobody"), 9, 1000);
         assert_eq!(ledger.calls_of("c"), Some((1, true, 3)));
-        ledger.answered(Some(b"c"), 1);
+        ledger.answered(Some(b"c"), 9, 1);
         assert_eq!(ledger.calls_of("c"), Some((1, true, 3)));
         let report = ledger.report();
         assert_eq!(report["requests"], 3);

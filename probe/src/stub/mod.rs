@@ -234,7 +234,10 @@ impl Stub {
     }
 
     fn close(&mut self, index: usize) {
-        if self.connections[index].take().is_some() {
+        if let Some(connection) = self.connections[index].take() {
+            if connection.waiting {
+                self.ledger.cut(connection.id.as_deref(), now_ns());
+            }
             self.free.push(index);
         }
     }
@@ -342,7 +345,7 @@ impl Stub {
             // It may be late: what a gateway adds must not hold that.
             let took_ns = now_ns().saturating_sub(connection.arrival_ns);
             self.ledger
-                .answered(connection.id.take().as_deref(), took_ns);
+                .answered(connection.id.take().as_deref(), now_ns(), took_ns);
             let reply = &self.replies[connection.upstream][form];
             connection.out.extend_from_slice(reply);
             connection.waiting = false;

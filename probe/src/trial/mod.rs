@@ -268,6 +268,8 @@ impl Trial<'_, '_> {
             let checked = self.loads.check_calls(stub.ledger(), stub.ports().len());
             if let Err(why) = checked {
                 (outcome.outcome, outcome.detail) = (Verdict::WrongEvidence, why);
+            } else if let Err(why) = self.loads.check_hang_ups(stub.ledger()) {
+                (outcome.outcome, outcome.detail) = (Verdict::LoadFailed, why);
             }
         }
         self.loads

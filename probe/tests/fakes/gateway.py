@@ -1,11 +1,14 @@
 """A server of HTTP that does what its first argument says; the others are key=value."""
 
+import contextlib
 import http.client
 import itertools
 import os
 import signal
+import socket
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -17,9 +20,11 @@ requests = itertools.count(1)
 
 def call(url, name):
     place = urlsplit(url)
-    connection = http.client.HTTPConnection(place.hostname, place.port)
+    # One that cuts off gives a call up long before it is answered.
+    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=1 if mode == "cuts" else None)
     connection.request("GET", "/", headers={"X-Request-Id": name})
-    connection.getresponse().read()
+    with contextlib.suppress(TimeoutError):
+        connection.getresponse().read()
     connection.close()
 
 
@@ -36,6 +41,15 @@ class Handler(BaseHTTPRequestHandler):
             threading.Event().wait()
         if mode == "dies" and number == 5:
             os._exit(3)
+        if mode == "waits":
+            # It begins with nobody who is gone by then.
+            time.sleep(1)
+            with contextlib.suppress(OSError):
+                self.connection.setblocking(False)
+                if not self.connection.recv(1, socket.MSG_PEEK):
+                    self.close_connection = True
+                    return
+            self.connection.setblocking(True)
         called = upstreams[:2] if mode == "two" else upstreams
         units = [threading.Thread(target=call, args=(url, self.headers["X-Request-Id"])) for url in called]
         for unit in units:

@@ -296,3 +296,90 @@ fn bad_steps_get_one_line() {
     request["service"]["stub"]["upstreams"][0]["delay"]["s"] = json!(-1);
     assert!(refused(&format!("{request}\n")).contains("times are"));
 }
+
+/// The rates follow from what an earlier step has shown.
+#[test]
+fn rates_of_the_servers_own() {
+    let stairs = |multiples: [f64; 3]| {
+        let steps = multiples.map(|rate| json!({"rate_per_s": rate, "duration_s": 0.2}));
+        json!({"kind": "staircase", "steps": steps, "of": "capacity"})
+    };
+    let overload = |multiples| {
+        let pacing = stairs(multiples);
+        let changes = json!({"pacing": pacing, "patience_s": 5, "course_s": 0.1, "requests": null});
+        let steps = json!([
+            step("capacity", plan(json!({}))),
+            step("measured", plan(changes))
+        ]);
+        service("plain", steps)
+    };
+    let trial = run(&overload([0.5, 2.0, 0.5]));
+    trial.is("ok", "");
+    let loads = trial.of("load");
+    let number = |load: usize, key: &str| loads[load][key].as_f64().unwrap();
+    let rate_per_s = number(0, "requests") / number(0, "duration_ns") * 1e9;
+    // A step may begin with a request, and end just before one.
+    assert!((number(1, "intended") - 0.6 * rate_per_s).abs() <= 3.0);
+    let course = loads[1]["course"].as_array().unwrap();
+    let sum = |key: &str| {
+        course
+            .iter()
+            .map(|slot| slot[key].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    assert_eq!(sum("due"), loads[1]["intended"]);
+    // Some may have been answered after the end.
+    let late = number(1, "late_requests");
+    assert_eq!(sum("answered") as f64, number(1, "requests") + late);
+    assert_eq!(course.len(), 6);
+    run(&overload([0.5, 1e8, 0.5])).is("load-failed", "rate_per_s");
+}
+
+/// Two clients hang up while the upstreams take longer; then one stays, until all calls have ended.
+fn abandoned(mode: &str) -> Trial {
+    let clients = |name: &str, changes: Value| {
+        let id = format!("{name}-{{n}}");
+        let mut plan = plan(json!({
+            "request": {"headers": [["Host", "here"], ["X-Request-Id", id]]},
+            "requests": 2, "connections": 2,
+        }));
+        for (key, value) in changes.as_object().unwrap() {
+            plan[key] = value.clone();
+        }
+        step(name, plan)
+    };
+    let steps = json!([
+        clients("leaving", json!({"patience_s": 0.5})),
+        clients("staying", json!({"requests": 1, "connections": 1})),
+    ]);
+    let request = with(with_upstreams(mode), "/service/steps", steps);
+    run(&request)
+}
+
+#[test]
+fn what_a_gateway_does_for_clients_that_have_hung_up() {
+    let trial = abandoned("parallel");
+    trial.is("ok", "");
+    let loads = trial.of("load");
+    assert_eq!(loads[0]["errors"], json!({"hung-up": 2}));
+    let orphans = |load: &Value| load["upstreams"]["orphans"].clone();
+    assert_eq!(
+        orphans(loads[0]),
+        json!({"requests": 2, "answered": 6, "cut": 0})
+    );
+    assert_eq!(
+        orphans(loads[1]),
+        json!({"requests": 0, "answered": 0, "cut": 0})
+    );
+    // The last client gets no answer of the upstreams either; that is no matter here.
+    let cuts = abandoned("cuts");
+    let loads = cuts.of("load");
+    assert_eq!(
+        orphans(loads[0]),
+        json!({"requests": 2, "answered": 0, "cut": 6})
+    );
+    abandoned("waits").is(
+        "load-failed",
+        "of all 2 requests hung up before the server had called",
+    );
+}

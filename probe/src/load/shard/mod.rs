@@ -16,6 +16,8 @@ mod wait;
 use super::record::Record;
 use crate::clock::{now_ns, thread_cpu_ns};
 use crate::load::client::Transport;
+use crate::load::plan::Plan;
+use crate::units::nanoseconds;
 pub use config::ShardConfig;
 use state::Shard;
 use std::io;
@@ -23,13 +25,21 @@ use wait::Waiter;
 
 /// How often time-outs are checked and the live view gets its counts.
 const SWEEP_NS: u64 = 100_000_000;
+const MIN_SWEEP_NS: u64 = 1_000_000;
 /// A turn of a back-end handles at least so many events, where there are as many.
 const MIN_EVENTS_PER_TURN: usize = 1024;
+
+/// Clients that wait for so long hang up in time.
+fn sweep_period_ns(plan: &Plan) -> u64 {
+    let patience_ns = plan.patience_s.map_or(u64::MAX, nanoseconds);
+    (patience_ns / 10).clamp(MIN_SWEEP_NS, SWEEP_NS)
+}
 
 /// Runs the shard's part of the load. Returns its record, and when it stopped sending.
 pub fn run<I: Transport>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
     let cpu_before = thread_cpu_ns();
-    let mut sweep_ns = config.start_ns + SWEEP_NS;
+    let period_ns = sweep_period_ns(&config.plan);
+    let mut sweep_ns = config.start_ns + period_ns;
     let mut waiter = Waiter::new(config.plan.polls_briefly(), config.sleeps_late_ns);
     let mut shard = Shard::new(config);
     let mut stopped_ns = None;
@@ -58,7 +68,7 @@ pub fn run<I: Transport>(config: ShardConfig, mut io: I) -> io::Result<(Record, 
             let now = now_ns();
             shard.sweep(now, &mut io);
             shard.publish(now);
-            sweep_ns = now + SWEEP_NS;
+            sweep_ns = now + period_ns;
         }
         let now = now_ns();
         let wakeup = shard.wakeup(now, sweep_ns);

@@ -2,10 +2,12 @@
 
 use super::config::ShardConfig;
 use super::connection::Connection;
+use crate::load::course::Course;
 use crate::load::decoder::Event;
 use crate::load::error::ErrorKind;
 use crate::load::interval::Interval;
 use crate::load::record::{Record, Replies};
+use crate::units::nanoseconds;
 use std::sync::{Arc, Mutex};
 
 /// Replies in succession with the same status, for the same target: most have that of the one before.
@@ -33,7 +35,11 @@ impl Recorder {
     /// `targets`: their number; one is not recorded by itself. `is_service_latency`: replies have no other latency than
     /// their service time.
     pub fn new(config: &ShardConfig, targets: usize, is_service_latency: bool) -> Recorder {
-        let mut record = Record::default();
+        let slot_ns = config.plan.course_s.map_or(0, nanoseconds);
+        let mut record = Record {
+            course: Course::new(slot_ns),
+            ..Record::default()
+        };
         if targets > 1 {
             record.targets.resize_with(targets, Replies::default);
         }
@@ -115,14 +121,18 @@ impl Recorder {
         self.record.schedule_error.add(late_ns);
     }
 
-    /// A request was due, and sent or not.
-    pub fn intended(&mut self) {
+    /// A request was due then, and sent or not.
+    pub fn intended(&mut self, at_ns: u64) {
+        let at_ns = at_ns.saturating_sub(self.start_ns);
+        self.record.course.due(at_ns);
         self.record.intended += 1;
         self.interval.intended += 1;
     }
 
     /// A request that was intended is to be sent again, and counts then.
-    pub fn taken_back(&mut self) {
+    pub fn taken_back(&mut self, at_ns: u64) {
+        let at_ns = at_ns.saturating_sub(self.start_ns);
+        self.record.course.taken_back(at_ns);
         self.record.intended -= 1;
         self.interval.intended = self.interval.intended.saturating_sub(1);
     }
@@ -151,6 +161,8 @@ impl Recorder {
             }
         });
         self.show(latency_ns);
+        let due_ns = now_ns.saturating_sub(self.start_ns + latency_ns);
+        self.record.course.answered(due_ns, latency_ns);
         if let Some(number) = number {
             self.record.service_times.add(number, service_ns);
         }
@@ -162,6 +174,21 @@ impl Recorder {
         let second = self.record.second(now_ns - self.start_ns);
         second.requests += 1;
         second.max_ns = second.max_ns.max(latency_ns);
+    }
+
+    /// The client of a request has hung up. `number`: of one that upstreams know by it.
+    pub fn hung_up(&mut self, now_ns: u64, number: Option<u64>, target: usize) {
+        self.error(now_ns, ErrorKind::HungUp, Some(target));
+        if let Some(number) = number {
+            self.record.hung_up_ns.add(number, now_ns);
+        }
+    }
+
+    /// A request waited for a connection until its client had no patience any more.
+    pub fn never_sent(&mut self, at_ns: u64) {
+        self.intended(at_ns);
+        self.record.unsent += 1;
+        self.record.replies.unfinished += 1;
     }
 
     /// A request was given up after this time.

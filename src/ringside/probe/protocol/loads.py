@@ -48,9 +48,11 @@ class StaircaseStep(Request, frozen=True):
 
 
 class Staircase(Request, frozen=True, tag_field="kind", tag="staircase"):
-    """Open loop, one rate after another."""
+    """Open loop, one rate after another. `of`: rates are multiples of that at which the first load of this
+    step of a service was answered."""
 
     steps: tuple[StaircaseStep, ...]
+    of: str | None = None
 
 
 Pacing = ClosedLoop | ConstantRate | PoissonRate | Staircase
@@ -153,7 +155,8 @@ class PartOfLoad(Request, frozen=True):
 class LoadPlan(Request, frozen=True):
     """A load: what is sent, how fast, and what must come back. Times in seconds. `unix`: the path of a socket
     in place of addresses. `resend`: a request that meets the server's close of a kept connection is sent
-    again once. `skip`: messages of the server before the first request of a connection."""
+    again once. `skip`: messages of the server before the first request of a connection. `patience_s`: clients
+    hang up when an answer takes longer. `course_s`: the length of the slots of a time line."""
 
     protocol: str
     addresses: tuple[str, ...] = ()
@@ -174,6 +177,8 @@ class LoadPlan(Request, frozen=True):
     requests: int | None = None
     ramp_per_s: float | None = None
     timeout_s: float = 5.0
+    patience_s: float | None = None
+    course_s: float | None = None
     request: HttpRequest | None = None
     line: str | None = None
     templates: Templates | None = None

@@ -49,6 +49,15 @@ class SecondOfLoad(Message, frozen=True):
     open: Count = 0
 
 
+class SlotOfLoad(Message, frozen=True):
+    """The requests that were due in a slot of a load's time line, and those of them that were answered."""
+
+    due: Count
+    answered: Count
+    p50_ns: Nanoseconds = 0
+    p99_ns: Nanoseconds = 0
+
+
 class EngineWarning(Message, frozen=True):
     """A weak point of a load's figures, in the engine's words."""
 
@@ -115,6 +124,7 @@ class LoadFigures(Message, frozen=True):
     busy_share_most: float | None = None
     peak_memory_bytes: Bytes | None = None
     series: tuple[SecondOfLoad, ...] = ()
+    course: tuple[SlotOfLoad, ...] | None = None
     warnings: tuple[EngineWarning, ...] = ()
 
     @property
@@ -196,6 +206,15 @@ class Drive(Message, frozen=True, tag_field="type", tag="drive"):
     port: Count
 
 
+class OrphanedCalls(Message, frozen=True):
+    """Upstream calls that ended after the client of their request had hung up: by an answer, or cut off by
+    the gateway; and such requests."""
+
+    requests: Count = 0
+    answered: Count = 0
+    cut: Count = 0
+
+
 class UpstreamCalls(Message, frozen=True):
     """What the stub saw of the requests that were answered and named."""
 
@@ -203,6 +222,7 @@ class UpstreamCalls(Message, frozen=True):
     overlapped: Count
     overhead: LatencySummary = LatencySummary()
     slowest: LatencySummary = LatencySummary()
+    orphans: OrphanedCalls = OrphanedCalls()
 
 
 class LoadMessage(LoadFigures, frozen=True, kw_only=True, tag_field="type", tag="load"):

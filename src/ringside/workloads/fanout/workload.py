@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ringside import units
+from ringside.errors import UsageError
 from ringside.model.design import Metric, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import (
@@ -20,6 +21,7 @@ from ringside.probe.protocol import (
     Upstream,
 )
 from ringside.workloads.base import CORES, Factor, OverRate
+from ringside.workloads.fanout import vanish
 from ringside.workloads.fanout.claims import CLAIMS
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import PEAK, THREADS
@@ -33,6 +35,8 @@ from ringside.workloads.serving import (
     RSS,
     TIMEOUT_S,
     Serving,
+    engine_figures,
+    memory_figures,
     percentiles_s,
     server_figures,
     service,
@@ -45,6 +49,8 @@ UPSTREAMS = 3
 _ADDITIONS_PER_CYCLE = 16
 _MEDIAN_S, _SIGMA, _TAIL_S = 0.100, 0.5, 1.0
 _TICK_MS = 50
+# About what one client asks in a second.
+_PER_CLIENT_S = 5
 # An upstream that is late because the host stalls is no failure of the gateway.
 _TIMEOUT_MS = 30_000
 
@@ -72,6 +78,13 @@ class Fanout(Serving):
             most=1_000_000,
         ),
         Factor("tail", 0, "per cent of the upstreams' answers that take a second", least=0, most=100),
+        Factor(
+            "vanish",
+            0,
+            "per cent of the clients that hang up 50 ms after they have asked, and ask again; others stay",
+            least=0,
+            most=90,
+        ),
         Factor(
             "work", 100_000, "kind=cpu and mixed: each loop sums the integers below this", least=1, most=10**9
         ),
@@ -102,6 +115,7 @@ class Fanout(Serving):
             "p99 of what requests took beyond their slowest upstream",
             phrase="p99 overhead",
         ),
+        *vanish.METRICS,
         RATE,
         CPU,
         Metric(
@@ -145,6 +159,17 @@ class Fanout(Serving):
         "each of which was called once for each request; kind=cpu, the three sums; kind=mixed, both."
     )
 
+    def check(self, point: Point) -> None:
+        if not point["vanish"]:
+            return
+        if point["kind"] == "cpu" or point["rate"]:
+            raise UsageError("vanish is for kind=io and mixed, without a rate: leave these out")
+        if not 0 < _vanishing(point) < int(point["concurrency"]):
+            raise UsageError(
+                f"vanish={point['vanish']}: of {point['concurrency']} clients at least one hangs up and one "
+                "stays: take a higher concurrency"
+            )
+
     def arguments(self, point: Point) -> dict[str, str]:
         arguments = {"port": "0", "tick_ms": str(_TICK_MS), "timeout_ms": str(_TIMEOUT_MS)}
         if _calls(point):
@@ -157,8 +182,13 @@ class Fanout(Serving):
         steps = [
             step("first", all=_plan(point, "first", 1, 1)),
             step("warm-up", all=_plan(point, "warm-up", concurrency, concurrency)),
-            step("measured", counts=True, all=_plan(point, "measured", requests, concurrency, rate_per_s)),
         ]
+        if _share(point):
+            seconds = requests / _PER_CLIENT_S / concurrency
+            steps += vanish.steps(_plan(point, "all", 1, concurrency), _vanishing(point), seconds)
+        else:
+            all_clients = _plan(point, "measured", requests, concurrency, rate_per_s)
+            steps.append(step("measured", counts=True, all=all_clients))
         return service(steps, _stub(point, seed) if _calls(point) else None)
 
     def least_latency_ns(self, point: Point, plan: LoadPlan) -> float:
@@ -167,9 +197,19 @@ class Fanout(Serving):
     def work(self, point: Point) -> int:
         rate = int(point["rate"])
         seconds = int(point["requests"]) / (rate or 8 * int(point["concurrency"]))
-        return 4 + round(2 * seconds)
+        return 4 + round(2 * seconds * (3 if _share(point) else 1))
+
+    def expects_warning(self, trial: Trial, code: str) -> bool:
+        hangs_up = bool(_share(trial.cell.point)) and code in vanish.EXPECTED_WARNINGS
+        return hangs_up or super().expects_warning(trial, code)
+
+    def rehearsal(self, point: Point) -> Point:
+        return super().rehearsal(point.but(vanish=0))
 
     def figures(self, trial: Trial) -> dict[str, float]:
+        if _share(trial.cell.point):
+            engine = engine_figures(trial.load("measured", "others"))
+            return memory_figures(trial, "measured") | engine | vanish.figures(trial)
         figures, load = server_figures(trial, "measured"), trial.load("measured")
         latencies_s = percentiles_s(load)
         figures |= {
@@ -200,6 +240,16 @@ class Fanout(Serving):
 def sums_ns(work: int, cores: int) -> float:
     """The least time of three sums on any machine."""
     return UPSTREAMS * (work - 1) / _ADDITIONS_PER_CYCLE / cores * CYCLE_NS
+
+
+def _share(point: Point) -> int:
+    """The per cent that hang up: none at points of older runs, which lack the factor."""
+    return int(point.as_dict().get("vanish", 0))
+
+
+def _vanishing(point: Point) -> int:
+    """How many clients hang up."""
+    return round(int(point["concurrency"]) * _share(point) / 100)
 
 
 def _calls(point: Point) -> bool:

@@ -10,8 +10,16 @@ from ringside import units
 from ringside.errors import UsageError
 from ringside.model.design import Metric, Point
 from ringside.model.results import Diagnostic, Trial
-from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadMessage, LoadPlan, Service
+from ringside.probe.protocol import (
+    ClosedLoop,
+    ConstantRate,
+    ExpectedReply,
+    LoadMessage,
+    LoadPlan,
+    Service,
+)
 from ringside.workloads.base import CORES, Curve, Distribution, Factor
+from ringside.workloads.fib import overload
 from ringside.workloads.fib.claims import CLAIMS
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import PEAK, THREADS
@@ -74,8 +82,9 @@ class Fib(Serving):
             "hammer",
             "hammer: each client asks again when it has its answer; single: so, ten requests by one client; "
             "mixed: fib(1) at 200 per second while one connection asks fib(n) without pause; rate: fib(n) at "
-            "rising rates",
-            choices=("hammer", "single", "mixed", "rate"),
+            "rising rates; overload: fib(n) at half of the rate at which all clients together have answers, "
+            "for `seconds`, at twice that rate for as long, and at half of it for three times as long",
+            choices=("hammer", "single", "mixed", "rate", "overload"),
         ),
         Factor("clients", 1, "connections; in mixed those of the short requests", least=1, most=10_000),
         Factor("n", 1, "the number asked for; in mixed by the long requests", least=1, most=90),
@@ -124,6 +133,7 @@ class Fib(Serving):
             "highest of the rates tried at which the p99 is under 10 ms and 99 % are answered in time",
             smaller_is_better=False,
         ),
+        *overload.METRICS,
         CPU,
         IDLE,
         PEAK,
@@ -170,6 +180,7 @@ class Fib(Serving):
             steps=((0.0, "alone", "short_p99_alone_s"), (1.0, "beside", "short_p99_s")),
             where={"load": "mixed"},
         ),
+        *overload.CURVES,
     )
     distributions = (
         LATENCY,
@@ -203,6 +214,13 @@ class Fib(Serving):
                 for rate in RATES
             ]
             return service([first, warm_up, *steps])
+        if load == "overload":
+            closed = _plan(n, clients, seconds)
+            capacity = [
+                step("warm-up", all=replace(closed, duration_s=warm_up_s)),
+                step(overload.CAPACITY, all=closed),
+            ]
+            return service([first, *capacity, overload.step_of(closed, seconds)])
         if load == "mixed":
             short = _plan(1, clients, seconds, rate_per_s=_MIXED_RATE_PER_S)
             warm_up = step("warm-up", all=replace(short, duration_s=warm_up_s))
@@ -216,6 +234,8 @@ class Fib(Serving):
         return service([first, step("warm-up", all=warming), step("measured", counts=True, all=measured)])
 
     def expects_warning(self, trial: Trial, code: str) -> bool:
+        if trial.cell.point["load"] == "overload" and code in overload.EXPECTED_WARNINGS:
+            return True
         # The last of rising rates is the one that is too high.
         rising = trial.cell.point["load"] == "rate" and code in _BROKEN_WARNINGS
         return rising or super().expects_warning(trial, code)
@@ -226,7 +246,7 @@ class Fib(Serving):
 
     def work(self, point: Point) -> int:
         # Time, in half seconds: what is measured, and start and end of the server.
-        steps = {"rate": 12, "mixed": 2}.get(str(point["load"]), 1)
+        steps = {"rate": 12, "mixed": 2, "overload": 7}.get(str(point["load"]), 1)
         return 4 + 2 * int(point["seconds"]) * steps
 
     def least_latency_ns(self, point: Point, plan: LoadPlan) -> float:
@@ -236,6 +256,9 @@ class Fib(Serving):
         point, load = trial.cell.point, trial.load("measured")
         if point["load"] == "rate":
             return _rate_figures(trial)
+        if point["load"] == "overload":
+            engine = engine_figures(load)
+            return memory_figures(trial, "measured") | engine | overload.figures(trial)
         latencies_s = percentiles_s(load)
         figures = {_metric(name): latencies_s[name] for name in PERCENTILES if name in latencies_s}
         if point["load"] == "mixed":
@@ -267,14 +290,15 @@ class Fib(Serving):
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Closed loops in which no server was busy for half of a core's time."""
+        weak = overload.diagnostics(self.medians(trials, overload.answered_share))
         most = max(self.medians(trials, _busy).values(), default=1.0)
         if most >= _BUSY:
-            return []
+            return weak
         text = (
             f"no server was busy for more than {units.percent(most)} of one core: rates and latencies are "
             "mostly waits of the clients and wake-ups of the host"
         )
-        return [Diagnostic("idle-servers", text=text, remedy=_IDLE_REMEDY)]
+        return [*weak, Diagnostic("idle-servers", text=text, remedy=_IDLE_REMEDY)]
 
 
 def _busy(figures: Mapping[str, float]) -> float:

@@ -79,6 +79,7 @@ impl Shard {
         if self.streams() {
             return self.count_streams(now);
         }
+        let start_ns = self.config.start_ns;
         let record = &mut self.recorder.record;
         for connection in &mut self.connections {
             let is_redirected = connection.hop.is_some();
@@ -106,6 +107,7 @@ impl Shard {
         }
         // After an interrupt, requests whose instant has not come were not due.
         while let Some(intended) = self.arrivals.take_intended(end_ns.saturating_sub(1)) {
+            record.course.due(intended - start_ns);
             record.intended += 1;
             record.unsent += 1;
             record.replies.unfinished += 1;

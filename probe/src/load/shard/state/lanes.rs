@@ -37,7 +37,7 @@ impl Shard {
             return self.lost(slot, now, ErrorKind::GoAway);
         }
         if connection.hop.is_none() {
-            self.recorder.taken_back();
+            self.recorder.taken_back(connection.intended_ns);
         }
         self.send_later(slot, now);
     }

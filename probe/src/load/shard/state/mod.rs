@@ -7,6 +7,7 @@ mod events;
 mod injection;
 mod lanes;
 mod opening;
+mod patience;
 mod redirects;
 
 use crate::clock::now_ns;
@@ -58,6 +59,8 @@ pub struct Shard {
     faults: FaultSchedule,
     recorder: Recorder,
     timeout_ns: u64,
+    /// How long clients wait; none: until the time-out.
+    patience_ns: Option<u64>,
     /// From one message of a stream to the next.
     interval_ns: u64,
     open: usize,
@@ -93,6 +96,7 @@ impl Shard {
             faults: FaultSchedule::new(&plan.stream, config.start_ns),
             recorder,
             timeout_ns: nanoseconds(plan.timeout_s),
+            patience_ns: plan.patience_s.map(nanoseconds),
             interval_ns: plan.stream.interval_s.map_or(0, nanoseconds),
             open: 0,
             in_flight: 0,
@@ -171,6 +175,7 @@ impl Shard {
 
     /// Open loop: sends the requests that are due on free connections.
     pub fn dispatch<I: Transport>(&mut self, now: u64, io: &mut I) {
+        self.give_up_waiting(now);
         while self.arrivals.is_due(now) {
             let Some(slot) = self.free.pop_front() else {
                 return;
@@ -269,7 +274,7 @@ impl Shard {
         connection.number = number;
         connection.answered = false;
         if !self.decoder.streams() {
-            self.recorder.intended();
+            self.recorder.intended(intended);
         }
         // A server that is sent nothing begins at the handshake, which has ended now.
         let begin = if self.encoder.listens() {
@@ -325,6 +330,10 @@ impl Shard {
             Err(kind) => {
                 self.recorder.error(arrived, kind, Some(target));
                 self.note_wrong(slot);
+            }
+            // Its client would have hung up, had this thread looked in time.
+            Ok(()) if self.patience_ns.is_some_and(|most| latency > most) => {
+                self.recorder.hung_up(arrived, None, target);
             }
             Ok(()) => {
                 let is_kept = self.encoder.keeps_service_times();
@@ -393,6 +402,7 @@ impl Shard {
             self.recorder.record.sweeps += 1;
             self.recorder.record.in_flight_sum += self.in_flight;
         }
+        self.hang_up(now, io);
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
             let since_ns = match connection.stage {

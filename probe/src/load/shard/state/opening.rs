@@ -104,8 +104,8 @@ impl Shard {
     pub(super) fn connect_failed(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
         let connection = &mut self.connections[slot];
         let is_redirected = connection.hop.take().is_some();
-        if connection.pending_ns.take().is_some() && !is_redirected {
-            self.recorder.intended();
+        if let Some(at_ns) = connection.pending_ns.take().filter(|_| !is_redirected) {
+            self.recorder.intended(at_ns);
         }
         self.failed(slot, now, kind, is_redirected);
     }

@@ -1,0 +1,101 @@
+"""`vanish`: clients that hang up in the middle of their requests, and what is still done for them."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ringside.model.design import Metric
+from ringside.model.results import Trial
+from ringside.probe.protocol import LoadPlan, Step
+from ringside.workloads.serving import CPU, RATE, percentiles_s, step
+
+# How long such clients wait: half of the median of one upstream, and less than nearly all of three take.
+PATIENCE_S = 0.05
+BEFORE = "before"
+_AFTER = "after"
+EXPECTED_WARNINGS = frozenset({"errors"})
+
+METRICS = (
+    Metric(
+        "orphaned_percent",
+        "%",
+        "For nobody",
+        "calls that were under way when their clients hung up, or began later, and that the gateway left "
+        "open until their answer, as the upstreams observed it",
+        phrase="share of calls that went on for nobody",
+    ),
+    Metric(
+        "cpu_over_before",
+        "",
+        "CPU × before",
+        "CPU seconds for each answer that somebody got, while half of the clients hang up, over those before",
+        phrase="CPU time per answer, over that before",
+    ),
+    Metric(
+        "overhead_before_ms.p99",
+        "ms",
+        "Overhead p99 before",
+        "p99 of what requests took beyond their slowest upstream, before clients hang up",
+        phrase="p99 overhead before",
+    ),
+    Metric(
+        "leftover_bytes",
+        "B",
+        "Left over",
+        "PSS of the process tree when it has answered as many again, above that before clients hung up",
+        phrase="memory that is left over",
+    ),
+)
+
+
+def steps(all_clients: LoadPlan, vanishing: int, seconds: float) -> list[Step]:
+    """All clients, who stay; so many of them hang up again and again beside the others; all stay again."""
+    staying = replace(all_clients, requests=None, duration_s=seconds)
+    leaving = replace(staying, connections=vanishing, patience_s=PATIENCE_S)
+    others = replace(staying, connections=all_clients.connections - vanishing)
+    return [
+        step(BEFORE, all=_named(staying, BEFORE)),
+        step("measured", counts=True, others=_named(others, "others"), leaving=_named(leaving, "leaving")),
+        step(_AFTER, all=_named(staying, _AFTER)),
+    ]
+
+
+def _named(plan: LoadPlan, name: str) -> LoadPlan:
+    """The plan with this name in the ids of its requests."""
+    assert plan.request is not None
+    headers = (("Host", "127.0.0.1"), ("X-Request-Id", f"{name}-{{n}}"))
+    return replace(plan, request=replace(plan.request, headers=headers))
+
+
+def figures(trial: Trial) -> dict[str, float]:
+    """The figures of those who stayed, and what was done for those who did not."""
+    figures: dict[str, float] = {}
+    others, leaving = trial.load("measured", "others"), trial.load("measured", "leaving")
+    before = trial.load(BEFORE)
+    if others is None or leaving is None or before is None:
+        return figures
+    figures[RATE.name] = others.achieved_rate_per_s
+    latencies_s = percentiles_s(others)
+    figures |= {f"latency_ms.{name}": value * 1e3 for name, value in latencies_s.items() if name != "max"}
+    if leaving.upstreams and (ended := leaving.upstreams.orphans.answered + leaving.upstreams.orphans.cut):
+        figures["orphaned_percent"] = 100 * leaving.upstreams.orphans.answered / ended
+    if others.upstreams and before.upstreams:
+        figures["overhead_ms.p50"] = others.upstreams.overhead.p50_ns * 1e-6
+        figures["overhead_ms.p99"] = others.upstreams.overhead.p99_ns * 1e-6
+        figures["overhead_before_ms.p99"] = before.upstreams.overhead.p99_ns * 1e-6
+    cpu_s = _cpu_s(trial, "measured", others.requests + others.late_requests + leaving.requests)
+    before_s = _cpu_s(trial, BEFORE, before.requests + before.late_requests)
+    if cpu_s:
+        figures[CPU.name] = cpu_s
+    if cpu_s and before_s:
+        figures["cpu_over_before"] = cpu_s / before_s
+    settled, after = trial.marks.get(f"end {BEFORE}"), trial.marks.get(f"end {_AFTER}")
+    if settled and after and settled.pss_bytes and after.pss_bytes:
+        figures["leftover_bytes"] = float(max(0, after.pss_bytes - settled.pss_bytes))
+    return figures
+
+
+def _cpu_s(trial: Trial, step_name: str, answers: int) -> float | None:
+    """CPU seconds of the server for each of these answers of a step."""
+    begin, end = trial.marks.get(f"begin {step_name}"), trial.marks.get(f"end {step_name}")
+    return (end.cpu_ns - begin.cpu_ns) * 1e-9 / answers if begin and end and answers else None

@@ -1,0 +1,188 @@
+"""`load=overload`: for a while more requests than a server can answer; what it answers, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from msgspec.structs import replace
+
+from ringside.model.design import Cell, Metric
+from ringside.model.results import Diagnostic, Trial
+from ringside.probe.protocol import LoadPlan, SlotOfLoad, Staircase, StaircaseStep, Step, TimedMark
+from ringside.workloads.base import Curve
+from ringside.workloads.serving import RATE, percentiles_s, step
+
+# The step whose rate the server can keep.
+CAPACITY = "capacity"
+# How long a client waits before it hangs up.
+DEADLINE_S = 0.5
+# Rates as multiples of that, and durations as multiples of `seconds`: before, the overload, after.
+_PHASES = ((0.5, 1), (2.0, 1), (0.5, 3))
+_SLOTS = 4
+_ALL_SLOTS = _SLOTS * sum(length for _, length in _PHASES)
+_OVERLOAD = slice(_SLOTS, 2 * _SLOTS)
+# A slot is as before when nearly all of its requests are answered in time, at no more than twice the latency:
+# medians of slots differ by some 10 % through their histograms alone.
+_ANSWERED, _SLOWER = 0.99, 2.0
+# So many of the requests of an overload are not answered in time by a server that has no more than the rate
+# that was found for it.
+_OVERLOADED = 0.9
+EXPECTED_WARNINGS = frozenset({"rate-not-kept", "unfinished", "errors"})
+_REMEDY = "take more clients or a larger n, so that the rate that is found is the most that the server can do"
+
+METRICS = (
+    Metric(
+        "goodput_percent",
+        "%",
+        "Goodput",
+        "answers in time at twice the rate that the server can keep, as a share of that rate",
+        smaller_is_better=False,
+        phrase="goodput under overload",
+    ),
+    Metric(
+        "timely_p99_s",
+        "s",
+        "p99 in time",
+        "p99 latency of all that was answered in time, before, during and after the overload",
+        phrase="p99 latency of what was answered in time",
+    ),
+    Metric(
+        "lost_percent",
+        "%",
+        "Lost",
+        "requests of the overload that were refused, broken off or not answered in time",
+        phrase="share of lost requests",
+    ),
+    Metric(
+        "overload_bytes",
+        "B",
+        "Memory grown",
+        "PSS of the process tree at the end of the overload above that at its begin",
+        phrase="memory that an overload takes",
+    ),
+    Metric(
+        "recovered_s",
+        "s",
+        "Recovered",
+        "from the end of the overload until 99 % are answered in time, at no more than twice the median "
+        "latency of before, in quarters of `seconds`; three times `seconds` where that did not come",
+        phrase="time until an overload is over",
+    ),
+    *(
+        Metric(
+            f"timely_percent_at_{slot}",
+            "%",
+            f"In time {slot}",
+            f"answers in time in slot {slot} of the overload's time line, as a share of the rate that the "
+            "server can keep",
+            smaller_is_better=False,
+        )
+        for slot in range(_ALL_SLOTS)
+    ),
+    *(
+        Metric(
+            f"timely_p50_s_at_{slot}",
+            "s",
+            f"p50 in {slot}",
+            f"median latency of what was answered in time in slot {slot} of the overload's time line",
+        )
+        for slot in range(_ALL_SLOTS)
+    ),
+)
+
+
+def _curve(panel: str, y_title: str, metric: str, *, logarithmic: bool = False) -> Curve:
+    steps = ((slot / _SLOTS, f"{slot / _SLOTS:g}", f"{metric}_at_{slot}") for slot in range(_ALL_SLOTS))
+    return Curve(
+        "Before, during and after an overload",
+        "by the instants at which requests were due: half of the rate that the server can keep until 1, "
+        "twice that rate until 2, half of it from then on",
+        x_title="time, in units of `seconds`",
+        y_title=y_title,
+        steps=tuple(steps),
+        where={"load": "overload"},
+        logarithmic=logarithmic,
+        panel=panel,
+    )
+
+
+CURVES = (
+    _curve("answers", "answers in time, % of capacity", "timely_percent"),
+    _curve("latency", "median latency", "timely_p50_s", logarithmic=True),
+)
+
+
+def step_of(closed: LoadPlan, seconds: float) -> Step:
+    """The overload, of requests as in the closed loop that found the rate."""
+    stairs = tuple(StaircaseStep(rate, length * seconds) for rate, length in _PHASES)
+    plan = replace(
+        closed,
+        pacing=Staircase(stairs, of=CAPACITY),
+        duration_s=None,
+        patience_s=DEADLINE_S,
+        course_s=seconds / _SLOTS,
+    )
+    marks = [TimedMark("calm", seconds), TimedMark("overloaded", 2 * seconds)]
+    return step("measured", counts=True, marks=marks, all=plan)
+
+
+def figures(trial: Trial) -> dict[str, float]:
+    """What was answered in time, how much memory it took, and how long the overload was felt."""
+    capacity, load = trial.load(CAPACITY), trial.load("measured")
+    if capacity is None or load is None or not load.course or len(load.course) < _ALL_SLOTS:
+        return {}
+    seconds, course = float(trial.cell.point["seconds"]), load.course[:_ALL_SLOTS]
+    overload, due_per_slot = course[_OVERLOAD], capacity.achieved_rate_per_s * seconds / _SLOTS
+    figures = {
+        RATE.name: capacity.achieved_rate_per_s,
+        "goodput_percent": 100 * sum(slot.answered for slot in overload) / (due_per_slot * _SLOTS),
+        "recovered_s": _recovered_slots(course) * seconds / _SLOTS,
+    }
+    if (answered := answered_share_of(overload)) is not None:
+        figures["lost_percent"] = 100 * (1 - answered)
+    if "p99" in (latencies_s := percentiles_s(load)):
+        figures["timely_p99_s"] = latencies_s["p99"]
+    calm, overloaded = trial.marks.get("calm"), trial.marks.get("overloaded")
+    if calm and overloaded and calm.pss_bytes and overloaded.pss_bytes:
+        figures["overload_bytes"] = float(max(0, overloaded.pss_bytes - calm.pss_bytes))
+    for number, slot in enumerate(course):
+        figures[f"timely_percent_at_{number}"] = 100 * slot.answered / due_per_slot
+        if slot.answered:
+            figures[f"timely_p50_s_at_{number}"] = slot.p50_ns * 1e-9
+    return figures
+
+
+def _recovered_slots(course: Sequence[SlotOfLoad]) -> int:
+    """How many slots after the overload the server was not as before. One good slot between two bad ones is
+    no recovery."""
+    # In the first slot connections are opened.
+    before_ns = median(slot.p50_ns for slot in course[1:_SLOTS])
+    after = course[_OVERLOAD.stop :]
+    is_good = [slot.answered >= _ANSWERED * slot.due and slot.p50_ns <= _SLOWER * before_ns for slot in after]
+    pairs = zip(is_good, [*is_good[1:], True], strict=True)
+    return next((number for number, pair in enumerate(pairs) if all(pair)), len(after))
+
+
+def answered_share_of(slots: Sequence[SlotOfLoad]) -> float | None:
+    """The share of the slots' requests that was answered in time."""
+    due = sum(slot.due for slot in slots)
+    return sum(slot.answered for slot in slots) / due if due else None
+
+
+def answered_share(figures: Mapping[str, float]) -> float | None:
+    """The share of the requests of the overload that was answered in time, by a trial's figures."""
+    lost = figures.get("lost_percent")
+    return None if lost is None else 1 - lost / 100
+
+
+def diagnostics(answered: Mapping[Cell, float]) -> list[Diagnostic]:
+    """Overloads that were none. `answered`: by cell, the share that was answered in time."""
+    names = sorted({cell.contender for cell, share in answered.items() if share > _OVERLOADED})
+    if not names:
+        return []
+    text = (
+        f"{', '.join(names)}: more than {_OVERLOADED:.0%} of the overload was answered in time: the clients "
+        "of the closed loop did not find what the server can do, and nothing was overloaded"
+    )
+    return [Diagnostic("not-overloaded", text=text, remedy=_REMEDY)]
