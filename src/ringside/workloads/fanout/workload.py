@@ -49,6 +49,8 @@ UPSTREAMS = 3
 _ADDITIONS_PER_CYCLE = 16
 _MEDIAN_S, _SIGMA, _TAIL_S = 0.100, 0.5, 1.0
 _TICK_MS = 50
+# Below both a gateway waits for something else than its upstreams and its CPUs.
+_CALLING, _BUSY = 0.8, 0.8
 # About what one client asks in a second.
 _PER_CLIENT_S = 5
 # An upstream that is late because the host stalls is no failure of the gateway.
@@ -137,6 +139,14 @@ class Fanout(Serving):
             smaller_is_better=False,
             phrase="share of overlapping calls",
         ),
+        Metric(
+            "calling_clients",
+            "",
+            "Calling",
+            "mean number of clients for whom calls were under way, by the slowest call of each",
+            smaller_is_better=False,
+            phrase="number of clients with calls under way",
+        ),
         ENGINE,
     )
     compared = ("latency_ms.p50", "latency_ms.p99", "cpu_per_request_s")
@@ -220,6 +230,7 @@ class Fanout(Serving):
             figures["bytes_in_flight"] = grown / int(trial.cell.point["concurrency"])
         if load and load.upstreams and load.upstreams.requests:
             figures["overlapped_percent"] = 100.0 * load.upstreams.overlapped / load.upstreams.requests
+            figures["calling_clients"] = load.achieved_rate_per_s * load.upstreams.slowest.mean_ns * 1e-9
             figures["overhead_ms.p50"] = load.upstreams.overhead.p50_ns * 1e-6
             figures["overhead_ms.p99"] = load.upstreams.overhead.p99_ns * 1e-6
         return figures
@@ -227,6 +238,8 @@ class Fanout(Serving):
     def own_share(
         self, headline: str, point: Point, figures: Mapping[str, float]
     ) -> tuple[float, str] | None:
+        if headline.startswith(("latency_ms", "overhead_ms")) and (bound := self._bound(point, figures)):
+            return bound
         overhead = figures.get(headline.replace("latency_ms", "overhead_ms"))
         if not headline.startswith("latency_ms") or overhead is None or not figures.get(headline):
             return None
@@ -234,6 +247,22 @@ class Fanout(Serving):
         return (
             share,
             f"the upstreams' own delay is all but {units.significant(share * 100, 2)} % of the latency",
+        )
+
+    def _bound(self, point: Point, figures: Mapping[str, float]) -> tuple[float, str] | None:
+        """Of a gateway that keeps clients of a closed loop waiting before it calls for them, with CPU time
+        left: the share of its CPUs that it uses, and a pool or a queue at its bound as the cause."""
+        clients, calling = int(point["concurrency"]), figures.get("calling_clients", 0.0)
+        cpu_s, cores = figures.get(CPU.name, 0.0), self.cores(point)
+        busy = figures.get(RATE.name, 0.0) * cpu_s / cores
+        is_waiting = 0 < calling < _CALLING * clients and 0 < busy < _BUSY
+        if not is_waiting or point["rate"] or not _calls(point):
+            return None
+        return (
+            busy,
+            f"a pool or a queue of it is at its bound: calls were under way for "
+            f"{units.significant(calling, 2)} of {clients} clients, "
+            f"while it used {units.percent(busy)} of its CPUs",
         )
 
 
