@@ -36,9 +36,9 @@ _say = partial(streams.say, name="setup")
     help="The contenders of an experiment or a suite.",
 )
 def setup(names: Sequence[str], experiments: Sequence[str]) -> int:
-    """Install missing runtimes and build contenders, two at a time: all of them, if none is named.
+    """Install missing runtimes and build contenders.
 
-    Runtimes are installed as root on Debian or Ubuntu; elsewhere the commands are printed. Exit status 1
+    All contenders if none is named, two at a time. Runtimes are installed as root on Debian or Ubuntu; elsewhere the commands are printed. Exit status 1
     where a contender cannot run.
     """
     from ringside.cli import context
