@@ -38,8 +38,8 @@ _say = partial(streams.say, name="setup")
 def setup(names: Sequence[str], experiments: Sequence[str]) -> int:
     """Install missing runtimes and build contenders.
 
-    All contenders if none is named, two at a time. Runtimes are installed as root on Debian or Ubuntu; elsewhere the commands are printed. Exit status 1
-    where a contender cannot run.
+    All contenders if none is named, two at a time. Runtimes are installed as root on Debian or Ubuntu;
+    elsewhere the commands are printed. Exit status 1 where a contender cannot run.
     """
     from ringside.cli import context
 
