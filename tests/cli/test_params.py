@@ -32,6 +32,8 @@ def test_the_range_of_durations() -> None:
     assert params.duration("168h") == 604_800
     assert params.run_duration("8760h") == 365 * 86_400
     assert params.run_duration("0s") == 0
+    with pytest.raises(click.BadParameter, match="leaves no time: write it as 30s or 5m"):
+        params.time_limit("0")
     for text in ("0", "0s", "168h1ms"):
         with pytest.raises(click.BadParameter, match="out of range: more than 0, up to 7 days"):
             params.duration(text)

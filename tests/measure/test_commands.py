@@ -184,6 +184,10 @@ LONG = "true " + "x" * 200
         (("echo 'x",), "echo 'x: no closing quotation; quote it as for a shell"),
         ((f"{LONG} 'x",), f"{one_line(LONG, 80)}: no closing quotation; quote it as for a shell"),
         (("1A=1 env",), "there is no program 1A=1"),
+        (
+            ("sort", "pyproject.toml"),
+            "pyproject.toml is a file and no program: quote each command as one argument",
+        ),
         (("x" * 200,), f"there is no program {one_line('x' * 200, 80)}"),
         (
             ("/etc/passwd",),

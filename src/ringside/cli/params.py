@@ -92,6 +92,14 @@ def run_duration(text: str) -> float:
     return seconds
 
 
+def time_limit(text: str) -> float:
+    """As `run_duration`, but not 0, in which nothing can be measured."""
+    seconds = run_duration(text)
+    if not seconds:
+        raise _bad(text, "leaves no time: write it as 30s or 5m, or leave it out")
+    return seconds
+
+
 def rate(text: str) -> float:
     """`1000` or `1000/s`, as a number per second: more than 0, up to ten million."""
     number = text.strip().removesuffix("/s")

@@ -53,7 +53,7 @@ class RunSettings:
         type=params.margin,
     )
     time_s: float | None = option(
-        COMMON, "--time 5m", "Begin no new block after this time.", type=params.run_duration
+        COMMON, "--time 5m", "Begin no new block after this time.", type=params.time_limit
     )
     seed: int | None = option(
         COMMON, "--seed N", "Seed of the random orders [default: a new one].", type=params.SEED

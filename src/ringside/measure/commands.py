@@ -333,6 +333,8 @@ def _check_program(program: str, *, is_made: bool) -> None:
         raise UsageError(f"{name} is a folder: name a program")
     if os.sep in program and Path(program).exists():
         raise UsageError(f"{name} has no permission to be executed: chmod +x it, or name its interpreter")
+    if os.path.isfile(program):
+        raise UsageError(f"{name} is a file and no program: quote each command as one argument")
     raise UsageError(f"there is no program {name}")
 
 

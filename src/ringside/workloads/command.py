@@ -179,7 +179,7 @@ def _failures(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
             tuple(failed),
             {"counts": failed},
             f"{', '.join(parts)}; failures included",
-            "leave out --ignore-failure",
+            "make sure that what fails does the same work",
         )
 
 
