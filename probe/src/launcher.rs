@@ -72,7 +72,7 @@ std::arch::global_asm!(
     "mov eax, 3",
     "mov rdi, [rbx + {file}]",
     "syscall",
-    // clock_gettime(CLOCK_MONOTONIC, result), for a program that fails before its own start.
+    // clock_gettime(CLOCK_MONOTONIC, result): before the clone, since its CPU time begins there.
     "mov eax, 228",
     "mov edi, 1",
     "mov esi, {result}",
@@ -132,11 +132,6 @@ std::arch::global_asm!(
     "test eax, eax",
     "js 8f",
     "6:",
-    // clock_gettime(CLOCK_MONOTONIC, result): the program starts, on a CPU of its own.
-    "mov eax, 228",
-    "mov edi, 1",
-    "mov esi, {result}",
-    "syscall",
     // execve of each path in turn, as execvp does.
     "mov r9d, {exec}",
     "mov r14, [rbx + {paths}]",

@@ -236,7 +236,7 @@ def test_a_killed_probe_leaves_nothing_and_is_an_error(tmp_path: Path, namespace
         return True
 
     sender = probes.when(kill)
-    with pytest.raises(ProbeError, match="without an outcome"):
+    with pytest.raises(ProbeError, match="was killed \\(SIGKILL\\)"):
         LocalExecutor().trial(stubborn(tmp_path, namespaces))
     sender.join()
     assert is_over(lambda: not processes_in(tmp_path))

@@ -107,7 +107,6 @@ def test_figures() -> None:
             "overhead_ms.p50": 2,
             "overhead_ms.p99": 8,
             "overlapped_percent": 75,
-            "calling_clients": 50 * served.summary(0.14).mean_ns * 1e-9,
             "requests_per_s": 50,
             "cpu_per_request_s": 0.04,
             # Peak less idle, over 20 in flight.

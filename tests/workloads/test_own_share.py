@@ -12,7 +12,8 @@ from tests.support.points import point
 # A queue is full for nine tenths of the units' time, and two of five cores are idle.
 FULL = {"wall_s": 1.0, "read_s": 0.2, "write_s": 0.1, "busy_share": 0.6, "wait_full_s": 0.9, "compute_s": 0.1}
 
-POOL = {"requests_per_s": 100.0, "cpu_per_request_s": 0.001, "calling_clients": 10.0, "overhead_ms.p50": 90.0}
+# Half of the time of twenty clients; a request takes a millisecond of CPU time, and waits for all others.
+POOL = {"cpu_per_request_s": 0.001, "latency_ms.p50": 400.0, "overhead_ms.p50": 200.0}
 
 
 @pytest.mark.parametrize(
@@ -22,13 +23,12 @@ POOL = {"requests_per_s": 100.0, "cpu_per_request_s": 0.001, "calling_clients": 
         # Sums have no upstreams; CPU time is the program's.
         ("fanout", "latency_ms.p50", {}, {"latency_ms.p50": 5.0}, None),
         ("fanout", "cpu_per_request_s", {}, {"cpu_per_request_s": 0.1, "overhead_ms.p50": 1.5}, None),
-        # Ten of twenty clients wait before anything is called for them.
         ("fanout", "overhead_ms.p50", {}, POOL, 0.1),
         ("fanout", "latency_ms.p99", {}, POOL, 0.1),
         ("fanout", "cpu_per_request_s", {}, POOL, None),
         # A busy gateway waits for its CPU; at a rate nobody knows how many clients there are.
-        ("fanout", "overhead_ms.p50", {}, POOL | {"cpu_per_request_s": 0.009}, None),
-        ("fanout", "overhead_ms.p50", {}, POOL | {"calling_clients": 19.0}, None),
+        ("fanout", "overhead_ms.p50", {}, POOL | {"cpu_per_request_s": 0.006}, None),
+        ("fanout", "overhead_ms.p50", {}, POOL | {"overhead_ms.p50": 70.0}, None),
         ("fanout", "overhead_ms.p50", {"rate": 100}, POOL, None),
         ("fib", "requests_per_s", {}, {"requests_per_s": 1e4, "cpu_per_request_s": 5e-5}, 0.5),
         ("fib", "requests_per_s", {}, {"requests_per_s": 1e4, "cpu_per_request_s": 2e-4}, None),

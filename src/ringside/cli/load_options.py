@@ -74,7 +74,7 @@ class LoadSettings:
         notes=_SCHEDULED,
     )
     duration_s: float | None = option(
-        COMMON, "--duration 10s", "How long [default: 10s, unless --requests ends it].", type=params.duration
+        COMMON, "--duration 10s", "How long [default: 10s, or --requests].", type=params.duration
     )
     requests: int | None = option(
         COMMON,
@@ -100,7 +100,7 @@ class LoadSettings:
     wait_ready_s: float | None = option(
         COMMON,
         "--wait-ready 10s",
-        "Wait up to this long for the target to accept connections.",
+        "Wait so long until the target accepts.",
         type=params.duration,
     )
     other_target: str | None = option(
@@ -109,7 +109,7 @@ class LoadSettings:
     thresholds: tuple[Threshold, ...] = option(
         COMMON,
         "--fail-if 'p99>200ms'",
-        "Exit status 1 if so; also 'errors>1%', 'rate<1000'.",
+        "Exit status 1 if so; also errors, rate.",
         type=params.threshold,
         multiple=True,
     )

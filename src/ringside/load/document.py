@@ -148,6 +148,9 @@ def milliseconds(summary: LatencySummary | None) -> dict[str, Any] | None:
 def _pacing(pacing: Pacing) -> dict[str, Any]:
     # Requests leave out what is at its default; here every key is present.
     fields = msgspec.to_builtins(msgspec.structs.asdict(pacing))
+    # Rates that are multiples of another are those of experiments.
+    if fields.get("of", "") is None:
+        del fields["of"]
     return {"kind": pacing.__struct_config__.tag, **fields}
 
 

@@ -61,6 +61,7 @@ ERRORS = {
     "goaway": "the server ended a connection of HTTP/2 with an error, or before it processed requests",
     "client-certificate": "the server asks for a certificate of the client: --cert FILE --key FILE",
     "early-reply": "the reply was complete before the request was sent: the server did not read the body",
+    "hung-up": "the client gave up, as it had been told to",
     "reuse-closed": "the server closed a kept connection as a request came, which is not sent twice: --renew "
     "before it does",
     "upgrade": "the server does not make the connection a WebSocket: check the path",

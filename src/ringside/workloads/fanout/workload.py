@@ -49,8 +49,9 @@ UPSTREAMS = 3
 _ADDITIONS_PER_CYCLE = 16
 _MEDIAN_S, _SIGMA, _TAIL_S = 0.100, 0.5, 1.0
 _TICK_MS = 50
-# Below both a gateway waits for something else than its upstreams and its CPUs.
-_CALLING, _BUSY = 0.8, 0.8
+# A gateway waits for something of its own where more than this share of a latency is its overhead, of which
+# its CPU time explains less than the other.
+_WAITING, _COMPUTED = 0.2, 0.5
 # About what one client asks in a second.
 _PER_CLIENT_S = 5
 # An upstream that is late because the host stalls is no failure of the gateway.
@@ -139,14 +140,6 @@ class Fanout(Serving):
             smaller_is_better=False,
             phrase="share of overlapping calls",
         ),
-        Metric(
-            "calling_clients",
-            "",
-            "Calling",
-            "mean number of clients for whom calls were under way, by the slowest call of each",
-            smaller_is_better=False,
-            phrase="number of clients with calls under way",
-        ),
         ENGINE,
     )
     compared = ("latency_ms.p50", "latency_ms.p99", "cpu_per_request_s")
@@ -230,7 +223,6 @@ class Fanout(Serving):
             figures["bytes_in_flight"] = grown / int(trial.cell.point["concurrency"])
         if load and load.upstreams and load.upstreams.requests:
             figures["overlapped_percent"] = 100.0 * load.upstreams.overlapped / load.upstreams.requests
-            figures["calling_clients"] = load.achieved_rate_per_s * load.upstreams.slowest.mean_ns * 1e-9
             figures["overhead_ms.p50"] = load.upstreams.overhead.p50_ns * 1e-6
             figures["overhead_ms.p99"] = load.upstreams.overhead.p99_ns * 1e-6
         return figures
@@ -250,19 +242,19 @@ class Fanout(Serving):
         )
 
     def _bound(self, point: Point, figures: Mapping[str, float]) -> tuple[float, str] | None:
-        """Of a gateway that keeps clients of a closed loop waiting before it calls for them, with CPU time
-        left: the share of its CPUs that it uses, and a pool or a queue at its bound as the cause."""
-        clients, calling = int(point["concurrency"]), figures.get("calling_clients", 0.0)
-        cpu_s, cores = figures.get(CPU.name, 0.0), self.cores(point)
-        busy = figures.get(RATE.name, 0.0) * cpu_s / cores
-        is_waiting = 0 < calling < _CALLING * clients and 0 < busy < _BUSY
+        """Of a gateway that keeps requests of a closed loop waiting with CPU time left: the share of its
+        overhead that its CPU time explains, and a pool or a queue at its bound as the cause."""
+        latency_ms, overhead_ms = (figures.get(f"{name}_ms.p50", 0.0) for name in ("latency", "overhead"))
+        # If all clients wait for the CPU, each waits for the others' requests too.
+        computed_ms = 1e3 * figures.get(CPU.name, 0.0) * int(point["concurrency"]) / self.cores(point)
+        is_waiting = overhead_ms > _WAITING * latency_ms > 0 and 0 < computed_ms < _COMPUTED * overhead_ms
         if not is_waiting or point["rate"] or not _calls(point):
             return None
+        explained = computed_ms / overhead_ms
         return (
-            busy,
-            f"a pool or a queue of it is at its bound: calls were under way for "
-            f"{units.significant(calling, 2)} of {clients} clients, "
-            f"while it used {units.percent(busy)} of its CPUs",
+            explained,
+            f"requests wait {units.percent(overhead_ms / latency_ms)} of their time, of which its CPU time "
+            f"explains {units.percent(explained)}: a pool or a queue of it is at its bound",
         )
 
 
