@@ -212,6 +212,8 @@ def test_forty_contenders() -> None:
     assert text(apart).endswith("as long, the last of 40")
     few = {(f"c{number:02}", P): {"hop_ns": [100.0 + number]} for number in range(40)}
     assert "c00, c01, c02 or 37 others may be" in text(analysis(few, measurement=Exact()))
+    four = dict(list(few.items())[:4])
+    assert "c00, c01, c02 or 1 other may be" in text(analysis(four, measurement=Exact()))
     assert short_answer(analysis(few, measurement=Exact())) == "not decided"
 
 

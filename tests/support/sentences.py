@@ -21,7 +21,7 @@ _SCALES: dict[str, dict[str, float]] = {
     "B": {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30},
 }
 _NAME = r"[\w@+.-]+"
-_NAMES = rf"{_NAME}(?:, {_NAME})*(?: (?:and|or) (?:{_NAME}|\d+ others))?"
+_NAMES = rf"{_NAME}(?:, {_NAME})*(?: (?:and|or) (?:{_NAME}|\d+ others?))?"
 _NUMBER = r"[\d,]+(?:\.\d+)?"
 _ONE, _SEVERAL = rf"(?P<name>{_NAME})", rf"(?P<names>{_NAMES})"
 _AT = r"(?P<at> at [^,:]+?)?"
@@ -454,8 +454,8 @@ class PairReader(Reader):
 def _names(text: str) -> tuple[list[str], int]:
     """The names of a list, and how many it stands for."""
     words = re.split(r", | and | or ", text)
-    others = sum(int(word.split()[0]) for word in words if word.endswith(" others"))
-    names = [word for word in words if not word.endswith(" others")]
+    others = sum(int(word.split()[0]) for word in words if word.endswith((" other", " others")))
+    names = [word for word in words if not word.endswith((" other", " others"))]
     return names, len(names) + others
 
 

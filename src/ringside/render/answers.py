@@ -329,5 +329,6 @@ def _any_of(names: Sequence[str]) -> str:
 
 def _listed(names: Sequence[str], last: str = "and") -> str:
     if len(names) > _MAX_NAMED:
-        return f"{', '.join(names[:_MAX_NAMED])} {last} {len(names) - _MAX_NAMED} others"
+        others = units.count(len(names) - _MAX_NAMED, "other")
+        return f"{', '.join(names[:_MAX_NAMED])} {last} {others}"
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
