@@ -73,6 +73,22 @@ def test_one_contender_is_no_family() -> None:
     assert texts(of) == "e1 (event loops) is first: 10.0 ns (9.7–10.4)"
 
 
+def test_one_alone_is_first_of_nobody() -> None:
+    alone = "Only e1 (event loops) has a figure: 10.0 ns (9.7–10.4)"
+    assert texts(standing({"e1": 10, "limit": 1})) == alone
+    assert texts(standing({"e1": 10}, ended=False)) == alone
+
+
+def test_what_else_may_have_decided_it_is_said() -> None:
+    """Here the floor, which is slower than the first."""
+    of = standing({"e1": 10, "t1": 100, "limit": 50})
+    assert not of.is_certain
+    assert texts(of) == (
+        "e1 (event loops) has the best figure: 10.0 ns (9.7–10.4); it may not be the program that decides "
+        "this: see the answer of the run"
+    )
+
+
 def test_what_is_not_decided_is_not_claimed() -> None:
     even = standing({"a1": 100, "a2": 100.1, "t1": 100.2, "t2": 99.9})
     assert even.ahead == frozenset()

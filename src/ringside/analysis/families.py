@@ -4,7 +4,6 @@ readers choose a model before a runtime. Words are in render/families.py."""
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,8 +11,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
-from ringside.stats.interval import exponential
-from ringside.stats.paired import hodges_lehmann
+from ringside.stats.paired import paired_ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +45,17 @@ class FamilyStanding:
     @property
     def best(self) -> str:
         return self.families[0].members[0]
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """Those of known families, family by family."""
+        return tuple(name for family in self.families for name in family.members)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether nothing else than the programs may have decided the order at this point."""
+        standings = self.analysis.conclusion.standings
+        return not any(each.influences for each in standings if each.point == self.point)
 
     @property
     def unit(self) -> str:
@@ -109,9 +118,7 @@ def _value(
     here, there = (analysis.values(metric.name, name, at) for at in (point, over))
     if metric.smaller_is_better:
         here, there = there, here
-    shared = sorted(here.keys() & there.keys())
-    ratios = [math.log(here[block] / there[block]) for block in shared if here[block] > 0 < there[block]]
-    return exponential(hodges_lehmann(ratios, analysis.confidence)) if ratios else None
+    return paired_ratio(here, there, analysis.confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,4 +166,4 @@ def _standing(figure: QuestionFigure, analysis: RunAnalysis | None) -> FamilySta
             standings.append(by_family(analysis, metric, point, over))
     # The last with the most figures, as in an overview.
     known = [standing for standing in reversed(standings) if standing]
-    return max(known, key=lambda each: sum(len(family.members) for family in each.families), default=None)
+    return max(known, key=lambda each: len(each.contenders), default=None)

@@ -36,33 +36,41 @@ def sentences(standing: FamilyStanding) -> list[Sentence]:
 def _first(standing: FamilyStanding) -> Sentence:
     if standing.over:
         return _gain(standing)
+    of_best = _of_family(standing, standing.best)
+    if len(standing.contenders) == 1:
+        text = f"only {of_best} has a figure: {_amount(standing, standing.best)}"
+        return Sentence(capitalised(text), "quiet")
+    if not standing.analysis.conclusion.is_over:
+        text = f"not decided yet, as the run did not end; so far {of_best} has "
+        return Sentence(capitalised(text) + f"the best median, {_amount(standing, standing.best)}", "quiet")
     best = standing.families[0]
     others = {family.name for family in standing.families[1:]}
     if others and len(best.members) > 1 and all((best.name, other) in standing.ahead for other in others):
         text = f"All {len(best.members)} programs with {FAMILIES[best.name]} are ahead of every other: "
-        return Sentence(text + _range(standing, best), "faster")
+        return _decided(standing, text + _range(standing, best))
     if len(standing.first) == 1:
         name = standing.first[0]
-        text = f"{_of_family(standing, name)} is first: {_amount(standing, name)}"
-        return Sentence(text, "faster")
-    if not standing.analysis.conclusion.is_over:
-        text = f"not decided yet, as the run did not end; so far {_of_family(standing, standing.best)} has "
-        return Sentence(capitalised(text) + f"the best median, {_amount(standing, standing.best)}", "quiet")
-    if sum(len(family.members) for family in standing.families) == 1:
-        text = f"only {_of_family(standing, standing.best)} has a figure: {_amount(standing, standing.best)}"
-        return Sentence(capitalised(text), "quiet")
+        verb = "is first" if standing.is_certain else "has the best figure"
+        return _decided(standing, f"{_of_family(standing, name)} {verb}: {_amount(standing, name)}")
     text = f"the first place is not decided between {_listed(standing.first)}; {standing.best} has the best "
     return Sentence(capitalised(text) + f"median, {_amount(standing, standing.best)}", "quiet")
+
+
+def _decided(standing: FamilyStanding, text: str) -> Sentence:
+    """An order that was shown; where the answer of the run names what else may have decided it, with that."""
+    if standing.is_certain:
+        return Sentence(text, "faster")
+    return Sentence(
+        f"{text}; it may not be the program that decides this: see the answer of the run", "quiet"
+    )
 
 
 def _gain(standing: FamilyStanding) -> Sentence:
     """Of how many times better a point is than another: the most and the least, without an order."""
     assert standing.over
-    worst = min(
-        (name for family in standing.families for name in family.members),
-        key=lambda name: standing.values[name].estimate,
-    )
-    of = f", of {units.count(len(standing.values), 'program')}" if len(standing.values) > 1 else ""
+    worst = min(standing.contenders, key=lambda name: standing.values[name].estimate)
+    count = len(standing.contenders)
+    of = f", of {units.count(count, 'program')}" if count > 1 else ""
     text = f"{_of_family(standing, standing.best)} gains the most{of}: {standing.metric.noun} is better by "
     text += f"{_times(standing, standing.best)} than at {_other(standing)}"
     if worst != standing.best:
@@ -165,7 +173,7 @@ def picture(standing: FamilyStanding) -> dict[str, Any]:
     """What the template draws: an axis, logarithmic where all figures are positive, and for each family its
     range and a dot for each contender. Places are shares of the axis, 0 to 1."""
     unit = standing.unit
-    values = {name: standing.values[name].estimate for family in standing.families for name in family.members}
+    values = {name: standing.values[name].estimate for name in standing.contenders}
     place, ticks = _axis(list(values.values()))
     return {
         "title": f"Times better than at {_other(standing)}" if standing.over else standing.metric.title,
