@@ -14,8 +14,8 @@ from typing import Protocol
 from ringside import units
 from ringside.model.design import Experiment, Metric, Point
 from ringside.model.results import Answer, Finding, Interval, Run
-from ringside.stats.interval import exponential, is_positive_finite, median_interval
-from ringside.stats.paired import hodges_lehmann
+from ringside.stats.interval import exponential, median_interval
+from ringside.stats.paired import differences, hodges_lehmann, logarithms
 
 # A figure "about x" is one from x / 1.5 to x · 1.5.
 _ABOUT = 1.5
@@ -207,21 +207,9 @@ def _accepts(applies: Callable[[Point], bool], point: Point) -> bool:
 
 def logs(run: AnalysedRun, metric: str, contender: str, points: Sequence[Point]) -> dict[int, float]:
     """The logarithm of the geometric mean over points in each block that has a figure at all of them."""
-    at = [run.values(metric, contender, point) for point in points]
-    blocks = set.intersection(*(set(values) for values in at)) if at else set()
-    return {
-        block: math.fsum(math.log(values[block]) for values in at) / len(at)
-        for block in sorted(blocks)
-        if all(is_positive_finite(values[block]) for values in at)
-    }
-
-
-def log_ratio(numerator: Logs, denominator: Logs) -> dict[int, float]:
-    """The logarithm of a ratio, of the blocks that have both."""
-    return {
-        block: numerator[block] - denominator[block]
-        for block in sorted(numerator.keys() & denominator.keys())
-    }
+    at = [logarithms(run.values(metric, contender, point)) for point in points]
+    blocks = set.intersection(*map(set, at)) if at else set()
+    return {block: math.fsum(values[block] for values in at) / len(at) for block in sorted(blocks)}
 
 
 def ratio_claim(
@@ -249,7 +237,7 @@ def ratio_claim(
 
     def part(name: str) -> Part:
         top, bottom = (logs(run, metric, each, points) for each in (name, denominator))
-        return Part(name, log_ratio(top, bottom))
+        return Part(name, differences(top, bottom))
 
     noun = run.metric(metric).noun
     over = f", over {len(points)} points" if len(points) > 1 else ""

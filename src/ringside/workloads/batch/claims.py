@@ -8,6 +8,7 @@ from dataclasses import replace
 from ringside import units
 from ringside.model.design import Level, Point
 from ringside.model.results import Answer, Finding
+from ringside.stats.paired import differences
 from ringside.workloads.claims import (
     AnalysedRun,
     Band,
@@ -17,7 +18,6 @@ from ringside.workloads.claims import (
     at_most,
     find,
     judge,
-    log_ratio,
     logs,
     not_tested,
 )
@@ -49,7 +49,7 @@ def eight_cores_are_enough(runs: Sequence[AnalysedRun]) -> Finding:
         return not_tested(f"it needs go on {_POSTS_PEAK} cores and on more{here}", experiment)
     run, points = matching
     few, many = ([point for point in points if point["cores"] == number] for number in (cores[0], cores[-1]))
-    gain = Part("go", log_ratio(logs(run, "wall_s", "go", few), logs(run, "wall_s", "go", many)))
+    gain = Part("go", differences(logs(run, "wall_s", "go", few), logs(run, "wall_s", "go", many)))
     return judge(
         run,
         [gain],
@@ -78,7 +78,7 @@ def queue_has_no_big_effect(runs: Sequence[AnalysedRun]) -> Finding:
     def time(size: Level) -> dict[int, float]:
         return logs(run, "wall_s", "go", [point for point in points if point["capacity"] == size])
 
-    parts = [Part(f"capacity={size}", log_ratio(time(size), time(sizes[0]))) for size in sizes[1:]]
+    parts = [Part(f"capacity={size}", differences(time(size), time(sizes[0]))) for size in sizes[1:]]
     return judge(
         run,
         parts,
@@ -105,7 +105,7 @@ def reading_dominates(runs: Sequence[AnalysedRun]) -> Finding:
     busy, wall = logs(run, "read_s", "go", walk[:1]), logs(run, "wall_s", "go", walk[-1:])
     finding = judge(
         run,
-        [Part("go", log_ratio(busy, wall))],
+        [Part("go", differences(busy, wall))],
         _MAJORITY,
         lambda name, bound: (
             f"reading takes at most {units.ratio(bound)} of {name}'s wall time on "
@@ -138,7 +138,7 @@ def queue_is_full(runs: Sequence[AnalysedRun]) -> Finding:
 
     return judge(
         run,
-        [Part("go", log_ratio(time(bound), time("unbounded")))],
+        [Part("go", differences(time(bound), time("unbounded")))],
         at_least(_BIG, _WHY_BIG),
         lambda name, interval: (
             f"with capacity={bound} {name} takes {units.ratio(interval)} times as long as with a queue "

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from ringside import units
 from ringside.model.design import Point
 from ringside.model.results import Answer, Finding
+from ringside.stats.paired import differences
 from ringside.workloads.claims import (
     LESS,
     MORE,
@@ -21,7 +22,6 @@ from ringside.workloads.claims import (
     find,
     judge,
     judge_values,
-    log_ratio,
     logs,
     not_tested,
     ratio_claim,
@@ -86,7 +86,7 @@ def memory_settles_after_cpu(runs: Sequence[AnalysedRun]) -> Finding:
     memory, cpu = (logs(run, f"{what}_settled_s", "go", [point]) for what in ("memory", "cpu"))
     return judge(
         run,
-        [Part("go", log_ratio(memory, cpu))],
+        [Part("go", differences(memory, cpu))],
         _LONG_AFTER,
         lambda name, interval: (
             f"memory of {name} takes {units.ratio(interval)} times as long to settle as its CPU, in "

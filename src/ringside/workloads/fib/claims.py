@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ringside import units
 from ringside.model.design import Point
 from ringside.model.results import Answer, Finding
+from ringside.stats.paired import differences
 from ringside.workloads.claims import (
     MORE,
     AnalysedRun,
@@ -19,7 +20,6 @@ from ringside.workloads.claims import (
     elsewhere,
     find,
     judge,
-    log_ratio,
     logs,
     not_tested,
     ratio_claim,
@@ -57,7 +57,7 @@ def synchronous_servers_are_alike(runs: Sequence[AnalysedRun]) -> Finding:
     rates = {name: logs(run, _RATE, name, points) for name in _SYNCHRONOUS}
     first, *others = _SYNCHRONOUS
     pairs = [(first, others[0]), (first, others[1]), (others[0], others[1])]
-    parts = [Part(f"{top} gives", log_ratio(rates[top], rates[below])) for top, below in pairs]
+    parts = [Part(f"{top} gives", differences(rates[top], rates[below])) for top, below in pairs]
     named = {part.name: below for part, (_, below) in zip(parts, pairs, strict=True)}
     return judge(
         run,
@@ -165,7 +165,7 @@ def _speed_up(runs: Sequence[AnalysedRun], takes_part: Callable[[str], bool], *,
         [point for point in points if point["cores"] == number] for number in (cores[0], cores[-1])
     )
     parts = [
-        Part(name, log_ratio(logs(run, _RATE, name, all_of_them), logs(run, _RATE, name, one)))
+        Part(name, differences(logs(run, _RATE, name, all_of_them), logs(run, _RATE, name, one)))
         for name in run.names
         if takes_part(name)
     ]

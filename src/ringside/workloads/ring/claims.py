@@ -9,6 +9,7 @@ from functools import partial
 from ringside import units
 from ringside.model.design import Point
 from ringside.model.results import Finding, Interval
+from ringside.stats.paired import differences
 from ringside.workloads.claims import (
     LESS,
     MORE,
@@ -24,7 +25,6 @@ from ringside.workloads.claims import (
     find,
     judge,
     judge_part,
-    log_ratio,
     logs,
     not_tested,
     ratio_claim,
@@ -95,9 +95,9 @@ def network_narrows_the_gap(runs: Sequence[AnalysedRun]) -> Finding:
         missing = "ring of a million deliveries" if ring is None else "fib with load=hammer"
         return not_tested(f"no run of {missing} has multitask beside erlang", "ring-showdown")
     (of_ring, at), (of_fib, places) = ring, service
-    cpu = log_ratio(logs(of_ring, "cpu_s", "multitask", at), logs(of_ring, "cpu_s", "erlang", at))
+    cpu = differences(logs(of_ring, "cpu_s", "multitask", at), logs(of_ring, "cpu_s", "erlang", at))
     rate = "requests_per_s"
-    answers = log_ratio(logs(of_fib, rate, "erlang", places), logs(of_fib, rate, "multitask", places))
+    answers = differences(logs(of_fib, rate, "erlang", places), logs(of_fib, rate, "multitask", places))
     messages, network = (Part("", each).interval(of_fib.confidence) for each in (cpu, answers))
     each_way = (
         f"in the ring multitask takes {units.ratio(messages)} times the CPU time of erlang; as a network "
@@ -109,7 +109,7 @@ def network_narrows_the_gap(runs: Sequence[AnalysedRun]) -> Finding:
     # know nothing of each other, and as many blocks as either has decide.
     finding = judge(
         of_fib,
-        [Part("", log_ratio(cpu, answers))],
+        [Part("", differences(cpu, answers))],
         _SMALL_PART,
         lambda _, drop: f"{each_way}the gap is {units.ratio(drop)} times smaller; {_REWRITE}",
     )
@@ -170,7 +170,7 @@ def _of_2009(
 
 
 def _over_erlang(run: AnalysedRun, name: str, points: list[tuple[Point, ...]]) -> Logs:
-    return log_ratio(*(logs(run, "wall_s", each, points[0]) for each in (name, "erlang")))
+    return differences(*(logs(run, "wall_s", each, points[0]) for each in (name, "erlang")))
 
 
 def stackless_ahead_with_output(runs: Sequence[AnalysedRun]) -> Finding:
@@ -190,10 +190,10 @@ def erlang_output_is_slow(runs: Sequence[AnalysedRun]) -> Finding:
 
     def slowdown(run: AnalysedRun, name: str, points: list[tuple[Point, ...]]) -> Logs:
         printing, silent = (logs(run, "wall_s", name, each) for each in points)
-        return log_ratio(printing, silent)
+        return differences(printing, silent)
 
     def relative(run: AnalysedRun, name: str, points: list[tuple[Point, ...]]) -> Logs:
-        return log_ratio(slowdown(run, "erlang", points), slowdown(run, name, points))
+        return differences(slowdown(run, "erlang", points), slowdown(run, name, points))
 
     words = "slowdown by printing, that of erlang over that of Stackless"
     return _of_2009(runs, (1, 0), MORE, relative, words)
