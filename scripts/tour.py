@@ -1,18 +1,23 @@
-"""Fills docs/TOUR.md: source from the tree, and figures from the record in records/.
+"""Fills the pages of docs/ that show the tree and the records: source, figures, and what a command prints.
 
-    .venv/bin/python scripts/tour.py            write it
-    .venv/bin/python scripts/tour.py --check    exit status 1 if it differs from the tree or the record
+    .venv/bin/python scripts/tour.py            write them
+    .venv/bin/python scripts/tour.py --check    exit status 1 if one differs from the tree or a record
 
-A place for source is `<!-- source: PATH: TEXT -->`: the lines from the first one that contains TEXT up to the
-next blank line, or, with `: TEXT ... END`, up to the first line that contains END, or is END where it begins
-with `^`. A place for figures is `<!-- figures: EXPERIMENT METRIC: CONTENDER, … at LEVELS; LEVELS -->`, or
-without `at` for slopes such as the memory of a unit. What stands between a place and `<!-- end -->` is
-replaced.
+What stands between a place and `<!-- end -->` is replaced. The places are
+
+    <!-- source: PATH: TEXT -->      lines of a file, from the first that contains TEXT to the next blank one
+    <!-- figures: EXPERIMENT METRIC: CONTENDER, … at LEVELS; LEVELS -->     without `at`: slopes
+    <!-- output: COMMAND: TEXT -->   what `ringside COMMAND` prints at 120 columns, from a line as above
+
+TEXT may be `TEXT ... END`: up to the first line that contains END, or is END where it begins with `^`.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,8 +30,10 @@ from ringside.store import record
 
 ROOT = Path(__file__).resolve().parents[1]
 TOUR = ROOT / "docs" / "TOUR.md"
-RECORD = ROOT / "records" / f"posts{record.SUFFIX}"
-PLACE = re.compile(r"(<!-- (source|figures): (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+PAGES = (TOUR, ROOT / "docs" / "READING.md")
+RECORDS = [ROOT / "records" / f"{name}{record.SUFFIX}" for name in ("posts", "today")]
+COLUMNS = 120
+PLACE = re.compile(r"(<!-- (source|figures|output): (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 LANGUAGES = {"erl": "erlang", "go": "go", "py": "python", "js": "javascript", "c": "c"}
 
 
@@ -34,29 +41,49 @@ def matches(wanted: str, line: str) -> bool:
     return line == wanted[1:] if wanted.startswith("^") else wanted in line
 
 
-def source(place: str) -> str:
-    """A fenced block of lines of a file. Raises SystemExit where they are not there."""
-    path, _, wanted = place.partition(": ")
+def excerpt(lines: Sequence[str], wanted: str, where: str) -> str:
+    """The lines of a place, from `TEXT` or `TEXT ... END`. Raises SystemExit where they are not there."""
     first, _, last = wanted.partition(" ... ")
-    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
     begin = next((number for number, line in enumerate(lines) if first in line), None)
     if begin is None:
-        raise SystemExit(f"docs/TOUR.md: {path} has no line with `{first}`")
+        raise SystemExit(f"docs: {where} has no line with `{first}`")
     ends = (
         number
         for number in range(begin, len(lines))
         if (matches(last, lines[number]) if last else not lines[number])
     )
     end = next(ends, len(lines))
-    block = "\n".join(lines[begin : end + bool(last)])
-    return f"```{LANGUAGES[path.rpartition('.')[2]]}\n{block}\n```\n"
+    return "\n".join(line.rstrip() for line in lines[begin : end + bool(last)])
+
+
+def source(place: str) -> str:
+    """A fenced block of lines of a file."""
+    path, _, wanted = place.partition(": ")
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    return f"```{LANGUAGES[path.rpartition('.')[2]]}\n{excerpt(lines, wanted, path)}\n```\n"
+
+
+def output(place: str) -> str:
+    """A fenced block of a command and lines of what it prints."""
+    command, _, wanted = place.partition(": ")
+    program = str(Path(sys.executable).with_name("ringside"))
+    environment = {**os.environ, "COLUMNS": str(COLUMNS), "NO_COLOR": "1"}
+    done = subprocess.run(
+        [program, *shlex.split(command)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return f"```\n$ ringside {command}\n{excerpt(done.stdout.splitlines(), wanted, command)}\n```\n"
 
 
 def figures(place: str, analyses: Mapping[str, RunAnalysis]) -> str:
     """A table of medians with 95 % intervals. Raises SystemExit where the record has none."""
     match = re.fullmatch(r"(\S+) (\S+): (.*?)(?: at (.*))?", place)
     if not match:
-        raise SystemExit(f"docs/TOUR.md: what is `{place}`?")
+        raise SystemExit(f"docs: what is `{place}`?")
     experiment, figure, contenders, levels = match.groups()
     analysis = analyses[experiment]
     names = contenders.split(", ")
@@ -82,31 +109,42 @@ def filled(text: str, analyses: Mapping[str, RunAnalysis]) -> str:
     """The text with what each place should have."""
 
     def fill(match: re.Match[str]) -> str:
-        made = source(match[3]) if match[2] == "source" else figures(match[3], analyses)
-        return match[1] + made + match[5]
+        made = {
+            "source": source,
+            "figures": lambda place: figures(place, analyses),
+            "output": output,
+        }[str(match[2])](str(match[3]))
+        return f"{match[1]}{made}{match[5]}"
 
     return PLACE.sub(fill, text)
 
 
 def analyses_of(text: str) -> dict[str, RunAnalysis]:
-    """The analyses of the record's runs that the text names."""
-    store = record.read(RECORD)
+    """The analyses of the records' runs that the text names."""
     wanted = {match[3].split()[0] for match in PLACE.finditer(text) if match[2] == "figures"}
     context.catalogue()
-    return {run.experiment: analysis_of(store, run) for run in store.runs() if run.experiment in wanted}
+    return {
+        run.experiment: analysis_of(store, run)
+        for store in map(record.read, RECORDS)
+        for run in store.runs()
+        if run.experiment in wanted
+    }
 
 
 def main(arguments: Sequence[str]) -> int:
-    text = TOUR.read_text(encoding="utf-8")
-    made = filled(text, analyses_of(text))
-    if "--check" in arguments:
-        if made != text:
+    differ = 0
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        made = filled(text, analyses_of(text))
+        if "--check" not in arguments:
+            page.write_text(made, encoding="utf-8")
+        elif made != text:
+            differ = 1
             print(
-                "docs/TOUR.md is not what the tree and the record say: run scripts/tour.py", file=sys.stderr
+                f"docs/{page.name} is not what the tree and the records say: run scripts/tour.py",
+                file=sys.stderr,
             )
-        return int(made != text)
-    TOUR.write_text(made, encoding="utf-8")
-    return 0
+    return differ
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import subprocess
 from pathlib import Path
@@ -51,6 +52,29 @@ def test_every_link_inside_the_repository_leads_somewhere() -> None:
     for document in DOCUMENTS:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def anchors(document: Path) -> set[str]:
+    """The anchors that GitHub gives a page's headings, and those that it sets itself."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    heads = (
+        re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", head) for head in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    )
+    made = (re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads)
+    return {*made, *re.findall(r'<a (?:id|name)="([^"]+)"', text)}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_anchor_of_a_link_exists(document: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:]*\.md|)#([^)]*)\)", document.read_text(encoding="utf-8")):
+        page = document.parent / target if target else document
+        assert anchor in anchors(page), f"{target}#{anchor}"
+
+
+def test_the_citation_and_the_changelog_have_this_version() -> None:
+    version = importlib.metadata.version("ringside")
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\n## {version}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 def test_outcomes_are_in_the_glossary_and_the_contract() -> None:

@@ -1,4 +1,4 @@
-"""docs/TOUR.md: its source is that of the tree, its figures are those of the record, its commands work."""
+"""Pages that show the tree and the records (scripts/tour.py), and the commands of docs/TOUR.md."""
 
 from __future__ import annotations
 
@@ -18,8 +18,18 @@ TEXT = tour.TOUR.read_text(encoding="utf-8")
 COMMANDS = re.findall(r"```console\n\s*(.*?)\n\s*```", TEXT)
 
 
-def test_source_and_figures_are_those_of_the_tree_and_the_record() -> None:
-    assert tour.filled(TEXT, tour.analyses_of(TEXT)) == TEXT, "run scripts/tour.py"
+@pytest.mark.parametrize("page", tour.PAGES, ids=lambda page: page.name)
+def test_source_figures_and_output_are_those_of_the_tree_and_the_records(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert tour.filled(text, tour.analyses_of(text)) == text, "run scripts/tour.py"
+
+
+def test_what_a_command_prints_is_filled_in() -> None:
+    made = tour.output("--help: Usage ... Options:")
+    assert made.startswith("```\n$ ringside --help\nUsage: ringside [OPTIONS] COMMAND")
+    assert made.endswith("\nOptions:\n```\n")
+    with pytest.raises(SystemExit, match="--help has no line with `nothing like it`"):
+        tour.output("--help: nothing like it")
 
 
 def test_each_of_the_five_models_has_source_figures_and_exercises() -> None:
