@@ -78,7 +78,7 @@ def test_a_server_ends_in_the_middle_of_its_work(busy: str, name: str, how: str,
         assert_ended(server)
 
 
-WORKERS = ("python-processes", "parallel-python")
+WORKERS = ("python-processes", "parallel-python", "python-asyncio", "python-trio", "gevent")
 # Some seconds of work.
 MUCH: dict[str, Sequence[str]] = {
     "batch": ("cores=2",),
