@@ -18,7 +18,7 @@ def adjusted_p_values(
     at most that level.
 
     `log_ratios`: by pair and block; blocks that a pair lacks count as 0, which favours no side. Exact where
-    the log ratios of a block are jointly symmetric; METHODOLOGY has simulations of the other cases.
+    the log ratios of a block are jointly symmetric; VALIDATION has simulations of the other cases.
     """
     if not log_ratios or not blocks:
         return {}

@@ -51,7 +51,7 @@ def differences(minuend: Mapping[int, float], subtrahend: Mapping[int, float]) -
 
 
 # A block stalled where its log ratio is more than so many scales, and more than 10 %, above the median. Of
-# real differences 3 % at most are worded so by chance, under any noise (simulated: METHODOLOGY).
+# real differences 3 % at most are worded so by chance, under any noise (simulated: VALIDATION).
 _STALL_SCALES, _LEAST_STALL = 4.0, math.log(1.1)
 # The median absolute deviation of normal noise is this part of its standard deviation.
 _MAD_OF_NORMAL = 0.6745

@@ -10,7 +10,7 @@ from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE
 
 # The nominal confidence of an interval that is shown after interim looks, so that it really holds 95 %. A
-# nominal 95 % misses in up to 6.9 % of cases, a nominal 97 % in up to 4.5 % (simulated, see METHODOLOGY).
+# nominal 95 % misses in up to 6.9 % of cases, a nominal 97 % in up to 4.5 % (simulated, see VALIDATION).
 SEQUENTIAL_CONFIDENCE = 0.97
 # The probability that a family holds a false claim.
 ERROR_RATE = 1 - CONFIDENCE
@@ -25,7 +25,7 @@ _FIRST_LEVEL = 0.02
 _EARLY_LEVEL, _EARLY_LOOKS = 0.00275, 9
 _LATE_LEVEL = (ERROR_RATE - _FIRST_LEVEL - _EARLY_LEVEL * _EARLY_LOOKS) / 33
 # A run that ends once it has decided overstates ratios whose intervals come nearer to 1 than this, and than
-# half of the estimate's distance from 1 (simulated: METHODOLOGY).
+# half of the estimate's distance from 1 (simulated: VALIDATION).
 _CLEAR = math.log(1.05)
 # The widths of intervals from fewer blocks are mostly chance.
 _FIRST_WIDTH = 10
