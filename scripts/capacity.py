@@ -22,7 +22,7 @@ CONNECTIONS = (10_000, 100_000, 1_000_000, 10_000_000)
 ENGINE_PEAKS_MIB = (6.7, 10.8)
 ENGINE_BYTES_PER_CONNECTION = (ENGINE_PEAKS_MIB[1] - ENGINE_PEAKS_MIB[0]) * 2**20 / (10_000 - 100)
 ENGINE_BYTES = ENGINE_PEAKS_MIB[0] * 2**20
-# Of `posts-feed` (docs/RESULTS.md), 10,000 connections to `limit`: of the kernel for both ends of each, of
+# Of `posts-feed` (records/), 10,000 connections to `limit`: of the kernel for both ends of each, of
 # which half is taken for one end; and of the server itself.
 KERNEL_BYTES_PER_END = 9.96 * 1024 / 2
 SERVER_BYTES_PER_CONNECTION = {"limit": 73.7, "go": 26.6 * 1024}

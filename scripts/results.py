@@ -1,8 +1,8 @@
-"""Makes docs/RESULTS.md, docs/TODAY.md, docs/SLEEPERS.md, docs/POSTS.md, and README's pictures and findings
-from the records in records/: no figure in them is written by hand.
+"""Makes docs/site/, docs/POSTS.md, and README's pictures and findings from the records in records/: no figure
+in them is written by hand. A record that is new there needs nothing else.
 
     .venv/bin/python scripts/results.py            write them
-    .venv/bin/python scripts/results.py --check    exit status 1 if they differ from what the record says
+    .venv/bin/python scripts/results.py --check    exit status 1 if they differ from what the records say
 """
 
 from __future__ import annotations
@@ -15,77 +15,52 @@ from pathlib import Path
 import vl_convert
 
 from ringside import units
-from ringside.analysis.run import RunAnalysis, analysis_of
-from ringside.analysis.suite import ExaminedClaim, analyse_suite, examine, overview
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import ExaminedClaim, examine, overview, page_of
 from ringside.cli import context
 from ringside.model.catalogue import Published
 from ringside.model.design import Point
-from ringside.render.heading import heading, machine
-from ringside.render.markdown import escape, table_markdown, warning
+from ringside.render.markdown import escape, table_markdown
 from ringside.render.plots.charts import standing_alone
 from ringside.render.plots.scatters import overview_panel
-from ringside.render.tables import part_tables
+from ringside.render.site.records import Record, record_site
 from ringside.render.tables.contenders import claim_summary as claims_summary
 from ringside.render.tables.contenders import claim_table as claims_table
-from ringside.render.tables.contenders import contender_table, overview_table
 from ringside.render.tables.points import published_tables
 from ringside.store import record
+from ringside.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS = ROOT / "records"
 SUITE = "posts"
-# What has a record and a page of its own: the machine and the day differ from the suite's.
 TODAY = "today"
 SLEEPERS = "sleepers-million"
-# By the name of what was run: the page, and its title.
-PAGES = {
-    SUITE: ("RESULTS.md", "Results"),
-    TODAY: ("TODAY.md", "Today's runtimes"),
-    SLEEPERS: ("SLEEPERS.md", "A million sleepers"),
-}
+DOCS = ROOT / "docs"
+SITE = DOCS / "site"
 # By the name of a suite: its overview as a picture.
 PICTURES = {TODAY: "today.png"}
-MADE = "Made by `scripts/results.py` from [the record](../records/README.md); do not edit it by hand."
+MADE = "Made by `scripts/results.py` from [the records](../records/README.md); do not edit it by hand."
 FINDINGS = 3
 BEGIN, END = "<!-- findings of {}: made by scripts/results.py -->", "<!-- end of findings -->"
 
 
-def analyses_of(name: str) -> list[RunAnalysis]:
-    """The analyses of the record of a suite or an experiment, in the order of the suite."""
-    store, suite = record.read(RECORDS / f"{name}{record.SUFFIX}"), context.catalogue().suite(name)
-    order = suite.experiments if suite else (name,)
-    runs = sorted(store.runs(), key=lambda run: order.index(run.experiment))
-    return [analysis_of(store, run) for run in runs]
+def read_records(folder: Path = RECORDS) -> dict[str, Record]:
+    """All records of a folder, by what was run."""
+    catalogue, questions, records = context.catalogue(), context.questions(), {}
+    for path in sorted(folder.glob(f"*{record.SUFFIX}")):
+        name = path.name.removesuffix(record.SUFFIX)
+        store, suite = record.read(path), catalogue.suite(name)
+        order = suite.experiments if suite else (name,)
+        runs = sorted(store.runs(), key=lambda run: order.index(run.experiment))
+        records[name] = Record.of(name, [page_of(store, run) for run in runs], questions)
+    return records
 
 
-def results(analyses: Sequence[RunAnalysis], name: str = SUITE) -> str:
-    """The page of the record of a suite or an experiment."""
-    suite = analyse_suite(analyses)
-    begun = min(analysis.run.started_at for analysis in analyses)
-    ended = max(analysis.run.ended_at or "?" for analysis in analyses)
-    parts = [
-        f"# {PAGES[name][1]}",
-        MADE
-        if name == TODAY
-        else f"{MADE} [POSTS](POSTS.md) sets the posts' figures and claims beside them.",
-        f"`ringside run {name}`, {begun[:10]}, {begun[11:16]} to {ended[11:16]} UTC, on one machine. "
-        f"{escape(machine(analyses[0].run.host))}",
-        "Results on other machines will differ; run the commands there. Ratios are from pairs inside blocks, "
-        "with 95 % intervals in brackets ([METHODOLOGY](METHODOLOGY.md)). Whom our choices favour is in "
-        "[BIAS](BIAS.md).",
-        *([table_markdown(overview_table(suite.overview))] if len(analyses) > 1 else []),
-    ]
-    for analysis in analyses:
-        note = " ".join(map(escape, analysis.experiment.note.strip().splitlines()))
-        parts += [
-            f"## {escape(analysis.experiment.title)}",
-            f"`ringside run {analysis.experiment.name}`: {escape(heading(analysis))}",
-            *([note] if note else []),
-            *(table_markdown(table, 3) for table in part_tables(analysis)),
-            *map(warning, analysis.own_diagnostics),
-        ]
-    parts += [table_markdown(contender_table(*analyses)), *map(warning, suite.machine_diagnostics)]
-    return "\n\n".join(parts) + "\n"
+def contracts() -> dict[str, str]:
+    """The contract of each workload, by its name: the sections of docs/PROTOCOL.md that bear them."""
+    sections = re.split(r"^(#{2,3}) (.+)$", (DOCS / "PROTOCOL.md").read_text("utf-8"), flags=re.MULTILINE)
+    of_title = dict(zip(sections[2::3], sections[3::3], strict=True))
+    return {name: of_title[name].strip() for name in WORKLOADS if name in of_title}
 
 
 def posts(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str:
@@ -116,8 +91,8 @@ def _post(source: Published, claims: Sequence[ExaminedClaim], runs: Sequence[Run
         yield escape(f"Then: {'; '.join(facts)}.")
     if runs:
         names = ", ".join(f"`ringside run {run.experiment.name}`" for run in runs)
-        page = PAGES.get(runs[0].experiment.name, PAGES[SUITE])[0]
-        yield f"Now: {names} ([{page.removesuffix('.md')}]({page}))."
+        page = SLEEPERS if runs[0].experiment.name == SLEEPERS else SUITE
+        yield f"Now: {names} ([tables and pictures](site/{page}.html))."
     if claims:
         yield table_markdown(claims_table(claims), 3)
     for run in runs:
@@ -184,36 +159,42 @@ def readme(text: str, analyses: Sequence[RunAnalysis], name: str = TODAY) -> str
     return replaced
 
 
-def documents(records: Mapping[str, Sequence[RunAnalysis]]) -> dict[Path, str]:
-    """What each document should say, by what was run."""
+def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
+    """What each document should say, by the record's names."""
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]
     own = ROOT / "README.md"
     text = own.read_text(encoding="utf-8")
     for name in PICTURES:
-        text = readme(text, records[name], name)
+        text = readme(text, records[name].suite.runs, name)
+    tested = [*records[SUITE].suite.runs, *records[SLEEPERS].suite.runs]
+    site = record_site(list(records.values()), contracts(), catalogue.contenders()[0])
     return {
-        **{ROOT / "docs" / page: results(records[name], name) for name, (page, _) in PAGES.items()},
-        ROOT / "docs" / "POSTS.md": posts([*records[SUITE], *records[SLEEPERS]], sources),
-        own: text,
+        **{SITE / place: content for place, content in site.items()},
+        DOCS / "POSTS.md": posts(tested, sources).encode(),
+        own: text.encode(),
     }
 
 
 def main(arguments: Sequence[str]) -> int:
-    records = {name: analyses_of(name) for name in PAGES}
+    records = read_records()
     made = documents(records)
-    differing = [path for path, text in made.items() if not path.exists() or path.read_text("utf-8") != text]
+    differing = [path for path, text in made.items() if not path.exists() or path.read_bytes() != text]
+    stale = [path for path in SITE.rglob("*") if path.is_file() and path not in made]
     if "--check" in arguments:
-        for path in differing:
+        for path in [*differing, *stale]:
             print(
-                f"{path.relative_to(ROOT)} is not what the record says: run scripts/results.py",
+                f"{path.relative_to(ROOT)} is not what the records say: run scripts/results.py",
                 file=sys.stderr,
             )
-        return 1 if differing else 0
+        return 1 if differing or stale else 0
+    for path in stale:
+        path.unlink()
     for path, text in made.items():
-        path.write_text(text, encoding="utf-8")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text)
     for name, file in PICTURES.items():
-        (ROOT / "docs" / "images" / file).write_bytes(picture(records[name]))
+        (DOCS / "images" / file).write_bytes(picture(records[name].suite.runs))
     return 0
 
 

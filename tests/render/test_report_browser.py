@@ -164,7 +164,7 @@ def test_a_source_is_highlighted_when_it_is_opened(drawn: Page) -> None:
     assert source.locator("pre").inner_html() == ""
     drawn.locator("#contenders > details").first.locator("> summary").click()
     source.locator("summary").click()
-    expect(source.locator("pre span").first).to_be_visible()
+    expect(source.locator("pre b, pre i, pre em").first).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [1900, 1280, 390])

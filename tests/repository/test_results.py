@@ -32,17 +32,6 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
     return test_golden.analyses(tmp_path_factory.mktemp("golden"))
 
 
-def test_results_have_every_experiment_with_its_command(parts: list[RunAnalysis]) -> None:
-    text = RESULTS.results(parts)
-    assert text.startswith("# Results\n\nMade by `scripts/results.py`")
-    for part in parts:
-        assert f"## {part.experiment.title}\n\n`ringside run {part.experiment.name}`: " in text
-    assert text.count("\n## Contenders\n") == 1
-    assert text.count("\n## Overview\n") == 1
-    # Headings of tables are below those of experiments.
-    assert "\n### nodes=100 messages=300" in text or "\n### nodes=100" in text
-
-
 def test_posts_have_claims_and_figures_of_each_source(parts: list[RunAnalysis]) -> None:
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ringside import units
 from ringside.analysis.families import Family, FamilyStanding, QuestionAnswer
 from ringside.model.catalogue import Question
 from ringside.render.answers import Sentence
+from ringside.render.dots import axis, labelled
 from ringside.render.table import TableCell, TableData
 from ringside.text import capitalised
 
@@ -174,10 +174,10 @@ def picture(standing: FamilyStanding) -> dict[str, Any]:
     range and a dot for each contender. Places are shares of the axis, 0 to 1."""
     unit = standing.unit
     values = {name: standing.values[name].estimate for name in standing.contenders}
-    place, ticks = _axis(list(values.values()))
+    place, ticks = axis(list(values.values()), unit)
     return {
         "title": f"Times better than at {_other(standing)}" if standing.over else standing.metric.title,
-        "ticks": [{"place": place(tick), "text": units.quantity(tick, unit)} for tick in ticks],
+        "ticks": labelled(ticks, place, unit),
         "better": "left" if standing.smaller_is_better else "right",
         "rows": [
             {
@@ -197,23 +197,6 @@ def picture(standing: FamilyStanding) -> dict[str, Any]:
             for family in standing.families
         ],
     }
-
-
-def _axis(values: Sequence[float]) -> tuple[Callable[[float], float], list[float]]:
-    """The place of a value on an axis with some room at its ends, and the values of its ticks."""
-    least, most = min(values), max(values)
-    is_logarithmic = least > 0
-    scaled: Callable[[float], float] = math.log10 if is_logarithmic else float
-    low, high = scaled(least if is_logarithmic else min(least, 0.0)), scaled(most)
-    room = 0.04 * (high - low) or 0.5
-    low, high = low - room, high + room
-    ticks = (
-        [10.0**exponent for exponent in range(math.ceil(low), math.floor(high) + 1)] if is_logarithmic else []
-    )
-    return (
-        lambda value: round((scaled(value) - low) / (high - low), 4),
-        ticks if len(ticks) > 1 else sorted({least, most}),
-    )
 
 
 def of_page(answers: Sequence[QuestionAnswer]) -> list[dict[str, Any]]:

@@ -80,7 +80,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
     texts = appendix.SourceTexts(source_texts)
     contenders = appendix.contenders(analyses, texts)
     library = _library() if specs else None
-    behaviour = script(templates.read_file("page.js"))
+    behaviour = script(templates.read_file("page.js") + templates.read_file("overview.js"))
     top = front(suite)
     return _template().render(
         title=top["title"],
@@ -102,7 +102,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         library=library.packed if library else "",
         charts=_packed_charts(specs) if specs else "",
         texts=packed(json.dumps(texts.highlighted)) if texts.highlighted else "",
-        style=Markup(templates.read_file("page.css") + templates.highlighting_css()),
+        style=Markup(templates.read_file("page.css")),
         data=json_element({"format": FORMAT, "runs": [_data(analysis) for analysis in analyses]}),
     )
 

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import importlib
 import importlib.metadata
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -42,7 +43,6 @@ def light_colours() -> dict[str, str]:
 
 # Longer sources are shown without colours: highlighting is slow.
 _MAX_HIGHLIGHTED_CHARACTERS = 64 * 1024
-_LIGHT_STYLE, _DARK_STYLE = "xcode", "github-dark"
 
 
 def clean(text: str) -> str:
@@ -64,38 +64,44 @@ def code(text: str) -> Markup:
     )
 
 
+_ASIDE = re.compile(r'<a href="(?!https?://)[^"]*"[^>]*>(.*?)</a>', re.DOTALL)
+
+
 def markdown(text: str) -> Markup:
     """Markdown without HTML and pictures: a picture would have to be fetched."""
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     reader.disable("image")
-    return Markup(reader.render(clean(text)))
+    # What lies beside a text in its folder does not lie beside the page.
+    return Markup(_ASIDE.sub(r"\1", reader.render(clean(text))))
 
 
 def highlighted(path: str, text: str) -> Markup:
-    """A source with colours by the language that its path tells."""
+    """A source with its keywords, comments and strings marked, by the language that its path tells: three
+    elements without attributes, as a class for each token would make it several times as long."""
     text = clean(text)
     if len(text) > _MAX_HIGHLIGHTED_CHARACTERS:
         return Markup("{}").format(text)
-    from pygments import formatters, highlight  # type: ignore[import-untyped]
-
     name, suffix = Path(path).name, Path(path).suffix
     # What such a file holds, its whole name may tell.
     lexer = _lexer(name if suffix in ("", ".txt") else f"source{suffix}")
-    return Markup(highlight(text, lexer, formatters.HtmlFormatter(nowrap=True)))
+    pieces = (
+        (element, "".join(part for _, part in tokens))
+        for element, tokens in itertools.groupby(lexer.get_tokens(text), key=lambda each: _element(each[0]))
+    )
+    return Markup("").join(
+        Markup(f"<{element}>{{}}</{element}>" if element and piece.strip() else "{}").format(piece)
+        for element, piece in pieces
+    )
 
 
-def highlighting_css() -> str:
-    """The colours of `highlighted`, in light and in dark."""
-    from pygments import formatters
+def _element(token: Any) -> str:
+    """The element that marks a token; nothing for most."""
+    from pygments import token as kinds  # type: ignore[import-untyped]
 
-    def rules(style: str) -> str:
-        lines = formatters.HtmlFormatter(style=style).get_style_defs(".code").splitlines()
-        return "\n".join(line for line in lines if line.startswith(".code ."))
-
-    dark = f"@media screen and (prefers-color-scheme: dark) {{\n{rules(_DARK_STYLE)}\n}}"
-    return f"{rules(_LIGHT_STYLE)}\n{dark}\n"
+    marks = ((kinds.Comment, "i"), (kinds.String, "em"), (kinds.Keyword, "b"))
+    return next((element for kind, element in marks if token in kind), "")
 
 
 @functools.cache

@@ -1,0 +1,145 @@
+"""The site of the records: of runs that are made up here all files, and docs/site/ itself, as it is kept."""
+
+from __future__ import annotations
+
+import dataclasses
+from html.parser import HTMLParser
+from urllib.parse import unquote
+
+import pytest
+
+from ringside.analysis.suite import Page, page_of
+from ringside.cli import context
+from ringside.render.site.records import Record, record_site
+from ringside.store import Store
+from tests.support import ROOT
+from tests.support.runs import HOSTILE, experiment, make_run
+
+SITE = ROOT / "docs" / "site"
+MOST_BYTES = 3_000_000
+RING = experiment(
+    contenders=("erlang", "go", "limit"), factors={"nodes": 100, "messages": (10, 100)}, blocks=7
+)
+FIB = experiment("showdown-fib", blocks=7)
+
+
+class Places(HTMLParser):
+    """Where a page's elements lead, and what in it can be led to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.targets += [value for name, value in attrs if name in ("href", "src") and value]
+        self.ids += [value for name, value in attrs if name == "id" and value]
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
+    store = Store(tmp_path_factory.mktemp("records") / "runs.sqlite")
+    runs = {
+        "ring": make_run(store, RING),
+        "fib": make_run(store, FIB, seed=2, crashed={"python-threads": 7}),
+        "again": make_run(store, RING, seed=3, hostile=True),
+    }
+    found = {}
+    for name, run in runs.items():
+        of = page_of(store, run)
+        path = {"main.go": "digest"}
+        contenders = {
+            each: dataclasses.replace(planned, files=path) for each, planned in of.analysis.contenders.items()
+        }
+        analysis = dataclasses.replace(of.analysis, contenders=contenders)
+        found[name] = Page(analysis, {"digest": 'package main // "a" < b\nfunc main() {}\n'})
+    store.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def files(pages: dict[str, Page]) -> dict[str, bytes]:
+    questions = context.questions()
+    records = [
+        Record.of("suite", [pages["ring"], pages["fib"]], questions),
+        Record.of("again", [pages["again"]], questions),
+    ]
+    return record_site(records, {"ring": "A *ring* of units. [More](GONE.md)."}, [])
+
+
+def test_it_has_a_page_for_each_thing(files: dict[str, bytes]) -> None:
+    places = {"index.html", "how-to-read.html", "suite.html", "again.html", "history/showdown-ring.html"}
+    places |= {"suite/showdown-ring.html", "suite/showdown-fib.html", "again/showdown-ring.html"}
+    places |= {f"contenders/{name}.html" for name in ("erlang", "go", "limit", "python-threads")}
+    places |= {"workloads/ring.html", "workloads/fib.html", "assets/site.css", "assets/overview.js"}
+    assert places <= files.keys()
+
+
+def test_the_same_records_give_the_same_files(pages: dict[str, Page]) -> None:
+    def site() -> dict[str, bytes]:
+        return record_site([Record.of("fib", [pages["fib"]], ())], {}, context.catalogue().contenders()[0])
+
+    assert site() == site()
+
+
+def test_a_contender_has_its_sources_and_its_figures(files: dict[str, bytes]) -> None:
+    text = files["contenders/go.html"].decode()
+    assert "<summary><code>main.go</code>" in text
+    assert "<b>package</b>" in text
+    assert "&lt; b" in text
+    assert '<a href="../suite/showdown-fib.html">showdown-fib</a>' in text
+    assert (
+        text.count('<a href="../again/showdown-ring.html">') + text.count("../suite/showdown-ring.html") == 2
+    )
+
+
+def test_a_workload_has_its_contract_without_links_that_lead_nowhere(files: dict[str, bytes]) -> None:
+    text = files["workloads/ring.html"].decode()
+    assert "A <em>ring</em> of units. More." in text
+    assert "GONE" not in text
+
+
+def test_a_history_has_the_runs_of_several_records(files: dict[str, bytes]) -> None:
+    text = files["history/showdown-ring.html"].decode()
+    assert "2 runs of the experiment showdown-ring" in text
+    assert "../suite/showdown-ring.html" in text
+    assert "../again/showdown-ring.html" in text
+
+
+def test_questions_come_first_where_a_record_answers_them(
+    pages: dict[str, Page], files: dict[str, bytes]
+) -> None:
+    assert b'id="questions"' not in files["index.html"]
+    ring = pages["ring"].analysis
+    figure = dataclasses.replace(
+        context.questions()[0].figures[0], experiment=ring.experiment.name, metric=ring.headline.name, at={}
+    )
+    asked = dataclasses.replace(context.questions()[0], text="What then?", figures=(figure,))
+    index = record_site([Record.of("suite", [pages["ring"]], [asked])], {}, [])["index.html"].decode()
+    assert index.index("What then?") < index.index('id="parts"')
+    assert '<a href="suite/showdown-ring.html">showdown-ring</a>' in index
+
+
+def test_hostile_text_stays_text(files: dict[str, bytes]) -> None:
+    for name, data in files.items():
+        assert HOSTILE.encode() not in data, name
+        assert b"<img src=x" not in data, name
+
+
+def test_all_links_of_the_kept_site_lead_somewhere() -> None:
+    found = {path: Places(path.read_text("utf-8")) for path in SITE.rglob("*.html")}
+    assert len(found) > 50
+    for path, places in found.items():
+        assert len({*places.ids}) == len(places.ids), path
+        for target in places.targets:
+            if target.startswith("https://"):
+                continue
+            file, _, place = unquote(target).partition("#")
+            there = (path.parent / file).resolve() if file else path
+            assert there.is_file(), f"{path}: {target}"
+            assert not place or place in found[there].ids, f"{path}: {target}"
+
+
+def test_the_kept_site_is_small() -> None:
+    assert sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file()) <= MOST_BYTES

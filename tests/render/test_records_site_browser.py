@@ -1,0 +1,113 @@
+"""docs/site/ in a real browser, from its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, ViewportSize
+
+from tests.render.test_accessibility import SCHEMES, assert_none, violations
+from tests.render.test_records_site import SITE
+from tests.render.test_report_browser import PHONE, SHEET, brightness, column, sideways
+from tests.support.browsers import launched, watched
+
+ORIGIN = SITE.as_uri()
+# The smallest phones.
+NARROW: ViewportSize = {"width": 360, "height": 740}
+DESK: ViewportSize = {"width": 1300, "height": 900}
+PLACES = (
+    "index.html",
+    "how-to-read.html",
+    "today.html",
+    "today/today-ring.html",
+    "posts/posts-feed.html",
+    "sleepers-million/sleepers-million.html",
+    "contenders/go.html",
+    "workloads/ring.html",
+)
+# Elements that leave the window, but for those in a box that scrolls.
+CUT = """all => all
+    .filter(one => !one.closest('.skip, .box, pre, .contract table, details:not([open]) > :not(summary)'))
+    .filter(one => {
+        const { left, right, width } = one.getBoundingClientRect();
+        return width && (right > window.innerWidth + 1 || left < -1);
+    })
+    .map(one => one.tagName + ': ' + one.textContent.slice(0, 60))"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with launched() as started:
+        yield started
+
+
+def test_it_works_from_its_folder_on_all_windows_and_on_paper(browser: Browser) -> None:
+    """No request leaves it, nothing is wrong in the console, nothing is cut."""
+    faults: list[str] = []
+    with watched(browser, faults, ORIGIN, color_scheme="light") as page:
+        for place in PLACES:
+            page.goto(f"{ORIGIN}/{place}")
+            for window in (NARROW, PHONE, DESK):
+                page.set_viewport_size(window)
+                assert sideways(page) <= 0, (place, window)
+                assert page.locator("body *").evaluate_all(CUT) == [], (place, window)
+            page.set_viewport_size(SHEET)
+            page.emulate_media(media="print")
+            assert sideways(page) <= 0, place
+            page.emulate_media(media="screen")
+    assert faults == []
+
+
+def test_its_style_is_there_in_the_dark(browser: Browser) -> None:
+    faults: list[str] = []
+    with watched(browser, faults, ORIGIN, color_scheme="dark") as page:
+        page.goto(f"{ORIGIN}/today/today-ring.html")
+        paper, ink = (
+            page.evaluate(f"getComputedStyle(document.body).{name}") for name in ("backgroundColor", "color")
+        )
+    assert brightness(paper) < 60 < 180 < brightness(ink)
+    assert faults == []
+
+
+def test_the_keyboard_reaches_sources_and_sorts_the_overview(browser: Browser) -> None:
+    faults: list[str] = []
+    with watched(browser, faults, ORIGIN) as page:
+        page.goto(f"{ORIGIN}/index.html")
+        page.keyboard.press("Tab")
+        assert focused(page) == "Skip to the figures"
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        assert focused(page) == "today"
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"{ORIGIN}/today.html")
+        before = column(page, 1)
+        head = page.locator("table.overview thead th").nth(1)
+        head.locator("button").focus()
+        page.keyboard.press("Enter")
+        assert head.get_attribute("aria-sort") == "ascending"
+        assert column(page, 1) != before
+        page.goto(f"{ORIGIN}/contenders/go.html")
+        source = page.locator("details").first
+        source.locator("summary").focus()
+        page.keyboard.press("Enter")
+        assert source.locator("pre b").first.is_visible()
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.tagName") == "PRE"
+    assert faults == []
+
+
+def focused(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.textContent"))
+
+
+@pytest.mark.integration
+def test_it_can_be_read_by_everybody(browser: Browser) -> None:
+    wrong: list[str] = []
+    for scheme in SCHEMES:
+        with watched(browser, wrong, ORIGIN, color_scheme=scheme, bypass_csp=True) as page:
+            for place in PLACES:
+                page.goto(f"{ORIGIN}/{place}")
+                page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+                wrong += [f"{place}, {scheme}: {each}" for each in violations(page)]
+    assert_none(wrong)
