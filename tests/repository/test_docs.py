@@ -6,13 +6,16 @@ import importlib.metadata
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from ringside.cli.main import cli
 from ringside.model.results import Outcome
+from ringside.render import documents
 from ringside.workloads import WORKLOADS
+from tests.render import test_golden
 from tests.support import ROOT
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -83,6 +86,33 @@ def test_outcomes_are_in_the_glossary_and_the_contract() -> None:
     for outcome in Outcome:
         assert f"`{outcome}`" in glossary, outcome
         assert f"`{outcome}`" in contract, outcome
+
+
+# Objects whose keys are names: of contenders, metrics, outcomes, machines, facts of a host, factors.
+BY_NAME = {"contenders", "outcomes", "metrics", "missing", "ranks", "figures", "ratios"}
+FREE = {"host", "point"}
+
+
+def keys_of(values: Any) -> set[str]:
+    """The keys of a document that do not depend on what was measured."""
+    if isinstance(values, list):
+        return set().union(*map(keys_of, values))
+    if not isinstance(values, dict):
+        return set()
+    inner = (
+        list(value.values()) if name in BY_NAME and isinstance(value, dict) else value
+        for name, value in values.items()
+        if name not in FREE
+    )
+    return set(values).union(*map(keys_of, inner))
+
+
+def test_keys_of_a_run_are_described(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "JSON.md").read_text(encoding="utf-8").partition("\n## Commands")[0]
+    documented = set(re.findall(r"`(?:\{\")?([a-z0-9_]+)", page)) | {"runs", "suite"}
+    found = keys_of([documents.document(part) for part in test_golden.analyses(tmp_path)])
+    assert {"ratio", "overstated", "receipt", "unavailable", "stderr"} <= found
+    assert found <= documented, found - documented
 
 
 def test_metrics_are_defined() -> None:
