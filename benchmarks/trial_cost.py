@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 
-from ringside.measure.executor import LocalExecutor, keep_off_contender_cpus
+from ringside.measure.executor import LocalExecutor, off_contender_cpus
 from ringside.measure.trials import with_messages
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
@@ -37,7 +37,6 @@ MAX_RATIO = MAX_MS / 0.7
 
 def main() -> int:
     executor = LocalExecutor()
-    keep_off_contender_cpus(executor)
     cpus, probe_cpus = executor.cpus(1)
     request = TrialRequest(
         argv=(TRUE,),
@@ -49,7 +48,7 @@ def main() -> int:
         # As trials of contenders have one.
         temporary=True,
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with off_contender_cpus(executor), tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "s.sqlite")
         run = store.begin_run("cost", 1, {}, {}, {})
         cell = Cell("true", Point((("cores", 1),)))

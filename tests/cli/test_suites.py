@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
+import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ringside.measure import apt, host
 from ringside.workloads.fib.workload import fibonacci
 from tests.support.command_line import in_process
-from tests.support.fake_contenders import write_server
+from tests.support.fake_contenders import add_build, write_server
 
 Add = Callable[..., None]
 Complaint = Callable[..., str]
@@ -55,6 +59,64 @@ def test_each_part_is_printed_once_and_the_overview_behind_all(suite: Path) -> N
     assert [line for line in shown.splitlines() if line in titles] == titles
     # Two experiments of one problem are told apart by their own names.
     assert re.search(r"^contender +first +second *$", shown, re.MULTILINE)
+
+
+def test_parts_are_made_ready_one_after_the_other(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first table waits for no build, and no package, of the second part."""
+    add_build(suite / "contenders" / "two", "cp", "fake.py", "{build}")
+    manifest = suite / "contenders" / "two" / "contender.toml"
+    missing = re.sub(r"executable = .*", 'executable = ["two-runtime"]', manifest.read_text())
+    manifest.write_text(missing.replace('"3.11"\n', '"3.11"\ninstall = { debian = ["two"] }\n'))
+    programs = suite / "programs"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(host, "os_release", lambda: {"ID": "debian", "VERSION_ID": "12"})
+    asked: list[tuple[str, ...]] = []
+
+    def bring(*words: str) -> bool:
+        asked.append(words)
+        if words[0] == "install":
+            (programs / "two-runtime").symlink_to(sys.executable)
+        return True
+
+    monkeypatch.setattr(apt, "apt_get", bring)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    without = in_process("run", "both", status=1)
+    assert "needs two-runtime 3.11 or newer: not found" in without.stderr
+    assert not asked
+    done = in_process("run", "both", "--setup", "--json")
+    assert [words[0] for words in asked] == ["update", "install"]
+    lines = [line for line in done.stderr.splitlines() if re.search("run .*: |setup|building", line)]
+    assert [re.sub(r"run \S+-(\w+): .*", r"run \1", line) for line in lines] == [
+        "run first",
+        "setup: installing runtimes on this system with apt-get: two",
+        "building two",
+        "run second",
+    ]
+    assert [len(run["cells"]) for run in json.loads(done.stdout)["runs"]] == [1, 2]
+
+
+def test_what_was_measured_is_there_when_a_later_part_has_no_room(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = suite / "experiments" / "second.toml"
+    text = file.read_text().replace('"ring"', '"batch"')
+    file.write_text(text.replace("nodes = 4\nmessages = 5\n", "cases = 3\nsize = 2\n"))
+    for name in ("one", "two"):
+        manifest = suite / "contenders" / name / "contender.toml"
+        manifest.write_text(f"{manifest.read_text()}\n[workload.batch]\ncommand = ['true']\n")
+    usage = shutil.disk_usage(suite)
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage._replace(free=1))
+    done = in_process("run", "both", status=2)
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("ringside: the input batch-3x2-seed1.txt takes up to 0 MB in ")
+    hint = re.search(r"`ringside run --resume (\S+)` continues it, `ringside show \1` shows", said)
+    assert hint is not None
+    assert "first" in in_process("show", hint[1]).stdout
+
+
+def test_runtimes_are_installed_on_this_machine_alone(suite: Path, complaint: Complaint) -> None:
+    assert "--setup is for this machine" in complaint("run", "both", "--setup", "--on", "local")
 
 
 def test_options_go_to_the_parts_that_they_fit(suite: Path) -> None:

@@ -125,7 +125,7 @@ def test_setup_installs_from_that_release(
         installed.append(words)
         return True
 
-    monkeypatch.setattr(setup, "_apt", record)
+    monkeypatch.setattr(apt, "apt_get", record)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert setup.setup.main(["one"], standalone_mode=False) == 1
     assert "with apt-get: other, -t bookworm-backports thing" in capsys.readouterr().err
@@ -161,7 +161,7 @@ def test_contenders_of_one_compiler_get_each_its_library(
     reason = find_receipt(contenders[0].runtime)
     assert isinstance(reason, str)
     assert f"{compiler} printed no recognisable version: <stdin>:1:10: fatal error: x.hpp: No such" in reason
-    names = {package.name for package in setup._packages(contenders)}
+    names = {package.name for package in apt.packages_for(contenders)}
     assert names == {"g++", "libboost-dev", "libasio-dev"}
 
 

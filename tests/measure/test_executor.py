@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.measure.executor import LocalExecutor, keep_off_contender_cpus
+from ringside.measure.executor import LocalExecutor, off_contender_cpus
 from ringside.probe import orphans
 from ringside.probe.process import find_probe
 from ringside.probe.protocol import (
@@ -286,12 +286,14 @@ def test_descriptors_are_those_of_the_hard_limit(
     assert LocalExecutor().descriptors() == most
 
 
-@pytest.mark.parametrize(("usable", "own"), [({0, 2, 3}, (0, 2)), ({3}, None)])
-def test_ringside_keeps_off_the_cpu_of_contenders(
-    monkeypatch: pytest.MonkeyPatch, usable: set[int], own: tuple[int, ...] | None
+@pytest.mark.parametrize(("usable", "own"), [({0, 2, 3}, (0, 2)), ({3}, {3})])
+def test_ringside_keeps_off_the_cpu_of_contenders_while_it_measures(
+    monkeypatch: pytest.MonkeyPatch, usable: set[int], own: tuple[int, ...] | set[int]
 ) -> None:
     kept: list[tuple[int, object]] = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: usable)
     monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: kept.append((pid, cpus)))
-    keep_off_contender_cpus(LocalExecutor())
-    assert kept == ([(0, own)] if own else [])
+    with off_contender_cpus(LocalExecutor()):
+        assert kept == [(0, own)]
+    # What is built afterwards has all of them.
+    assert kept[1:] == [(0, usable)]

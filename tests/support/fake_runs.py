@@ -109,8 +109,8 @@ def resume(
 ) -> Prepared:
     """What a run of the store goes on with."""
     task = Task(runs=[run], unfinished=[run])
-    ((_, prepared),) = campaign(workplace, executor or FakeExecutor(), task, observer).prepare()
-    return prepared[""]
+    ((_, prepare),) = campaign(workplace, executor or FakeExecutor(), task, observer).parts()
+    return prepare()[""]
 
 
 def start(

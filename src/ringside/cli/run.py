@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ringside.cli.progress import LiveProgress
     from ringside.measure.campaign import Campaign, Machines, Task
     from ringside.measure.plan import Selection
+    from ringside.measure.toolchain import Toolchain
+    from ringside.model.catalogue import Contender
     from ringside.model.design import Goal
     from ringside.model.results import Run
     from ringside.serve.server import Server
@@ -64,6 +66,9 @@ class RunSettings:
         "--sandbox",
         "Contenders under bubblewrap: read-only system, no other processes.",
         is_flag=True,
+    )
+    sets_up: bool = option(
+        COMMON, "--setup", "Install missing runtimes, each before its experiment.", is_flag=True
     )
     resume: str | None = option(COMMON, "--resume RUN", "Continue an interrupted run.")
     on: str | None = option(
@@ -126,6 +131,8 @@ def _check(options: RunSettings) -> None:
             "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --until, "
             "--margin, --seed, --full, --sandbox"
         )
+    if options.sets_up and options.on:
+        raise UsageError("--setup is for this machine: leave out --on, or set up each machine of the cluster")
     if options.engines is not None and not options.on:
         raise UsageError("--engines is for --on: name the cluster, or leave it out")
     if options.report_to:
@@ -177,7 +184,9 @@ def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: 
             machines = stack.enter_context(engaged(options.on, task, catalogue, progress, options.engines))
         else:
             executor = LocalExecutor()
-            machines = LocalMachine(catalogue, context.toolchain(), context.inputs(), executor, progress)
+            toolchain = context.toolchain()
+            install = partial(_install, toolchain, progress) if options.sets_up else None
+            machines = LocalMachine(catalogue, toolchain, context.inputs(), executor, progress, install)
             free_cpus = executor.cpus(1)[1]
         for each in task.experiments:
             check(each, catalogue, machines)
@@ -194,6 +203,15 @@ def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: 
         streams.say(f"{failure or 'interrupted'}{_hint(options, begun)}")
         return EXIT_USAGE if failure else EXIT_INTERRUPTED
     return _present(options, task, campaign, with_parts=not shows_parts)
+
+
+def _install(toolchain: Toolchain, progress: LiveProgress, contenders: Sequence[Contender]) -> None:
+    """Install the runtimes that contenders lack, but for those that nobody is expected to have."""
+    from ringside.measure import apt
+
+    with progress.paused():
+        expected = [each for each in contenders if not each.runtime.optional]
+        apt.install_missing(expected, toolchain, partial(streams.say, name="setup"))
 
 
 def _conducted(
@@ -215,6 +233,11 @@ def _conducted(
     except KeyboardInterrupt:
         failure = ""
     except (ProbeError, StoreError, ClusterError) as error:
+        failure = str(error)
+    except UsageError as error:
+        # An input of a later experiment that has no room ends neither the runs before it nor their hint.
+        if len(campaign.runs) == len(campaign.task.runs):
+            raise
         failure = str(error)
     finally:
         if page:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Protocol
@@ -13,16 +14,16 @@ from typing import Any, Protocol
 from ringside.catalogue.loader import Catalogue
 from ringside.measure import host, plan, resume
 from ringside.measure.exclusive import alone
-from ringside.measure.executor import Capacity, Executor, keep_off_contender_cpus
+from ringside.measure.executor import Capacity, Executor, off_contender_cpus
 from ringside.measure.inputs import Inputs
 from ringside.measure.loop import BlockLoop
 from ringside.measure.places import Places, RunObserver, ThisMachine
 from ringside.measure.plan import Selection, experiments, kept_suite, selection_of
-from ringside.measure.prepare import PreparationObserver, Prepared, check, described, prepare
+from ringside.measure.prepare import PreparationObserver, Prepared, check, described, prepare, readable
 from ringside.measure.stopping import rule_of
 from ringside.measure.toolchain import Toolchain
 from ringside.measure.trials import ContenderTrials
-from ringside.model.catalogue import Ready
+from ringside.model.catalogue import Contender, Ready
 from ringside.model.design import Experiment, Point
 from ringside.model.results import REPEATABLE, Run, counted
 from ringside.store import Store, stamp
@@ -122,6 +123,8 @@ class LocalMachine:
     inputs: Inputs
     executor: Executor
     observer: Observer
+    # Installs the runtimes that are missing, where that is wanted.
+    install: Callable[[Sequence[Contender]], None] | None = None
     is_cluster = False
 
     def available_cpus(self) -> int:
@@ -140,11 +143,14 @@ class LocalMachine:
 
     def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
         tools = (self.catalogue, self.toolchain, self.inputs, self.observer)
+        if self.install:
+            self.install(list(readable(experiment, self.catalogue).values()))
         return {"": prepare(experiment, points, *tools)}
 
-    def own(self) -> AbstractContextManager[None]:
-        keep_off_contender_cpus(self.executor)
-        return alone(self.observer.on_wait)
+    @contextmanager
+    def own(self) -> Iterator[None]:
+        with off_contender_cpus(self.executor), alone(self.observer.on_wait):
+            yield
 
     def join(self, run: Run, prepared: Mapping[str, Prepared], store: Store) -> Run:
         return run
@@ -175,29 +181,33 @@ class Campaign:
     def carry_out(
         self, time_limit_s: float | None = None, on_run_end: Callable[[Run], None] | None = None
     ) -> None:
-        """Prepare everything, then measure; `on_run_end` gets each run that is over. Raises UsageError,
-        before anything is measured unless another process works on one of the runs. ProbeError, ClusterError
-        and KeyboardInterrupt pass through; all finished trials are in the store then."""
+        """Check everything, then prepare and measure one experiment after the other; `on_run_end` gets each
+        run that is over. Raises UsageError, before anything is measured unless another process works on one
+        of the runs, or an input has no room. ProbeError, ClusterError and KeyboardInterrupt pass through; all
+        finished trials are in the store then. `time_limit_s` is for what is measured, not for builds."""
         suite_id = self.task.suite_id
         # Two that resume a suite at once would each begin what has not begun.
         with self.store.hold_suite(suite_id) if suite_id else nullcontext():
-            prepared = self.prepare()
-            start = monotonic()
-            for number, (run, by_machine) in enumerate(prepared):
-                left_s = None if time_limit_s is None else time_limit_s - (monotonic() - start)
+            measured_s = 0.0
+            for number, (run, prepare) in enumerate(self.parts()):
+                left_s = None if time_limit_s is None else time_limit_s - measured_s
                 if number and left_s is not None and left_s <= 0:
                     break
+                by_machine = prepare()
+                start = monotonic()
                 # Who gives up while another one measures leaves no empty run behind.
                 with self.machines.own():
                     if run is None:
                         run = self.begin(by_machine)
                         self.runs.append(run)
                     is_over = self.conduct(run, by_machine, left_s)
+                measured_s += monotonic() - start
                 if is_over and on_run_end:
                     on_run_end(self.store.run(run.id))
 
-    def prepare(self) -> list[tuple[Run | None, dict[str, Prepared]]]:
-        """What each machine is ready for, by its name: for the runs that go on, and for those that begin."""
+    def parts(self) -> list[tuple[Run | None, Callable[[], dict[str, Prepared]]]]:
+        """The runs that go on, and those that begin (None), each with the function that makes every machine
+        ready for it, by its name. Those that go on are ready already: they may not be able to."""
         for run in self.task.unfinished:
             self.store.refuse_held(run)  # before anything is built
         plans = [
@@ -212,11 +222,11 @@ class Campaign:
                 plan.check_machine(kept.points, workload, cpus, descriptors)
             resume.check_machines(run, self.machines.facts())
         new = [(each, check(each, self.catalogue, self.machines)) for each in self.task.experiments]
-        resumed = [
-            (run, resume.as_it_began(run, self.machines.prepare(kept.experiment, kept.points)))
-            for run, kept in plans
-        ]
-        return [*resumed, *((None, self.machines.prepare(each, points)) for each, points in new)]
+        parts: list[tuple[Run | None, Callable[[], dict[str, Prepared]]]] = []
+        for run, kept in plans:
+            prepared = resume.as_it_began(run, self.machines.prepare(kept.experiment, kept.points))
+            parts.append((run, partial(dict, prepared)))
+        return [*parts, *((None, partial(self.machines.prepare, each, points)) for each, points in new)]
 
     def begin(self, prepared: Mapping[str, Prepared]) -> Run:
         """A new run in the store, with the plan, the machine's facts and the contenders as they are now."""

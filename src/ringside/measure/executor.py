@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 from ringside.probe.process import Probe
@@ -59,8 +60,13 @@ class LocalExecutor:
         return self.probe.trial(request, tick)
 
 
-def keep_off_contender_cpus(executor: Executor) -> None:
-    """Keep ringside itself off the CPU that one-core contenders get, where there is another."""
+@contextmanager
+def off_contender_cpus(executor: Executor) -> Iterator[None]:
+    """Keep ringside itself off the CPU that one-core contenders get meanwhile, where there is another."""
+    before = os.sched_getaffinity(0)
     _, others = executor.cpus(1)
-    if others:
-        os.sched_setaffinity(0, others)
+    os.sched_setaffinity(0, others or before)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -76,7 +77,7 @@ def check(experiment: Experiment, catalogue: Catalogue, executor: Capacity) -> t
     workload = find_workload(experiment.workload)
     if experiment.sandbox:
         sandbox.check()
-    contenders = _readable(experiment, catalogue)
+    contenders = readable(experiment, catalogue)
     plan.check_contenders(contenders, workload)
     points = plan.points(experiment, workload, executor.available_cpus())
     plan.check_machine(points, workload, executor.available_cpus(), executor.descriptors())
@@ -89,7 +90,7 @@ def check(experiment: Experiment, catalogue: Catalogue, executor: Capacity) -> t
     return tuple(points)
 
 
-def _readable(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contender]:
+def readable(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contender]:
     """The contenders of an experiment without those whose manifests are broken. Raises CatalogueError where
     that is all of them."""
     contenders: dict[str, Contender] = {}
@@ -125,17 +126,22 @@ def prepare(
     inputs: Inputs,
     observer: PreparationObserver,
 ) -> Prepared:
-    """Build here what an experiment needs that was checked. Raises UsageError where there is no room for a
-    file."""
+    """Build here, side by side, what an experiment needs that was checked; `on_build` is called from threads.
+    Raises UsageError where there is no room for a file."""
     workload = find_workload(experiment.workload)
     contenders: dict[str, Ready | Unavailable] = {}
+    buildable: list[Contender] = []
     for name in experiment.contenders:
-        observer.on_prepare(name)
         try:
-            contenders[name] = toolchain.prepare(catalogue.contender(name), observer.on_build)
+            buildable.append(catalogue.contender(name))
         except CatalogueError as error:
             contenders[name] = unreadable(name, workload, error)
-        observer.on_prepared(contenders[name])
+    with closing(toolchain.prepare_all(buildable, observer.on_build)) as builds:
+        for name in experiment.contenders:
+            observer.on_prepare(name)
+            if name not in contenders:
+                contenders[name] = next(builds)
+            observer.on_prepared(contenders[name])
     files = input_files(points, workload, inputs, observer)
     return Prepared(experiment, workload, points, contenders, files)
 

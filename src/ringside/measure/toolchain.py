@@ -68,6 +68,10 @@ class Toolchain:
             self._receipts[key] = find_receipt(runtime)
         return self._receipts[key]
 
+    def forget_receipts(self) -> None:
+        """Look for each runtime anew: some may have been installed."""
+        self._receipts.clear()
+
     def prepare(
         self, contender: Contender, on_build: Callable[[Contender], None] = lambda contender: None
     ) -> Ready | Unavailable:
