@@ -1,5 +1,5 @@
-"""Makes docs/site/, docs/POSTS.md, and README's pictures and findings from the records in records/: no figure
-in them is written by hand. A record that is new there needs nothing else.
+"""Makes docs/site/, docs/POSTS.md with its pictures, docs/CLAIMS.md, and README's pictures and findings from
+the records in records/: no figure in them is written by hand. A record that is new there needs nothing else.
 
     .venv/bin/python scripts/results.py            write them
     .venv/bin/python scripts/results.py --check    exit status 1 if they differ from what the records say
@@ -20,9 +20,11 @@ from ringside.analysis.suite import ExaminedClaim, examine, overview, page_of
 from ringside.cli import context
 from ringside.model.catalogue import Published
 from ringside.model.design import Point
+from ringside.render import posts
 from ringside.render.markdown import escape, table_markdown
 from ringside.render.plots.charts import standing_alone
 from ringside.render.plots.scatters import overview_panel
+from ringside.render.posts.picture import specification
 from ringside.render.site.records import Record, record_site
 from ringside.render.tables.contenders import claim_summary as claims_summary
 from ringside.render.tables.contenders import claim_table as claims_table
@@ -63,14 +65,17 @@ def contracts() -> dict[str, str]:
     return {name: of_title[name].strip() for name in WORKLOADS if name in of_title}
 
 
-def posts(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str:
-    """docs/POSTS.md: for each source its experiments, its figures beside today's, its claims and answers."""
+def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str:
+    """docs/CLAIMS.md: for each source its experiments, its figures beside today's, its claims and answers."""
     examined = examine(sources, analyses)
+    of_posts = [each for each in examined if each.source.name in posts.WRITERS]
+    others = [each for each in examined if each not in of_posts]
     parts = [
-        "# The posts, then and now",
+        "# Claims and figures, then and now",
         MADE,
-        f"Claims of all sources: {claims_summary(examined)}. `ringside claims` tests them with your own "
-        "runs; [METHODOLOGY](METHODOLOGY.md#claims) has the rules.",
+        f"Claims of the posts: {claims_summary(of_posts)}. Of other sources: {claims_summary(others)}. "
+        "[POSTS](POSTS.md) has the posts in prose. `ringside claims` tests the claims with your own runs; "
+        "[METHODOLOGY](METHODOLOGY.md#claims) has the rules.",
     ]
     for source in sorted(sources, key=lambda source: source.date):
         own = [each for each in examined if each.source.name == source.name]
@@ -159,10 +164,15 @@ def readme(text: str, analyses: Sequence[RunAnalysis], name: str = TODAY) -> str
     return replaced
 
 
+def published() -> list[Published]:
+    """All sources of the catalogue."""
+    catalogue = context.catalogue()
+    return [catalogue.published(name) for name in catalogue.published_names()]
+
+
 def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
     """What each document should say, by the record's names."""
-    catalogue = context.catalogue()
-    sources = [catalogue.published(name) for name in catalogue.published_names()]
+    catalogue, sources = context.catalogue(), published()
     own = ROOT / "README.md"
     text = own.read_text(encoding="utf-8")
     for name in PICTURES:
@@ -171,7 +181,8 @@ def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
     site = record_site(list(records.values()), contracts(), catalogue.contenders()[0])
     return {
         **{SITE / place: content for place, content in site.items()},
-        DOCS / "POSTS.md": posts(tested, sources).encode(),
+        DOCS / "POSTS.md": posts.document(sources, records[SUITE].suite.runs, MADE).encode(),
+        DOCS / "CLAIMS.md": claims(tested, sources).encode(),
         own: text.encode(),
     }
 
@@ -195,6 +206,9 @@ def main(arguments: Sequence[str]) -> int:
         path.write_bytes(text)
     for name, file in PICTURES.items():
         (DOCS / "images" / file).write_bytes(picture(records[name].suite.runs))
+    for file, post in posts.pictures(published(), records[SUITE].suite.runs).items():
+        svg = vl_convert.vegalite_to_svg(specification(post))
+        (DOCS / "images" / file).write_text(svg, encoding="utf-8")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,6 @@ from ringside.model.design import Level, Point
 from ringside.model.results import Answer, Finding, Interval
 from ringside.store import Store
 from ringside.workloads import WORKLOADS
-from ringside.workloads.base import Measurement, Workload
 from ringside.workloads.claims import (
     LESS,
     MORE,
@@ -34,38 +33,12 @@ from ringside.workloads.claims import (
     elsewhere,
 )
 from tests.support import ROOT, points
-from tests.support.analyses import NOISE, Exact, analysis
+from tests.support.analyses import analysis
 from tests.support.command_line import in_process
+from tests.support.planted import BLOCKS, Levels, Planted, Row, run_of
 from tests.support.runs import experiment, make_run
 
 CONFIRMED, REFUTED, OTHER_CONDITIONS, INCONCLUSIVE, UNTESTABLE, NOT_TESTED = Answer
-# Contender, levels, metric, value; with noise, or the same in every block.
-Levels = Mapping[str, Level]
-Row = tuple[str, Levels, str, float]
-BLOCKS = (*NOISE, 1.03)
-
-
-class Planted(Exact):
-    """Figures of a workload, put into trials as they are."""
-
-    def __init__(self, workload: Workload) -> None:
-        self.name = workload.name
-        self.metrics = workload.metrics
-        self.compared = workload.compared
-
-
-def run_of(
-    workload: str, experiment: str, noisy: Sequence[Row], exact: Sequence[Row], blocks: int = len(BLOCKS)
-) -> RunAnalysis:
-    """A run with these figures, those of `noisy` spread by some per cent over blocks."""
-    measurement: Measurement = Planted(WORKLOADS[workload])
-    values: dict[tuple[str, Point], dict[str, Sequence[float]]] = {}
-    for rows, noise in ((noisy, BLOCKS), (exact, (1.0,) * len(BLOCKS))):
-        for name, levels, metric, value in rows:
-            cell = name, points.point(WORKLOADS[workload], **levels)
-            values.setdefault(cell, {})[metric] = [value * each for each in noise[:blocks]]
-    # The baseline of the values' first contender; every contender at every point.
-    return analysis(values, measurement=measurement, name=experiment)
 
 
 Runs = Callable[[float], list[RunAnalysis]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import get_args
 
@@ -53,7 +53,17 @@ from ringside.analysis.scaling import (
 )
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
-from ringside.model.results import Comparison, Diagnostic, Interval, Run, Span, Timeline, Trial, counted
+from ringside.model.results import (
+    Comparison,
+    Diagnostic,
+    Interval,
+    Outcome,
+    Run,
+    Span,
+    Timeline,
+    Trial,
+    counted,
+)
 from ringside.store import Store
 from ringside.store.plans import PLAN_VERSION, PlannedContender, RunPlan, read_plan
 from ringside.workloads import measurement as find_measurement
@@ -80,7 +90,8 @@ class RunAnalysis:
     point that stands for the run in an overview. `control`: the headline of a program beside itself; None
     of a run with fewer than six such pairs, or of an earlier version. `sees_carry_over`: there are enough
     trials to see what contenders do to those after them. `references_ns`: by reference
-    computation and block, how long it took.
+    computation and block, how long it took. `sources`: texts of the contenders' files by hash; empty where
+    nothing was stored with them.
     """
 
     run: Run
@@ -123,6 +134,7 @@ class RunAnalysis:
     trial_count: int
     trials: tuple[Trial, ...]
     observations: Observations
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def headline(self) -> Metric:
@@ -172,6 +184,19 @@ class RunAnalysis:
         if self.observations.failed_share(metric, cell) > MAX_FAILED_SHARE:
             return {}
         return self.cells[cell].by_block.get(metric, {})
+
+    def outcomes(self, contender: str, point: Point) -> Mapping[Outcome, int]:
+        """How often the trials of a cell ended in which way."""
+        return self.cell(contender, point).outcomes
+
+    def build_s(self, contender: str) -> float | None:
+        """How long a contender's build took, in seconds; None where that is not known."""
+        return self.contenders[contender].build_s
+
+    def program(self, contender: str) -> Mapping[str, str]:
+        """The texts of a contender's files by path; without those that were not stored."""
+        files = self.contenders[contender].files
+        return {path: self.sources[digest] for path, digest in files.items() if digest in self.sources}
 
     def comparison(self, metric: Metric, contender: str, baseline: str, point: Point) -> Comparison | None:
         """The comparison of a pair that gets a verdict; None where the two share no block with figures."""
@@ -308,6 +333,8 @@ def analysis_of(store: Store, run: Run, *, for_plots: bool = True) -> RunAnalysi
     does not say that the run was interrupted."""
     needs_samples = find_measurement(read_plan(run).experiment.workload).timeline_view is not None
     analysis = analyse(run, store.trials(run, samples=needs_samples), for_plots=for_plots)
+    hashes = {digest for contender in analysis.contenders.values() for digest in contender.files.values()}
+    analysis = dataclasses.replace(analysis, sources=store.sources(sorted(hashes)))
     if run.ended_at is not None or not store.is_held(run.id):
         return analysis
     weak_points = tuple(each for each in analysis.diagnostics if each.code != "unfinished")

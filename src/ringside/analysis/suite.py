@@ -182,5 +182,4 @@ class Page:
 def page_of(store: Store, run: Run) -> Page:
     """A run's part of a report."""
     analysis = analysis_of(store, run)
-    hashes = {digest for contender in analysis.contenders.values() for digest in contender.files.values()}
-    return Page(analysis, store.sources(sorted(hashes)))
+    return Page(analysis, analysis.sources)

@@ -189,6 +189,7 @@ def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, s
             executable=prepared.receipt.executable,
             origin=origin(prepared.receipt.executable),
             content=prepared.content,
+            build_s=prepared.build_s,
         )
     receipt = prepared.receipt
     return replace(

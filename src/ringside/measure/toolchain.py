@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -32,6 +33,8 @@ BUILD_TIMEOUT_S = 600.0
 # Compilers use several CPUs in some of their phases only.
 BUILDS_AT_A_TIME = 2
 _DONE = ".built"
+# How long the build steps took.
+_SECONDS = ".seconds"
 # What package managers print, and what to do about it.
 _WAYS_OUT = (
     (
@@ -95,7 +98,7 @@ class Toolchain:
                 # npm leaves out what it cannot get, as it does what is for other machines, without a word.
                 reason = f"its build brings no runtime for this machine ({os.uname().machine}): {receipt}"
                 return Unavailable(contender, reason, "connect it to a network and run again")
-        return Ready(contender, receipt, build.resolve(), content)
+        return Ready(contender, receipt, build.resolve(), content, _build_s(build))
 
     def prepare_all(
         self,
@@ -133,9 +136,11 @@ class Toolchain:
                 if contender.builds:
                     on_build(contender)
                 names = {"runtime": receipt.executable, "build": str(build)}
-                log = ""
+                log, begun = "", time.monotonic()
                 for command in contender.builds:
                     log += run_build(expand(command, names), contender.folder, log)
+                if contender.builds:
+                    (build / _SECONDS).write_text(f"{time.monotonic() - begun:.3f}\n", encoding="ascii")
                 # The marker comes last: a build that was interrupted is made again.
                 (build / _DONE).write_text(log, encoding="utf-8")
                 _log_file(build).unlink(missing_ok=True)
@@ -151,6 +156,13 @@ class Toolchain:
         except OSError:
             return None
         return _log_file(build)
+
+
+def _build_s(build: Path) -> float | None:
+    try:
+        return float((build / _SECONDS).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
 
 
 def _log_file(build: Path) -> Path:

@@ -186,12 +186,14 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A contender that can be measured: receipt, build folder and its content's hash."""
+    """A contender that can be measured: receipt, build folder and its content's hash. `build_s`: how long
+    its build steps took, in seconds; None where it has none, or an earlier version built it."""
 
     contender: Contender
     receipt: Receipt
     build: Path
     content: str
+    build_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

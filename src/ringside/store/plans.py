@@ -32,7 +32,8 @@ class PlannedContender:
     """A contender as it was when the run began. `family`: empty in plans of earlier versions, as is
     `origin`, the package that brought the program of its runtime, where none is known. `files`:
     hashes of its sources by path. Where it could not be measured, `unavailable` says why, and `content` is
-    None; so are `version`, `receipt` and `executable`, unless only its build failed."""
+    None; so are `version`, `receipt` and `executable`, unless only its build failed. `build_s`: how long its
+    build took, in seconds, at most two at a time; None where nothing was built, or it is not known."""
 
     title: str
     family: str = ""
@@ -55,6 +56,7 @@ class PlannedContender:
     executable: str | None = None
     origin: str = ""
     content: str | None = None
+    build_s: float | None = None
     unavailable: str = ""
     remedy: str = ""
     log: str = ""

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ringside import units
 from ringside.model.design import Experiment, Metric, Point
-from ringside.model.results import Answer, Finding, Interval, Run
+from ringside.model.results import Answer, Finding, Interval, Outcome, Run
 from ringside.stats.interval import exponential, median_interval
 from ringside.stats.paired import differences, hodges_lehmann, logarithms
 
@@ -50,6 +50,15 @@ class AnalysedRun(Protocol):
 
     def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
         """The metric of a cell by block; empty where it has no figures, or too many blocks failed."""
+
+    def outcomes(self, contender: str, point: Point) -> Mapping[Outcome, int]:
+        """How often the trials of a cell ended in which way."""
+
+    def build_s(self, contender: str) -> float | None:
+        """How long its build took, in seconds; None where that is not known."""
+
+    def program(self, contender: str) -> Mapping[str, str]:
+        """The texts of its files by path; empty where they are not stored."""
 
 
 ClaimTest = Callable[[Sequence[AnalysedRun]], Finding]
