@@ -1,6 +1,6 @@
 # The first thing to try is `make showdown`; everything else is `.venv/bin/ringside --help`.
 
-.PHONY: help setup setup-dev showdown test integration fuzz soak ruff lint bench clean
+.PHONY: help setup setup-dev setup-test setup-integration showdown test integration fuzz soak ruff lint bench clean
 
 help:
 	@echo "make showdown      each problem in short on this machine: tables here, plots in report.html (minutes)"
@@ -18,12 +18,21 @@ setup:
 setup-dev:
 	@scripts/setup --dev
 
+# No other contenders than those that tests start: to build all takes longer than the tests.
+setup-test:
+	@scripts/setup --dev --later
+	@.venv/bin/ringside setup $$(.venv/bin/python -m tests.support.needed) || [ $$? = 1 ]
+
+# All contenders; with CHANGED_SINCE=REVISION those that differ from what they were then.
+setup-integration: setup-test
+	@.venv/bin/ringside setup $$(.venv/bin/python -m tests.support.needed integration) || [ $$? = 1 ]
+
 # The runtimes of each problem are made ready when its turn comes: the first table is not kept waiting.
 showdown:
 	@scripts/setup --later
 	@.venv/bin/ringside run showdown --setup --report report.html
 
-ruff: setup-dev
+ruff: setup-test
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 
@@ -37,7 +46,7 @@ test: ruff
 	@scripts/test_probe
 	@.venv/bin/pytest -n 2 --dist loadgroup
 
-integration: setup-dev
+integration: setup-integration
 	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadgroup
 
 soak: setup-dev
@@ -48,7 +57,7 @@ soak: setup-dev
 
 # Seconds for each target.
 EACH := 60
-fuzz: setup-dev
+fuzz: setup-test
 	@scripts/fuzz $(EACH)
 	@.venv/bin/python scripts/fuzz_readers $(EACH)
 

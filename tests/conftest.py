@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -9,10 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import ROOT
 from tests.support import postgresql as postgresql_server
 from tests.support.command_line import in_process
 from tests.support.fake_contenders import write_fake
+from tests.support.needed import ALL, SAMPLE, changed_contenders
+from tests.support.skips import pytest_runtest_makereport as pytest_runtest_makereport
 from tests.support.started import LOAD_SERVER, ports_of
 
 # No test may fail because a machine was slow.
@@ -24,12 +24,8 @@ settings.load_profile("patient")
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would all that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Of the contenders `make test` takes these: the floor, a compiled one, an interpreted one. `make integration`
-# checks every rule of the contract for all, and `make soak` takes the rest of tests/contenders for all.
-SAMPLE = ("limit", "go", "python-asyncio")
 # Each test of these takes long and shares nothing with the next; tests of any other file are one worker's.
 SPREAD = ("test_conforming.py", "test_check.py", "test_copying.py", "test_figures.py")
-ALL = frozenset(path.parent.name for path in (ROOT / "contenders").glob("*/contender.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -68,23 +64,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("cluster"))
         elif item.path.name not in SPREAD:
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
-        if isinstance(item, pytest.Function) and folder == "contenders":
-            values = item.callspec.params.values() if hasattr(item, "callspec") else ()
-            names = {value for value in values if isinstance(value, str) and value.partition("@")[0] in ALL}
-            if item.get_closest_marker("integration"):
-                names = {name.partition("@")[0] for name in names} - changed
-            if names - set(SAMPLE):
+        name = item.callspec.params.get("name") if hasattr(item, "callspec") else None
+        contender = name.partition("@")[0] if isinstance(name, str) else None
+        if contender in ALL and name not in SAMPLE:
+            is_integration = item.get_closest_marker("integration") is not None
+            if contender not in changed if is_integration else folder == "contenders":
                 item.add_marker(pytest.mark.soak)
-
-
-def changed_contenders() -> frozenset[str]:
-    """Those that differ from what they were at the revision CHANGED_SINCE; all without one."""
-    since = os.environ.get("CHANGED_SINCE")
-    if not since:
-        return ALL
-    words = ["git", "diff", "--name-only", since, "--", "contenders"]
-    changed = subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    return ALL & {Path(line).parts[1] for line in changed.splitlines()}
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,5 @@
 """Every contender of the catalogue passes `ringside check`, and none writes into its sources. `make test`
-checks the sample of tests/conftest.py in short, `make integration` all by every rule."""
+checks a sample in short, `make integration` all by every rule."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ringside.measure.executor import LocalExecutor
 from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Receipt
 from ringside.model.results import Outcome
-from tests.conftest import SAMPLE
 from tests.support import ROOT
 from tests.support.command_line import ringside
-from tests.support.programs import CATALOGUE, carry_out, having, point, ready
+from tests.support.needed import SAMPLE
+from tests.support.programs import CATALOGUE, TOOLCHAIN, carry_out, having, point, ready, skip
 
 CONTENDERS = [one.name for one in CATALOGUE.contenders()[0]]
 
@@ -33,8 +33,9 @@ CONTENDERS = [one.name for one in CATALOGUE.contenders()[0]]
 )
 def test_every_contender_of_the_catalogue_conforms(name: str, words: tuple[str, ...]) -> None:
     one = CATALOGUE.contender(name)
-    if not isinstance(Toolchain(ROOT / "builds").receipt(one.runtime), Receipt):
-        pytest.skip(f"{name} has no runtime here")
+    receipt = TOOLCHAIN.receipt(one.runtime)
+    if not isinstance(receipt, Receipt):
+        skip(one, receipt)
     document = json.loads(ringside("check", name, *words, "--json", status=None).stdout)
     workloads = [workload for contender in document["contenders"] for workload in contender["workloads"]]
     assert {workload["workload"] for workload in workloads} == set(one.workloads)
