@@ -5,8 +5,7 @@ import { InputError, cases } from './input.js';
 import { Pool } from './pool.js';
 import { clock, complain, oneOf, read, refuse, report, wholeNumber } from './settings.js';
 
-// A worker is handed so many cases, or so much text, at one time.
-const PIECE_CASES = 100;
+// A worker is handed at most so much text at one time.
 const PIECE_CHARACTERS = 128 * 1024;
 // For each worker so many pieces may be under way, from their reading until their answers are written.
 const AHEAD = 3;
@@ -17,7 +16,8 @@ class Batch {
   #most;
   #writing = []; // promises of the pieces under way, in their order
 
-  constructor(cores) {
+  constructor(cores, pieceCases) {
+    this.pieceCases = pieceCases;
     this.#pool = new Pool('./batch-worker.js', cores);
     this.#most = AHEAD * cores;
   }
@@ -33,7 +33,7 @@ class Batch {
       piece.push(one);
       characters += one.first.length + one.second.length;
       count++;
-      if (piece.length === PIECE_CASES || characters >= PIECE_CHARACTERS) {
+      if (piece.length === this.pieceCases || characters >= PIECE_CHARACTERS) {
         times.read += clock() - start;
         await this.#submit(count - piece.length, piece);
         [piece, characters, start] = [[], 0, clock()];
@@ -77,12 +77,13 @@ const given = read();
 const cores = wholeNumber(given, 'cores', '1', 1, 1024);
 oneOf(given, 'capacity', 'own', ['own', 'unbounded']);
 const repeats = wholeNumber(given, 'repeats', '1', 1, 3000);
+const pieceCases = wholeNumber(given, 'piece', '100', 1, 1000);
 const path = given.get('input') || refuse('input', 'the path of a file', '');
 
 let all = 0;
 for (let i = 0; i < repeats; i++) {
   const start = clock();
-  const batch = new Batch(cores);
+  const batch = new Batch(cores, pieceCases);
   try {
     all += await batch.run(path);
   } catch (error) {

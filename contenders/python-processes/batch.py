@@ -16,7 +16,7 @@ LEAST, MOST = -100_000, 100_000  # of a vector's numbers
 MOST_SIZE = 1_000_000
 COUNT_BYTES = 20  # of a line with one number, its newline included
 BUFFER_BYTES = 1 << 20
-# A chunk is full with so many cases, or so much text. Its answers are few enough to come in one piece
+# A chunk is full with so many cases at most, or so much text. Its answers are few enough to come in one piece
 # (PIPE_BUF): a worker that is killed then leaves no half ones, for the rest of which the pool would wait.
 CHUNK_CASES = 100
 CHUNK_BYTES = 256 << 10
@@ -39,9 +39,9 @@ class Batch:
         self.cases = 0
         self.ns = {"read": 0, "compute": 0, "write": 0, "wait_ahead": 0, "wait_empty": 0}
 
-    def run(self, path):
+    def run(self, path, chunk_cases):
         begin = clock()
-        for chunk in read_chunks(path):
+        for chunk in read_chunks(path, chunk_cases):
             self.ns["read"] += clock() - begin
             if len(self._under_way) == self._most_chunks:
                 self._gather("wait_ahead")
@@ -65,20 +65,20 @@ class Batch:
         self.ns["write"] += clock() - there
 
 
-def batches(path, cores, repeats):
+def batches(path, cores, repeats, chunk_cases):
     cases = 0
     for _ in range(repeats):
         begin = clock()
-        cases += batch(path, cores)
+        cases += batch(path, cores, chunk_cases)
         report(f"::phase name=work ns={clock() - begin}")
     report(f"::result cases={cases}")
 
 
-def batch(path, cores):
+def batch(path, cores, chunk_cases):
     """Computes the input once, in a pool of its own. Returns the number of its cases."""
     pool = workers.start(cores)
     work = Batch(pool, CHUNKS_PER_CORE * cores)
-    work.run(path)
+    work.run(path, chunk_cases)
     # Not `with`, which would wait for the workers when something has gone wrong, too.
     workers.shut_down(pool)
     for name, ns in work.ns.items():
@@ -86,14 +86,14 @@ def batch(path, cores):
     return work.cases
 
 
-def read_chunks(path):
+def read_chunks(path, most_cases):
     chunk = []
     size_bytes = 0
     for case in read_cases(path):
         chunk.append(case)
         _, _, first, second = case
         size_bytes += len(first) + len(second)
-        if len(chunk) == CHUNK_CASES or size_bytes >= CHUNK_BYTES:
+        if len(chunk) == most_cases or size_bytes >= CHUNK_BYTES:
             yield chunk
             chunk = []
             size_bytes = 0
@@ -160,14 +160,15 @@ def sorted_numbers(number, size, text):
 
 
 def settings():
-    """The path of the input, how many cores, and how many times. The pool has queues of its own."""
+    """The path of the input, how many cores, how many times, and how many cases a chunk has. The pool has
+    queues of its own."""
     given = arguments.read()
     cores = whole_number(given, "cores", "1", 1)
     one_of(given, "capacity", "own", ["own"])
     repeats = whole_number(given, "repeats", "1", 1, 3000)
     if not given.get("input"):
         refuse("input", "the path of a file", given.get("input", ""))
-    return given["input"], cores, repeats
+    return given["input"], cores, repeats, whole_number(given, "piece", str(CHUNK_CASES), 1, CHUNK_CASES)
 
 
 def give_up(status, why):
@@ -178,9 +179,9 @@ def give_up(status, why):
 
 def main():
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word, as SIGTERM does.
-    path, cores, repeats = settings()
+    path, cores, repeats, chunk_cases = settings()
     try:
-        batches(path, cores, repeats)
+        batches(path, cores, repeats, chunk_cases)
     except InputError as error:
         give_up(2, f"input {path!a}: {error}")
     except BrokenProcessPool:

@@ -80,12 +80,12 @@ end
 
 # The pool of ractors, and the order of what they answer.
 class Batch
-  PIECE_CASES = 100
   PIECE_BYTES = 128 * 1024
   # Pieces in progress for each ractor.
   AHEAD = 3
 
-  def initialize(cores)
+  def initialize(cores, piece_cases)
+    @piece_cases = piece_cases
     @most = AHEAD * cores
     @times = { read: 0, compute: 0, wait_ahead: 0, write: 0 }
     @early = {}
@@ -116,7 +116,7 @@ class Batch
       piece << one
       count += 1
       bytes += one[2].bytesize + one[3].bytesize
-      next if piece.size < PIECE_CASES && bytes < PIECE_BYTES
+      next if piece.size < @piece_cases && bytes < PIECE_BYTES
 
       @times[:read] += Settings.clock - begin_ns
       submit(piece)
@@ -169,11 +169,12 @@ settings = Settings.new
 cores = settings.whole_number("cores", 1..1024, 1)
 settings.one_of("capacity", "own", "unbounded")
 repeats = settings.whole_number("repeats", 1..3000, 1)
+piece_cases = settings.whole_number("piece", 1..1000, 100)
 path = settings.text("input")
 settings.refuse("input", "the path of a file") if path.empty?
 begin
   cases = (1..repeats).sum do
-    batch = Batch.new(cores)
+    batch = Batch.new(cores, piece_cases)
     batch.run(path).tap { batch.report }
   end
 rescue InputError => error
