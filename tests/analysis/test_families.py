@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ringside.analysis.answers import Cause, Influence
 from ringside.analysis.families import FamilyStanding, answer, by_family
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
 from ringside.render import families
 from ringside.store.plans import PlannedContender
-from tests.support.analyses import HOP, analysis, point, scaled
+from tests.support.analyses import HOP, MEMORY, analysis, point, scaled
 
 HERE, THERE = point(cores=2), point(cores=1)
 FAMILY = {"a1": "actors", "a2": "actors", "t1": "tasks", "t2": "tasks", "e1": "event-loop", "old": ""}
@@ -80,13 +81,49 @@ def test_one_alone_is_first_of_nobody() -> None:
 
 
 def test_what_else_may_have_decided_it_is_said() -> None:
-    """Here the floor, which is slower than the first."""
-    of = standing({"e1": 10, "t1": 100, "limit": 50})
+    of = standing({"e1": 10, "t1": 100})
+    assert of.is_certain
+    noisy = Influence(Cause.HOST, shares={"others": 0.9})
+    standings = tuple(
+        dataclasses.replace(each, influences=(noisy,)) for each in of.analysis.conclusion.standings
+    )
+    conclusion = dataclasses.replace(of.analysis.conclusion, standings=standings)
+    of = dataclasses.replace(of, analysis=dataclasses.replace(of.analysis, conclusion=conclusion))
     assert not of.is_certain
     assert texts(of) == (
         "e1 (event loops) has the best figure: 10.0 ns (9.7–10.4); it may not be the program that decides "
         "this: see the answer of the run"
     )
+
+
+def test_no_family_is_first_where_the_floor_is_worse() -> None:
+    """In the metric that is shown, whether it is the headline or not."""
+    of = standing({"e1": 10, "t1": 100, "limit": 50})
+    assert not of.is_certain
+    beaten = "limit, the floor, is 5.00 times worse (4.88–5.10)"
+    assert texts(of) == (
+        "e1 (event loops) has the best figure: 10.0 ns (9.7–10.4); it may not be the program that decides "
+        f"this: {beaten}"
+    )
+    for floor, reason in (
+        (5.0e6, ": limit is written for the time of the whole work, not for this"),
+        (1.0e6, "limit, the floor, is not shown to be better"),
+        (0.5e6, ""),
+    ):
+        values = {
+            (name, HERE): {"hop_ns": scaled(hop), "memory_bytes": scaled(memory)}
+            for name, hop, memory in (("e1", 10, 1e6), ("t1", 100, 2e6), ("limit", 5, floor))
+        }
+        shown = analysis(
+            values, contenders=planned(["e1", "t1", "limit"]), metrics=["hop_ns", "memory_bytes"]
+        )
+        found = by_family(shown, MEMORY, HERE)
+        assert found is not None
+        assert reason in texts(found)
+        assert ("is first" in texts(found)) == (reason == "")
+        headline = by_family(shown, HOP, HERE)
+        assert headline is not None
+        assert "e1 (event loops) is first" in texts(headline)
 
 
 def test_what_is_not_decided_is_not_claimed() -> None:

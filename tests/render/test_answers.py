@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import io
 import operator
@@ -235,6 +236,27 @@ def test_nobody_is_first_without_a_word_on_a_floor_that_is_no_better(floor: floa
     several = run(*[{"python-threads": 100.0, "go": 150.0, "limit": floor}] * 2, floor="limit")
     assert text(several).endswith("The same order was measured at both points")
     assert "is first" not in text(several)
+
+
+def test_a_floor_that_is_beaten_says_what_it_is_not() -> None:
+    """In the words of the metric, or that `limit` is written for time. One that is better says nothing."""
+
+    class Late(Exact):
+        metrics = (dataclasses.replace(HOP, no_floor="limit has one timer for all"), MEMORY)
+
+    def answer(metric: str, floor: float) -> str:
+        values = {"python-threads": 100.0, "go": 150.0, "limit": floor}
+        figures = {(name, P): {metric: scaled(value)} for name, value in values.items()}
+        run = analysis(figures, measurement=Late(), metrics=[metric], floor="limit")
+        assert not {each.code for each in run.diagnostics} & {"faster-than-floor"}
+        return text(run)
+
+    beaten = "it may not be the program that decides this: limit, the floor, is 20 % worse (20–20 %): "
+    assert f"{beaten}limit has one timer for all" in answer("hop_ns", 120.0)
+    words = "limit is written for the time of the whole work, not for this"
+    assert f"{beaten}{words}" in answer("memory_bytes", 120.0)
+    for metric in ("hop_ns", "memory_bytes"):
+        assert answer(metric, 50.0).startswith("python-threads is first: ")
 
 
 class Waiting(Exact):

@@ -56,7 +56,8 @@ class Cause(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Influence:
     """A cause that figures do not exclude. `contenders`: whom it concerns. `ratio`: of `FLOOR`, how many
-    times worse the floor is than the best. `text`: of `ELSEWHERE`, in the words of the workload. `point`: of
+    times worse the floor is than the best. `text`: of `ELSEWHERE`, in the words of the workload; of `FLOOR`,
+    what it is not. `point`: of
     `WARM_UP`, where more work took less time for each unit; None where repeats show it. `shares`: of `HOST`,
     the values of its diagnostic. `stalls`: of `STALLS`, those without which the next would not be behind.
     `VERSIONS`: the next behind, and the best."""
@@ -295,15 +296,18 @@ def _marked(of: Evidence, standing: Standing) -> Iterator[Influence]:
 def _floor(of: Evidence, standing: Standing) -> Iterator[Influence]:
     """A floor that is not shown to be better than the best contender."""
     best = standing.names[0]
-    ratio = of.floor_ratios[of.headline.name, standing.point].get(best)
-    if of.floor is None or of.floor == best or ratio is None:
-        return
-    low, high = ratio.low, ratio.high
-    if of.headline.smaller_is_better:
-        low, high = (None if end is None else 1 / end for end in (high, low))
-        ratio = Interval(1 / ratio.estimate, low, high, ratio.n)
-    if high is None or high >= 1:
-        yield Influence(Cause.FLOOR, (of.floor,), ratio=ratio)
+    if of.floor != best:
+        over_floor = of.floor_ratios[of.headline.name, standing.point].get(best)
+        if influence := floor_influence(of.headline, of.floor, over_floor):
+            yield influence
+
+
+def floor_influence(metric: Metric, floor: str | None, over_floor: Interval | None) -> Influence | None:
+    """A floor that is not shown to be better in this metric than a contender, whose ratio to it is given."""
+    excess = plausibility.floor_excess(metric, over_floor)
+    if floor is None or excess is None:
+        return None
+    return Influence(Cause.FLOOR, (floor,), ratio=excess, text=plausibility.no_floor(metric, floor))
 
 
 def _engine(of: Evidence, standing: Standing) -> Iterator[Influence]:

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ringside.analysis.answers import Cause, Influence, floor_influence
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
 from ringside.model.design import Metric, Point
@@ -54,8 +55,20 @@ class FamilyStanding:
     @property
     def is_certain(self) -> bool:
         """Whether nothing else than the programs may have decided the order at this point."""
-        standings = self.analysis.conclusion.standings
-        return not any(each.influences for each in standings if each.point == self.point)
+        return self.floor is None and not self.is_influenced
+
+    @property
+    def is_influenced(self) -> bool:
+        """Whether the answer of the run names, for the headline at this point, what else may have; but for
+        the floor, which each metric has for itself."""
+        here = (each for each in self.analysis.conclusion.standings if each.point == self.point)
+        return any(each.cause is not Cause.FLOOR for standing in here for each in standing.influences)
+
+    @property
+    def floor(self) -> Influence | None:
+        """The floor, unless it is shown to be better than the best."""
+        over_floor = self.analysis.floor_ratios.get((self.metric.name, self.point), {})
+        return floor_influence(self.metric, self.analysis.floor, over_floor.get(self.best))
 
     @property
     def unit(self) -> str:

@@ -67,16 +67,41 @@ def beyond_floor(
     *,
     margin: float,
 ) -> Iterator[Diagnostic]:
-    """A warning for each metric in which contenders are better than the floor, at some point. Those of the
-    headline that are times have a stronger one of `implausible`."""
+    """A warning for each metric in which contenders are better than the floor, at some point. Those of a
+    headline for which `limit` is written have a stronger one of `implausible`."""
     for index, metric in enumerate(metrics):
-        if floor is None or (index == 0 and metric.unit in _TIMES):
+        if floor is None or (index == 0 and _is_floored(metric)):
             continue
         by_point = {point: floor_ratios.get((metric.name, point), {}) for point in points}
         if best := _better(metric, by_point, margin):
-            reason = metric.no_floor or f"{floor} is written for the time of the whole work, not for this"
-            values = {"floor": floor, "times": best, "noun": metric.noun, "reason": reason}
+            values = {"floor": floor, "times": best, "noun": metric.noun, "reason": no_floor(metric, floor)}
             yield Diagnostic("beyond-floor", tuple(best), values)
+
+
+def floor_excess(metric: Metric, over_floor: Interval | None) -> Interval | None:
+    """How many times worse the floor is than a contender, by the ratio of this one to it; None where there is
+    no ratio, or the floor is shown to be better."""
+    if over_floor is None:
+        return None
+    excess = over_floor
+    if metric.smaller_is_better:
+        low, high = (None if end is None else 1 / end for end in (over_floor.high, over_floor.low))
+        excess = Interval(1 / over_floor.estimate, low, high, over_floor.n)
+    return excess if excess.high is None or excess.high >= 1 else None
+
+
+def no_floor(metric: Metric, floor: str) -> str:
+    """What the floor is not, where a contender is better in this metric. Empty where it should be one."""
+    default = (
+        "" if _is_floored(metric) else f"{floor} is written for the time of the whole work, not for this"
+    )
+    return metric.no_floor or default
+
+
+def _is_floored(metric: Metric) -> bool:
+    """Whether no honest program is better than the floor in this metric: times, but for those that a workload
+    excepts."""
+    return metric.unit in _TIMES and not metric.no_floor
 
 
 def implausible(
@@ -92,8 +117,8 @@ def implausible(
 ) -> Iterator[Diagnostic]:
     """`floor_ratios`: of the headline, by point. `margin`: ratios closer to 1 are equivalent."""
     cells = list(cells)
-    is_time = floor is not None and headline.unit in _TIMES
-    if is_time and (best := _better(headline, floor_ratios, margin)):
+    has_floor = floor is not None and _is_floored(headline)
+    if has_floor and (best := _better(headline, floor_ratios, margin)):
         yield Diagnostic(FASTER_THAN_FLOOR, tuple(best), {"floor": floor, "times": best})
     if headline.unit == "ns":
         yield from _below_a_cycle(headline, cells)

@@ -238,12 +238,8 @@ def _reason(analysis: RunAnalysis, here: Standing, of: Influence) -> str:
     names = _listed(of.contenders) if of.contenders else ""
     if of.stalls:
         return f"{stalled(of.stalls, analysis.headline)}, without which it is not shown to be behind"
-    if of.cause is Cause.FLOOR and of.ratio:
-        low = of.ratio.low
-        if low is None or low <= 1:
-            return f"{names}, the floor, is not shown to be better"
-        size, ends = units.excess(of.ratio)
-        return f"{names}, the floor, is {size} worse ({ends})"
+    if of.cause is Cause.FLOOR:
+        return no_better(of)
     if of.cause is Cause.HOST:
         return ", ".join(NOISE[name].format(units.percent(share)) for name, share in of.shares.items())
     if of.cause is Cause.VERSIONS:
@@ -259,6 +255,15 @@ def _reason(analysis: RunAnalysis, here: Standing, of: Influence) -> str:
         Cause.CARRY_OVER: f"trials differ after those of {names}",
         Cause.WARM_UP: f"the repeats of {names} show no steady state",
     }[of.cause]
+
+
+def no_better(of: Influence) -> str:
+    """Of a floor that is not shown to be better than the best contender."""
+    name = f"{_listed(of.contenders)}, the floor,"
+    if of.ratio is None or of.ratio.low is None or of.ratio.low <= 1:
+        return f"{name} is not shown to be better"
+    size, ends = units.excess(of.ratio)
+    return f"{name} is {size} worse ({ends})" + (f": {of.text}" if of.text else "")
 
 
 def platform(contender: PlannedContender) -> str:

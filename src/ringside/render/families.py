@@ -8,7 +8,7 @@ from typing import Any
 from ringside import units
 from ringside.analysis.families import Family, FamilyStanding, QuestionAnswer
 from ringside.model.catalogue import Question
-from ringside.render.answers import Sentence
+from ringside.render.answers import Sentence, no_better
 from ringside.render.dots import axis, labelled
 from ringside.render.table import TableCell, TableData
 from ringside.text import capitalised
@@ -60,9 +60,10 @@ def _decided(standing: FamilyStanding, text: str) -> Sentence:
     """An order that was shown; where the answer of the run names what else may have decided it, with that."""
     if standing.is_certain:
         return Sentence(text, "faster")
-    return Sentence(
-        f"{text}; it may not be the program that decides this: see the answer of the run", "quiet"
-    )
+    reasons = [no_better(standing.floor)] if standing.floor else []
+    if standing.is_influenced:
+        reasons.append("see the answer of the run")
+    return Sentence(f"{text}; it may not be the program that decides this: {'; '.join(reasons)}", "quiet")
 
 
 def _gain(standing: FamilyStanding) -> Sentence:
