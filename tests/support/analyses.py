@@ -150,7 +150,7 @@ def analyse(
     run: Run, trials: Sequence[Trial], measurement: Measurement, *, for_plots: bool = True
 ) -> RunAnalysis:
     """The analysis of these trials by a measurement that need not be registered."""
-    with mock.patch("ringside.analysis.run.find_measurement", return_value=measurement):
+    with mock.patch("ringside.analysis.measured.find_measurement", return_value=measurement):
         return analyse_run(run, trials, for_plots=for_plots)
 
 

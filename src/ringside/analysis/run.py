@@ -6,21 +6,17 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import get_args
 
 from ringside.analysis import plausibility
 from ringside.analysis.answers import Conclusion, Evidence, conclude
-from ringside.analysis.cells import CellAnalysis, analyse_cell, fullest_point, median_trials
+from ringside.analysis.cells import CellAnalysis, fullest_point, median_trials
 from ringside.analysis.comparisons import (
     Ranking,
     behind_best,
     beside_itself,
-    compared_pairs,
-    over_floor,
-    rank,
     shown_pairs,
 )
-from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, sees_carry_over
+from ringside.analysis.diagnostics import MACHINE_CODES, references, sees_carry_over
 from ringside.analysis.distributions import (
     ExecutionAnalysis,
     LoadTotals,
@@ -34,25 +30,21 @@ from ringside.analysis.distributions import (
 from ringside.analysis.examination import (
     MAX_FAILED_SHARE,
     Observations,
-    RunExamination,
-    examine,
     nominal_confidence,
 )
 from ringside.analysis.machines import MachineAnalysis, analyse_machines
-from ringside.analysis.plausibility import check_coherent
-from ringside.analysis.published import ThenAndNow, then_and_now
+from ringside.analysis.measured import Comparisons, MeasuredRun, measured_run
+from ringside.analysis.published import ThenAndNow
 from ringside.analysis.scaling import (
     BreakdownRow,
     CoresScaling,
     Growth,
     SlopeAnalysis,
-    analyse_slopes,
     breakdown,
     growth,
     over_cores,
 )
-from ringside.model.catalogue import ContenderClass
-from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
+from ringside.model.design import Cell, Experiment, Level, Metric, Point
 from ringside.model.results import (
     Comparison,
     Diagnostic,
@@ -62,17 +54,11 @@ from ringside.model.results import (
     Span,
     Timeline,
     Trial,
-    counted,
 )
 from ringside.store import Store
 from ringside.store.plans import PLAN_VERSION, PlannedContender, RunPlan, read_plan
 from ringside.workloads import measurement as find_measurement
-from ringside.workloads.base import Measurement, ScalingLaw, Workload
-
-# A factor with so many levels is swept where the experiment names none.
-_SWEEP_LEVELS = 3
-
-Comparisons = Mapping[tuple[str, str], Comparison]
+from ringside.workloads.base import Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,105 +213,84 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
     """The analysis of a run from its stored trials. `for_plots`: with what plots alone need, curves over
     percentiles, whose histograms are long. Raises UsageError where its workload is not known here, StoreError
     where its plan cannot be read."""
-    plan = read_plan(run)
-    experiment, points, names = plan.experiment, plan.points, plan.experiment.contenders
-    measurement = find_measurement(experiment.workload)
-    planned = [Cell(name, point) for point in points for name in names]
-    check_coherent(run, measurement, points, planned, trials)
-    trials = counted(trials)
-    by_cell: dict[Cell, list[Trial]] = {}
-    for trial in trials:
-        by_cell.setdefault(trial.cell, []).append(trial)
-    classes = _classes(plan)
-    examination = examine(
-        experiment,
-        measurement,
-        points,
-        trials,
-        classes,
-        is_over=run.ended_at is not None,
-        other_rules=plan.version < PLAN_VERSION,
-    )
-    by_block = examination.observations.by_block()
-    cells = {
-        cell: analyse_cell(cell, by_cell.get(cell, []), by_block.get(cell, {}), measurement)
-        for cell in planned
-    }
-    confidence = nominal_confidence(experiment)
-    varying = varying_factors(points)
-    laws = _laws(measurement, points, varying)
-    comparisons = _comparisons(examination, experiment, points)
-    rankings = _rankings(examination, plan, cells)
-    floor_ratios = over_floor(examination.metrics, points, names, _floor(plan), cells, confidence)
-    slopes = analyse_slopes(measurement, names, points, cells)
-    headline = examination.metrics[0]
-    medians = median_trials(headline.name, cells, by_cell)
-    diagnostics = _diagnostics(run, plan, examination, trials, cells, comparisons, floor_ratios, slopes)
-    warm_ups = analyse_warm_ups(measurement, by_cell)
+    measured = measured_run(run, trials)
+    plan, examination, measurement = measured.plan, measured.examination, measured.measurement
+    points, names, cells, confidence = measured.points, measured.names, measured.cells, measured.confidence
+    headline, rankings, trials = measured.headline, measured.rankings, measured.trials
+    medians = median_trials(headline.name, cells, measured.by_cell)
+    warm_ups = analyse_warm_ups(measurement, measured.by_cell)
     overview_point = fullest_point(names, points, cells)
-    evidence = Evidence(
-        headline=headline,
-        measurement=measurement,
-        names=names,
-        kinds={name: plan.contenders[name].kind for name in names},
-        floor=_floor(plan),
-        cells=cells,
-        rankings=rankings,
-        floor_ratios=floor_ratios,
-        ranked=partial(examination.ranked, headline),
-        compare=partial(examination.comparison, headline),
-        diagnostics=diagnostics,
-        warm_ups=warm_ups,
-        released={name: each.release.day for name, each in plan.contenders.items() if each.release},
-    )
     return RunAnalysis(
         run=run,
         plan=plan,
-        experiment=experiment,
+        experiment=measured.experiment,
         measurement=measurement,
         points=points,
         names=names,
         contenders=plan.contenders,
-        floor=_floor(plan),
+        floor=measured.floor,
         metrics=examination.metrics,
         confirmatory=len(examination.confirmatory),
         cells=cells,
-        pairs=shown_pairs(experiment),
-        comparisons=comparisons,
+        pairs=shown_pairs(measured.experiment),
+        comparisons=measured.comparisons,
         rankings=rankings,
-        floor_ratios=floor_ratios,
+        floor_ratios=measured.floor_ratios,
         behind_best={
             point: behind_best(headline, point, rankings[headline.name, point], cells, confidence)
             for point in points
         },
-        machines=analyse_machines(trials, cells, headline, experiment.baseline, points, names, confidence),
+        machines=analyse_machines(
+            trials, cells, headline, plan.experiment.baseline, points, names, confidence
+        ),
         executions=analyse_executions(headline.name, names, points, cells, confidence),
         load_totals=load_totals(trials),
         percentiles=analyse_percentiles(measurement, trials) if for_plots else (),
         overview_point=overview_point,
-        slopes=slopes,
-        cores_scaling=over_cores(laws["cores"], names, points, cells, confidence),
-        growth=growth(laws["size"], names, points, cells),
-        breakdown=breakdown(measurement, laws["cores"], names, points, cells),
+        slopes=measured.slopes,
+        cores_scaling=over_cores(measured.laws("cores"), names, points, cells, confidence),
+        growth=growth(measured.laws("size"), names, points, cells),
+        breakdown=breakdown(measurement, measured.laws("cores"), names, points, cells),
         warm_ups=warm_ups,
-        then_and_now=_then_and_now(plan, measurement, cells, confidence),
+        then_and_now=measured.then_and_now(),
         timelines={cell: line for cell, trial in medians.items() if (line := measurement.timeline_of(trial))},
         spans={cell: spans for cell, trial in medians.items() if (spans := measurement.spans_of(trial))},
-        diagnostics=diagnostics,
-        conclusion=conclude(evidence, points, overview_point, is_over=run.ended_at is not None),
+        diagnostics=measured.diagnostics,
+        conclusion=_conclusion(measured, warm_ups, overview_point),
         # Earlier versions had another order, in which a cell follows itself by chance.
         control=beside_itself(cells, trials, headline.name)
         if len(names) > 1 and plan.version == PLAN_VERSION
         else None,
         sees_carry_over=sees_carry_over([trial for trial in trials if trial.block > 0]),
         references_ns=references(trials),
-        varying=varying,
-        swept=_swept(experiment, points, varying),
+        varying=measured.varying,
+        swept=measured.swept(),
         blocks_done=examination.blocks,
         trial_count=sum(trial.block > 0 for trial in trials),
         trials=tuple(trials),
         observations=examination.observations,
     )
+
+
+def _conclusion(measured: MeasuredRun, warm_ups: tuple[WarmUp, ...], overview_point: Point) -> Conclusion:
+    planned = measured.plan.contenders
+    evidence = Evidence(
+        headline=measured.headline,
+        measurement=measured.measurement,
+        names=measured.names,
+        kinds=measured.kinds,
+        floor=measured.floor,
+        cells=measured.cells,
+        rankings=measured.rankings,
+        floor_ratios=measured.floor_ratios,
+        ranked=partial(measured.examination.ranked, measured.headline),
+        compare=partial(measured.examination.comparison, measured.headline),
+        diagnostics=measured.diagnostics,
+        warm_ups=warm_ups,
+        released={name: each.release.day for name, each in planned.items() if each.release},
+    )
+    is_over = measured.run.ended_at is not None
+    return conclude(evidence, measured.points, overview_point, is_over=is_over)
 
 
 def analysis_of(store: Store, run: Run, *, for_plots: bool = True) -> RunAnalysis:
@@ -339,121 +304,3 @@ def analysis_of(store: Store, run: Run, *, for_plots: bool = True) -> RunAnalysi
         return analysis
     weak_points = tuple(each for each in analysis.diagnostics if each.code != "unfinished")
     return dataclasses.replace(analysis, diagnostics=weak_points)
-
-
-def _comparisons(
-    examination: RunExamination, experiment: Experiment, points: Sequence[Point]
-) -> dict[tuple[str, Point], Comparisons]:
-    """By metric and point, those of all pairs that are compared."""
-    pairs = compared_pairs(experiment)
-    return {
-        (metric.name, point): {
-            pair: comparison for pair in pairs if (comparison := examination.comparison(metric, point, *pair))
-        }
-        for metric in examination.metrics
-        for point in points
-    }
-
-
-def _rankings(
-    examination: RunExamination, plan: RunPlan, cells: Mapping[Cell, CellAnalysis]
-) -> dict[tuple[str, Point], Ranking]:
-    """By metric and point."""
-    classes = _classes(plan)
-    return {
-        (metric.name, point): rank(
-            {name: cells[Cell(name, point)].metrics.get(metric.name) for name in plan.experiment.contenders},
-            metric,
-            partial(examination.ranked, metric, point),
-            classes,
-        )
-        for metric in examination.metrics
-        for point in plan.points
-    }
-
-
-def _diagnostics(
-    run: Run,
-    plan: RunPlan,
-    examination: RunExamination,
-    trials: Sequence[Trial],
-    cells: Mapping[Cell, CellAnalysis],
-    comparisons: Mapping[tuple[str, Point], Comparisons],
-    floor_ratios: Mapping[tuple[str, Point], Mapping[str, Interval]],
-    slopes: Sequence[SlopeAnalysis],
-) -> tuple[Diagnostic, ...]:
-    """What no honest program can have first, then the weak points of figures."""
-    experiment, headline = plan.experiment, examination.metrics[0]
-    measurement = find_measurement(experiment.workload)
-    return (
-        *plausibility.implausible(
-            headline,
-            _floor(plan),
-            {point: floor_ratios[headline.name, point] for point in plan.points},
-            cells.values(),
-            slopes,
-            measurement,
-            trials,
-            margin=experiment.margin,
-        ),
-        *plausibility.beyond_floor(
-            examination.metrics, _floor(plan), floor_ratios, plan.points, margin=experiment.margin
-        ),
-        *diagnose(
-            run,
-            experiment,
-            measurement,
-            trials,
-            cells,
-            [comparison for at in comparisons.values() for comparison in at.values()],
-            blocks_done=examination.blocks,
-        ),
-    )
-
-
-def _floor(plan: RunPlan) -> str | None:
-    names = plan.experiment.contenders
-    return next((name for name in names if plan.contenders[name].kind == "floor"), None)
-
-
-def _then_and_now(
-    plan: RunPlan, measurement: Measurement, cells: Mapping[Cell, CellAnalysis], confidence: float
-) -> tuple[ThenAndNow, ...]:
-    if not plan.published or not isinstance(measurement, Workload):
-        return ()
-    experiment = plan.experiment
-    pairs = shown_pairs(experiment)
-    return then_and_now(
-        plan.published, measurement, experiment.contenders, pairs, plan.points, cells, confidence
-    )
-
-
-def _classes(plan: RunPlan) -> list[list[str]]:
-    """The contenders by class: that of the baseline first, the floor last."""
-    kinds = {name: plan.contenders[name].kind for name in plan.experiment.contenders}
-    order = dict.fromkeys((kinds[plan.experiment.baseline], *get_args(ContenderClass)))
-    return [[name for name, kind in kinds.items() if kind == each] for each in order]
-
-
-def _laws(
-    measurement: Measurement, points: Sequence[Point], varying: Sequence[str]
-) -> dict[str, list[ScalingLaw]]:
-    """The laws over factors that have several levels in this run, all of them integers, by kind."""
-    numeric = {name for name in varying if all(isinstance(point[name], int) for point in points)}
-    laws = [law for law in measurement.scaling_laws if law.over in numeric]
-    return {kind: [law for law in laws if law.kind == kind] for kind in ("cores", "size")}
-
-
-def _swept(experiment: Experiment, points: Sequence[Point], varying: Sequence[str]) -> str | None:
-    """The factor along which lines are drawn: the experiment's own, else the numeric one with the most
-    levels, three at least."""
-
-    def levels(factor: str) -> set[Level]:
-        return {point[factor] for point in points}
-
-    own = experiment.show.sweep
-    if own and len(levels(own)) > 1:
-        return own
-    numeric = [name for name in varying if all(map(is_number, levels(name)))]
-    most = max(numeric, key=lambda name: len(levels(name)), default=None)
-    return most if most and len(levels(most)) >= _SWEEP_LEVELS else None
