@@ -14,7 +14,8 @@ from pathlib import Path
 from ringside.catalogue.loader import Catalogue
 from ringside.measure import trials as trial
 from ringside.measure.executor import LocalExecutor
-from ringside.measure.toolchain import Toolchain, expand
+from ringside.measure.receipts import expand
+from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Ready, Unavailable
 from ringside.workloads.ring.workload import checksum
 

@@ -20,7 +20,8 @@ from ringside.catalogue.loader import Catalogue
 from ringside.measure import plan
 from ringside.measure import trials as trial
 from ringside.measure.executor import LocalExecutor
-from ringside.measure.toolchain import Toolchain, expand
+from ringside.measure.receipts import expand
+from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Level, Limits
 from ringside.model.results import Outcome, Trial

@@ -14,7 +14,7 @@ from ringside.catalogue.loader import Catalogue
 from ringside.cli import setup
 from ringside.measure import apt, host
 from ringside.measure.apt import Package, newer_release, packages_of
-from ringside.measure.toolchain import find_receipt
+from ringside.measure.receipts import find_receipt
 from ringside.model.catalogue import Runtime
 from tests.support import ROOT
 

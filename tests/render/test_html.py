@@ -236,7 +236,7 @@ def test_contenders_show_readme_source_and_build_log(without_vega: None) -> None
     made = render_pages([Page(example(contenders=planned()), SOURCES)])
     assert "<em>its community</em>" in made
     assert "<td>1</td>" in made
-    assert '<b>def</b>' in Reader(made).unpacked("texts")["hash-source"]
+    assert "<b>def</b>" in Reader(made).unpacked("texts")["hash-source"]
     text = Reader(made).text()
     assert "make: cc: No such file" in text
     assert "go: not found ; apt-get install go" in text

@@ -18,7 +18,8 @@ from ringside.conformance.subject import Subject
 from ringside.measure import trials
 from ringside.measure.executor import LocalExecutor
 from ringside.measure.inputs import Inputs
-from ringside.measure.toolchain import Toolchain, entry_of_system
+from ringside.measure.receipts import entry_of_system
+from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Input, Level, Limits, Point
 from ringside.model.results import Outcome, Trial

@@ -49,7 +49,7 @@ def _contenders(
     contenders: Sequence[Contender], errors: Mapping[str, CatalogueError], toolchain: Toolchain
 ) -> TableData:
     """What each contender runs on, and a line for each manifest that cannot be read."""
-    from ringside.measure.toolchain import remedy as remedy_for
+    from ringside.measure.receipts import remedy as remedy_for
 
     rows = []
     for contender in contenders:
@@ -70,7 +70,7 @@ def _contenders(
 
 def _toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableData:
     """The oldest versions that are new enough, and those that are here."""
-    from ringside.measure.toolchain import remedy as remedy_for
+    from ringside.measure.receipts import remedy as remedy_for
 
     rust = probe_compiler(host.SOURCE_FOLDER)
     uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []

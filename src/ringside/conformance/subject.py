@@ -20,8 +20,8 @@ import msgspec
 from ringside.measure import host, plan, trials
 from ringside.measure.executor import Executor, LocalExecutor
 from ringside.measure.inputs import Inputs
+from ringside.measure.receipts import expand
 from ringside.measure.repeat import plain_command
-from ringside.measure.toolchain import expand
 from ringside.model.catalogue import Ready
 from ringside.model.design import Cell, Level, Limits, Point
 from ringside.model.results import Outcome, Trial

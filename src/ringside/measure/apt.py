@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ringside.measure.toolchain import Toolchain, at_least, entry_of_system, has_apt, version_of
+from ringside.measure.receipts import at_least, entry_of_system, has_apt, version_of
+from ringside.measure.toolchain import Toolchain
 from ringside.model.catalogue import Contender, Runtime
 
 _TRIES = 3

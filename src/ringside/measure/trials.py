@@ -18,8 +18,8 @@ from ringside.measure.host import memory_available_bytes
 from ringside.measure.places import RunObserver
 from ringside.measure.plain_server import LOOPBACK, free_port, with_ready_line
 from ringside.measure.prepare import Prepared
+from ringside.measure.receipts import expand
 from ringside.measure.sandbox import sandboxed
-from ringside.measure.toolchain import expand
 from ringside.measure.watch import FileWatch
 from ringside.model import design
 from ringside.model.catalogue import Ready, WorkloadEntry

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ringside.measure.toolchain import Toolchain
+from tests.support.toolchains import script
+
+
+@pytest.fixture
+def thing(tmp_path: Path) -> Path:
+    """A runtime of version 1.0."""
+    return script(tmp_path / "thing", "echo 1.0")
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Toolchain:
+    return Toolchain(tmp_path / "builds")

@@ -1,0 +1,39 @@
+"""Runtimes that are scripts, and a contender on one."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from ringside.measure.toolchain import Toolchain
+from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def runtime(*executable: str | Path, minimum: str | None = None, locate: tuple[str, ...] = ()) -> Runtime:
+    names = tuple(map(str, executable))
+    return Runtime("r", names, ("{runtime}", "--version"), minimum, locate, {"debian": ("thing",)})
+
+
+def contender(folder: Path, one: Runtime, *builds: tuple[str, ...]) -> Contender:
+    folder.mkdir(exist_ok=True)
+    (folder / "main.txt").write_text("source", encoding="utf-8")
+    entry = WorkloadEntry(("{build}/thing",))
+    return Contender("thing", folder, "T", one, {"ring": entry}, builds=builds)
+
+
+def ready_of(tools: Toolchain, of: Contender) -> Ready:
+    ready = tools.prepare(of)
+    assert isinstance(ready, Ready), ready
+    return ready
+
+
+def unavailable_of(tools: Toolchain, of: Contender) -> Unavailable:
+    unavailable = tools.prepare(of)
+    assert isinstance(unavailable, Unavailable)
+    return unavailable
