@@ -14,7 +14,7 @@ from ringside.errors import CatalogueError
 from ringside.measure import plan, sandbox
 from ringside.measure.executor import Capacity
 from ringside.measure.inputs import Inputs
-from ringside.measure.origins import origin
+from ringside.measure.receipts import origin
 from ringside.measure.toolchain import Toolchain, source_files
 from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
 from ringside.model.design import Cell, Experiment, Input, Point

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ringside.measure import host
-from ringside.measure.origins import origin
+from ringside.measure.receipts import origin
 
 
 def program(path: Path) -> str:
