@@ -251,14 +251,14 @@ def _npm_package(path: Path) -> str:
 
 
 def _debian_package(path: str) -> str:
-    owner = _printed("dpkg-query", "--search", path).partition(": /")[0].split(",")[0]
-    version = _printed("dpkg-query", "--show", "--showformat", "${Version}", owner) if owner else ""
+    owner = _query("dpkg-query", "--search", path).partition(": /")[0].split(",")[0]
+    version = _query("dpkg-query", "--show", "--showformat", "${Version}", owner) if owner else ""
     release = host.os_release()
     system = f"{release.get('ID', '').capitalize()} {release.get('VERSION_ID', '')}".strip()
     return f"{system} {owner.partition(':')[0]} {version}" if version else ""
 
 
-def _printed(*command: str) -> str:
+def _query(*command: str) -> str:
     """What a command printed; nothing where it failed."""
     try:
         done = subprocess.run(
