@@ -193,7 +193,7 @@ class Ready:
     receipt: Receipt
     build: Path
     content: str
-    build_s: float | None = None
+    build_s: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
