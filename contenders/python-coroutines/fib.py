@@ -163,10 +163,11 @@ def fib(n):
 
 def settings():
     given = arguments.read()
+    cores = whole_number(given, "cores", "1", 1)
     return {
         "host": given.get("host", "127.0.0.1"),
         "port": whole_number(given, "port", "0", 0, 65535),
-        "cores": whole_number(given, "cores", "1", 1),
+        "processes": whole_number(given, "processes", str(cores), 1),
     }
 
 
@@ -187,7 +188,7 @@ def main():
     given = settings()
     raise_file_limit()
     # Before the sockets, of which they need no copies.
-    workers = Workers(given["cores"])
+    workers = Workers(given["processes"])
     listener = listen(given["host"], given["port"])
     listener.setblocking(False)
     signals = []

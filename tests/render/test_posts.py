@@ -36,8 +36,10 @@ def prose(name: str, runs: Sequence[RunAnalysis]) -> Prose:
 
 
 def text(name: str, runs: Sequence[RunAnalysis]) -> str:
-    """All paragraphs of a post."""
+    """All paragraphs of a post, each of whole sentences."""
     of = prose(name, runs)
+    for paragraph in filter(None, [of.then, of.did, *of.now, *of.why, *of.unknown]):
+        assert paragraph.endswith((".", ")")), paragraph
     return " ".join([of.then, of.did, *of.now, *of.why, *of.unknown])
 
 
@@ -275,6 +277,21 @@ def test_2016_ends_as_a_sentence_about_ten_connections() -> None:
     earlier = text(FANOUT, fanout(1.2, None))
     assert "Tornado as it comes has not been measured beside Go" in earlier
     assert "With a client that makes 4,096 calls at a time Tornado takes 1.2" in earlier
+
+
+def computing(few: float, many: float) -> list[RunAnalysis]:
+    """Tornado over Go where it computes, by how far the loops count."""
+    at: Levels = {"kind": "cpu", "requests": 100, "concurrency": 20}
+    rows: list[Row] = []
+    for work, ratio in ((10_000, few), (1_000_000, many)):
+        rows.append(("go", {**at, "work": work}, "latency_ms.p50", 10.0))
+        rows.append(("tornado", {**at, "work": work}, "latency_ms.p50", 10 * ratio))
+    return [run_of("fanout", "mine", rows, [], source=FANOUT)]
+
+
+def test_2016_says_whether_the_length_of_loops_decides() -> None:
+    assert "the factor depends on how far the loops count: 5" in text(FANOUT, computing(5, 40))
+    assert "is not shown to depend on how far the loops count" in text(FANOUT, computing(40, 40))
 
 
 def test_the_page_has_each_post_with_its_command_and_no_bounds_or_ids() -> None:

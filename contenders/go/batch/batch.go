@@ -46,7 +46,9 @@ type batch struct {
 func main() {
 	given := settings.Read()
 	cores := given.Cores()
-	runtime.GOMAXPROCS(cores)
+	if given.OneOf("gomaxprocs", "cores", "unset") == "cores" {
+		runtime.GOMAXPROCS(cores)
+	}
 	path := given.Text("input")
 	capacity := given.OneOf("capacity", "own", "0", "1", "100", "10000", "unbounded")
 	repeats := given.Repeats()

@@ -244,10 +244,9 @@ def _size(data: PostData, place: Place) -> str:
 
 
 def _change_of_heart(data: PostData) -> str:
-    ratio = data.ratio("recovery_s.p50", "gevent", _ERLANG, Place("restarts", {}))
+    ratio = data.ratio("recovery_s.p50", "gevent", _ERLANG, Place("restarts", {"units": 10}))
     if ratio is None:
-        return "Failures are another experiment's subject (`ringside run restarts`), which is not in this "
-        "record."
+        return "How they do where units fail has not been measured (`ringside run posts-restarts`)."
     recovery = words.versus("gevent, which is greenlet's today,", "Erlang", ratio, "takes", "as long")
     return f"Where units fail and are replaced, from a failure to the first answer {recovery}."
 

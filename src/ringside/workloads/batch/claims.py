@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 
 from ringside import units
 from ringside.model.design import Level, Point
-from ringside.model.results import Answer, Finding
+from ringside.model.results import Answer, Finding, Interval
 from ringside.stats.paired import differences
 from ringside.workloads.claims import (
     AnalysedRun,
@@ -147,9 +148,57 @@ def queue_is_full(runs: Sequence[AnalysedRun]) -> Finding:
     )
 
 
+def one_core_by_default(runs: Sequence[AnalysedRun]) -> Finding:
+    """Wall time of Go with the runtime's own GOMAXPROCS over that with one for each core, on most cores."""
+    experiment = "batch-cores"
+    names = ("go@unset", "go")
+    matching = find(runs, experiment, "batch", names, lambda point: int(point["cores"]) > 1)
+    if matching is None:
+        return not_tested("no run has go@unset beside go on two cores or more", experiment)
+    run, points = matching
+    cores = max(int(point["cores"]) for point in points)
+    places = [point for point in points if point["cores"] == cores]
+    untold, told = (logs(run, "wall_s", name, places) for name in names)
+    return judge(
+        run,
+        [Part("go", differences(untold, told))],
+        at_least(_BIG, _WHY_BIG),
+        lambda name, interval: (
+            f"with the runtime's own choice {name} takes {units.ratio(interval)} times as long as with "
+            f"GOMAXPROCS={cores}, on {units.count(cores, 'core')}"
+        ),
+    )
+
+
+# Contenders whose programs a compiler makes, beside Go.
+_COMPILED = ("rust-tokio", "java-virtual-threads", "haskell", "ocaml", "erlang", "cpp-coroutines", "limit")
+
+
+def go_compiles_fast(runs: Sequence[AnalysedRun]) -> Finding:
+    """How long the build of Go's programs took, and the median of those of other compilers. A program is
+    built once in a run's life, so there is no interval: nothing is decided."""
+    experiment = "batch-cores"
+    times = {name: seconds for run in runs for name in run.names if (seconds := run.build_s(name))}
+    others = [times[name] for name in _COMPILED if name in times]
+    if "go" not in times or not others:
+        return not_tested("no run has how long the builds of Go and of another compiler took", experiment)
+    ratio = median(others) / times["go"]
+    return Finding(
+        Answer.INCONCLUSIVE,
+        f"Go's programs were built in {units.quantity(times['go'], 's')}, those of "
+        f"{units.count(len(others), 'other compiler')} in {units.significant(ratio)} times that (median), "
+        "libraries included; one build of each has no interval",
+        experiment,
+        tuple(dict.fromkeys(run.run.id for run in runs if "go" in run.names)),
+        Interval(ratio, None, None, 1),
+    )
+
+
 CLAIMS: Mapping[str, ClaimTest] = {
     "2011-go-code-jam/eight-cores-are-enough": eight_cores_are_enough,
     "2011-go-code-jam/queue-has-no-big-effect": queue_has_no_big_effect,
     "2011-go-code-jam/reading-dominates": reading_dominates,
     "2011-go-code-jam/queue-is-full": queue_is_full,
+    "2011-go-code-jam/one-core-by-default": one_core_by_default,
+    "2011-go-code-jam/go-compiles-fast": go_compiles_fast,
 }

@@ -112,8 +112,15 @@ def go_20_times_in_between(runs: Sequence[AnalysedRun]) -> Finding:
     )
 
 
+def too_many_open_files(runs: Sequence[AnalysedRun]) -> Finding:
+    """Every contender has the limit of descriptors that the probe raised for all: nobody meets it."""
+    del runs
+    return not_tested("the soft limit of open files is raised for all contenders: none of them meets it")
+
+
 CLAIMS: Mapping[str, ClaimTest] = {
     "2016-go-fanout/go-7-times-where-it-waits": go_7_times_where_it_waits,
     "2016-go-fanout/go-way-faster-where-it-computes": go_way_faster_where_it_computes,
     "2016-go-fanout/go-20-times-in-between": go_20_times_in_between,
+    "2016-go-fanout/too-many-open-files": too_many_open_files,
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from ringside import units
 from ringside.model.design import Point
 from ringside.model.results import Answer, Finding
+from ringside.stats.interval import median_interval
 from ringside.stats.paired import differences
 from ringside.workloads.claims import (
     LESS,
@@ -29,7 +30,7 @@ from ringside.workloads.claims import (
 )
 
 _EXPERIMENT = "feed-c10k"
-_POSTS_CONNECTIONS = 10_000
+_POSTS_CONNECTIONS, _POSTS_CPU_S = 10_000, 5400.0
 # Fewer connections say little of what one costs.
 _FEWEST = 1000
 _LONG_AFTER = at_least(1.5, "the post has a plot only; half as long again is long after")
@@ -143,10 +144,58 @@ def go_takes_less_memory_than_erlang(runs: Sequence[AnalysedRun]) -> Finding:
     return _go_over_mochiweb(runs, "bytes_per_connection", LESS)
 
 
+def ticker_keeps_threads_few(runs: Sequence[AnalysedRun]) -> Finding:
+    """Kernel threads of Go whose goroutines sleep, over those of Go with a ticker."""
+    return ratio_claim(
+        runs,
+        "feed-threads",
+        "feed",
+        "peak_threads",
+        "go@sleep",
+        "go@ticker",
+        at_least(1.5, "the post has no figure; half as many again are more than a few"),
+        applies=_many,
+        where="with a thousand connections or more",
+    )
+
+
+def flush_is_needed(runs: Sequence[AnalysedRun]) -> Finding:
+    """A feed whose lines wait in a buffer of 4 KiB keeps no contract: no trial of it has figures."""
+    del runs
+    return not_tested("a server that does not flush breaks the contract of the feed: it has no figures")
+
+
+def hour_and_a_half_of_cpu(runs: Sequence[AnalysedRun]) -> Finding:
+    """What Go's CPU time for a chunk is today, and for how long ten thousand feeds could be served with the
+    post's 1.5 hours: the post does not say how long its test was."""
+    matching = find(runs, _EXPERIMENT, "feed", ("go",), _as_in_the_post)
+    if matching is None:
+        return not_tested("no run has go with ten thousand connections", _EXPERIMENT)
+    run, points = matching
+    values = run.values("cpu_per_kchunk_s", "go", points[-1])
+    if not values:
+        return not_tested("go has no figures with ten thousand connections", _EXPERIMENT)
+    cost = median_interval(list(values.values()))
+    hours = _POSTS_CPU_S / cost.estimate * 1000 / _POSTS_CONNECTIONS / 3600
+    return Finding(
+        Answer.UNTESTABLE,
+        f"the post does not say how long its test was: go takes {units.with_interval(cost, 's')} of CPU time "
+        f"for a thousand chunks, so 1.5 h would serve ten thousand connections for "
+        f"{units.significant(hours)} h",
+        run.experiment.name,
+        (run.run.id,),
+        cost,
+        "s",
+    )
+
+
 CLAIMS: Mapping[str, ClaimTest] = {
     "2011-go-c10k/more-threads-than-cores": more_threads_than_cores,
     "2011-go-c10k/memory-settles-after-cpu": memory_settles_after_cpu,
     "2011-go-c10k/go-computes-far-more-than-erlang": go_computes_far_more_than_erlang,
+    "2011-go-c10k/ticker-keeps-threads-few": ticker_keeps_threads_few,
+    "2011-go-c10k/flush-is-needed": flush_is_needed,
+    "2011-go-c10k/hour-and-a-half-of-cpu": hour_and_a_half_of_cpu,
     "2011-go-c10k/go-takes-32-kb": go_takes_32_kb,
     "2011-go-c10k/go-takes-less-memory-than-erlang": go_takes_less_memory_than_erlang,
 }

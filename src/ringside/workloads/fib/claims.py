@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from ringside import units
 from ringside.model.design import Point
-from ringside.model.results import Answer, Finding
+from ringside.model.results import Answer, Finding, Interval
 from ringside.stats.paired import differences
 from ringside.workloads.claims import (
     MORE,
@@ -15,6 +17,7 @@ from ringside.workloads.claims import (
     ClaimTest,
     Part,
     about,
+    answer,
     at_least,
     at_most,
     elsewhere,
@@ -185,12 +188,56 @@ def _speed_up(runs: Sequence[AnalysedRun], takes_part: Callable[[str], bool], *,
     )
 
 
+# By language: the program for one client at a time and its concurrent form, as contender and file.
+_GO_FORMS = (("go-sync", "fib.go"), ("go", "fib/fib.go"))
+_PYTHON_FORMS = (("python-sync", "fib.py"), (_POOL, "fib.py"))
+_FEW_LINES, _A_PAGE = 10, 40
+_NO_CODE = re.compile(r"(?:#|//|import |from |[\"'()\[\]{}\s,]*$)")
+
+
+def two_letters_make_it_concurrent(runs: Sequence[AnalysedRun]) -> Finding:
+    """Lines of code of Go's concurrent server that the synchronous one lacks."""
+    band = at_most(_FEW_LINES, "the post counts two letters; ten lines are few")
+    return _further_lines(runs, "Go", _GO_FORMS, band)
+
+
+def python_takes_a_page(runs: Sequence[AnalysedRun]) -> Finding:
+    """The same of generators with a pool in Python."""
+    band = at_least(_A_PAGE, "the post shows the program; forty lines are a page")
+    return _further_lines(runs, "Python", _PYTHON_FORMS, band)
+
+
+def _further_lines(
+    runs: Sequence[AnalysedRun], language: str, forms: Sequence[tuple[str, str]], band: Band
+) -> Finding:
+    """Lines that the second form has and the first has not; without comments, imports and brackets alone.
+    They are counted, not measured: the interval is the count."""
+    experiment, codes, ids = "fib-concurrent", [], []
+    for name, path in forms:
+        having = [run for run in runs if name in run.names and path in run.program(name)]
+        if not having:
+            return not_tested(f"no run has the program {path} of {name}", experiment)
+        lines = (line.strip() for line in having[-1].program(name)[path].splitlines())
+        codes.append(Counter(line for line in lines if not _NO_CODE.match(line)))
+        ids.append(having[-1].run.id)
+    count = (codes[1] - codes[0]).total()
+    interval = Interval(count, count, count, 1)
+    (before, _), (after, _) = forms
+    sentence = (
+        f"{after} has {units.count(count, 'line')} of code that {before} has not; the claim holds "
+        f"{band.words} (our band: {band.why})"
+    )
+    return Finding(answer(interval, band), sentence, experiment, tuple(dict.fromkeys(ids)), interval)
+
+
 CLAIMS: Mapping[str, ClaimTest] = {
     "2015-python-vs-go/synchronous-servers-are-alike": synchronous_servers_are_alike,
     "2015-python-vs-go/pypy-ahead-of-go": pypy_ahead_of_go,
     "2015-python-vs-go/go-45-times": go_45_times,
     "2015-python-vs-go/pool-takes-more-memory": pool_takes_more_memory,
     "2015-python-vs-go/fib-30-in-a-46th": fib_30_in_a_46th,
+    "2015-python-vs-go/two-letters-make-it-concurrent": two_letters_make_it_concurrent,
+    "2015-python-vs-go/python-takes-a-page": python_takes_a_page,
     "2015-python-vs-go/go-uses-all-cores": go_uses_all_cores,
     "2015-python-vs-go/python-uses-no-second-core": python_uses_no_second_core,
 }
