@@ -12,6 +12,8 @@ from ringside.catalogue.releases import age, newest, release
         ("Python", "3.1.4", None),
         ("Python", "3.11.7", "3.11"),
         ("Go", "1.26", "1.26"),
+        ("Bun", "1.1.9", "1"),
+        ("Bun", "1.3.2", "1.3"),
         ("Perl", "5.36.0", None),
         ("Erlang", None, None),
         ("Erlang", "", None),
@@ -33,7 +35,21 @@ def test_what_is_years_behind_names_the_newest() -> None:
 
 
 @pytest.mark.parametrize(
-    "runs_on", ["Erlang", "Elixir", "Haskell", "Ruby", "Python", "Go", "Rust", "JavaScript", "Java", "OCaml"]
+    "runs_on",
+    [
+        "Erlang",
+        "Elixir",
+        "Haskell",
+        "Ruby",
+        "Python",
+        "Go",
+        "Rust",
+        "JavaScript",
+        "Java",
+        "OCaml",
+        "Deno",
+        "PHP",
+    ],
 )
 def test_later_versions_are_of_later_days(runs_on: str) -> None:
     found = [release(runs_on, f"{number}") for number in range(100)]

@@ -305,6 +305,11 @@ def test_a_build_can_bring_the_runtime_whose_version_counts(tmp_path: Path, thin
     script(thing, "echo 2.0")
     again = Toolchain(tmp_path / "builds").prepare(one)
     assert again == first
+    manager = Receipt(str(thing), "2.0", "2.0")
+    for builds, installed in (("builds", first.receipt), ("others", None)):
+        assert Toolchain(tmp_path / builds).installed(one, manager) == installed
+    plain = replace(one, runtime=runtime(thing))
+    assert Toolchain(tmp_path / "others").installed(plain, manager) == manager
     assert toolchain.is_unchanged(first)
     nothing = Toolchain(tmp_path / "builds").prepare(replace(one, builds=(("true",),)))
     assert isinstance(nothing, Unavailable)

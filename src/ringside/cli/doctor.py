@@ -57,7 +57,8 @@ def _contenders(
         if isinstance(receipt, Receipt):
             # A program that is started as it stands has nothing to build.
             is_ready = not contender.builds or toolchain.is_built(contender, receipt)
-            version = "from a registry" if contender.runtime.brings else receipt.version
+            installed = toolchain.installed(contender, receipt)
+            version = installed.version if installed else "comes with its build"
             state, remedy = TableCell(f"{version}{'' if is_ready else ', not built yet'}", "text"), ""
         elif contender.runtime.optional:
             continue

@@ -141,8 +141,10 @@ def _profile(catalogue: Catalogue, name: str) -> list[str]:
         receipt = toolchain.receipt(each.runtime)
         title = each.runtime.title or each.language
         if isinstance(receipt, Receipt):
-            year = age(title, receipt.version)
-            versions[f"{title} {receipt.version}" + (f" ({year})" if year else "")] = None
+            installed = toolchain.installed(each, receipt)
+            version = installed.version if installed else "comes with its build"
+            year = age(title, version)
+            versions[f"{title} {version}" + (f" ({year})" if year else "")] = None
         elif not each.runtime.optional:
             versions[f"{title}: {receipt}"] = None
     variants = [each.name for each in catalogue.runtimes(name.partition("@")[0]) if each.name != name]

@@ -102,6 +102,18 @@ class Toolchain:
                 end_all()
                 raise
 
+    def installed(self, contender: Contender, receipt: Receipt) -> Receipt | None:
+        """What a contender runs on: its runtime, or the one that its build brings, None where that is not
+        built."""
+        if not contender.runtime.brings:
+            return receipt
+        if not self.is_built(contender, receipt):
+            return None
+        found = brought(
+            contender.runtime, self._folder(contender, content_hash(contender, receipt)).resolve()
+        )
+        return found if isinstance(found, Receipt) else None
+
     def is_built(self, contender: Contender, receipt: Receipt) -> bool:
         """Whether there is nothing left to build for a contender."""
         return (self._folder(contender, content_hash(contender, receipt)) / _DONE).exists()
