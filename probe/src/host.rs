@@ -18,10 +18,13 @@ pub struct KernelFiles {
     cpu: KeptFile,
     memory: KeptFile,
     io: KeptFile,
+    meminfo: KeptFile,
 }
 
-/// CPU times and pressure at the start of a trial.
+/// CPU times, pressure and the kernel's memory at the start of a trial.
 pub struct HostBaseline {
+    /// [`MEMINFO_KEYS`].
+    pub kernel_bytes: Option<u64>,
     files: Rc<KernelFiles>,
     cpus: Vec<CpuTime>,
     pressure: Pressure,
@@ -47,6 +50,7 @@ impl KernelFiles {
             cpu: procfs.kept("pressure/cpu"),
             memory: procfs.kept("pressure/memory"),
             io: procfs.kept("pressure/io"),
+            meminfo: procfs.kept("meminfo"),
             procfs,
             missing,
         })
@@ -74,6 +78,7 @@ impl HostBaseline {
     /// Reads the present counters of these CPUs and of the host's pressure.
     pub fn read(files: &Rc<KernelFiles>, cpus: &[usize]) -> HostBaseline {
         HostBaseline {
+            kernel_bytes: files.meminfo.read().and_then(|text| parse_meminfo(&text)),
             files: Rc::clone(files),
             cpus: files.cpu_times(cpus),
             pressure: files.pressure(),
@@ -231,6 +236,8 @@ mod tests {
         );
         let memory = kernel_memory(&mut procfs, 4096);
         assert!(memory.kernel_bytes.unwrap() > 100_000);
+        let (before, now) = (baseline.kernel_bytes.unwrap(), memory.kernel_bytes.unwrap());
+        assert!(before.abs_diff(now) < now / 2, "{before} {now}");
         assert!(memory.tcp_bytes.is_some());
     }
 }

@@ -47,18 +47,13 @@ pub struct Sample {
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
     pub run_queue_ns: u64,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub timeline: Option<Box<TimelineFields>>,
-}
-
-/// The fields that only the samples of a time line have.
-#[derive(Debug, Default, Serialize)]
-pub struct TimelineFields {
     /// `(thread, cpu_ns)` of threads whose CPU time changed since threads were read last; None where this
-    /// sample did not read them.
+    /// sample did not read them, and but for time lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_by_thread: Option<Vec<(i32, u64)>>,
-    #[serde(flatten)]
-    pub kernel: KernelMemory,
+    /// None but for marks and time lines.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<Box<KernelMemory>>,
 }
 
 /// Memory of the kernel, of the whole host; None where the kernel does not report it.
@@ -118,6 +113,8 @@ pub struct TrialOutcome {
     /// The most memory in files that no process maps; None for little of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmapped_bytes: Option<u64>,
+    /// Of the whole host's kernel, before the program was started.
+    pub kernel_bytes: Option<u64>,
     pub peak_threads: Option<u64>,
     pub peak_processes: Option<u64>,
     pub voluntary_switches: u64,

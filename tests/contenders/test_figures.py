@@ -35,7 +35,16 @@ SMALL: dict[str, tuple[Levels, set[str]]] = {
     ),
     "sleepers": (
         {"tasks": 500, "seconds": 2},
-        {"held_pss_bytes", "start_ns", "late_ms.p50", "late_ms.p99", "late_ms.max", "end_late_ms"},
+        {
+            "held_bytes",
+            "held_kernel_bytes",
+            "held_pss_bytes",
+            "start_ns",
+            "late_ms.p50",
+            "late_ms.p99",
+            "late_ms.max",
+            "end_late_ms",
+        },
     ),
     "restarts": (
         {"units": 20, "messages": 50, "every": 5},

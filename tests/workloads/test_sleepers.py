@@ -169,16 +169,18 @@ def test_lateness_that_is_missing_or_longer_than_the_trial() -> None:
 
 
 def test_figures_of_a_trial() -> None:
-    report = msgspec.structs.replace(REPORT, result=LATE)
+    report = msgspec.structs.replace(REPORT, result=LATE, kernel_bytes=70_000)
     changes = {
         "report": report,
         "phases": {"start": (5_000_000,), "wake": (1, 2, 3 * SECOND + 7_000_000)},
-        "marks": {"started": Sample(1, "started", pss_bytes=4096, rss_bytes=8192)},
+        "marks": {"started": Sample(1, "started", pss_bytes=4096, rss_bytes=8192, kernel_bytes=71_000)},
     }
     figures = SLEEPERS.figures(ok_trial(SLEEPERS, changes, tasks=1000, seconds=3))
     assert figures == pytest.approx(
         {
             "held_pss_bytes": 4096,
+            "held_kernel_bytes": 1000,
+            "held_bytes": 5096,
             "start_ns": 5000,
             "start_s": 0.005,
             "late_ms.p50": 0.002,
@@ -193,6 +195,15 @@ def test_figures_of_a_trial() -> None:
             "run_queue_s": 23,
         }
     )
+    older = SLEEPERS.figures(
+        ok_trial(SLEEPERS, changes | {"report": msgspec.structs.replace(report, kernel_bytes=None)})
+    )
+    assert "held_bytes" not in older
+    assert older["held_pss_bytes"] == 4096
+    shrunk = SLEEPERS.figures(
+        ok_trial(SLEEPERS, changes | {"report": msgspec.structs.replace(report, kernel_bytes=72_000)})
+    )
+    assert (shrunk["held_kernel_bytes"], shrunk["held_bytes"]) == (0, 4096)
     in_time = changes | {"phases": {"wake": (2 * SECOND,)}}
     assert SLEEPERS.figures(ok_trial(SLEEPERS, in_time, tasks=1, seconds=3))["end_late_ms"] == 0
 

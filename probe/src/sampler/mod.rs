@@ -9,7 +9,7 @@ use crate::cgroup::Cgroup;
 use crate::clock::thread_cpu_ns;
 use crate::high_water::Seen;
 use crate::host::kernel_memory;
-use crate::messages::{Sample, ThreadCpu, TimelineFields};
+use crate::messages::{Sample, ThreadCpu};
 use crate::procfs::{ProcFs, Process};
 use crate::sampling_budget::SamplingBudget;
 use crate::shared_memory::SharedMemory;
@@ -99,7 +99,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// `interval_ns`: None for no regular samples. `timeline`: samples have threads and the kernel's memory. `shared`: the
+    /// `interval_ns`: None for no regular samples. `timeline`: all samples have threads and the kernel's memory. `shared`: the
     /// probe's own shared memory.
     pub fn new(
         procfs: ProcFs,
@@ -256,9 +256,8 @@ impl Sampler {
         // A process that has just ended may be counted nowhere for a moment: the sum never falls.
         sample.cpu_ns = self.last_cpu_ns;
         // Each sample of a time line reads it, so its cost counts as that of the tree.
-        let kernel = self
-            .timeline
-            .then(|| kernel_memory(&mut self.procfs, self.page_bytes));
+        sample.kernel = (self.timeline || mark.is_some())
+            .then(|| Box::new(kernel_memory(&mut self.procfs, self.page_bytes)));
         let after_tree = thread_cpu_ns();
         self.tree_budget
             .spent(now_ns, after_tree.saturating_sub(start));
@@ -312,13 +311,7 @@ impl Sampler {
                 excess = Some(Excess::Memory(memory));
             }
         }
-        sample.timeline = kernel.map(|kernel| {
-            let cpu_by_thread = reads_threads.then(|| self.threads.changed());
-            Box::new(TimelineFields {
-                cpu_by_thread,
-                kernel,
-            })
-        });
+        sample.cpu_by_thread = (self.timeline && reads_threads).then(|| self.threads.changed());
         (sample, excess)
     }
 
@@ -444,8 +437,7 @@ mod tests {
         let (sample, _) = sampler.mark(3_000_000, "spawned", None);
         assert_eq!(sample.mark.as_deref(), Some("spawned"));
         assert!(sample.pss_bytes.is_some());
-        let timeline = sample.timeline.unwrap();
-        assert!(timeline.kernel.kernel_bytes.is_some());
+        assert!(sample.kernel.unwrap().kernel_bytes.is_some());
         assert!(sampler.busiest().iter().any(|thread| thread.cpu_ns > 0));
         assert_eq!(sampler.regular_samples(), (1, None));
     }

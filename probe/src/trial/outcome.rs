@@ -128,6 +128,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         peak_memory_unknown: peak.err(),
         peak_process_bytes: supervisor.high_water.largest_bytes(),
         unmapped_bytes: parts.sampler.unmapped_bytes(),
+        kernel_bytes: parts.host.kernel_bytes,
         peak_threads: (!is_hidden).then_some(peaks.threads),
         peak_processes: (!is_hidden).then_some(peaks.processes),
         voluntary_switches: usage.voluntary_switches,

@@ -181,7 +181,8 @@ class SpanMessage(Message, frozen=True, tag_field="type", tag="span"):
 
 
 class Sample(Message, frozen=True, tag_field="type", tag="sample"):
-    """A look at the tree of processes, at a named instant with a `mark`. The last three: of a time line."""
+    """A look at the tree of processes, at a named instant with a `mark`. `kernel_bytes` and `tcp_bytes` are
+    the whole host's, of marks and time lines; `cpu_by_thread` is of time lines."""
 
     t_ns: Nanoseconds
     mark: str | None = None
@@ -285,7 +286,8 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     """How a trial ended and what the whole tree of processes took. Texts are hostile. `interference`: what
     the program did to the probe instead of its work. `left_files`: in its temporary folder and in shared
     memory, where they were removed. `unmapped_bytes`: memory in files that no process mapped, which is in no
-    other figure; None for less than 16 MiB. `number`: that of the request.
+    other figure; None for less than 16 MiB. `kernel_bytes`: of the whole host, before the program was
+    started. `number`: that of the request.
     `peak_memory_bytes`: resident memory of the tree, each page once, as the kernel saw it;
     `peak_memory_unknown` why there is none. `peak_process_bytes`: of the largest process.
     `probe_shared_cpu_ns`: what the probe may have used of the program's CPUs; `driver_cpu_ns`: what this
@@ -307,6 +309,7 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     peak_memory_unknown: str = ""
     peak_process_bytes: Bytes | None = None
     unmapped_bytes: Bytes | None = None
+    kernel_bytes: Bytes | None = None
     peak_threads: Count | None = None
     peak_processes: Count | None = None
     voluntary_switches: Count | None = None

@@ -53,9 +53,30 @@ class Sleepers(Workload):
         ),
         CORES,
     )
-    capabilities = (hold("waits while all tasks sleep, so that their memory is measured", "held_pss_bytes"),)
+    capabilities = (
+        hold(
+            "waits while all tasks sleep, so that their memory is measured",
+            *("held_bytes", "held_pss_bytes", "held_kernel_bytes"),
+        ),
+    )
     metrics = (
+        Metric(
+            "held_bytes",
+            "B",
+            "Held, kernel too",
+            "PSS while all tasks sleep, and by how much the memory of the host's kernel had grown since "
+            "before the program began",
+            phrase="memory held, the kernel's included",
+        ),
         Metric("held_pss_bytes", "B", "Memory held", "PSS while all tasks sleep"),
+        Metric(
+            "held_kernel_bytes",
+            "B",
+            "Kernel held",
+            "by how much slabs, stacks of threads and page tables of the host's kernel had grown, whoever "
+            "they are for",
+            phrase="kernel memory held",
+        ),
         Metric(
             "start_ns",
             "ns",
@@ -91,22 +112,38 @@ class Sleepers(Workload):
         SWITCHES,
         RUN_QUEUE,
     )
-    compared = ("held_pss_bytes", "late_ms.p99", "start_ns", CPU_S.name)
+    compared = ("held_bytes", "late_ms.p99", "start_ns", CPU_S.name)
     claims = CLAIMS
     check_module = "ringside.workloads.sleepers.check"
-    secondary = ("late_ms.p50", "late_ms.max", "end_late_ms", PEAK.name, THREADS.name)
+    secondary = (
+        "held_pss_bytes",
+        "held_kernel_bytes",
+        "late_ms.p50",
+        "late_ms.max",
+        "end_late_ms",
+        PEAK.name,
+        THREADS.name,
+    )
     phase_of: Mapping[str, str] = {"start_ns": "start", "end_late_ms": "wake"}
     scaling_laws = (ScalingLaw("tasks", "start_s", regardless_of=("seconds",)),)
-    scatters = (("held_pss_bytes", "late_ms.p99"),)
+    scatters = (("held_bytes", "late_ms.p99"),)
     slopes = (
-        Slope(
-            "bytes_per_task",
-            "B",
-            "Memory per task",
-            "growth of the PSS over the tasks, while all of them sleep",
-            over="tasks",
-            metric="held_pss_bytes",
-            regardless_of=("seconds",),
+        *(
+            Slope(name, "B", title, text, over="tasks", metric=metric, regardless_of=("seconds",))
+            for name, title, text, metric in (
+                (
+                    "bytes_per_task",
+                    "Memory per task",
+                    "growth of the PSS over the tasks, while all of them sleep",
+                    "held_pss_bytes",
+                ),
+                (
+                    "kernel_bytes_per_task",
+                    "Kernel memory per task",
+                    "growth of what the host's kernel holds over the tasks: threads, and timers of its own",
+                    "held_kernel_bytes",
+                ),
+            )
         ),
     )
     evidence_note = (
@@ -181,6 +218,10 @@ class Sleepers(Workload):
         held = trial.marks.get("started")
         if held and held.pss_bytes is not None:
             figures["held_pss_bytes"] = float(held.pss_bytes)
+            before = trial.report.kernel_bytes if trial.report else None
+            if before is not None and held.kernel_bytes is not None:
+                kernel = max(0, held.kernel_bytes - before)
+                figures |= {"held_kernel_bytes": float(kernel), "held_bytes": float(held.pss_bytes + kernel)}
         return figures
 
 
