@@ -3,7 +3,9 @@ Specification)."""
 
 from __future__ import annotations
 
+import errno
 import os
+import select
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +13,9 @@ from pathlib import Path
 
 from ringside.errors import UsageError
 
+_PIECE_BYTES = 1 << 16
+# So long a pipe is waited for, in which nobody may ever write.
+_SILENCE_S = 10
 # The end of the names of files that are not whole yet.
 PARTIAL = ".ringside-partial"
 
@@ -26,6 +31,50 @@ def whole_file(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def pieces(path: Path) -> Iterator[bytes]:
+    """The content of a file, or of a pipe, piece by piece. Raises OSError, also where nobody writes into the
+    pipe for ten seconds."""
+    is_pipe = path.is_fifo()
+    with open(path, "rb", buffering=0, opener=_open_now if is_pipe else None) as file:
+        poll = select.poll()
+        poll.register(file, select.POLLIN)
+        while True:
+            if is_pipe and not poll.poll(1000 * _SILENCE_S):
+                raise OSError(errno.ETIMEDOUT, f"nobody wrote into this pipe for {_SILENCE_S} seconds")
+            if not (piece := file.read(_PIECE_BYTES)):
+                return
+            yield piece
+
+
+def _open_now(path: str, flags: int) -> int:
+    """Whoever opens a pipe would wait for a writer."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def read_at_most(path: Path, most_bytes: int) -> bytes:
+    """The content of a file, or of a pipe; one byte more than this where it has more. Raises OSError."""
+    content = bytearray()
+    for piece in pieces(path):
+        content += piece
+        if len(content) > most_bytes:
+            break
+    return bytes(content[: most_bytes + 1])
+
+
+def open_to_write(path: Path) -> None:
+    """Make a file that is written later, where there is none. Raises OSError, also where it is a pipe that
+    nobody reads."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "nobody reads this pipe: start its reader first") from error
+        raise
+    # The reader of a pipe would take a close for the end: it stays open until this process ends.
+    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
 
 
 def cache_folder() -> Path:

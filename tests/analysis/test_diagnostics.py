@@ -69,7 +69,7 @@ def test_nothing_is_wrong_with_a_quiet_run() -> None:
 def test_too_few_blocks(planned_blocks: int, needed: int) -> None:
     run = planned(["x"], [HERE], blocks=planned_blocks)
     assert diagnosed([], run=run, blocks_done=5) == [
-        Diagnostic("too-few-blocks", values={"blocks": 5, "needed": needed})
+        Diagnostic("too-few-blocks", values={"blocks": 5, "needed": needed, "option": "--blocks"})
     ]
     assert diagnosed([], run=run, blocks_done=6) == []
 
@@ -78,7 +78,7 @@ def test_too_few_blocks(planned_blocks: int, needed: int) -> None:
 def test_blocks_of_a_run_that_may_end_early_are_a_limit(end: dict[str, Any]) -> None:
     run = planned(["x"], [HERE], blocks=40, **end)
     assert diagnosed([], run=run, blocks_done=2) == [
-        Diagnostic("too-few-blocks", values={"blocks": 2, "needed": 7})
+        Diagnostic("too-few-blocks", values={"blocks": 2, "needed": 7, "option": "--blocks"})
     ]
 
 

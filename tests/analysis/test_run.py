@@ -358,7 +358,9 @@ def test_a_block_that_was_cut_off_is_not_done(last: Sequence[tuple[str, Outcome]
     result = analyse(run, [missing, *first, *second], Exact())
     assert result.blocks_done == done
     assert result.trial_count == 2 + len(last)
-    assert result.diagnostics[0] == Diagnostic("too-few-blocks", values={"blocks": done, "needed": 7})
+    assert result.diagnostics[0] == Diagnostic(
+        "too-few-blocks", values={"blocks": done, "needed": 7, "option": "--blocks"}
+    )
     assert Diagnostic("unfinished", values={"run": "run-2"}) in result.diagnostics
 
 

@@ -207,9 +207,33 @@ def test_no_words_show_the_help() -> None:
     assert "Commands:" in in_process(status=2).stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("list", "runs"),
+        ("show",),
+        ("show", "latest"),
+        ("report",),
+        ("compare", "x", "y"),
+        ("export", "--format", "pyperf"),
+        ("claims",),
+        ("ask",),
+        ("repeat", "latest", "limit"),
+        ("run", "--resume", "x"),
+    ],
+)
+def test_a_store_that_is_named_must_be_there(
+    words: tuple[str, ...], complaint: Callable[..., str], workplace: Path
+) -> None:
+    expected = "there is no store elsewhere/x.sqlite: name another one with --store, or leave it out"
+    assert expected in complaint(*words, "--store", "elsewhere/x.sqlite")
+    assert expected in complaint(*words, RINGSIDE_STORE="elsewhere/x.sqlite")
+    assert not list(workplace.iterdir())
+
+
 def test_lists_leave_nothing_behind(workplace: Path) -> None:
-    done = in_process("list", "runs", "--store", "elsewhere/x.sqlite")
-    assert "the store elsewhere/x.sqlite holds no run yet" in done.stderr
+    done = in_process("list", "runs")
+    assert "holds no run yet" in done.stderr
     assert done.stdout == ""
     in_process("list")
     assert not list(workplace.iterdir())

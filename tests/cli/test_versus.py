@@ -17,7 +17,6 @@ import pytest
 
 from ringside import files
 from ringside.errors import UsageError
-from ringside.measure import commands
 from tests.support.command_line import RINGSIDE, in_process, ringside
 
 
@@ -103,6 +102,12 @@ def test_six_blocks_have_intervals(workplace: Path) -> None:
     """No look comes before the seventh, so the interval is one of 95 %."""
     text = in_process("vs", "sleep 0.01", "sleep 0.05", "--blocks", "6").stdout
     assert re.match(r"B took [0-9.]+× A's wall time \(\S+\): slower", " ".join(text.split()))
+
+
+@pytest.mark.parametrize("option", ["--runs", "--blocks"])
+def test_the_remedy_is_the_option_that_was_used(option: str, workplace: Path) -> None:
+    shown = in_process("vs", "true", "sleep 0.01", option, "3").stdout
+    assert f"Run it with {option} 7" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize("form", [(), ("--markdown",), ("--json",)])
@@ -238,12 +243,30 @@ def test_a_pipe_is_read_once_and_fed_each_time(how: str, workplace: Path) -> Non
     assert len({each["stdout_xxh3"] for each in document["times"]}) == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("vs", "--input", "fifo", "cat"),
+        ("load", "http://127.0.0.1:9/", "--body", "@fifo"),
+        ("load", "http://127.0.0.1:9/{a}", "--values", "fifo"),
+    ],
+)
+@pytest.mark.parametrize("has_writer", [False, True])
 def test_a_pipe_into_which_nobody_writes_is_one_line(
-    complaint: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], has_writer: bool, complaint: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(commands, "_SILENCE_S", 0.2)
+    monkeypatch.setattr(files, "_SILENCE_S", 0.2)
     os.mkfifo("fifo")
-    assert "nobody wrote into this pipe" in complaint("vs", "--input", "fifo", "cat")
+    writer = os.open("fifo", os.O_RDWR) if has_writer else None
+    assert "nobody wrote into this pipe" in complaint(*words)
+    if writer is not None:
+        os.close(writer)
+
+
+def test_a_pipe_that_nobody_reads_is_one_line(complaint: Callable[..., str]) -> None:
+    os.mkfifo("fifo")
+    assert "nobody reads this pipe" in complaint("load", "http://127.0.0.1:9/", "--hdr", "fifo")
+    assert "nobody reads this pipe" in complaint("vs", "true", "--export-json", "fifo")
 
 
 def test_a_working_folder_that_is_no_utf_8_is_one_line(

@@ -21,6 +21,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -48,6 +49,27 @@ func main() {
 			w.WriteHeader(307)
 		})
 	}
+	http.HandleFunc("/early/", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/early/413" {
+			w.WriteHeader(413)
+		}
+		io.WriteString(w, "no need")
+	})
+	http.HandleFunc("/head/", func(w http.ResponseWriter, r *http.Request) {
+		var size int
+		fmt.Sscanf(r.URL.Path, "/head/%d", &size)
+		w.Header().Set("X-Large", strings.Repeat("x", size))
+		io.WriteString(w, "large")
+	})
+	http.HandleFunc("/login", func(w http.ResponseWriter, r *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "session", Value: "s1", Path: "/"})
+		http.Redirect(w, r, "/home", 303)
+	})
+	http.HandleFunc("/home", func(w http.ResponseWriter, r *http.Request) {
+		if session, err := r.Cookie("session"); err != nil || session.Value != "s1" {
+			w.WriteHeader(403)
+		}
+	})
 	http.HandleFunc("/hints", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(103)
 		w.WriteHeader(103)
@@ -149,6 +171,43 @@ def test_redirects(servers: tuple[int, int], workplace: Path, io: str) -> None:
     assert load_document(f"{target}/moved", *few)["statuses"] == {"307": 40}
     for path, error in (("/loop", "redirect-limit"), ("/away", "redirect-elsewhere")):
         assert load_document(f"{target}{path}", *follow, status=1)["errors"] == {error: 40}
+
+
+@pytest.mark.parametrize("io", ["epoll", "uring"])
+def test_replies_before_the_body_was_read(
+    servers: tuple[int, int], certificates: Path, workplace: Path, io: str
+) -> None:
+    """The server ends the stream without an error, once it has answered (RFC 9113, section 8.1)."""
+    Path("body").write_bytes(b"x" * 3_000_000)
+    few = ("--requests", "20", "--connections", "2", "-m", "3", "--body", "@body", "--io", io)
+    trust = ("--http2", "--cacert", str(certificates / "own.pem"))
+    for target in (
+        (f"h2://127.0.0.1:{servers[0]}",),
+        (f"https://localhost:{servers[1]}", *trust),
+    ):
+        early = load_document(f"{target[0]}/early/", *target[1:], *few, status=1)
+        assert (early["requests"], early["errors"]) == (0, {"early-reply": 20})
+        refused = load_document(f"{target[0]}/early/413", *target[1:], *few, status=1)
+        assert (refused["errors"], refused["statuses"]) == ({"status": 20}, {"413": 20})
+        whole = load_document(f"{target[0]}/x", *target[1:], *few, "--expect-contains", "xHTTP/2.0 /x")
+        assert (whole["requests"], whole["errors"]) == (20, {})
+
+
+@pytest.mark.parametrize("io", ["epoll", "uring"])
+def test_heads_of_replies_have_a_limit(servers: tuple[int, int], workplace: Path, io: str) -> None:
+    few = ("--requests", "6", "--connections", "2", "-m", "2", "--io", io)
+    target = f"h2://127.0.0.1:{servers[0]}/head"
+    load = load_document(f"{target}/200000", *few, "--expect-body", "large")
+    assert (load["requests"], load["errors"]) == (6, {})
+    load = load_document(f"{target}/300000", *few, "--duration", "5s", status=1)
+    assert load["requests"] == 0
+
+
+@pytest.mark.parametrize("io", ["epoll", "uring"])
+def test_cookies_within_a_redirect(servers: tuple[int, int], workplace: Path, io: str) -> None:
+    few = ("--requests", "20", "--connections", "2", "-m", "3", "--follow-redirects", "--io", io)
+    load = load_document(f"h2://127.0.0.1:{servers[0]}/login", *few, "-d", "user=x")
+    assert (load["errors"], load["statuses"]) == ({}, {"200": 20, "303": 20})
 
 
 @pytest.mark.parametrize("io", ["epoll", "uring"])

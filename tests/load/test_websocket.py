@@ -27,6 +27,10 @@ async def _answer(connection: ServerConnection) -> None:
             for k in range(1, 1000):
                 await asyncio.sleep(0.1)
                 await connection.send(f"Chunk {k} for {name}")
+        if path == "/greeting":
+            await connection.send("hello")
+            await asyncio.sleep(0.05)
+            await connection.send("again")
         async for message in connection:
             await connection.send("wrong" if path == "/wrong" else message)
     except ConnectionClosed:
@@ -84,6 +88,22 @@ def test_random_values_of_the_handshake_repeat_with_the_seed(
         drawn.append(set(PATHS))
     assert drawn[0] == drawn[1]
     assert len(drawn[0] | drawn[2]) == 6
+
+
+@pytest.mark.parametrize("io", ["epoll", "uring"])
+def test_messages_before_the_first_request_are_skipped(
+    servers: tuple[int, int], certificates: Path, workplace: Path, io: str
+) -> None:
+    few = ("--requests", "40", "--connections", "4", "--line", "m{n}", "--io", io)
+    trust = ("--cacert", str(certificates / "own.pem"))
+    for target in (
+        (f"ws://127.0.0.1:{servers[0]}/greeting",),
+        (f"wss://localhost:{servers[1]}/greeting", *trust),
+    ):
+        load = load_document(*target, *few, "--skip", "2")
+        assert (load["requests"], load["errors"]) == (40, {})
+        # What comes is taken for the answer.
+        assert "content" in load_document(*target, *few, status=1)["errors"]
 
 
 def test_a_message_that_does_not_come_back(servers: tuple[int, int], workplace: Path) -> None:

@@ -11,7 +11,12 @@ from ringside.render import diagnostics
 
 # By code: subjects, values, and how they stand in the text and in the remedy.
 CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
-    "too-few-blocks": ((), {"blocks": 2, "needed": 9}, "verdicts (2 of 6)", "run it with --blocks 9"),
+    "too-few-blocks": (
+        (),
+        {"blocks": 2, "needed": 9, "option": "--runs"},
+        "verdicts (2 of 6)",
+        "run it with --runs 9",
+    ),
     "unfinished": ((), {"run": "run-5"}, "interrupted", "`ringside run --resume run-5`"),
     "faster-than-floor": (
         ("perl", "go", "c"),

@@ -36,20 +36,17 @@ def serving(handle: Callable[[socket.socket], None], listener: socket.socket | N
 
 def requests(connection: socket.socket) -> Iterator[tuple[bytes, bytes]]:
     """Head and body of each request of HTTP/1.1 on a connection, until it ends."""
-    held = b""
+    stream = connection.makefile("rb")
     while True:
-        while b"\r\n\r\n" not in held:
-            piece = connection.recv(1 << 16)
-            if not piece:
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            line = stream.readline()
+            if not line:
                 return
-            held += piece
-        head, _, held = held.partition(b"\r\n\r\n")
+            head += line
         fields = head.lower().split(b"\r\n")
         length = next((int(f.partition(b":")[2]) for f in fields if f.startswith(b"content-length:")), 0)
-        while len(held) < length:
-            held += connection.recv(1 << 16)
-        yield head, held[:length]
-        held = held[length:]
+        yield head[:-4], stream.read(length)
 
 
 def answering(reply: Callable[[bytes, bytes], bytes]) -> Callable[[socket.socket], None]:

@@ -3,6 +3,7 @@
 
 use crate::io::{CloseReason, Handler, Io, Next, Slot, Wait};
 use crate::load::error::ErrorKind;
+use crate::load::redirect::Directions;
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;
 use std::io;
@@ -13,8 +14,8 @@ use std::rc::Rc;
 pub enum Part<'a> {
     /// A message, which is a reply or a part of a stream.
     Message(&'a [u8]),
-    /// Status and `Location` of a response.
-    Head(u16, Option<&'a [u8]>),
+    /// The status of a response, and where a redirect leads.
+    Head(u16, Option<&'a Directions>),
     Body(&'a [u8]),
     /// The response is complete.
     End,

@@ -6,7 +6,7 @@ use super::error::ErrorKind;
 use super::framing::Splitter;
 use super::http::{Beginning, Read, ResponseParser};
 use super::plan::{Framing, Plan, Protocol};
-use super::redirect::{is_redirect, Redirect};
+use super::redirect::{is_redirect, Directions, Redirect};
 use super::sequence::{Message, StreamFormat, StreamState};
 use super::text::MAX_MESSAGE_BYTES;
 use crate::text::quoted_bytes;
@@ -77,7 +77,7 @@ pub struct Stream {
 #[derive(Debug, Default)]
 pub struct Response {
     status: u16,
-    location: Option<Vec<u8>>,
+    directions: Option<Box<Directions>>,
     body: BodyState,
 }
 
@@ -194,7 +194,7 @@ impl Decoder {
                 ..Response::default()
             })),
             Protocol::Http => {
-                let response = ResponseParser::new(self.no_body).keeping_location(self.follows);
+                let response = ResponseParser::new(self.no_body).keeping_directions(self.follows);
                 ReplyState::Http(response, self.body())
             }
             Protocol::Tcp => ReplyState::Line(self.body()),
@@ -216,12 +216,17 @@ impl Decoder {
     fn conclude(
         &self,
         status: u16,
-        location: Option<Vec<u8>>,
+        directions: Option<Box<Directions>>,
         body: &BodyState,
     ) -> Result<Option<Redirect>, ErrorKind> {
         if self.follows && is_redirect(status) {
-            let location = location.ok_or(ErrorKind::RedirectInvalid)?;
-            return Ok(Some(Redirect { status, location }));
+            let Directions { location, cookies } =
+                directions.map_or_else(Default::default, |all| *all);
+            return Ok(Some(Redirect {
+                status,
+                location: location.ok_or(ErrorKind::RedirectInvalid)?,
+                cookies,
+            }));
         }
         self.finish(body, Some(status)).map(|()| None)
     }
@@ -275,7 +280,7 @@ impl Decoder {
                 };
                 on_event(Event::Status(done.status));
                 let keep = done.keep_alive && !self.closes;
-                let result = self.conclude(done.status, response.take_location(), body);
+                let result = self.conclude(done.status, response.take_directions(), body);
                 match rest.is_empty() {
                     true => Progress::of(result, keep),
                     false => Progress::Unsolicited(result.map(|_| ())),
@@ -368,10 +373,10 @@ impl Decoder {
     ) -> Progress {
         match part {
             Part::Message(_) => return Progress::Broken(ErrorKind::Protocol),
-            Part::Head(status, location) => {
+            Part::Head(status, directions) => {
                 response.status = status;
-                let kept = location.filter(|_| self.follows);
-                response.location = kept.map(<[u8]>::to_vec);
+                let kept = directions.filter(|_| self.follows);
+                response.directions = kept.cloned().map(Box::new);
                 return Progress::More;
             }
             Part::Body(bytes) => {
@@ -382,7 +387,7 @@ impl Decoder {
         }
         let status = response.status;
         on_event(Event::Status(status));
-        let result = self.conclude(status, response.location.take(), &response.body);
+        let result = self.conclude(status, response.directions.take(), &response.body);
         Progress::of(result, true)
     }
 
@@ -412,7 +417,7 @@ impl Decoder {
             ReplyState::Http(response, body) => {
                 if let Some(done) = response.at_eof() {
                     on_event(Event::Status(done.status));
-                    let result = self.conclude(done.status, response.take_location(), body);
+                    let result = self.conclude(done.status, response.take_directions(), body);
                     return Progress::of(result, false);
                 }
                 response.has_begun()

@@ -1,8 +1,10 @@
 //! The requests of a shard: which is sent next, and as which bytes.
 
+use super::http_request::Hopped;
 use super::outgoing::Outgoing;
 use super::plan::Plan;
 use crate::text::quoted_bytes;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,24 +12,37 @@ pub struct Encoder {
     outgoing: Arc<Outgoing>,
     /// By target: the request, where all requests for it are the same.
     constant: Vec<Option<Rc<[u8]>>>,
+    /// What follows a request that is composed: the file of its body.
+    body: Rc<[u8]>,
     random: fastrand::Rng,
     keeps_service_times: bool,
     listens: bool,
 }
 
 impl Encoder {
-    /// For shard `shard` of a plan.
-    pub fn new(plan: &Plan, outgoing: &Arc<Outgoing>, shard: usize) -> Encoder {
+    /// For shard `shard` of a plan. The error: the file of the body cannot be read any more.
+    pub fn new(plan: &Plan, outgoing: &Arc<Outgoing>, shard: usize) -> io::Result<Encoder> {
         // Copied: a count of references that threads share costs more than a copy for each.
-        let constant = outgoing.constant().iter();
-        let constant = constant.map(|bytes| bytes.as_deref().map(Rc::from));
-        Encoder {
-            constant: constant.collect(),
+        let whole = |bytes: &Option<Box<[u8]>>| match bytes {
+            Some(bytes) => outgoing.with_body_file(bytes).map(Some),
+            None => Ok(None),
+        };
+        let constant: io::Result<Vec<_>> = outgoing.constant().iter().map(whole).collect();
+        let constant = constant?;
+        let request = plan.request.as_ref();
+        let follows = request.is_some_and(|request| request.follow_redirects);
+        let body = match follows || constant.iter().any(Option::is_none) {
+            true => outgoing.with_body_file(&[])?,
+            false => Rc::from([]),
+        };
+        Ok(Encoder {
+            constant,
+            body,
             random: outgoing.random(shard),
             keeps_service_times: plan.keeps_service_times(),
             listens: plan.is_websocket() && plan.line.is_none(),
             outgoing: Arc::clone(outgoing),
-        }
+        })
     }
 
     /// Whether nothing is sent on a connection.
@@ -52,24 +67,21 @@ impl Encoder {
             Some(bytes) => Rc::clone(bytes),
             None => {
                 let random = &mut self.random;
-                self.outgoing.compose(target, random, id, number).into()
+                let mut bytes = self.outgoing.compose(target, random, id, number);
+                bytes.extend_from_slice(&self.body);
+                bytes.into()
             }
         };
         (target, bytes)
     }
 
-    /// The bytes of request `number` after a redirect to `path`. `as_get`: a GET without a body.
-    pub fn encode_redirected(
-        &mut self,
-        path: &[u8],
-        as_get: bool,
-        id: u64,
-        number: u64,
-    ) -> Rc<[u8]> {
+    /// The bytes of request `number` after a redirect.
+    pub fn encode_redirected(&mut self, hop: Hopped<'_>, id: u64, number: u64) -> Rc<[u8]> {
         let random = &mut self.random;
-        let bytes = self
-            .outgoing
-            .compose_redirected(path, as_get, random, id, number);
+        let mut bytes = self.outgoing.compose_redirected(hop, random, id, number);
+        if !hop.as_get {
+            bytes.extend_from_slice(&self.body);
+        }
         bytes.into()
     }
 
@@ -95,7 +107,7 @@ mod tests {
             r#"{{"protocol": "http", "addresses": ["127.0.0.1:1"], "requests": 1, {changes}}}"#
         );
         let plan: Plan = serde_json::from_str(&plan).unwrap();
-        Encoder::new(&plan, &Arc::new(Outgoing::new(&plan).unwrap()), 0)
+        Encoder::new(&plan, &Arc::new(Outgoing::new(&plan).unwrap()), 0).unwrap()
     }
 
     #[test]

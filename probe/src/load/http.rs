@@ -3,6 +3,7 @@
 use super::chunked::{ChunkedDecoder, Piece};
 use super::error::ErrorKind;
 use super::http_head::{parse, Body, Head, LineCheck, MAX_HEAD_BYTES};
+use super::redirect::Directions;
 
 /// Interim responses before a final one.
 const MAX_INTERIM: u8 = 16;
@@ -29,8 +30,8 @@ pub struct ResponseParser {
     no_body: bool,
     status: u16,
     keep_alive: bool,
-    keeps_location: bool,
-    location: Option<Box<[u8]>>,
+    keeps_directions: bool,
+    directions: Option<Box<Directions>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,22 +71,22 @@ impl ResponseParser {
             no_body,
             status: 0,
             keep_alive: true,
-            keeps_location: false,
-            location: None,
+            keeps_directions: false,
+            directions: None,
         }
     }
 
-    /// The same, which keeps the header `Location` or not.
-    pub fn keeping_location(self, keeps_location: bool) -> ResponseParser {
+    /// The same, which keeps where redirects lead, or not.
+    pub fn keeping_directions(self, keeps_directions: bool) -> ResponseParser {
         ResponseParser {
-            keeps_location,
+            keeps_directions,
             ..self
         }
     }
 
-    /// The value of the first header `Location`, where it is kept.
-    pub fn take_location(&mut self) -> Option<Vec<u8>> {
-        self.location.take().map(Vec::from)
+    /// Where a redirect leads, if that is kept.
+    pub fn take_directions(&mut self) -> Option<Box<Directions>> {
+        self.directions.take()
     }
 
     /// The line of a head that could not be read, after `feed` has failed with these bytes.
@@ -183,7 +184,7 @@ impl ResponseParser {
                 Some(b'H' | b'\r' | b'\n') | None => {}
                 Some(_) => return Err(ErrorKind::Protocol),
             }
-            if let Ok(Some((parsed, used))) = parse(bytes, self.keeps_location) {
+            if let Ok(Some((parsed, used))) = parse(bytes, self.keeps_directions) {
                 self.accept(parsed)?;
                 return Ok(Some(used));
             }
@@ -199,7 +200,7 @@ impl ResponseParser {
             if !self.lines.next(&self.held[start..end])? {
                 continue;
             }
-            let head = parse(&self.held[..end], self.keeps_location)?;
+            let head = parse(&self.held[..end], self.keeps_directions)?;
             let (parsed, used) = head.ok_or(ErrorKind::Protocol)?;
             self.held = Vec::new();
             (self.lines, self.next_line) = (LineCheck::default(), 0);
@@ -221,7 +222,7 @@ impl ResponseParser {
             };
         }
         self.status = head.status;
-        self.location = head.location;
+        self.directions = head.directions;
         self.keep_alive = head.keep_alive;
         self.state = match head.body {
             _ if self.no_body || head.status == 204 || head.status == 304 => State::Length(0),

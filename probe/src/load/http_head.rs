@@ -1,6 +1,7 @@
 //! Parses the head of an HTTP/1.1 response.
 
 use super::error::ErrorKind;
+use super::redirect::{is_redirect, Directions};
 
 /// Limits of a head.
 pub const MAX_HEAD_BYTES: usize = 256 * 1024;
@@ -12,7 +13,8 @@ pub struct Head {
     pub status: u16,
     pub keep_alive: bool,
     pub body: Body,
-    pub location: Option<Box<[u8]>>,
+    /// Of a redirect, where it is wanted.
+    pub directions: Option<Box<Directions>>,
 }
 
 /// How a body ends.
@@ -76,18 +78,18 @@ thread_local! {
     pub static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// The head that bytes begin with, and its length; None where it is incomplete. `keeps_location`: whether the header
-/// `Location` is wanted.
-pub fn parse(bytes: &[u8], keeps_location: bool) -> Result<Option<(Head, usize)>, ErrorKind> {
-    match parse_fields::<USUAL_FIELDS>(bytes, keeps_location) {
-        Err(ErrorKind::TooLarge) => parse_fields::<MAX_FIELDS>(bytes, keeps_location),
+/// The head that bytes begin with, and its length; None where it is incomplete. `keeps_directions`: whether
+/// redirects are followed.
+pub fn parse(bytes: &[u8], keeps_directions: bool) -> Result<Option<(Head, usize)>, ErrorKind> {
+    match parse_fields::<USUAL_FIELDS>(bytes, keeps_directions) {
+        Err(ErrorKind::TooLarge) => parse_fields::<MAX_FIELDS>(bytes, keeps_directions),
         parsed => parsed,
     }
 }
 
 fn parse_fields<const FIELDS: usize>(
     bytes: &[u8],
-    keeps_location: bool,
+    keeps_directions: bool,
 ) -> Result<Option<(Head, usize)>, ErrorKind> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS];
     let mut response = httparse::Response::new(&mut fields);
@@ -111,7 +113,8 @@ fn parse_fields<const FIELDS: usize>(
     let mut keep_alive = response.version == Some(1);
     let mut length = None;
     let mut coding: Option<bool> = None;
-    let mut location: Option<Box<[u8]>> = None;
+    let keeps_directions = keeps_directions && is_redirect(status);
+    let mut directions = keeps_directions.then(Box::<Directions>::default);
     for field in response.headers.iter() {
         if field.name.eq_ignore_ascii_case("content-length") {
             let value = number(field.value).ok_or(ErrorKind::Protocol)?;
@@ -138,8 +141,8 @@ fn parse_fields<const FIELDS: usize>(
                     keep_alive = true;
                 }
             }
-        } else if keeps_location && field.name.eq_ignore_ascii_case("location") {
-            location.get_or_insert_with(|| trimmed(field.value).into());
+        } else if let Some(directions) = &mut directions {
+            directions.note(field.name, trimmed(field.value));
         }
     }
     let body = match (coding, length) {
@@ -152,7 +155,7 @@ fn parse_fields<const FIELDS: usize>(
         status,
         keep_alive,
         body,
-        location,
+        directions,
     };
     Ok(Some((head, used)))
 }

@@ -1,8 +1,10 @@
 //! The HTTP request that a load sends: the key `request` of a plan, and its bytes.
 
+use super::cookies::Cookies;
 use super::placeholder::{random, write_number, Piece, Pieces, Rows, Values};
 use super::text::latin1_bytes;
 use serde::Deserialize;
+use std::fs::File;
 
 /// The header that identifies a request; a gateway passes it on to its upstreams.
 const ID_HEADER: &str = "x-request-id";
@@ -26,6 +28,9 @@ pub struct RequestPlan {
     /// In place of `body`, of a load by itself: so many bytes and a newline follow the request's line.
     #[serde(default)]
     pub body_bytes: Option<u64>,
+    /// In place of `body`: the path of a file, of any size.
+    #[serde(default)]
+    pub body_path: Option<String>,
     #[serde(default)]
     pub close: bool,
     /// Whether redirects within the server are followed.
@@ -105,6 +110,37 @@ pub struct HttpTemplate {
     targets: Vec<Pieces>,
     headers: Pieces,
     body: Pieces,
+    body_file: Option<BodyFile>,
+}
+
+/// A body that is not part of the plan.
+#[derive(Debug)]
+pub struct BodyFile {
+    pub content: File,
+    pub length: usize,
+}
+
+impl BodyFile {
+    fn open(path: &str) -> Result<BodyFile, String> {
+        let wrong = |why: &str| format!("load: request: body_path: {path}: {why}");
+        let content = File::open(path).map_err(|error| wrong(&error.to_string()))?;
+        let facts = content.metadata();
+        let facts = facts.map_err(|error| wrong(&error.to_string()))?;
+        let length = usize::try_from(facts.len())
+            .ok()
+            .filter(|_| facts.is_file());
+        let length = length.ok_or_else(|| wrong("no file of a known size"))?;
+        Ok(BodyFile { content, length })
+    }
+}
+
+/// What a redirect makes of a request.
+#[derive(Clone, Copy)]
+pub struct Hopped<'a> {
+    pub path: &'a [u8],
+    /// A GET without a body.
+    pub as_get: bool,
+    pub cookies: &'a Cookies,
 }
 
 fn get() -> String {
@@ -240,6 +276,7 @@ impl RequestPlan {
             targets,
             headers: self.header_lines(templates, token)?,
             body: self.pieces(templates, "the body", &self.body, &[])?,
+            body_file: self.body_path.as_deref().map(BodyFile::open).transpose()?,
         })
     }
 
@@ -298,27 +335,47 @@ impl HttpTemplate {
     pub fn bytes(&self, target: usize, values: &mut Values) -> Vec<u8> {
         let mut path = Vec::new();
         self.targets[target].write(values, true, &mut path);
-        self.bytes_for(&path, false, values)
+        let hop = Hopped {
+            path: &path,
+            as_get: false,
+            cookies: &Cookies::default(),
+        };
+        self.bytes_for(hop, values)
     }
 
-    /// The bytes of a request for another target. `as_get`: a GET without a body.
-    pub fn bytes_for(&self, path: &[u8], as_get: bool, values: &mut Values) -> Vec<u8> {
+    pub fn body_file(&self) -> Option<&BodyFile> {
+        self.body_file.as_ref()
+    }
+
+    /// The bytes of a request after a redirect, without a body that is a file.
+    pub fn bytes_for(&self, hop: Hopped<'_>, values: &mut Values) -> Vec<u8> {
+        let Hopped {
+            path,
+            as_get,
+            cookies,
+        } = hop;
         let method = match as_get {
             true => b"GET",
             false => self.method.as_slice(),
         };
         let mut bytes = [method, b" ", path, b" HTTP/1.1\r\n"].concat();
-        self.headers.write(values, false, &mut bytes);
+        let mut lines = Vec::new();
+        self.headers.write(values, false, &mut lines);
+        if !cookies.is_empty() {
+            cookies.apply(path, &mut lines);
+        }
+        bytes.append(&mut lines);
         // Some servers refuse these methods without a length (RFC 9110, section 8.6).
         let needs_length = [&b"POST"[..], b"PUT", b"PATCH"].contains(&method);
-        if as_get || (self.body.is_empty() && !needs_length) {
+        let file_bytes = self.body_file.as_ref().map_or(0, |file| file.length);
+        if as_get || (self.body.is_empty() && file_bytes == 0 && !needs_length) {
             bytes.extend_from_slice(b"\r\n");
             return bytes;
         }
         let mut body = Vec::new();
         self.body.write(values, false, &mut body);
         bytes.extend_from_slice(b"Content-Length: ");
-        write_number(body.len() as u64, &mut bytes);
+        write_number((body.len() + file_bytes) as u64, &mut bytes);
         bytes.extend_from_slice(b"\r\n\r\n");
         bytes.extend_from_slice(&body);
         bytes

@@ -3,6 +3,7 @@
 mod body;
 mod chunked;
 mod client;
+mod cookies;
 pub mod course;
 mod decoder;
 mod encoder;

@@ -1,15 +1,18 @@
 //! The requests of a load as bytes: prepared once, before its threads start, and shared by them.
 
-use super::http_request::{HttpTemplate, RequestPlan, TemplatePlan};
+use super::http_request::{Hopped, HttpTemplate, RequestPlan, TemplatePlan};
 use super::placeholder::{Pieces, Rows, Values};
 use super::plan::{Plan, Protocol};
 use super::share;
 use super::text::latin1_bytes;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::rc::Rc;
 
 /// What all requests of a load have in common.
 pub struct Outgoing {
     message: Message,
-    /// By target: the message, where all requests for it are the same.
+    /// By target: the message, where all requests for it are the same, without a body that is a file.
     constant: Vec<Option<Box<[u8]>>>,
     /// The target of each request by its number; it repeats.
     order: Vec<usize>,
@@ -63,7 +66,26 @@ impl Outgoing {
         share::random(self.seed, shard as u64)
     }
 
-    /// By target: the bytes of its requests, where all are the same.
+    /// A request without its body, and the file of that. Shards have it read for themselves, so that it is in memory
+    /// once for each.
+    pub fn with_body_file(&self, request: &[u8]) -> io::Result<Rc<[u8]>> {
+        let Message::Http(template) = &self.message else {
+            return Ok(request.into());
+        };
+        let Some(file) = template.body_file() else {
+            return Ok(request.into());
+        };
+        // Of a length that is known, so that it is made in its place.
+        let mut bytes: Rc<[u8]> = (0..request.len() + file.length).map(|_| 0).collect();
+        if let Some(all) = Rc::get_mut(&mut bytes) {
+            let (start, body) = all.split_at_mut(request.len());
+            start.copy_from_slice(request);
+            file.content.read_exact_at(body, 0)?;
+        }
+        Ok(bytes)
+    }
+
+    /// By target: the bytes of its requests, where all are the same, without a body that is a file.
     pub fn constant(&self) -> &[Option<Box<[u8]>>] {
         &self.constant
     }
@@ -76,7 +98,7 @@ impl Outgoing {
         }
     }
 
-    /// The bytes of request `number` for a target on connection `id`.
+    /// The bytes of request `number` for a target on connection `id`, without a body that is a file.
     pub fn compose(
         &self,
         target: usize,
@@ -95,18 +117,17 @@ impl Outgoing {
         }
     }
 
-    /// The bytes of request `number` after a redirect to `path`. `as_get`: a GET without a body.
+    /// The bytes of request `number` after a redirect, without a body that is a file.
     pub fn compose_redirected(
         &self,
-        path: &[u8],
-        as_get: bool,
+        hop: Hopped<'_>,
         random: &mut fastrand::Rng,
         id: u64,
         number: u64,
     ) -> Vec<u8> {
         let mut values = self.values(random, id, number);
         match &self.message {
-            Message::Http(template) => template.bytes_for(path, as_get, &mut values),
+            Message::Http(template) => template.bytes_for(hop, &mut values),
             Message::Line(_) => Vec::new(),
         }
     }

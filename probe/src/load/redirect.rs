@@ -5,11 +5,32 @@ use super::error::ErrorKind;
 /// How many redirects of one request are followed.
 pub const MAX_REDIRECTS: u8 = 10;
 
+/// What the head of a response says about the next request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Directions {
+    pub location: Option<Vec<u8>>,
+    /// Values of `Set-Cookie`.
+    pub cookies: Vec<Vec<u8>>,
+}
+
+impl Directions {
+    /// Takes a field of the head.
+    pub fn note(&mut self, name: &str, value: &[u8]) {
+        if name.eq_ignore_ascii_case("location") {
+            self.location.get_or_insert_with(|| value.to_vec());
+        } else if name.eq_ignore_ascii_case("set-cookie") {
+            self.cookies.push(value.to_vec());
+        }
+    }
+}
+
 /// A redirect that a server sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redirect {
     pub status: u16,
     pub location: Vec<u8>,
+    /// Values of `Set-Cookie`.
+    pub cookies: Vec<Vec<u8>>,
 }
 
 /// Whether a status asks for another target.
@@ -147,6 +168,7 @@ mod tests {
         let redirect = Redirect {
             status: 302,
             location: location.into(),
+            ..Redirect::default()
         };
         let target = redirect.target(b"/a/b?c=/d", at("Host:8080", false))?;
         Ok(String::from_utf8(target).unwrap())
@@ -176,6 +198,7 @@ mod tests {
         let standard = Redirect {
             status: 301,
             location: b"http://h:80/x".to_vec(),
+            ..Redirect::default()
         };
         assert_eq!(standard.target(b"/", at("h", false)), Ok(b"/x".to_vec()));
         let elsewhere = Err(ErrorKind::RedirectElsewhere);
@@ -183,6 +206,7 @@ mod tests {
         let secure = Redirect {
             status: 301,
             location: b"https://h:443/x".to_vec(),
+            ..Redirect::default()
         };
         assert_eq!(secure.target(b"/", at("h", true)), Ok(b"/x".to_vec()));
         assert_eq!(secure.target(b"/", at("h", false)), elsewhere);
@@ -216,8 +240,11 @@ mod tests {
     #[test]
     fn methods_of_the_next_request() {
         let becomes_get = |status, method| {
-            let location = Vec::new();
-            Redirect { status, location }.becomes_get(method)
+            Redirect {
+                status,
+                ..Redirect::default()
+            }
+            .becomes_get(method)
         };
         for (status, post, put, head) in [
             (301, true, false, false),

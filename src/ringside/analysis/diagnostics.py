@@ -155,13 +155,14 @@ def diagnose(
     comparisons: Iterable[Comparison],
     *,
     blocks_done: int,
+    options: Sequence[str] = (),
 ) -> tuple[Diagnostic, ...]:
     """All weak points of a run, those that concern verdicts first. `comparisons`: all that have a verdict or
-    an obstacle. `blocks_done`: how many blocks are whole."""
+    an obstacle. `blocks_done`: how many blocks are whole. `options`: words of the command line."""
     measured = [trial for trial in trials if trial.block > 0 and (trial.report or trial.loads)]
     headline = (experiment.show.metrics or measurement.compared)[0]
     return (
-        *(() if _nothing_can_run(trials) else _blocks(experiment, blocks_done)),
+        *(() if _nothing_can_run(trials) else _blocks(experiment, blocks_done, options)),
         *_obstacles(headline, cells, comparisons),
         *(_unfinished(run) if measurement.resumable else ()),
         # Whoever asked for a load by itself named the engines.
@@ -245,12 +246,14 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         yield Diagnostic("noisy-neighbour", values=shares)
 
 
-def _blocks(experiment: Experiment, blocks: int) -> Iterator[Diagnostic]:
+def _blocks(experiment: Experiment, blocks: int, options: Sequence[str]) -> Iterator[Diagnostic]:
     if blocks < MIN_BLOCKS:
         # The blocks of a run that can end early are a limit, not a plan.
         is_open = experiment.until_decided or experiment.until is not None or experiment.time_s is not None
         needed = _USUAL_BLOCKS if is_open else max(experiment.blocks, _USUAL_BLOCKS)
-        yield Diagnostic("too-few-blocks", values={"blocks": blocks, "needed": needed})
+        # `vs` has two, which exclude each other.
+        option = "--runs" if any(word.startswith("--runs=") for word in options) else "--blocks"
+        yield Diagnostic("too-few-blocks", values={"blocks": blocks, "needed": needed, "option": option})
 
 
 def _nothing_can_run(trials: Sequence[Trial]) -> bool:

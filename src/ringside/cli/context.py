@@ -42,7 +42,12 @@ def open_store(where: str | None, *, create: bool = True, anywhere: bool = False
     `create`: make a store where there is none. A record (`FILE.json.xz`) is read as a store. Raises
     StoreError, UsageError where there is no run yet.
     """
+    is_named = bool(where or os.environ.get("RINGSIDE_STORE"))
     where = locate_store(where, create=create, anywhere=anywhere)
+    if is_named and not create and "://" not in where and not Path(where).exists():
+        raise UsageError(
+            f"there is no store {one_line(where)}: name another one with --store, or leave it out"
+        )
     if where.endswith(record.SUFFIX):
         if create:
             raise UsageError(f"{where} is a record, which is only read: name a store with --store")

@@ -94,7 +94,7 @@ class LoadSettings:
         multiple=True,
         notes=For("http stream ws stream+ws"),
     )
-    body: bytes | None = option(
+    body: bytes | Path | None = option(
         COMMON, "-d, --body TEXT|@FILE", "What each request carries.", type=params.body, notes=_HTTP
     )
     wait_ready_s: float | None = option(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import starmap
+from pathlib import Path
 
+from ringside.cli import params
 from ringside.cli.load_options import LoadSettings
 from ringside.errors import UsageError
+from ringside.files import read_at_most
 from ringside.load import templates
 from ringside.load.target import Target
 from ringside.probe.protocol import (
@@ -129,10 +132,7 @@ def _texts(
     line = None if line is None else wire_text(line + "\r" * settings.is_crlf)
     paths = [each.path for each in targets]
     fields = [(name, wire_text(value)) for name, value in settings.headers]
-    body = (settings.body or b"").decode("latin-1")
-    # Braces of JSON and GraphQL are more usual there than placeholders.
-    if not (settings.has_placeholders or settings.values_file):
-        body = templates.literal(body)
+    body, body_path = _body(settings)
     if settings.is_literal:
         paths = [templates.literal(path) for path in paths]
         line = line and templates.literal(line)
@@ -159,10 +159,31 @@ def _texts(
         targets=tuple(starmap(WeightedTarget, zip(paths, weights, strict=True))) if is_several else (),
         headers=tuple(fields),
         body=body,
+        body_path=body_path,
         close=settings.close,
         follow_redirects=settings.follow_redirects,
     )
     return request, line, placeholders
+
+
+def _body(settings: LoadSettings) -> tuple[str, str | None]:
+    """The body with its placeholders, or the path of a large one, which the engine reads itself."""
+    body = settings.body or b""
+    # Braces of JSON and GraphQL are more usual there than placeholders.
+    is_template = bool(settings.has_placeholders or settings.values_file)
+    if isinstance(body, Path):
+        if not (is_template or settings.cluster):
+            return "", str(body)
+        size = body.stat().st_size
+        if size > params.MAX_BODY_BYTES:
+            reason = "for placeholders" if is_template else "to be sent to other machines"
+            raise UsageError(
+                f"--body @{one_line(str(body))} is larger than {params.MAX_BODY_BYTES >> 20} MiB: too large "
+                f"{reason}"
+            )
+        body = read_at_most(body, size)
+    text = body.decode("latin-1")
+    return text if is_template else templates.literal(text), None
 
 
 def _expected_reply(settings: LoadSettings) -> ExpectedReply:
@@ -242,6 +263,25 @@ def wire_text(text: str) -> str:
     """A text as requests carry it: a character for each byte of its UTF-8."""
     # Bytes on the command line that were no UTF-8 come as surrogates.
     return text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+def check_memory(plan: LoadPlan, available_bytes: int) -> None:
+    """Raise UsageError where requests with a body of a large file do not fit into memory."""
+    request = plan.request
+    if request is None or request.body_path is None:
+        return
+    # As the engine keeps them (probe/src/load/encoder.rs): for each thread, encrypted for each connection.
+    copies = plan.threads * (
+        max(1, len(request.targets)) + (plan.http2 is not None) + request.follow_redirects
+    )
+    if plan.tls and plan.http2 is None:
+        copies += plan.connections
+    size = Path(request.body_path).stat().st_size
+    if copies * size > available_bytes:
+        raise UsageError(
+            f"the body of {size:,} bytes would be in memory {copies} times, and {available_bytes:,} are "
+            "available: use a smaller file, or fewer --connections or --threads"
+        )
 
 
 def check_machine(plan: LoadPlan, usable_cpus: Sequence[int], hard_descriptors: int) -> None:

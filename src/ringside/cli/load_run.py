@@ -21,6 +21,7 @@ from ringside.cli.load_options import LoadSettings
 from ringside.cli.options import given_options
 from ringside.cli.progress import LiveProgress
 from ringside.errors import ProbeError, UsageError
+from ringside.files import open_to_write
 from ringside.load import document, summary, thresholds, versus
 from ringside.load import result as results
 from ringside.load import target as targets
@@ -29,6 +30,7 @@ from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.load.versus import LoadDriver, with_addresses
 from ringside.measure.exclusive import alone
+from ringside.measure.host import memory_available_bytes
 from ringside.model.design import DEFAULT_MARGIN
 from ringside.probe.process import Probe
 from ringside.probe.protocol import EngineMessage, EngineWarning, LoadPlan, LoadRequest
@@ -74,6 +76,7 @@ def _plan(settings: LoadSettings, targets: Sequence[Target], weights: Sequence[i
     if settings.cluster is None:  # other machines check themselves
         _, hard_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
         load_plan.check_machine(plan, sorted(os.sched_getaffinity(0)), hard_descriptors)
+        load_plan.check_memory(plan, memory_available_bytes())
     return plan
 
 
@@ -243,6 +246,11 @@ def _check_writable(path: Path) -> None:
         raise UsageError(
             f"--hdr {one_line(str(path))} cannot be written: name a file in a folder that exists"
         )
+    if path.is_fifo():
+        try:
+            open_to_write(path)
+        except OSError as error:
+            raise UsageError(f"--hdr {one_line(str(path))}: {error.strerror}") from error
 
 
 def _write_hdr(path: Path, result: LoadResult) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ringside import units
+from ringside.files import read_at_most
 from ringside.text import one_line
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ _MAX_RATE_PER_S = 10_000_000.0
 _MAX_STEPS = 1000
 _MAX_ENGINES = 1000
 _MAX_WEIGHT = 1000
-_MAX_BODY_BYTES = 100 << 20
+# Of a body that is part of the plan, and of one that is not the file's path at once.
+MAX_BODY_BYTES = 100 << 20
+_SMALL_BODY_BYTES = 1 << 20
 
 UNTIL_HELP = (
     "End when all is `decided`, at the `end` of the blocks, or when intervals are within 2% [decided]."
@@ -226,18 +229,21 @@ def header(text: str) -> tuple[str, str]:
     return name, value
 
 
-def body(text: str) -> bytes:
-    """A text, or the bytes of a file after `@`."""
+def body(text: str) -> bytes | Path:
+    """A text, or the bytes of a file after `@`, stdin for `@-`; of a large file its path."""
     if not text.startswith("@"):
         # Bytes on the command line that were no UTF-8 come as surrogates.
         return text.encode("utf-8", "surrogateescape")
+    path = Path("/dev/stdin" if text == "@-" else text[1:])
     try:
-        with Path(text[1:]).open("rb") as file:
-            content = file.read(_MAX_BODY_BYTES + 1)
+        if path.is_file() and path.stat().st_size > _SMALL_BODY_BYTES:
+            with path.open("rb"):
+                return path.absolute()
+        content = read_at_most(path, MAX_BODY_BYTES)
     except OSError as error:
         raise _bad(text, f"cannot be read: {error.strerror}") from error
-    if len(content) > _MAX_BODY_BYTES:
-        raise _bad(text, f"is larger than {_MAX_BODY_BYTES >> 20} MiB")
+    if len(content) > MAX_BODY_BYTES:
+        raise _bad(text, f"is no file, and has more than {MAX_BODY_BYTES >> 20} MiB: name a file")
     return content
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import secrets
-import stat
 import string
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +17,7 @@ from ringside.cli.options import given_options
 from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
 from ringside.errors import ProbeError, RingsideError, UsageError
+from ringside.files import open_to_write
 from ringside.measure import command_trials, host
 from ringside.measure.command_trials import CommandTrials, ExecutionOptions
 from ringside.measure.commands import (
@@ -380,14 +379,9 @@ def _opened(exports: Mapping[str, str]) -> dict[str, Path | None]:
         files[kind] = None if name == _STDOUT else Path(name)
         if path := files[kind]:
             try:
-                descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
+                open_to_write(path)
             except OSError as error:
-                is_unread = error.errno == errno.ENXIO
-                reason = "nobody reads this pipe: start its reader first" if is_unread else error.strerror
-                raise UsageError(f"--export-{kind} {name}: {reason}") from error
-            # The reader of a pipe would take a close for the end: it stays open until this process ends.
-            if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-                os.close(descriptor)
+                raise UsageError(f"--export-{kind} {name}: {error.strerror}") from error
     return files
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringside.errors import UsageError
+from ringside.files import read_at_most
 from ringside.probe.protocol import Templates
 from ringside.text import nearest, one_line
 
@@ -38,8 +39,7 @@ def read_values(path: Path) -> ValuesFile:
     """Read a file of values. Raises UsageError."""
     shown = f"--values {one_line(str(path))}"
     try:
-        with path.open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
+        content = read_at_most(path, _MAX_BYTES)
     except OSError as error:
         raise UsageError(f"{shown} cannot be read: {error.strerror}") from error
     if len(content) > _MAX_BYTES:

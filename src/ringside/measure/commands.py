@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 import re
-import select
 import shlex
 import shutil
 import statistics
@@ -20,10 +19,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from io import FileIO
 from pathlib import Path
 
 from ringside.errors import UsageError
+from ringside.files import pieces
 from ringside.model.design import Level, Point
 from ringside.text import one_line
 
@@ -38,9 +37,7 @@ _SCAN_HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
 # What bash has and POSIX shells lack, or take for something else.
 _BASHISM = re.compile(r"&>|\[\[ |[<>]\(|\|&|<<<|\{\d+\.\.\d+\}|(?:^|[;&|] *)source ")
 # Of an input that is a pipe.
-_PIECE_BYTES = 1 << 16
 _MAX_INPUT_BYTES = 1 << 30
-_SILENCE_S = 10
 # Of a program's file: the kernel reads no more of a `#!` line.
 _LOOK_BYTES = 256
 _PT_INTERP, _MAX_LOADER_BYTES = 3, 4096
@@ -201,29 +198,14 @@ def input_file(path: Path | None) -> Iterator[Path | None]:
         return
     with tempfile.NamedTemporaryFile(prefix="ringside-input-") as copy:
         try:
-            with open(path, "rb", buffering=0, opener=_open_now) as pipe:
-                while _has_more(pipe, path) and (piece := pipe.read(_PIECE_BYTES)):
-                    copy.write(piece)
-                    if copy.tell() > _MAX_INPUT_BYTES:
-                        raise UsageError(f"--input {path}: more than 1 GiB from a pipe: name a file")
+            for piece in pieces(path):
+                copy.write(piece)
+                if copy.tell() > _MAX_INPUT_BYTES:
+                    raise UsageError(f"--input {path}: more than 1 GiB from a pipe: name a file")
             copy.flush()
         except OSError as error:
             raise UsageError(f"--input {path}: {error.strerror}") from error
         yield Path(copy.name)
-
-
-def _open_now(path: str, flags: int) -> int:
-    """Whoever opens a pipe would wait for a writer."""
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
-def _has_more(pipe: FileIO, path: Path) -> bool:
-    """True once there is something to read, the end too. Raises UsageError where nobody writes."""
-    poll = select.poll()
-    poll.register(pipe, select.POLLIN)
-    if not poll.poll(1000 * _SILENCE_S):
-        raise UsageError(f"--input {path}: nobody wrote into this pipe for {_SILENCE_S} seconds: name a file")
-    return True
 
 
 def _names(texts: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ _MAX_NAMED = 3
 _TEMPLATES: Mapping[str, tuple[str, str]] = {
     "too-few-blocks": (
         "too few blocks for intervals and verdicts ({blocks} of {least})",
-        "run it with --blocks {needed}",
+        "run it with {option} {needed}",
     ),
     "unfinished": (
         "the run was interrupted: its figures come from the blocks measured before that",

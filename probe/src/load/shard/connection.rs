@@ -1,5 +1,6 @@
 //! The state of one connection.
 
+use crate::load::cookies::Cookies;
 use crate::load::decoder::ReplyState;
 use std::ops::Range;
 
@@ -63,6 +64,8 @@ pub struct Connection {
     pub hop: Option<Hop>,
     /// The path of the request, where redirects are followed.
     pub path: Vec<u8>,
+    /// What redirects of the request have set.
+    pub cookies: Cookies,
     /// When the first byte of the reply arrived, or of a response before the final one.
     pub first_byte_ns: u64,
     /// The final reply has begun.
@@ -97,6 +100,7 @@ impl Connection {
         let path = request.split(|&byte| byte == b' ').nth(1);
         self.path.clear();
         self.path.extend_from_slice(path.unwrap_or(b"/"));
+        self.cookies.clear();
         self.hop = None;
     }
 }

@@ -41,7 +41,7 @@ pub fn run<I: Transport>(config: ShardConfig, mut io: I) -> io::Result<(Record, 
     let period_ns = sweep_period_ns(&config.plan);
     let mut sweep_ns = config.start_ns + period_ns;
     let mut waiter = Waiter::new(config.plan.polls_briefly(), config.sleeps_late_ns);
-    let mut shard = Shard::new(config);
+    let mut shard = Shard::new(config)?;
     let mut stopped_ns = None;
     loop {
         let now = now_ns();

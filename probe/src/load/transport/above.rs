@@ -2,7 +2,7 @@
 //! answers back through them.
 
 use super::fault::Fault;
-use super::http2::{Arrived, Http2};
+use super::http2::{Arrived, Http2, Upload};
 use super::link::{kept, Links, Number, Session};
 use super::websocket::{Incoming, WebSocket};
 use crate::io::{CloseReason, Handler, Next, Slot};
@@ -170,7 +170,7 @@ impl<H: Client> Above<'_, H> {
     ) -> Result<(), End> {
         let first = self.links.slots(number).start;
         let mut polled = session.poll();
-        while let Some((lane, arrived)) = session.next() {
+        while let Some((lane, arrived)) = session.next(&mut polled) {
             let slot = first + lane;
             let link = self.links.get(number).ok_or(End::Closed)?;
             if !link.attached[lane] {
@@ -178,13 +178,17 @@ impl<H: Client> Above<'_, H> {
                 continue;
             }
             let next = match arrived {
-                Arrived::Head(status, location) => {
-                    let location = location.as_deref();
-                    self.handler
-                        .parsed(slot, Part::Head(status, location), arrived_ns)
+                Arrived::Head(status, directions) => {
+                    let head = Part::Head(status, directions.as_ref());
+                    self.handler.parsed(slot, head, arrived_ns)
                 }
                 Arrived::Body(bytes) => self.handler.parsed(slot, Part::Body(&bytes), arrived_ns),
-                Arrived::End => self.handler.parsed(slot, Part::End, arrived_ns),
+                Arrived::End(upload) => {
+                    if upload == Upload::Unfinished {
+                        self.handler.receiving_early(slot);
+                    }
+                    self.handler.parsed(slot, Part::End, arrived_ns)
+                }
                 Arrived::Refused => {
                     self.links.detach(slot);
                     self.handler.ended(slot, Ending::Refused);

@@ -4,10 +4,10 @@
 use super::fault::Fault;
 use super::request::Prepared;
 use crate::load::error::ErrorKind;
+use crate::load::redirect::{is_redirect, Directions};
 use bytes::Bytes;
 use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
-use http::header::LOCATION;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -98,17 +98,57 @@ impl AsyncWrite for Pipe {
     }
 }
 
+/// A body of at most so many bytes is given to the library as a whole: a server takes as many before it has said a word
+/// (RFC 9113, section 6.9.2).
+const WHOLE_BODY_BYTES: usize = 65_535;
+
 /// A request and its reply.
-enum Exchange {
-    Response(ResponseFuture, SendStream<Bytes>),
-    Body(RecvStream, SendStream<Bytes>),
+struct Exchange {
+    reply: Reply,
+    stream: SendStream<Bytes>,
+    /// The part of a large body for which the server has no room yet.
+    rest: Bytes,
+}
+
+enum Reply {
+    Head(ResponseFuture),
+    Body(RecvStream),
+}
+
+/// How far a request had been sent when its reply was complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upload {
+    Finished,
+    Unfinished,
+}
+
+impl Exchange {
+    /// Sends as much of the body as the server has room for; the task of the context is woken when it has more.
+    fn upload(&mut self, context: &mut Context<'_>) {
+        while !self.rest.is_empty() {
+            self.stream.reserve_capacity(self.rest.len());
+            let room = match self.stream.capacity() {
+                0 => match self.stream.poll_capacity(context) {
+                    Poll::Ready(Some(Ok(room))) => room,
+                    // Where the stream has ended the reply says why.
+                    _ => return,
+                },
+                room => room,
+            };
+            let piece = self.rest.split_to(room.min(self.rest.len()));
+            let is_last = self.rest.is_empty();
+            if self.stream.send_data(piece, is_last).is_err() {
+                return;
+            }
+        }
+    }
 }
 
 /// What a lane has.
 pub enum Arrived {
-    Head(u16, Option<Vec<u8>>),
+    Head(u16, Option<Directions>),
     Body(Bytes),
-    End,
+    End(Upload),
     /// The server declares that it has not begun to process the request: it may be sent again.
     Refused,
     Failed(Fault),
@@ -254,13 +294,18 @@ impl Http2 {
             let Some((lane, request)) = self.waiting.pop_front() else {
                 return;
             };
-            let has_body = !request.body.is_empty();
-            let sent = self.sender.send_request(request.head, !has_body);
+            let Prepared { head, body } = request;
+            let sent = self.sender.send_request(head, body.is_empty());
             let sent = sent.and_then(|(response, mut stream)| {
-                if has_body {
-                    stream.send_data(request.body, true)?;
+                let mut rest = body;
+                if (1..=WHOLE_BODY_BYTES).contains(&rest.len()) {
+                    stream.send_data(std::mem::take(&mut rest), true)?;
                 }
-                Ok(Exchange::Response(response, stream))
+                Ok(Exchange {
+                    reply: Reply::Head(response),
+                    stream,
+                    rest,
+                })
             });
             match sent {
                 Ok(exchange) => {
@@ -276,8 +321,8 @@ impl Http2 {
         }
     }
 
-    /// What a lane has next.
-    pub fn next(&mut self) -> Option<(Lane, Arrived)> {
+    /// What a lane has next. `polled` gets the error of the connection, where it had to do something meanwhile.
+    pub fn next(&mut self, polled: &mut Result<(), Fault>) -> Option<(Lane, Arrived)> {
         if let Some(lane) = self.turned_away.pop() {
             return Some((lane, Arrived::Refused));
         }
@@ -289,7 +334,14 @@ impl Http2 {
                 looking.reverse();
                 self.looking = looking;
             }
-            let lane = *self.looking.last()?;
+            let Some(&lane) = self.looking.last() else {
+                // A part of a body may have been sent.
+                if polled.is_err() || !self.ready().connection || self.is_over {
+                    return None;
+                }
+                *polled = self.poll();
+                continue;
+            };
             match self.look(lane) {
                 Some(arrived) => return Some((lane, arrived)),
                 None => {
@@ -301,47 +353,46 @@ impl Http2 {
 
     fn look(&mut self, lane: Lane) -> Option<Arrived> {
         let mut context = Context::from_waker(&self.wakers[lane]);
-        match self.exchanges[lane].take()? {
-            Exchange::Response(mut response, stream) => {
-                match Pin::new(&mut response).poll(&mut context) {
-                    Poll::Pending => {
-                        self.exchanges[lane] = Some(Exchange::Response(response, stream));
-                        None
-                    }
-                    Poll::Ready(Ok(response)) => {
-                        let location = response.headers().get(LOCATION);
-                        let location = location.map(|value| value.as_bytes().to_vec());
-                        let status = response.status().as_u16();
-                        self.exchanges[lane] = Some(Exchange::Body(response.into_body(), stream));
-                        Some(Arrived::Head(status, location))
-                    }
-                    Poll::Ready(Err(error)) => Some(self.failed(&error)),
+        let mut exchange = self.exchanges[lane].take()?;
+        exchange.upload(&mut context);
+        let arrived = match &mut exchange.reply {
+            Reply::Head(response) => match Pin::new(response).poll(&mut context) {
+                Poll::Pending => None,
+                Poll::Ready(Ok(response)) => {
+                    let status = response.status().as_u16();
+                    let directions = directions(&response);
+                    exchange.reply = Reply::Body(response.into_body());
+                    Some(Arrived::Head(status, directions))
                 }
-            }
-            Exchange::Body(mut body, stream) => match body.poll_data(&mut context) {
-                Poll::Pending => {
-                    self.exchanges[lane] = Some(Exchange::Body(body, stream));
-                    None
-                }
+                Poll::Ready(Err(error)) => return Some(self.failed(&error)),
+            },
+            Reply::Body(body) => match body.poll_data(&mut context) {
+                Poll::Pending => None,
                 Poll::Ready(Some(Ok(bytes))) => {
                     let _ = body.flow_control().release_capacity(bytes.len());
-                    self.exchanges[lane] = Some(Exchange::Body(body, stream));
                     Some(Arrived::Body(bytes))
                 }
-                Poll::Ready(Some(Err(error))) => Some(self.failed(&error)),
-                Poll::Ready(None) => Some(Arrived::End),
+                Poll::Ready(Some(Err(error))) if !is_enough(&error) => {
+                    return Some(self.failed(&error));
+                }
+                Poll::Ready(_) => {
+                    return Some(Arrived::End(match exchange.rest.is_empty() {
+                        true => Upload::Finished,
+                        false => Upload::Unfinished,
+                    }));
+                }
             },
-        }
+        };
+        self.exchanges[lane] = Some(exchange);
+        arrived
     }
 
     /// Gives up the request of a lane.
     pub fn cancel(&mut self, lane: Lane) {
         self.waiting.retain(|(waiting, _)| *waiting != lane);
         self.opening = self.opening.filter(|opening| *opening != lane);
-        if let Some(Exchange::Response(_, mut stream) | Exchange::Body(_, mut stream)) =
-            self.exchanges[lane].take()
-        {
-            stream.send_reset(Reason::CANCEL);
+        if let Some(mut exchange) = self.exchanges[lane].take() {
+            exchange.stream.send_reset(Reason::CANCEL);
             self.ready().connection = true;
         }
     }
@@ -361,6 +412,20 @@ impl Http2 {
     pub fn take_output(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.ends.borrow_mut().output);
     }
+}
+
+/// Where a redirect leads.
+fn directions(response: &http::Response<RecvStream>) -> Option<Directions> {
+    let mut directions = is_redirect(response.status().as_u16()).then(Directions::default)?;
+    for (name, value) in response.headers() {
+        directions.note(name.as_str(), value.as_bytes());
+    }
+    Some(directions)
+}
+
+/// Whether the reply is complete all the same: the server needs no more of the request (RFC 9113, section 8.1).
+fn is_enough(error: &h2::Error) -> bool {
+    error.is_reset() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
 }
 
 fn fault(error: &h2::Error) -> Fault {

@@ -67,7 +67,8 @@ class WeightedTarget(Request, frozen=True):
 
 class HttpRequest(Request, frozen=True):
     """What each HTTP request carries; `body` and values of headers have a character for each byte. `targets`
-    replace `target`. `body_bytes`: in place of `body`, how many bytes follow the line of the request."""
+    replace `target`. `body_bytes`: in place of `body`, how many bytes follow the line of the request.
+    `body_path`: in place of `body`, the path of a file on the engine's machine."""
 
     method: str = "GET"
     target: str = "/"
@@ -75,6 +76,7 @@ class HttpRequest(Request, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
     body_bytes: int | None = None
+    body_path: str | None = None
     close: bool = False
     follow_redirects: bool = False
 

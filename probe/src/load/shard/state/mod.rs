@@ -74,10 +74,11 @@ pub struct Shard {
 }
 
 impl Shard {
-    pub fn new(config: ShardConfig) -> Shard {
+    /// The error: a file of the plan cannot be read any more.
+    pub fn new(config: ShardConfig) -> io::Result<Shard> {
         let plan = &config.plan;
         let count = config.slots();
-        let encoder = Encoder::new(plan, &config.outgoing, config.shard);
+        let encoder = Encoder::new(plan, &config.outgoing, config.shard)?;
         let decoder = Decoder::new(plan, &config.replies);
         let arrivals = Arrivals::new(&config);
         // Both count from the sending, where nothing comes before it and no redirect after it.
@@ -86,7 +87,7 @@ impl Shard {
             && !decoder.closes()
             && plan.http2.is_none();
         let recorder = Recorder::new(&config, encoder.targets(), is_service_latency);
-        Shard {
+        Ok(Shard {
             encoder,
             decoder,
             connections: (0..count).map(|_| Connection::default()).collect(),
@@ -106,7 +107,7 @@ impl Shard {
             lookout: Lookout::new(config.start_ns),
             deferral: Deferral::new(plan.stream.interval_s.map(nanoseconds)),
             config,
-        }
+        })
     }
 
     pub fn streams(&self) -> bool {

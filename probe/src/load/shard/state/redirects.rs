@@ -3,7 +3,9 @@
 
 use super::{Instants, Shard};
 use crate::io::{Next, Slot};
+use crate::load::cookies::Source;
 use crate::load::error::ErrorKind;
+use crate::load::http_request::Hopped;
 use crate::load::redirect::{Origin, Redirect, MAX_REDIRECTS};
 use crate::load::shard::connection::Hop;
 
@@ -24,6 +26,14 @@ impl Shard {
             secure: self.config.plan.tls.is_some(),
         };
         let connection = &mut self.connections[slot];
+        for field in &redirect.cookies {
+            let source = Source {
+                host: origin.host,
+                secure: origin.secure,
+                target: &connection.path,
+            };
+            connection.cookies.set(field, source);
+        }
         let last = connection.hop.take();
         let count = last.map_or(0, |hop| hop.count) + 1;
         let path = match redirect.target(&connection.path, origin) {
@@ -47,10 +57,12 @@ impl Shard {
         let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
         let as_get = connection.hop.is_some_and(|hop| hop.as_get);
-        let number = connection.number;
-        let bytes = self
-            .encoder
-            .encode_redirected(&connection.path, as_get, id, number);
+        let hop = Hopped {
+            path: &connection.path,
+            as_get,
+            cookies: &connection.cookies,
+        };
+        let bytes = self.encoder.encode_redirected(hop, id, connection.number);
         self.send(slot, bytes, now, now)
     }
 }

@@ -44,7 +44,8 @@ fn idle(changes: &str) -> (Shard, u64) {
         stop: Arc::default(),
         live: Arc::default(),
         plan,
-    });
+    })
+    .unwrap();
     (shard, start_ns)
 }
 
