@@ -7,9 +7,11 @@ the records in records/: no figure in them is written by hand. A record that is 
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import vl_convert
@@ -19,7 +21,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import ExaminedClaim, examine, overview, page_of
 from ringside.cli import context
 from ringside.model.catalogue import Published
-from ringside.model.design import Point
+from ringside.model.results import Interval
 from ringside.render import posts
 from ringside.render.markdown import escape, table_markdown
 from ringside.render.plots.charts import standing_alone
@@ -29,6 +31,7 @@ from ringside.render.site.records import Record, record_site
 from ringside.render.tables.contenders import claim_summary as claims_summary
 from ringside.render.tables.contenders import claim_table as claims_table
 from ringside.render.tables.points import published_tables
+from ringside.stats.paired import paired_ratio
 from ringside.store import record
 from ringside.workloads import WORKLOADS
 
@@ -42,8 +45,7 @@ SITE = DOCS / "site"
 # By the name of a suite: its overview as a picture.
 PICTURES = {TODAY: "today.png"}
 MADE = "Made by `scripts/results.py` from [the records](../records/README.md); do not edit it by hand."
-FINDINGS = 3
-BEGIN, END = "<!-- findings of {}: made by scripts/results.py -->", "<!-- end of findings -->"
+BEGIN, END = "<!-- findings: made by scripts/results.py -->", "<!-- end of findings -->"
 
 
 def read_records(folder: Path = RECORDS) -> dict[str, Record]:
@@ -106,43 +108,105 @@ def _post(source: Published, claims: Sequence[ExaminedClaim], runs: Sequence[Run
             yield table_markdown(table, 3)
 
 
-def findings(analyses: Sequence[RunAnalysis]) -> str:
-    """README's strongest findings: of each problem the widest gap between two contenders that no other rank
-    explains, the widest of all first."""
-    widest: dict[str, tuple[float, str]] = {}
-    for analysis in analyses:
-        for gap in _gaps(analysis):
-            problem = analysis.measurement.name
-            widest[problem] = max(widest.get(problem, gap), gap)
-    strongest = sorted(widest.values(), reverse=True)[:FINDINGS]
-    return "\n".join(f"- {text}" for _, text in strongest)
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """One contender at one point over another one, or over itself elsewhere: `CONTENDER at LABEL`. The whole
+    interval has to lie between `least` and `most`, or the sentence about it does not hold any more."""
+
+    one: str
+    other: str
+    least: float = 0.0
+    most: float = math.inf
 
 
-def _gaps(analysis: RunAnalysis) -> Iterator[tuple[float, str]]:
-    for point in analysis.points:
-        ranking = analysis.rankings[analysis.headline.name, point]
-        # Ranks are inside a class; what is tuned by hand is no choice that anybody has.
-        kind = analysis.kind(ranking.order[0])
-        own = [name for name in ranking.order if analysis.kind(name) == kind]
-        names = [name for name in own if name in ranking.ranks and name != analysis.floor]
-        if len(names) > 1 and ranking.ranks[names[0]][1] < ranking.ranks[names[-1]][0]:
-            yield _gap(analysis, point, names[0], names[-1])
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence of README about models. `{NAME}` in it is the ratio of this name, from pairs in blocks."""
+
+    record: str
+    experiment: str
+    metric: str
+    ratios: Mapping[str, Ratio]
+    text: str
+
+    def sentence(self, analysis: RunAnalysis) -> str:
+        values = {name: self.value(analysis, name) for name in self.ratios}
+        # Ends that are written as the estimate say nothing more.
+        written = {
+            name: re.sub(r"^(\S+) \(\1–\1\)$", r"\1", units.ratio(value)) for name, value in values.items()
+        }
+        return f"- {self.text.format_map(written)} `ringside run {self.experiment}`"
+
+    def value(self, analysis: RunAnalysis, name: str) -> Interval:
+        """Raises SystemExit where the record does not show what the sentence says."""
+        of = self.ratios[name]
+        points = {analysis.label(point): point for point in analysis.points}
+        one, other = (
+            analysis.values(self.metric, contender, points[label])
+            for contender, label in (side.split(" at ") for side in (of.one, of.other))
+        )
+        ratio = paired_ratio(one, other, analysis.confidence)
+        shown = ratio is not None and ratio.low is not None and ratio.high is not None
+        if ratio is None or not shown or not of.least <= (ratio.low or 0) <= (ratio.high or 0) <= of.most:
+            raise SystemExit(
+                f"README.md: {self.experiment} does not show {name} between {of.least} and {of.most}"
+            )
+        return ratio
 
 
-def _gap(analysis: RunAnalysis, point: Point, best: str, worst: str) -> tuple[float, str]:
-    metric = analysis.headline
-    values = {name: analysis.cell(name, point).metrics[metric.name] for name in (best, worst)}
-    ratio = values[worst].estimate / values[best].estimate
-    times = ratio if metric.smaller_is_better else 1 / ratio
-    where = f" at {analysis.label(point)}" if len(analysis.points) > 1 else ""
-    best_text, worst_text = (units.with_interval(values[name], metric.unit) for name in (best, worst))
-    apart = analysis.behind_best[point].get(worst)
-    size = f", {' ('.join(units.times(apart))})" if apart and apart.low else ""
-    text = (
-        f"**{analysis.measurement.title}**, {metric.noun}{where}: {best} {best_text}, {worst} {worst_text}"
-        f"{size}. `ringside run {analysis.experiment.name}`"
-    )
-    return times, text
+FINDINGS = (
+    Finding(
+        "posts",
+        "posts-batch",
+        "wall_s",
+        {
+            name: Ratio(f"{name} at cases=20000 cores=1", f"{name} at cases=20000 cores=2", least, most)
+            for name, least, most in [
+                ("python-sync", 0.9, 1.1),
+                ("python-processes", 1.3, 2.1),
+                ("go", 1.3, 2.1),
+                ("erlang", 1.1, 2.1),
+            ]
+        },
+        "**A second core** brings nothing to one loop: independent cases take a loop in Python {python-sync} "
+        "times as long on one core as on two, its pool of processes {python-processes}, goroutines {go}, "
+        "Erlang's processes {erlang}. *Caveat:* one unit reads the file, and two cores say nothing about "
+        "sixteen.",
+    ),
+    Finding(
+        "posts",
+        "posts-ring-nodes",
+        "wall_s",
+        {
+            name: Ratio(f"{name} at nodes=15000 trace=1", f"{name} at nodes=15000 trace=0", least)
+            for name, least in [("erlang", 10.0), ("go", 1.2), ("stackless-greenlet", 1.1)]
+        },
+        "**Printing** costs more than the messages. With a line for each message the ring takes Erlang "
+        "{erlang} times as long as without, Go {go}, Python's greenlets {stackless-greenlet}: Erlang hands "
+        "each line to the process that owns its output, the others collect lines in a buffer. *Caveat:* that "
+        "is how these programs print, and not what a message costs.",
+    ),
+    Finding(
+        "today",
+        "today-sleepers",
+        "held_pss_bytes",
+        {
+            "threads": Ratio("c-pthreads at tasks=10000", "python-asyncio at tasks=10000", 1.5),
+            "ruby": Ratio("ruby at tasks=10000", "python-asyncio at tasks=10000", 1.5),
+            "tokio": Ratio("rust-tokio at tasks=10000", "python-asyncio at tasks=10000", 0, 0.9),
+        },
+        "**A unit that waits** costs a stack, or it does not. Ten thousand sleeping threads take a C program "
+        "{threads} times the memory of Python's coroutines, the interpreter included, Ruby's threads {ruby}, "
+        "Tokio's tasks {tokio}: a coroutine without a stack keeps what it needs, and nothing else. *Caveat:* "
+        "the kernel's part of a thread is in no process's memory, so threads cost more than this.",
+    ),
+)
+
+
+def findings(records: Mapping[str, Record]) -> str:
+    """README's findings about models."""
+    runs = {(name, run.experiment.name): run for name, record in records.items() for run in record.suite.runs}
+    return "\n".join(each.sentence(runs[each.record, each.experiment]) for each in FINDINGS)
 
 
 def picture(analyses: Sequence[RunAnalysis]) -> bytes:
@@ -152,15 +216,14 @@ def picture(analyses: Sequence[RunAnalysis]) -> bytes:
     return vl_convert.svg_to_png(svg, scale=2)
 
 
-def readme(text: str, analyses: Sequence[RunAnalysis], name: str = TODAY) -> str:
-    """README with its findings of a suite replaced."""
-    begin = BEGIN.format(name)
-    block = f"{begin}\n{findings(analyses)}\n{END}"
+def readme(text: str, records: Mapping[str, Record]) -> str:
+    """README with its findings replaced."""
+    block = f"{BEGIN}\n{findings(records)}\n{END}"
     replaced, count = re.subn(
-        f"{re.escape(begin)}.*?{re.escape(END)}", lambda _: block, text, flags=re.DOTALL
+        f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, text, flags=re.DOTALL
     )
     if count != 1:
-        raise SystemExit(f"README.md must have one `{begin}` and one `{END}` behind it")
+        raise SystemExit(f"README.md must have one `{BEGIN}` and one `{END}` behind it")
     return replaced
 
 
@@ -174,9 +237,7 @@ def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
     """What each document should say, by the record's names."""
     catalogue, sources = context.catalogue(), published()
     own = ROOT / "README.md"
-    text = own.read_text(encoding="utf-8")
-    for name in PICTURES:
-        text = readme(text, records[name].suite.runs, name)
+    text = readme(own.read_text(encoding="utf-8"), records)
     tested = [*records[SUITE].suite.runs, *records[SLEEPERS].suite.runs]
     site = record_site(list(records.values()), contracts(), catalogue.contenders()[0])
     return {

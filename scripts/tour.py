@@ -1,4 +1,4 @@
-"""Fills the pages of docs/ that show the tree and the records: source, figures, and what a command prints.
+"""Fills the pages that show the tree and the records: source, figures, and what a command prints.
 
     .venv/bin/python scripts/tour.py            write them
     .venv/bin/python scripts/tour.py --check    exit status 1 if one differs from the tree or a record
@@ -7,7 +7,8 @@ What stands between a place and `<!-- end -->` is replaced. The places are
 
     <!-- source: PATH: TEXT -->      lines of a file, from the first that contains TEXT to the next blank one
     <!-- figures: EXPERIMENT METRIC: CONTENDER, … at LEVELS; LEVELS -->     without `at`: slopes
-    <!-- output: COMMAND: TEXT -->   what `ringside COMMAND` prints at 120 columns, from a line as above
+    <!-- output: COMMAND: TEXT -->   what `ringside COMMAND` prints at 120 columns, from a line as above;
+                                     further parts after ` | `
 
 TEXT may be `TEXT ... END`: up to the first line that contains END, or is END where it begins with `^`.
 """
@@ -30,7 +31,7 @@ from ringside.store import record
 
 ROOT = Path(__file__).resolve().parents[1]
 TOUR = ROOT / "docs" / "TOUR.md"
-PAGES = (TOUR, ROOT / "docs" / "READING.md")
+PAGES = (TOUR, ROOT / "docs" / "READING.md", ROOT / "README.md")
 RECORDS = [ROOT / "records" / f"{name}{record.SUFFIX}" for name in ("posts", "today")]
 COLUMNS = 120
 PLACE = re.compile(r"(<!-- (source|figures|output): (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -76,7 +77,9 @@ def output(place: str) -> str:
         text=True,
         check=False,
     )
-    return f"```\n$ ringside {command}\n{excerpt(done.stdout.splitlines(), wanted, command)}\n```\n"
+    lines = done.stdout.splitlines()
+    shown = "\n…\n".join(excerpt(lines, part, command) for part in wanted.split(" | "))
+    return f"```\n$ ringside {command}\n{shown}\n```\n"
 
 
 def figures(place: str, analyses: Mapping[str, RunAnalysis]) -> str:
@@ -141,7 +144,7 @@ def main(arguments: Sequence[str]) -> int:
         elif made != text:
             differ = 1
             print(
-                f"docs/{page.name} is not what the tree and the records say: run scripts/tour.py",
+                f"{page.name} is not what the tree and the records say: run scripts/tour.py",
                 file=sys.stderr,
             )
     return differ

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
-from pathlib import Path
-from types import ModuleType
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from ringside.analysis.run import RunAnalysis
 from tests.render import test_golden
-from tests.support import ROOT
 
-
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("results", ROOT / "scripts" / "results.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-RESULTS = script()
+results: Any = importlib.import_module("scripts.results")
 
 
 @pytest.fixture(scope="module")
@@ -32,32 +21,36 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
 
 
 def test_claims_are_those_of_each_source_with_figures(parts: list[RunAnalysis]) -> None:
-    sources = RESULTS.published()
-    text = RESULTS.claims(parts, sources)
+    sources = results.published()
+    text = results.claims(parts, sources)
     dates = [re.escape(source.date) for source in sorted(sources, key=lambda source: source.date)]
     assert re.search(".*".join(rf"^## [^\n]* \({date}\)$" for date in dates), text, re.DOTALL | re.MULTILINE)
     for source in sources:
         for claim in source.claims:
-            assert text.count(f"| {RESULTS.escape(claim.text)} |") == 1
+            assert text.count(f"| {results.escape(claim.text)} |") == 1
     assert "Then and now" in text
     assert re.search(r"Claims of the posts: (\d+ [a-z ]+, )*\d+ not tested here\. Of other", text)
 
 
-def test_findings_are_the_widest_gaps_each_with_its_command(parts: list[RunAnalysis]) -> None:
-    lines = RESULTS.findings(parts).splitlines()
-    assert len(lines) == RESULTS.FINDINGS
-    assert all(
-        re.fullmatch(r"- \*\*.+\*\*, .+: \S+ .+, [0-9.,]+ times \(.+\)\. `ringside run showdown-\w+`", line)
-        for line in lines
+def test_a_finding_is_a_ratio_of_pairs_that_the_run_shows(parts: list[RunAnalysis]) -> None:
+    (run,) = (part for part in parts if part.experiment.name == "showdown-ring")
+    label = run.label(run.points[0])
+    threads = results.Ratio(f"python-threads at {label}", f"erlang at {label}", least=2)
+    finding = results.Finding(
+        "any", "showdown-ring", run.headline.name, {"threads": threads}, "It is {threads}."
     )
-    # One for each problem, and none of what is tuned by hand.
-    assert len({line.split("`")[1] for line in lines}) == RESULTS.FINDINGS
-    assert "limit" not in "".join(lines)
+    value = finding.value(run, "threads")
+    assert value.low > 2
+    assert finding.sentence(run) == f"- It is {results.units.ratio(value)}. `ringside run showdown-ring`"
+    # What the record does not show is not said.
+    too_much = replace(finding, ratios={"threads": replace(threads, most=2.1)})
+    with pytest.raises(SystemExit, match="showdown-ring does not show threads between 2 and 2.1"):
+        too_much.sentence(run)
 
 
 def test_the_overview_as_a_picture(parts: list[RunAnalysis]) -> None:
-    assert RESULTS.picture(parts).startswith(b"\x89PNG")
-    rows = RESULTS.overview_panel(RESULTS.overview(parts)).spec["datasets"]["rows"]
+    assert results.picture(parts).startswith(b"\x89PNG")
+    rows = results.overview_panel(results.overview(parts)).spec["datasets"]["rows"]
     of_ring = {row["contender"]: row for row in rows if row["problem"] == "ring"}
     assert of_ring["erlang"]["shown"] == "1.00"
     assert 0.05 < float(of_ring["limit"]["shown"]) < 0.09
@@ -69,15 +62,14 @@ def test_the_overview_as_a_picture(parts: list[RunAnalysis]) -> None:
 
 
 def test_the_documents_are_what_the_record_says(capsys: pytest.CaptureFixture[str]) -> None:
-    assert RESULTS.main(["--check"]) == 0, capsys.readouterr().err
+    assert results.main(["--check"]) == 0, capsys.readouterr().err
 
 
-def test_only_the_findings_of_the_readme_are_replaced(parts: list[RunAnalysis], tmp_path: Path) -> None:
-    del tmp_path
-    today = RESULTS.BEGIN.format(RESULTS.TODAY)
-    changed = RESULTS.readme(f"before\n{today}\nold\n{RESULTS.END}\nbehind\n", parts)
-    assert changed.startswith(f"before\n{today}\n- ")
-    assert changed.endswith(f"\n{RESULTS.END}\nbehind\n")
-    assert "old" not in changed
+def test_only_the_findings_of_the_readme_are_replaced() -> None:
+    changed = results.readme(f"before\n{results.BEGIN}\nold\n{results.END}\nbehind\n", results.read_records())
+    assert changed.startswith(f"before\n{results.BEGIN}\n- ")
+    assert changed.count("\n- ") == len(results.FINDINGS)
+    assert changed.endswith(f"\n{results.END}\nbehind\n")
+    assert "old\n" not in changed
     with pytest.raises(SystemExit, match=r"README\.md must have one"):
-        RESULTS.readme("nothing", parts)
+        results.readme("nothing", results.read_records())
