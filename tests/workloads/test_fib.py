@@ -76,8 +76,9 @@ def test_its_loads() -> None:
     assert (short.line, short.pacing, short.connections) == ("1", ConstantRate(200), 4)
     assert (long.line, long.pacing, long.connections) == ("30", ClosedLoop(), 1)
     assert plans(load="mixed", clients=4, n=30, seconds=7)["alone"] == [short]
-    warming = replace(short, duration_s=1.0, counts=False)
-    assert plans(load="mixed", clients=4, n=30, seconds=7)["warm-up"] == [warming]
+    for seconds, warm_up_s in ((2, 1.0), (7, 3.5), (8, 4.0), (30, 4.0)):
+        warming = replace(short, duration_s=warm_up_s, counts=False)
+        assert plans(load="mixed", clients=4, n=30, seconds=seconds)["warm-up"] == [warming]
     # Whole histograms are kept of what is measured.
     assert hammering.counts
     assert short.counts
