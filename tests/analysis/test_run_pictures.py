@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import pytest
-
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Cell, Point, Show
+from ringside.model.design import Cell, Point
 from ringside.model.results import Interval, Span, Timeline, Trial
 from ringside.model.results import Series as TimeSeries
 from ringside.workloads.base import ScalingLaw, Slope
@@ -113,37 +111,6 @@ def test_slopes() -> None:
         (name, point(cores=1, mode="x")) for name in ("go", "erlang")
     ]
     assert [each.value.estimate for each in result.slopes] == near([2.0, 4.0])
-
-
-@pytest.mark.parametrize(
-    ("cores", "cases", "sweep", "swept"),
-    [
-        ((1, 2), (100, 200), None, None),
-        ((1, 2, 4), (100, 200), None, "cores"),
-        ((1, 2, 4), (100, 200, 300, 400), None, "cases"),
-        ((1, 2, 4), (100, 200), "cases", "cases"),
-        # It cannot be swept where it has but one level.
-        ((1, 2, 4), (100,), "cases", "cores"),
-        ((1,), (100, 200), "cases", "cases"),
-        ((1,), (100,), None, None),
-    ],
-)
-def test_the_factor_that_is_swept(
-    cores: Sequence[int], cases: Sequence[int], sweep: str | None, swept: str | None
-) -> None:
-    class Plain(Exact):
-        pass
-
-    places = [point(cores=some, cases=many) for some in cores for many in cases]
-    run = planned(["go"], places, show=Show(sweep=sweep))
-    assert analyse(run, [], Plain()).swept == swept
-
-
-def test_texts_are_not_swept() -> None:
-    places = [point(mode=mode) for mode in ("x", "y", "z", "a")]
-    assert analyse(planned(["go"], places), [], Exact()).swept is None
-    mixed = [point(workers=workers) for workers in (1, 2, "cores")]
-    assert analyse(planned(["go"], mixed), [], Exact()).swept is None
 
 
 # --- Where the time of programs went ---

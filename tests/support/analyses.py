@@ -55,6 +55,12 @@ class Exact(Measurement):
         return {name: parts[0] / 1e6 for name, parts in trial.phases.items()}
 
 
+class Compared(Exact):
+    """Times and rates are compared."""
+
+    compared = (HOP.name, RATE.name)
+
+
 class Repeated(Exact):
     """One whose headline is repeated in one process, as the phase `relay`."""
 

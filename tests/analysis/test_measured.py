@@ -1,0 +1,285 @@
+"""What the parts of a run's analysis share: trials that count, comparisons, ranks, what is swept."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from ringside.analysis.comparisons import Ranking
+from ringside.analysis.run import RunAnalysis
+from ringside.model.catalogue import ContenderClass
+from ringside.model.design import Cell, Point, Show
+from ringside.model.results import (
+    Diagnostic,
+    Obstacle,
+    Outcome,
+    Trial,
+    Verdict,
+    counted,
+)
+from ringside.stats.paired import log_ratios, paired_ratio
+from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
+from ringside.workloads.base import ScalingLaw
+from tests.support.analyses import (
+    HOP,
+    MEMORY,
+    NOISE,
+    RATE,
+    Compared,
+    Exact,
+    analyse,
+    analysis,
+    exactly,
+    near,
+    ok,
+    planned,
+    point,
+    scaled,
+)
+from tests.support.p_values import adjusted_p_values
+
+P, Q = point(nodes=10, mode="x"), point(nodes=20, mode="x")
+HERE = Point(())
+
+
+def test_contenders_are_ranked_inside_their_class() -> None:
+    """The baseline's class stands first, and has the best; of a class of one there is nothing to rank."""
+    hops = {"thin": 10.0, "plain": 100.0, "limit": 1.0, "thinner": 5.0, "other": 200.0}
+    values = {(name, P): {"hop_ns": scaled(hop)} for name, hop in hops.items()}
+    bare: dict[str, ContenderClass] = {"thin": "bare", "thinner": "bare"}
+
+    idiomatic = analysis(values, baseline="plain", floor="limit", kinds=bare)
+    ranks = {"plain": (1, 1), "other": (2, 2), "thinner": (1, 1), "thin": (2, 2)}
+    order = ("plain", "other", "thinner", "thin", "limit")
+    assert idiomatic.rankings["hop_ns", P] == Ranking(order, ranks)
+    assert idiomatic.behind_best[P]["thinner"] == exactly(0.05)
+
+    by_thin = analysis(values, baseline="thin", floor="limit", kinds=bare)
+    assert by_thin.rankings["hop_ns", P].order == ("thinner", "thin", "plain", "other", "limit")
+    assert by_thin.behind_best[P]["thin"] == exactly(2.0)
+
+
+def test_an_experiment_may_name_metrics_and_pairs() -> None:
+    values = {(name, P): {"hop_ns": scaled(5), "memory_bytes": scaled(2)} for name in ("a", "b", "c")}
+    chosen = analysis(values, metrics=["memory_bytes", "hop_ns"], ratios=[("c", "b")], baseline="b")
+    assert chosen.metrics == (MEMORY, HOP)
+    assert chosen.pairs == (("c", "b"),)
+    assert [each.contender for each in chosen.shown_comparisons()] == ["c", "c"]
+    assert chosen.comparison(HOP, "a", "b", P)
+
+
+def noisy(metrics: Mapping[str, float], seed: str) -> dict[str, tuple[float, ...]]:
+    """Seven blocks of each metric, with noise of its own of 20 %."""
+    dice = random.Random(seed)
+    return {name: tuple(value * dice.uniform(0.8, 1.2) for _ in NOISE) for name, value in metrics.items()}
+
+
+class OneFamily(Compared):
+    one_family = True
+
+
+@pytest.mark.parametrize(("measurement", "confirmatory"), [(Compared(), 1), (OneFamily(), 2)])
+def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_own(
+    measurement: Exact, confirmatory: int
+) -> None:
+    """Pairs that are not shown are of another one, for ranks."""
+    values = {
+        (name, place): noisy({"hop_ns": 100.0, "rate": 50.0}, f"{name} {place}")
+        for name in ("a", "b", "c")
+        for place in (P, Q)
+    }
+    result = analysis(values, measurement=measurement)
+    assert result.confirmatory == confirmatory
+    logs = {
+        (metric, place, one, other): log_ratios(
+            *(result.cell(name, place).by_block[metric] for name in (one, other))
+        )
+        for metric in ("hop_ns", "rate")
+        for place in (P, Q)
+        for one, other in (("b", "a"), ("c", "a"))
+    }
+    for metrics in (("hop_ns", "rate"),) if confirmatory == 2 else (("hop_ns",), ("rate",)):
+        family = {key: each for key, each in logs.items() if key[0] in metrics}
+        adjusted = adjusted_p_values(family, range(1, 8))
+        for (metric, place, one, other), p in adjusted.items():
+            comparison = result.comparison(result.measurement.metric(metric), one, other, place)
+            assert comparison
+            assert comparison.p == p
+
+
+def deciding(
+    blocks: int, *, until_decided: bool = True, ended: bool = True, planned_blocks: int = 40
+) -> RunAnalysis:
+    """A run in which `far` is told apart at the first look, and dropped if need be; `open` differs by 3 %,
+    and its noise is about as large."""
+    ratios = (1.06, 0.99, 1.02, 1.07, 0.98, 1.05, 1.04, 1.03, 1.01, 1.055, 1.045, 1.025)
+    trials = []
+    for block, ratio in enumerate(ratios[:blocks], 1):
+        trials.append(ok(block, "base", P, hop_ns=100.0, rate=7 + block / 9))
+        trials.append(ok(block, "open", P, hop_ns=100 * ratio, rate=7.1 + block / 8))
+        if block <= 7 or not until_decided:
+            trials.append(ok(block, "far", P, hop_ns=200.0 + block, rate=9 + block / 5))
+    run = planned(
+        ["base", "far", "open"], [P], blocks=planned_blocks, ended=ended, until_decided=until_decided
+    )
+    return analyse(run, trials, Compared())
+
+
+def test_a_run_that_ends_once_all_is_decided_takes_its_looks_again() -> None:
+    """`far` is decided after seven blocks, and the others go on; the blocks without it are whole."""
+    result = deciding(12)
+    assert result.blocks_done == 12
+    far, open_ = (result.comparison(HOP, name, "base", P) for name in ("far", "open"))
+    assert far
+    assert open_
+    assert (far.verdict, far.p, far.ratio.n) == (Verdict.SLOWER, 1 / 64, 7)
+    # Of the third look, which is the last one planned.
+    assert 0.0225 < open_.p <= 0.025
+    assert open_.verdict is Verdict.SLOWER
+    # Its intervals are those of 97 %, in every metric.
+    for metric in (HOP, RATE):
+        comparison = result.comparison(metric, "open", "base", P)
+        assert comparison
+        base, open_blocks = (result.cell(name, P).by_block[metric.name] for name in ("base", "open"))
+        assert comparison.ratio == paired_ratio(open_blocks, base, SEQUENTIAL_CONFIDENCE)
+
+
+def test_what_an_unfinished_run_has_not_decided_is_unfinished() -> None:
+    """After eight blocks one look has been taken, after seven, at other metrics too."""
+    result = deciding(8, ended=False)
+    assert result.blocks_done == 8
+    comparisons = {f"{each.metric} {each.contender}": each for each in result.shown_comparisons()}
+    assert comparisons["hop_ns far"].verdict is Verdict.SLOWER
+    assert comparisons["rate far"].verdict is Verdict.FASTER
+    open_ = comparisons["hop_ns open"]
+    assert (open_.verdict, open_.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.UNFINISHED)
+    over = deciding(8).comparison(HOP, "open", "base", P)
+    assert over
+    assert (over.verdict, over.obstacle) == (Verdict.INCONCLUSIVE, None)
+
+
+def test_a_run_until_intervals_are_narrow_widens_all_of_them() -> None:
+    """Speed-ups, too."""
+    blocks = 10
+    ones = [100.0] * blocks
+    spread = [110.0 + number for number in range(blocks)]
+    places = {cores: point(cores=cores) for cores in (1, 2)}
+
+    class Scaling(Exact):
+        scaling_laws = (ScalingLaw("cores", HOP.name, kind="cores"),)
+
+    def narrow(until: float | None) -> RunAnalysis:
+        values = {
+            ("base", places[1]): {"hop_ns": spread},
+            ("base", places[2]): {"hop_ns": ones},
+            ("limit", places[1]): {"hop_ns": ones},
+            ("limit", places[2]): {"hop_ns": ones},
+        }
+        return analysis(values, measurement=Scaling(), until=until, floor="limit")
+
+    numbered = [dict(enumerate(each)) for each in (spread, ones)]
+    expected = paired_ratio(numbered[0], numbered[1], SEQUENTIAL_CONFIDENCE)
+    assert expected
+    plain, sequential = narrow(None), narrow(0.05)
+    for run, same in ((plain, False), (sequential, True)):
+        ratios = [
+            run.cores_scaling[0].rows[0].speed_ups[2],
+            run.floor_ratios["hop_ns", places[1]]["base"],
+        ]
+        for ratio in ratios:
+            assert (ratio.low == near(expected.low)) is same
+    first = sequential.comparison(HOP, "limit", "base", places[1])
+    assert first
+    assert first.p == 2 / 2**10
+    assert first.ratio.high == near(1 / (expected.low or 0))
+
+
+# --- trials ----------------------------------------------------------------------------------------
+
+
+def test_of_trials_that_were_carried_out_again_the_last_counts() -> None:
+    run = planned(["go", "erlang"], [P])
+    trials = [
+        dataclasses.replace(ok(1, "go", P), outcome=Outcome.PROBE_FAILED, detail="no probe"),
+        ok(1, "erlang", P, hop_ns=20),
+        ok(1, "go", P, hop_ns=10),
+        dataclasses.replace(ok(2, "go", P), outcome=Outcome.INTERRUPTED),
+        dataclasses.replace(ok(2, "go", P), outcome=Outcome.INTERRUPTED),
+        ok(2, "go", P, hop_ns=30),
+        dataclasses.replace(ok(2, "erlang", P), outcome=Outcome.CRASHED, detail="exit status 1"),
+    ]
+    result = analyse(run, trials, Exact())
+    assert result.trials == (trials[1], trials[2], trials[5], trials[6])
+    assert result.trials == tuple(counted(trials))
+    go, erlang = result.cell("go", P), result.cell("erlang", P)
+    assert (go.outcomes, go.by_block["hop_ns"], go.reason) == ({Outcome.OK: 2}, {1: 10.0, 2: 30.0}, "")
+    assert erlang.outcomes == {Outcome.OK: 1, Outcome.CRASHED: 1}
+    assert (result.trial_count, result.blocks_done) == (4, 2)
+
+
+def test_an_interruption_does_not_take_the_place_of_a_trial_that_counts() -> None:
+    """As a Ctrl-C at the wrong moment once left it: the resume does not carry it out again."""
+    whole = ok(1, "go", P, hop_ns=10)
+    assert counted([whole, dataclasses.replace(whole, outcome=Outcome.INTERRUPTED)]) == [whole]
+
+
+@pytest.mark.parametrize(
+    ("last", "done"),
+    [
+        ([], 1),
+        # The second block was cut off before, in and after its last trial.
+        ([("go", Outcome.OK)], 1),
+        ([("go", Outcome.OK), ("erlang", Outcome.INTERRUPTED)], 1),
+        ([("go", Outcome.OK), ("erlang", Outcome.OK)], 2),
+        # It has all its trials, whatever came of them.
+        ([("go", Outcome.OK), ("erlang", Outcome.CRASHED)], 2),
+        ([("go", Outcome.PROBE_FAILED), ("erlang", Outcome.TIMED_OUT)], 2),
+    ],
+)
+def test_a_block_that_was_cut_off_is_not_done(last: Sequence[tuple[str, Outcome]], done: int) -> None:
+    """A contender that was unavailable has no trial in any block."""
+    run = planned(["go", "erlang", "gone"], [P], ended=False)
+    missing = Trial(0, 0, Cell("gone", P), Outcome.UNAVAILABLE, "no compiler")
+    first = [ok(1, name, P, hop_ns=1) for name in ("go", "erlang")]
+    second = [dataclasses.replace(ok(2, name, P), outcome=outcome) for name, outcome in last]
+    result = analyse(run, [missing, *first, *second], Exact())
+    assert result.blocks_done == done
+    assert result.trial_count == 2 + len(last)
+    assert result.diagnostics[0] == Diagnostic(
+        "too-few-blocks", values={"blocks": done, "needed": 7, "option": "--blocks"}
+    )
+    assert Diagnostic("unfinished", values={"run": "run-2"}) in result.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("cores", "cases", "sweep", "swept"),
+    [
+        ((1, 2), (100, 200), None, None),
+        ((1, 2, 4), (100, 200), None, "cores"),
+        ((1, 2, 4), (100, 200, 300, 400), None, "cases"),
+        ((1, 2, 4), (100, 200), "cases", "cases"),
+        # It cannot be swept where it has but one level.
+        ((1, 2, 4), (100,), "cases", "cores"),
+        ((1,), (100, 200), "cases", "cases"),
+        ((1,), (100,), None, None),
+    ],
+)
+def test_the_factor_that_is_swept(
+    cores: Sequence[int], cases: Sequence[int], sweep: str | None, swept: str | None
+) -> None:
+    class Plain(Exact):
+        pass
+
+    places = [point(cores=some, cases=many) for some in cores for many in cases]
+    run = planned(["go"], places, show=Show(sweep=sweep))
+    assert analyse(run, [], Plain()).swept == swept
+
+
+def test_texts_are_not_swept() -> None:
+    places = [point(mode=mode) for mode in ("x", "y", "z", "a")]
+    assert analyse(planned(["go"], places), [], Exact()).swept is None
+    mixed = [point(workers=workers) for workers in (1, 2, "cores")]
+    assert analyse(planned(["go"], mixed), [], Exact()).swept is None
