@@ -61,10 +61,10 @@ def test_bars_are_as_long_as_their_counts() -> None:
 def test_the_spread_stands_beside_the_medians() -> None:
     two = run({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.2)})
     table = paired.table(two)
-    assert table.columns[3:6] == ("mean ± σ", "min", "max")
-    assert [cell.text for cell in table.rows[1][3:6]] == ["200 ms ± 5 ms", "194 ms", "208 ms"]
-    # On a narrow screen these go last.
-    assert table.narrow[-3:] == ("max", "min", "mean ± σ")
+    assert table.columns[5:8] == ("mean ± σ", "min", "max")
+    assert [cell.text for cell in table.rows[1][5:8]] == ["200 ms ± 5 ms", "194 ms", "208 ms"]
+    # On a narrow screen these go before ranks and verdicts.
+    assert table.narrow[-5:] == ("max", "min", "mean ± σ", "rank", "verdict")
 
 
 def test_a_scan_of_a_command_alone_is_over_its_first_point() -> None:

@@ -14,6 +14,7 @@ from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
 from ringside.render import paired
+from ringside.render.table import brief
 from ringside.workloads.command import COMMAND
 from ringside.workloads.target import TARGET
 from tests.support.analyses import HOSTILE, NOISE, scaled
@@ -53,19 +54,21 @@ def test_too_few_blocks() -> None:
 def test_the_table_of_commands() -> None:
     table = paired.table(THREE)
     assert table.columns == (
-        *("", "Wall", "× A", "mean ± σ", "min", "max"),
-        *("verdict", "rank", "CPU", "Peak memory", "User", "System"),
+        *("", "Wall", "× A", "verdict", "rank"),
+        *("mean ± σ", "min", "max", "CPU", "Peak memory", "User", "System"),
     )
+    # A first look has two columns besides.
+    assert brief(table).columns == ("", "Wall", "× A", "verdict", "rank", "mean ± σ", "CPU")
     assert [cell.text for cell in table.rows[2]] == [
         *(
             "B",
             "300 ms (291–312)",
             "3.00 (3.00–3.00)",
+            "slower",
+            "3",
             "300 ms ± 7 ms",
             "291 ms",
             "312 ms",
-            "slower",
-            "3",
             "270 ms",
             "1.00 MiB",
             "240 ms",
@@ -73,8 +76,8 @@ def test_the_table_of_commands() -> None:
         "30.0 ms",
     ]
     assert table.narrow == (
-        *("verdict", "System", "User", "Peak memory", "CPU", "rank"),
-        *("max", "min", "mean ± σ"),
+        *("System", "User", "Peak memory", "CPU"),
+        *("max", "min", "mean ± σ", "rank", "verdict"),
     )
 
 

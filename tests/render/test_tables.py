@@ -14,7 +14,7 @@ from ringside.model.catalogue import ContenderClass, Published
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval
 from ringside.render import sentences
-from ringside.render.table import TableData
+from ringside.render.table import TableData, brief
 from ringside.render.tables import contenders, points, scaling, tables
 from ringside.stats.series import SeriesKind
 from ringside.store.plans import PlannedContender
@@ -66,7 +66,9 @@ def test_a_point_has_all_contenders_the_best_first(ring: RunAnalysis) -> None:
     assert [cell.kind for cell in table.rows[1]][2:4] == ["slower", "slower"]
     # A metric without figures is left out; what a narrow screen can do without goes from the end.
     assert "Rate" not in table.columns
-    assert table.narrow == ("Memory", "rank", "class")
+    assert table.narrow == ("Memory", "CPU", "× limit", "rank")
+    assert brief(table).columns == table.columns[:-1]
+    assert [cell.text for cell in brief(table).rows[0]] == texts(table)[0][:-1]
     assert not table.notes
 
 

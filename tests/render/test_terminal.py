@@ -30,9 +30,10 @@ def run_at(points: int) -> RunAnalysis:
     return analysis(values, measurement=Secondary(), failed=[("limit", MANY[0])], ended=False)
 
 
-def printed(run: RunAnalysis, width: int) -> str:
+def printed(run: RunAnalysis, width: int, *, everything: bool = False) -> str:
     out = io.StringIO()
-    terminal.show(run, Console(file=out, width=width, highlight=False, markup=False))
+    console = Console(file=out, width=width, highlight=False, markup=False)
+    terminal.show(run, console, everything=everything)
     return out.getvalue()
 
 
@@ -52,9 +53,17 @@ def test_tables_fit_the_screen(points: int, width: int) -> None:
 def test_a_narrow_screen_drops_columns_and_then_shows_lists() -> None:
     run = run_at(1)
     assert "Memory" in printed(run, 120)
-    assert "Memory" not in printed(run, 80)
+    assert "Memory" not in printed(run, 70)
     assert "× erlang" in printed(run, 80)
     assert "  × erlang: 6.53" in printed(run, 40)
+
+
+def test_what_a_first_look_leaves_out_is_there_when_everything_is_asked_for() -> None:
+    """Tables of other metrics than the headline, and what a narrow screen would drop."""
+    few, many = run_at(1), run_at(5)
+    assert [text in printed(many, 120) for text in ("Per hop: ", "CPU: ")] == [True, False]
+    assert "CPU: " in printed(many, 120, everything=True)
+    assert "Memory" in printed(few, 70, everything=True)
 
 
 def test_small_bars_show_the_headline_of_each() -> None:

@@ -84,6 +84,7 @@ class RunSettings:
         COMMON, "--serve", "Show the run in a browser while it is in progress.", is_flag=True
     )
     port: int = option(COMMON, "--port N", params.PORT_HELP, type=params.PORT, default=params.DEFAULT_PORT)
+    everything: bool = option(COMMON, "--all", "Show all tables, with all columns.", is_flag=True)
     as_json: bool = option(COMMON, "--json", "Print one JSON document instead of tables.", is_flag=True)
     report_to: Path | None = option(
         COMMON, "--report FILE", "At the end, write a page as `ringside report`.", type=params.FILE
@@ -196,7 +197,7 @@ def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: 
             name = task.suite_id or task.runs[0].id
             streams.say(f"{name} is finished: nothing is left")
         campaign = Campaign(task, catalogue, machines, storage, progress)
-        on_run_end = partial(_show_part, storage, progress) if shows_parts else None
+        on_run_end = partial(_show_part, storage, progress, options.everything) if shows_parts else None
         failure = _conducted(campaign, options, on_run_end, free_cpus)
     if failure is not None:
         begun = task.suite_id or (campaign.runs[-1].id if campaign.runs else None)
@@ -272,19 +273,21 @@ def _present(options: RunSettings, task: Task, campaign: Campaign, *, with_parts
         form="json" if options.as_json else "text",
         hint=options.report_to is None,
         with_parts=with_parts,
+        everything=options.everything,
     )
     if options.report_to:
         write_page(campaign.store, stored, options.report_to, "--report")
     return status
 
 
-def _show_part(storage: Store, progress: LiveProgress, run: Run) -> None:
+def _show_part(storage: Store, progress: LiveProgress, everything: bool, run: Run) -> None:
     from ringside.analysis.run import analysis_of
     from ringside.cli import context
     from ringside.render import terminal
 
     with progress.paused():
-        terminal.show_part(analysis_of(storage, run, for_plots=False), context.stdout_console())
+        analysis = analysis_of(storage, run, for_plots=False)
+        terminal.show_part(analysis, context.stdout_console(), everything=everything)
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:

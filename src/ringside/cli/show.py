@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 @params.form_option("json", "One JSON document.")
 @params.form_option("markdown", "Markdown.")
 @params.form_option("csv", "CSV, a row for each metric of each cell.")
+@click.option("--all", "everything", is_flag=True, help="All tables, with all of their columns.")
 @params.store_option
-def show(run: str, *, form: str | None, store: str | None = None) -> int:
+def show(run: str, *, form: str | None, everything: bool = False, store: str | None = None) -> int:
     """Show RUN's tables (default: latest).
 
     Exit status 1 where cells have no figures.
@@ -33,7 +34,7 @@ def show(run: str, *, form: str | None, store: str | None = None) -> int:
     runs = runs_of(storage, run)
     # A member of a suite that is named by its own id is shown by itself.
     suite = None if run == runs[0].id else runs[0].suite.get("id")
-    return present(storage, runs, suite, form=form or "text", hint=False)
+    return present(storage, runs, suite, form=form or "text", hint=False, everything=everything)
 
 
 def present(
@@ -44,9 +45,11 @@ def present(
     form: str,
     hint: bool = True,
     with_parts: bool = True,
+    everything: bool = False,
 ) -> int:
     """Print a run, or those of the suite with that id; `hint`: how to make a report of them. `with_parts`:
-    the parts of a suite as well, where they were not printed before."""
+    the parts of a suite as well, where they were not printed before. `everything`: all tables and columns of
+    the text."""
     from ringside.analysis.run import analysis_of
     from ringside.analysis.suite import analyse_suite
     from ringside.cli import context
@@ -60,15 +63,17 @@ def present(
     elif form == "text":
         console = context.stdout_console()
         if suite is None:
-            terminal.show(analyses[0], console)
+            terminal.show(analyses[0], console, everything=everything)
         else:
             parts = analyse_suite(analyses)
             for analysis in analyses if with_parts else ():
                 console.print()
-                terminal.show_part(analysis, console)
+                terminal.show_part(analysis, console, everything=everything)
             # The overview last: it is what a screen still shows.
-            terminal.show_rest(parts, console)
+            terminal.show_rest(parts, console, everything=everything)
             terminal.show_overview(parts, console)
+        if not everything:
+            console.print(f"All tables and columns: ringside show {suite or runs[0].id} --all", style="dim")
         if hint:
             command = f"ringside report {suite or runs[0].id}"
             print(f"\nFor an HTML report: {command} (writes report.html)", file=sys.stderr)

@@ -117,6 +117,7 @@ class VsSettings:
     seed: int | None = option(
         _HOW_OFTEN, "--seed N", "Seed of the random orders [default: a new one].", type=params.SEED
     )
+    everything: bool = option(_OUTPUT, "--all", "All columns.", is_flag=True)
     as_markdown: bool = option(_OUTPUT, "--markdown", "Markdown.", is_flag=True)
     export_csv: str | None = option(_OUTPUT, "--export-csv FILE", "Means, medians and ranges as CSV.")
     export_markdown: str | None = option(_OUTPUT, "--export-markdown FILE", "A table in Markdown.")

@@ -58,7 +58,17 @@ _ALL = ("all-non-zero", "")
 _STDOUT = "-"
 # The options that say how a run is shown, not how it is measured.
 _SHOWN = {
-    *("as_json", "as_markdown", "show_output", "sort", "time_unit", "style", "store", "fail_if"),
+    *(
+        "as_json",
+        "as_markdown",
+        "show_output",
+        "everything",
+        "sort",
+        "time_unit",
+        "style",
+        "store",
+        "fail_if",
+    ),
     *("export_json", "export_csv", "export_markdown", "export_asciidoc", "export_orgmode"),
 }
 _COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
@@ -67,13 +77,14 @@ _COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
 @dataclass(frozen=True, slots=True)
 class _Form:
     """What goes to stdout. `silent`: nothing but exports; `order` of rows; `unit` of times, None for the one
-    that suits each."""
+    that suits each; `everything`: all columns."""
 
     kind: Literal["json", "markdown", "text"]
     silent: bool
     style: str
     order: str
     unit: TimeUnit | None
+    everything: bool
 
 
 def compare(settings: VsSettings) -> int:
@@ -216,7 +227,7 @@ def _form(settings: VsSettings) -> _Form:
     # Only the export is on stdout then, so that a pipe gets it alone.
     unit = TIME_UNITS[UNITS[settings.time_unit]] if settings.time_unit else None
     is_silent = settings.style == "none" or bool(to_stdout)
-    return _Form(kind, is_silent, settings.style, settings.sort, unit)
+    return _Form(kind, is_silent, settings.style, settings.sort, unit, settings.everything)
 
 
 def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
@@ -401,7 +412,8 @@ def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: _Form) -> None:
         elif form.kind == "markdown":
             sys.stdout.write(paired.as_markdown(analysis, how, form.order))
         else:
-            paired.show(analysis, how, context.stdout_console(colours=_COLOURS.get(form.style)), form.order)
+            console = context.stdout_console(colours=_COLOURS.get(form.style))
+            paired.show(analysis, how, console, form.order, everything=form.everything)
 
 
 def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], form: _Form) -> None:

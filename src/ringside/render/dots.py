@@ -10,11 +10,12 @@ from typing import Any
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
+from ringside.text import capitalised
 
 # Ticks are multiples of these: each step is tried until there are enough; of bytes, powers of two.
-_DECIMAL_STEPS = ((1,), (1, 3), (1, 2, 5))
+_DECIMAL_STEPS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
 _BINARY_STEPS = (10, 5, 2, 1)
-_FEWEST, _MOST = 2, 7
+_FEWEST, _MOST = 3, 7
 _EDGE = 0.08
 
 
@@ -70,7 +71,7 @@ def headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | No
     place, ticks = axis([end for end in ends if end is not None], metric.unit)
     first = analysis.kind(ranking.order[0])
     return {
-        "title": metric.title,
+        "title": capitalised(metric.noun),
         "ticks": labelled(ticks, place, metric.unit),
         "better": "left" if metric.smaller_is_better else "right",
         "rows": [

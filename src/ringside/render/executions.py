@@ -25,8 +25,11 @@ _BAR_WIDTH = 40
 
 def with_spread(analysis: RunAnalysis, figures: TableData) -> TableData:
     """A table of commands at one point, its names in the first column, with columns for the spread of the
-    headline after its median and its ratio."""
-    after = 3 if len(analysis.names) > 1 else 2
+    headline after its rank. Beside that, the mean and the first of the other metrics are enough for a first
+    look."""
+    after = 1 + max(
+        index for index, name in enumerate(figures.columns) if index < 2 or name in ("verdict", "rank")
+    )
     (point,) = analysis.points
     described = analysis.executions.descriptions
     rows = tuple(
@@ -34,8 +37,10 @@ def with_spread(analysis: RunAnalysis, figures: TableData) -> TableData:
         for row in figures.rows
     )
     columns = (*figures.columns[:after], *SPREAD, *figures.columns[after:])
-    narrow = (*figures.narrow, *reversed(SPREAD))
-    return dataclasses.replace(figures, columns=columns, rows=rows, narrow=narrow)
+    others = columns[after:]
+    extra = tuple(name for name in others if name not in {SPREAD[0], *figures.columns[after : after + 1]})
+    narrow = (*reversed(others), *figures.narrow[-2:])
+    return dataclasses.replace(figures, columns=columns, rows=rows, narrow=narrow, extra=extra)
 
 
 def spread(description: Description | None, metric: Metric) -> tuple[TableCell, ...]:

@@ -27,9 +27,11 @@ from ringside.text import one_line
 _MAX_TEXT = 200
 
 
-def show(analysis: RunAnalysis, how: str, console: Console, order: str = "auto") -> None:
+def show(
+    analysis: RunAnalysis, how: str, console: Console, order: str = "auto", *, everything: bool = False
+) -> None:
     """Print verdicts, what each name stands for, `how` it was measured, figures, diagnostics. `order`: of the
-    rows: `auto` (the best first), `command`, `mean-time`."""
+    rows: `auto` (the best first), `command`, `mean-time`. `everything`: all columns."""
     sentences = verdicts(analysis, order)
     for sentence in sentences:
         terminal.say(sentence, console)
@@ -42,7 +44,7 @@ def show(analysis: RunAnalysis, how: str, console: Console, order: str = "auto")
     if is_alone(analysis):
         executions.show_alone(analysis, console)
     else:
-        terminal.render(table(analysis, order), console)
+        terminal.render(table(analysis, order), console, everything=everything)
     terminal.diagnose(analysis.diagnostics, console)
 
 
@@ -109,9 +111,9 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
         columns=("", *figures.columns[1:]),
     )
     figures = _with_counts(analysis, figures)
-    # Sentences have the verdicts already.
-    extra = [column for column in reversed(figures.columns[3:]) if column not in ("verdict", "rank")]
-    figures = dataclasses.replace(figures, narrow=("verdict", *extra, "rank"))
+    others = [column for column in reversed(figures.columns[3:]) if column not in ("verdict", "rank")]
+    # Sentences have the verdicts already; without them a row says little.
+    figures = dataclasses.replace(figures, narrow=(*others, "rank", "verdict"), extra=())
     return figures if _is_load(analysis) else executions.with_spread(analysis, figures)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class TableCell:
 class TableData:
     """A table: its title, a line below the title, columns (the first holds names), rows, notes below.
 
-    `narrow` lists the columns that a narrow screen can do without, the first to go first.
+    `narrow` lists the columns that a narrow screen can do without, the first to go first; `extra` those that
+    a terminal shows only where everything is asked for.
     """
 
     title: str
@@ -31,6 +32,18 @@ class TableData:
     subtitle: str = ""
     notes: tuple[str, ...] = ()
     narrow: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+
+
+def brief(table: TableData) -> TableData:
+    """The table without its extra columns."""
+    kept = [index for index, column in enumerate(table.columns) if column not in table.extra]
+    return replace(
+        table,
+        columns=tuple(table.columns[index] for index in kept),
+        rows=tuple(tuple(row[index] for index in kept) for row in table.rows),
+        extra=(),
+    )
 
 
 def column_kinds(table: TableData) -> Sequence[str]:

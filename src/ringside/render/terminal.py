@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -20,7 +21,7 @@ from ringside.render import diagnostics, families
 from ringside.render.answers import Sentence, answer_text
 from ringside.render.bars import bar
 from ringside.render.heading import heading, machine
-from ringside.render.table import TableCell, TableData, column_kinds
+from ringside.render.table import TableCell, TableData, brief, column_kinds
 from ringside.render.tables import answer_table, part_tables, tables
 from ringside.render.tables.contenders import contender_table, overview_table
 from ringside.text import one_line
@@ -31,18 +32,20 @@ _BAR_CELLS = 8
 _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold red", "quiet": "dim"}
 
 
-def show(analysis: RunAnalysis, console: Console) -> None:
+def show(analysis: RunAnalysis, console: Console, *, everything: bool = False) -> None:
     """Print a run: what it was, and what stands around its figures; at the end, where a screen stays, the
-    answer and the table that it comes from."""
+    answer and the table that it comes from. `everything`: all tables and columns."""
     _print_heading(analysis, console)
     console.print(Text(machine(analysis.run.host)), style="dim")
-    _print_body(analysis, tables(analysis), analysis.diagnostics, console)
+    shown = tables(analysis, everything=everything)
+    _print_body(analysis, shown, analysis.diagnostics, console, everything=everything)
 
 
-def show_part(analysis: RunAnalysis, console: Console) -> None:
+def show_part(analysis: RunAnalysis, console: Console, *, everything: bool = False) -> None:
     """Print a run that is a part of a suite, without what `show_rest` says once of all parts."""
     _print_heading(analysis, console)
-    _print_body(analysis, part_tables(analysis), analysis.own_diagnostics, console)
+    shown = part_tables(analysis, everything=everything)
+    _print_body(analysis, shown, analysis.own_diagnostics, console, everything=everything)
     console.print()
     console.rule()
 
@@ -53,18 +56,23 @@ def _print_heading(analysis: RunAnalysis, console: Console) -> None:
 
 
 def _print_body(
-    analysis: RunAnalysis, shown: Iterable[TableData], weak_points: Iterable[Diagnostic], console: Console
+    analysis: RunAnalysis,
+    shown: Iterable[TableData],
+    weak_points: Iterable[Diagnostic],
+    console: Console,
+    *,
+    everything: bool,
 ) -> None:
     last = answer_table(analysis)
     for table in shown:
         if table != last:
             console.print()
-            render(table, console)
+            render(table, console, everything=everything)
     diagnose(weak_points, console)
     console.print()
     console.print(Text(one_line(answer_text(analysis), most=1000), style="bold"))
     console.print()
-    render(last, console)
+    render(last, console, everything=everything)
 
 
 def show_overview(suite: SuiteAnalysis, console: Console) -> None:
@@ -77,10 +85,10 @@ def show_overview(suite: SuiteAnalysis, console: Console) -> None:
     render(overview_table(suite.overview), console)
 
 
-def show_rest(suite: SuiteAnalysis, console: Console) -> None:
+def show_rest(suite: SuiteAnalysis, console: Console, *, everything: bool = False) -> None:
     """Print what holds for all parts of a suite: contenders, machine, notes."""
     console.print()
-    render(contender_table(*suite.runs), console)
+    render(contender_table(*suite.runs), console, everything=everything)
     console.print()
     console.print(Text(machine(suite.runs[-1].run.host)), style="dim")
     diagnose(suite.machine_diagnostics, console)
@@ -125,10 +133,13 @@ def say(sentence: Sentence, console: Console) -> None:
     console.print(Text(one_line(sentence.text), style=style))
 
 
-def render(table: TableData, console: Console) -> None:
-    """Print one table. Where the screen is too narrow, columns that can be done without go first, then bars;
-    where that is not enough, the last columns follow in tables of their own, and on the narrowest screens
-    each row is printed as a small list."""
+def render(table: TableData, console: Console, *, everything: bool = False) -> None:
+    """Print one table, without its extra columns unless `everything` is asked for. Where the screen is too
+    narrow, columns that can be done without go first, but for the last of these bars; where that is not
+    enough, the last columns follow in tables of their own, and on the narrowest screens each row is printed
+    as a small list."""
+    # What was asked for is not dropped: it follows in tables of its own.
+    table = replace(table, narrow=()) if everything else brief(table)
     grids = _one_grid(table, console) or _several_grids(table, console)
     if grids:
         _print_title(table, console)
@@ -146,7 +157,7 @@ def _one_grid(table: TableData, console: Console) -> list[Table]:
     """The table with as many columns as fit, empty where those that must be there do not."""
     for with_bars in (True, False) if _can_draw_bars(table, console) else (False,):
         kept = list(range(len(table.columns)))
-        for dropped in (None, *table.narrow):
+        for dropped in (None, *(table.narrow[:-1] if with_bars else table.narrow)):
             if dropped in table.columns:
                 kept.remove(table.columns.index(dropped))
             grid = _grid(table, kept, with_bars=with_bars)

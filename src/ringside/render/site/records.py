@@ -453,9 +453,9 @@ def _example(site: Site) -> dict[str, Any]:
     """A part with few contenders and columns whose first place is shown."""
 
     def fitness(part: tuple[Record, RunAnalysis]) -> tuple[bool, bool, int]:
-        analysis = part[1]
-        is_shown = answers(analysis)[0].kind == "faster"
-        return is_shown, 3 < len(analysis.names) < 10, -len(part_tables(analysis)[0].columns)
+        table = answer_table(part[1])
+        is_shown = answers(part[1])[0].kind == "faster"
+        return "verdict" in table.columns, is_shown and 3 < len(table.rows) < 10, -len(table.columns)
 
     record, analysis = max(((record, each.analysis) for record, each in site.parts), key=fitness)
     return {

@@ -10,16 +10,22 @@ from ringside.render.tables import contenders, points, scaling
 _POINT_TABLES = 4
 
 
-def tables(analysis: RunAnalysis) -> list[TableData]:
-    """All tables of a run, in the order in which they are read."""
-    shown = (*figures(analysis), contenders.contender_table(analysis), contenders.failure_table(analysis))
+def tables(analysis: RunAnalysis, *, everything: bool = True) -> list[TableData]:
+    """All tables of a run, in the order in which they are read; without `everything`, of metrics that are
+    compared besides the headline and of its parts none."""
+    shown = (
+        *figures(analysis, everything=everything),
+        contenders.contender_table(analysis),
+        contenders.failure_table(analysis),
+    )
     return [table for table in shown if table]
 
 
-def part_tables(analysis: RunAnalysis) -> list[TableData]:
+def part_tables(analysis: RunAnalysis, *, everything: bool = True) -> list[TableData]:
     """The tables of a run that is a part of a suite; what the contenders are stands once, behind all
     parts."""
-    return [table for table in (*figures(analysis), contenders.failure_table(analysis)) if table]
+    shown = (*figures(analysis, everything=everything), contenders.failure_table(analysis))
+    return [table for table in shown if table]
 
 
 def answer_table(analysis: RunAnalysis) -> TableData:
@@ -28,14 +34,14 @@ def answer_table(analysis: RunAnalysis) -> TableData:
     return figures(analysis)[analysis.points.index(analysis.overview_point) if is_split else 0]
 
 
-def figures(analysis: RunAnalysis) -> list[TableData]:
+def figures(analysis: RunAnalysis, *, everything: bool = True) -> list[TableData]:
     """The tables of what was measured."""
     if len(analysis.points) <= _POINT_TABLES:
         of_points = [points.marked_table(analysis, point) for point in analysis.points]
     else:
         of_points = [
             table
-            for metric in analysis.metrics
+            for metric in (analysis.metrics if everything else (analysis.headline,))
             for table in (points.metric_table(analysis, metric), points.ratio_table(analysis, metric))
         ]
     shown = (
@@ -44,7 +50,7 @@ def figures(analysis: RunAnalysis) -> list[TableData]:
         points.warm_up_table(analysis),
         *scaling.slope_tables(analysis),
         *scaling.scaling_tables(analysis),
-        points.breakdown_table(analysis),
+        points.breakdown_table(analysis) if everything else None,
         *points.published_tables(analysis),
     )
     return [table for table in shown if table]

@@ -40,6 +40,8 @@ _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
 }
 
 
+# What the family says in a word, and what decides less.
+_DETAILS = ("class", "model", "scheduler", "from")
 # Characters of a text that a manifest has; plans of earlier versions have no bound.
 _MAX_TEXT = 200
 
@@ -62,7 +64,13 @@ def contender_table(*analyses: RunAnalysis) -> TableData:
     rows = tuple(
         (cells.text(name), *(cells.text(text_of(column, name)) for column in columns)) for name in contenders
     )
-    return TableData("Contenders", ("contender", *columns), rows, notes=_years_apart(contenders.values()))
+    return TableData(
+        "Contenders",
+        ("contender", *columns),
+        rows,
+        notes=_years_apart(contenders.values()),
+        extra=tuple(column for column in _DETAILS if column != "model" or "family" in columns),
+    )
 
 
 def _years_apart(contenders: Iterable[PlannedContender]) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ from ringside.render.tables import cells
 from ringside.text import one_line
 from ringside.workloads.process import FIRST_ANSWER, STEADY_AFTER
 
+# Columns beside the headline, its ratio, verdict and rank that a first look needs at most.
+MOST_OTHERS = 2
 _IMPLAUSIBLE = f"{cells.MARK} has figures that no honest program can have: see the warnings."
 
 
@@ -39,6 +41,8 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
     columns += ["rank"] if is_ranked else []
     columns += [f"× {floor}"] if has_floor else []
     columns += [metric.title for metric in (*compared, *secondary)]
+    others = [*(["class"] if has_class else []), *([f"× {floor}"] if has_floor else [])]
+    others += [metric.title for metric in (*compared, *secondary)]
     values = {name: analysis.cell(name, point).metrics.get(headline.name) for name in ranking.order}
     most = max((value.estimate for value in values.values() if value), default=0.0)
     rows = []
@@ -70,7 +74,9 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
             *((_IMPLAUSIBLE,) if analysis.implausible & set(ranking.order) else ()),
             *_numbers_of_blocks({name: value.n for name, value in values.items() if value}),
         ),
-        narrow=(*(metric.title for metric in reversed(secondary)), "rank", "class"),
+        # The verdict stays: without it a ratio cannot be read.
+        narrow=(*reversed(others), "rank"),
+        extra=tuple(others[MOST_OTHERS:]),
     )
 
 
