@@ -233,6 +233,20 @@ def published() -> list[Published]:
     return [catalogue.published(name) for name in catalogue.published_names()]
 
 
+def strangers(records: Mapping[str, Record], sources: Sequence[Published]) -> list[str]:
+    """A line for each run of the records that was planned with other figures of a source than the catalogue
+    has: its tables and the prose would differ."""
+    figures = {source.name: source.figures for source in sources}
+    return [
+        f"records/{name}{record.SUFFIX}: {run.run.id} ({run.experiment.name}) was planned with other "
+        "figures of "
+        f"published/{kept.name}.toml than it has: measure it again, or restore the file"
+        for name, each in records.items()
+        for run in each.suite.runs
+        if (kept := run.plan.published) is not None and figures.get(kept.name) != kept.figures
+    ]
+
+
 def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
     """What each document should say, by the record's names."""
     catalogue, sources = context.catalogue(), published()
@@ -250,6 +264,9 @@ def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
 
 def main(arguments: Sequence[str]) -> int:
     records = read_records()
+    if lines := strangers(records, published()):
+        print(*lines, sep="\n", file=sys.stderr)
+        return 1
     made = documents(records)
     differing = [path for path, text in made.items() if not path.exists() or path.read_bytes() != text]
     stale = [path for path in SITE.rglob("*") if path.is_file() and path not in made]

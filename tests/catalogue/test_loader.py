@@ -342,6 +342,7 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
             ('id = "faster"', 'id = "slower"'),
             r"toml:20: `ring` has no test of the claim `trial/slower`; it has: tr",
         ),
+        (('seed = "post.txt"\n', ""), r"toml:3: `source` must name where its figures come from: `url`"),
         (("value = 1\n", 'value = "1"\n'), r"toml:12: `figure\.value` must be a number or a table"),
         (("p90 = 3", 'p90 = "3"'), r"toml:17: `figure\.value\.p90` must be a number"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,6 +31,20 @@ def test_claims_are_those_of_each_source_with_figures(parts: list[RunAnalysis]) 
             assert text.count(f"| {results.escape(claim.text)} |") == 1
     assert "Then and now" in text
     assert re.search(r"Claims of the posts: (\d+ [a-z ]+, )*\d+ not tested here\. Of other", text)
+
+
+def test_a_record_of_other_figures_than_the_sources_is_refused(parts: list[RunAnalysis]) -> None:
+    """With its file and the source's; the record is the golden showdown, some of whose runs have a source."""
+    sources = results.published()
+    kept = next(part.plan.published for part in parts if part.plan.published)
+    suite = SimpleNamespace(suite=SimpleNamespace(runs=parts))
+    assert results.strangers({"showdown": suite}, sources) == []
+    without = {kept.name: kept.figures[1:]}
+    changed = [replace(each, figures=without.get(each.name, each.figures)) for each in sources]
+    lines = results.strangers({"showdown": suite}, changed)
+    assert lines
+    assert all(line.startswith("records/showdown.json.xz: ") for line in lines)
+    assert all(f"published/{kept.name}.toml" in line for line in lines)
 
 
 def test_a_finding_is_a_ratio_of_pairs_that_the_run_shows(parts: list[RunAnalysis]) -> None:

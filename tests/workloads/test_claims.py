@@ -421,6 +421,20 @@ def test_without_runs_it_is_not_tested(name: str) -> None:
         assert found.experiment in Catalogue([ROOT]).experiment_names()
 
 
+@pytest.mark.parametrize("name", sorted({*CASES, COMPILERS}))
+def test_the_experiment_of_a_claim_belongs_to_its_source_and_has_figures(name: str) -> None:
+    """Else its tables would stand without the source's figures, or beside another's."""
+    catalogue, source = Catalogue([ROOT]), name.split("/", maxsplit=1)[0]
+    experiment = catalogue.experiment(finding(name, []).experiment)
+    file = f"experiments/{experiment.name}.toml"
+    assert experiment.published == source, file
+    known = catalogue.published(source)
+    workloads = {each.workload for each in known.figures} | {each.workload for each in known.claims}
+    assert experiment.workload in workloads, (
+        f"{file}: published/{source}.toml has nothing of {experiment.workload}"
+    )
+
+
 def test_one_build_of_each_decides_nothing() -> None:
     found = finding(COMPILERS, built(go=2.0, rust=20.0))
     assert found.answer is INCONCLUSIVE

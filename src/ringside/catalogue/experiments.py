@@ -236,9 +236,12 @@ def read_published(
 ) -> Published:
     """Figures and claims of one source. `known`: the workloads that there are; `contenders`: the names of
     contenders; without them, names are not checked. Raises CatalogueError, also for a claim that nothing
-    tests."""
+    tests, and for figures whose source is not named."""
     file = read_toml(path)
     table = decode(file, PublishedFile)
+    if not (table.source.url or table.source.seed):
+        message = "`source` must name where its figures come from: `url`, or `seed` for a text that was kept"
+        raise file.error(message, ("source", "title"))
     if known is not None:
         for index, figure in enumerate(table.figure):
             _check_figure(file, figure, known, contenders, ("figure", index))

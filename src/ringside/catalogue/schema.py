@@ -309,9 +309,9 @@ class SourceTable(_Table, frozen=True, kw_only=True):
     metric_note: str = ""
     """How the source measured."""
     url: str = ""
-    """Where it can be read; for readers of the file."""
+    """Where it can be read; a source needs this or `seed`."""
     seed: str = ""
-    """The file that the text was taken from; for readers of the file."""
+    """The file that the text was taken from."""
     points: tuple[dict[str, Any], ...] = ()
     """Points of figures that were published as plots only; for readers of the file."""
 
