@@ -169,7 +169,7 @@ FINDINGS = (
             ]
         },
         "**A second core** brings nothing to one loop: independent cases take a loop in Python {python-sync} "
-        "times as long on one core as on two, its pool of processes {python-processes}, goroutines {go}, "
+        "times as long on one core as on two, a pool of processes {python-processes}, goroutines {go}, "
         "Erlang's processes {erlang}. *Caveat:* one unit reads the file, and two cores say nothing about "
         "sixteen.",
     ),
