@@ -59,9 +59,9 @@ _COUNTED = {
     Answer.CONFIRMED: "hold",
     Answer.REFUTED: "do not",
     Answer.OTHER_CONDITIONS: "hold under conditions that the posts do not name",
-    Answer.UNTESTABLE: "are about programs that cannot be had any more",
+    Answer.UNTESTABLE: "cannot be tested as they were",
     Answer.INCONCLUSIVE: "are left open by these runs",
-    Answer.NOT_TESTED: "cannot be tested on this machine or were not",
+    Answer.NOT_TESTED: "were not tested, or cannot be on this machine",
 }
 
 

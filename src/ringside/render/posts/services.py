@@ -132,7 +132,7 @@ def _why_of_2015(data: PostData) -> Iterator[str]:
 def _pool_or_not(data: PostData, gap: Interval, without: Interval) -> str:
     """Whether handing each request to a process is what takes the time: generators without a pool tell."""
     left = data.ratio(_RATE, _GO, _NO_POOL, _THREE)
-    beside = f" ({words.versus('Go', 'they', left, 'gives', _ANSWERS)})" if left else ""
+    beside = f"; {words.versus('Go', 'they', left, 'gives', _ANSWERS)}" if left else ""
     return {
         Explained.MOST: "The gap with three clients is the pool's, not Python's: fib(1) is computed in no "
         "time, and "
