@@ -253,6 +253,32 @@ def test_2015_names_the_pool_only_where_it_is_the_cause() -> None:
     assert "The pool is not what makes the gap" in said
 
 
+def test_2015_says_what_the_number_of_processes_and_the_interpreter_do() -> None:
+    three: Levels = {"load": "hammer", "n": 1, "clients": 3}
+    alone: Levels = {"load": "single", "n": 30}
+    rows: list[Row] = [
+        ("python-coroutines@four", three, "requests_per_s", 4_000.0),
+        ("python-coroutines", three, "requests_per_s", 2_000.0),
+        ("python-coroutines", alone, "latency_s", 0.060),
+        ("python-coroutines@pypy", alone, "latency_s", 0.010),
+    ]
+    said = text(FIB, [run_of("fib", "mine", [], rows, source=FIB)])
+    assert "a pool of four processes gives 2" in said
+    assert "CPython takes 6" in said
+    slower = [("python-coroutines@four", three, "requests_per_s", 1_000.0), *rows[1:]]
+    assert "one with a process for each core gives 2" in text(
+        FIB, [run_of("fib", "mine", [], slower, source=FIB)]
+    )
+
+
+def test_2009_says_who_recovers_first_where_units_fail() -> None:
+    at: Levels = {"units": 10, "messages": 5000, "every": 100}
+    for gevent, expected in ((0.004, "gevent, which runs on greenlet, takes 4"), (0.0005, "Erlang takes 2")):
+        rows: list[Row] = [("gevent", at, "recovery_s.p50", gevent), (ERLANG, at, "recovery_s.p50", 0.001)]
+        said = text(RING_2009, [run_of("restarts", "mine", [], rows, source=RING_2009)])
+        assert f"from a failure to the first answer {expected}" in said
+
+
 def fanout(default: float, tuned: float | None) -> list[RunAnalysis]:
     at: Levels = {"kind": "io", "requests": 100, "concurrency": 20}
     rows: list[Row] = [("go", at, "latency_ms.p50", 100.0), ("tornado", at, "latency_ms.p50", 100 * default)]

@@ -35,7 +35,8 @@ def _spec(picture: Picture) -> Json:
     series = list(dict.fromkeys(bar.series for bar in bars))
     unit, unit_name = _unit(bars, picture.unit)
     ends = [end / unit for bar in bars for end in (bar.low, bar.value, bar.high) if end and end > 0]
-    title = f"{picture.axis} ({unit_name})" if unit_name not in ("", picture.unit) else picture.axis
+    # The axis of a rate says so in words.
+    title = f"{picture.axis} ({unit_name})" if unit_name not in ("", "/s") else picture.axis
     low, high = min(ends) / 1.3, max(ends) * 1.1
     across = with_grid(numbers(title, low, high * (high / low) ** _TEXT_SHARE, clamp=True))
     rows = {"y": row_axis(groups), "yOffset": nominal("series", sort=series, scale={"domain": series})}

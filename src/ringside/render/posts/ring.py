@@ -247,7 +247,7 @@ def _change_of_heart(data: PostData) -> str:
     ratio = data.ratio("recovery_s.p50", "gevent", _ERLANG, Place("restarts", {"units": 10}))
     if ratio is None:
         return "How they do where units fail has not been measured (`ringside run posts-restarts`)."
-    recovery = words.versus("gevent, which is greenlet's today,", "Erlang", ratio, "takes", "as long")
+    recovery = words.versus("gevent, which runs on greenlet,", "Erlang", ratio, "takes", "as long")
     return f"Where units fail and are replaced, from a failure to the first answer {recovery}."
 
 
