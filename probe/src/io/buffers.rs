@@ -67,21 +67,27 @@ pub struct Buffers {
 impl Buffers {
     /// Registers buffers with a ring. They must not be dropped while receives of the ring are pending.
     pub fn new(ring: Submitter<'_>) -> io::Result<Buffers> {
-        let mut buffers = Buffers {
-            ring: SharedMemory::new(usize::from(BUFFERS) * std::mem::size_of::<Entry>()),
-            bytes: SharedMemory::new(usize::from(BUFFERS) * BUFFER_BYTES),
-            tail: 0,
-        };
+        let buffers = Buffers::filled();
         let address = buffers.ring.start.as_ptr() as u64;
         // SAFETY: the memory holds BUFFERS entries, and outlives all receives, see `Drop for Uring`.
         unsafe {
             ring.register_buf_ring_with_flags(address, BUFFERS, GROUP, 0)?;
         }
+        Ok(buffers)
+    }
+
+    /// The memory, with all buffers given to the kernel.
+    fn filled() -> Buffers {
+        let mut buffers = Buffers {
+            ring: SharedMemory::new(usize::from(BUFFERS) * std::mem::size_of::<Entry>()),
+            bytes: SharedMemory::new(usize::from(BUFFERS) * BUFFER_BYTES),
+            tail: 0,
+        };
         for buffer in 0..BUFFERS {
             buffers.give_back(buffer);
         }
         buffers.publish();
-        Ok(buffers)
+        buffers
     }
 
     fn buffer(&self, buffer: u16) -> *mut u8 {
@@ -128,5 +134,123 @@ impl Buffers {
     pub fn leak(&mut self) {
         self.ring.leaked = true;
         self.bytes.leaked = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel's side: it takes buffers in the order of the ring, up to the published tail, and writes into them.
+    struct Kernel {
+        ring: *const Entry,
+        head: u16,
+    }
+
+    impl Kernel {
+        fn of(buffers: &Buffers) -> Kernel {
+            let ring = buffers.ring.start.as_ptr().cast::<Entry>().cast_const();
+            Kernel { ring, head: 0 }
+        }
+
+        fn tail(&self) -> u16 {
+            // SAFETY: the ring outlives this; the tail is accessed atomically.
+            unsafe {
+                (*std::ptr::addr_of!((*self.ring)._tail).cast::<AtomicU16>())
+                    .load(Ordering::Acquire)
+            }
+        }
+
+        /// Receives bytes into the next buffer, where one is published. Its number.
+        fn receive(&mut self, bytes: &[u8]) -> Option<u16> {
+            if self.head == self.tail() {
+                return None;
+            }
+            let index = usize::from(self.head & (BUFFERS - 1));
+            self.head = self.head.wrapping_add(1);
+            // SAFETY: the index is within the ring, and the entry is published.
+            let (address, length, buffer) = unsafe {
+                let entry = self.ring.add(index);
+                ((*entry).address, (*entry).length, (*entry).buffer)
+            };
+            assert!(bytes.len() <= length as usize);
+            // SAFETY: the entry names a buffer of this length, which the program has given back.
+            unsafe { (address as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+            Some(buffer)
+        }
+    }
+
+    #[test]
+    fn buffers_go_round() {
+        let mut buffers = Buffers::filled();
+        let mut kernel = Kernel::of(&buffers);
+        // Until the 16 bits of the tail have begun again.
+        let count = 70_000 / if cfg!(miri) { 10 } else { 1 };
+        if cfg!(miri) {
+            let near = u16::MAX - 3000;
+            (buffers.tail, kernel.head) = (near, near - BUFFERS);
+            buffers.publish();
+        }
+        let mut seen = vec![0u32; usize::from(BUFFERS)];
+        for number in 0..count {
+            let bytes = [number as u8; 9];
+            let buffer = kernel.receive(&bytes).unwrap();
+            assert_eq!(buffers.bytes(buffer, 9), bytes);
+            seen[usize::from(buffer)] += 1;
+            buffers.give_back(buffer);
+            buffers.publish();
+        }
+        // They are taken in turn.
+        let (least, most) = (seen.iter().min().unwrap(), seen.iter().max().unwrap());
+        assert!(most - least <= 1, "{least} {most}");
+    }
+
+    #[test]
+    fn only_what_is_published_is_the_kernels() {
+        let mut buffers = Buffers::filled();
+        let mut kernel = Kernel::of(&buffers);
+        let whole = [7; BUFFER_BYTES];
+        let taken: Vec<u16> = std::iter::from_fn(|| kernel.receive(&whole)).collect();
+        assert_eq!(taken, (0..BUFFERS).collect::<Vec<u16>>());
+        // The last byte of each is its own.
+        for &buffer in &taken {
+            assert_eq!(buffers.bytes(buffer, BUFFER_BYTES), whole);
+        }
+        buffers.give_back(300);
+        assert_eq!(kernel.receive(b"x"), None);
+        buffers.publish();
+        assert_eq!(kernel.receive(b"x"), Some(300));
+        assert_eq!(kernel.receive(b"x"), None);
+        assert_eq!(buffers.bytes(300, 2), b"x\x07");
+        assert_eq!(buffers.bytes(299, 2), b"\x07\x07");
+    }
+
+    #[test]
+    fn memory_that_the_kernel_may_use_is_not_freed() {
+        let mut buffers = Buffers::filled();
+        let mut kernel = Kernel::of(&buffers);
+        let parts = [&buffers.ring, &buffers.bytes].map(|memory| (memory.start, memory.layout));
+        buffers.leak();
+        drop(buffers);
+        assert_eq!(kernel.receive(b"late"), Some(0));
+        for (start, layout) in parts {
+            drop(SharedMemory {
+                start,
+                layout,
+                leaked: false,
+            });
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "buffer < BUFFERS")]
+    fn there_is_no_buffer_beyond_the_last() {
+        Buffers::filled().bytes(BUFFERS, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "count <= BUFFER_BYTES")]
+    fn no_message_is_larger_than_its_buffer() {
+        Buffers::filled().bytes(0, BUFFER_BYTES + 1);
     }
 }

@@ -1,8 +1,9 @@
 //! The back-end for all kernels: epoll, edge-triggered. A connection is registered once; a reply is read and the next
 //! request written without another call.
 
+use super::outbox::{Outbox, Queued};
 use super::stamp::{self, ClockOffset};
-use super::{joined, CloseReason, Handler, Io, Next, Slot, Wait};
+use super::{CloseReason, Handler, Io, Next, Slot, Wait};
 use crate::clock::{now_ns, sleep_until, timespec};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
@@ -25,8 +26,7 @@ struct Entry {
     generation: u32,
     /// Listed in `unread`.
     unread: bool,
-    /// Bytes that could not be sent at once, and how many of them are sent.
-    unsent: Option<(Rc<[u8]>, usize)>,
+    out: Outbox,
 }
 
 pub struct Epoll {
@@ -113,7 +113,7 @@ impl Epoll {
             match read(&entry.socket, buffer, self.stamps) {
                 Ok((0, _)) => return self.end(slot, CloseReason::Finished, handler),
                 Ok((count, arrived_ns)) => {
-                    if entry.unsent.is_some() {
+                    if !entry.out.is_empty() {
                         handler.receiving_early(slot);
                     }
                     let next = handler.received(slot, &buffer[..count], arrived_ns);
@@ -149,14 +149,12 @@ impl Epoll {
         let Some(entry) = &mut self.entries[slot] else {
             return;
         };
-        while let Some((bytes, sent)) = &mut entry.unsent {
-            match net::send(&entry.socket, &bytes[*sent..], SendFlags::NOSIGNAL) {
-                Ok(count) => {
-                    *sent += count;
-                    if *sent == bytes.len() {
-                        entry.unsent = None;
-                    }
-                }
+        while let Some((bytes, begins)) = entry.out.next() {
+            if begins {
+                handler.sending(slot, now_ns());
+            }
+            match net::send(&entry.socket, bytes, SendFlags::NOSIGNAL) {
+                Ok(count) => entry.out.sent(count),
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 Err(error) => {
@@ -218,23 +216,19 @@ impl Io for Epoll {
             paused: false,
             generation: self.generation,
             unread: false,
-            unsent: None,
+            out: Outbox::default(),
         });
         Ok(began_ns)
     }
 
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
-        if let Some(entry) = &mut self.entries[slot] {
-            let bytes = match &entry.unsent {
-                Some((waiting, sent)) => joined(&waiting[*sent..], &bytes),
-                None => Some(bytes),
-            };
-            let Some(bytes) = bytes else {
-                return self.end(slot, CloseReason::SendFailed(libc::ENOBUFS), handler);
-            };
-            entry.unsent = Some((bytes, 0));
-            handler.sending(slot, now_ns());
-            self.send_rest(slot, handler);
+        let Some(entry) = &mut self.entries[slot] else {
+            return;
+        };
+        match entry.out.queue(bytes) {
+            Queued::Next => self.send_rest(slot, handler),
+            Queued::Behind => {}
+            Queued::TooMany => self.end(slot, CloseReason::SendFailed(libc::ENOBUFS), handler),
         }
     }
 

@@ -5,6 +5,7 @@ mod buffers;
 pub mod epoll;
 #[cfg(test)]
 pub mod fakes;
+mod outbox;
 mod ring;
 pub mod stamp;
 pub mod uring;
@@ -38,15 +39,6 @@ pub enum CloseReason {
     ReceiveFailed(i32),
     /// Errno of a send.
     SendFailed(i32),
-}
-
-/// Bytes that wait until the kernel takes them: more are an error of the peer, which does not read what it asks for.
-const MAX_UNSENT_BYTES: usize = 1 << 20;
-
-/// Bytes that wait to be sent, and those that come after them. None: a peer that reads nothing has asked for too many.
-fn joined(waiting: &[u8], bytes: &Rc<[u8]>) -> Option<Rc<[u8]>> {
-    let max = MAX_UNSENT_BYTES.max(4 * bytes.len());
-    (waiting.len() <= max).then(|| [waiting, bytes].concat().into())
 }
 
 /// How a back-end waits for what happens; instants are of CLOCK_MONOTONIC.
@@ -237,6 +229,42 @@ mod tests {
             let (sent, at_ns) = *notes.sends_ns.last().unwrap();
             assert_eq!((sent, notes.sends_ns.len()), (slot, slot + 1));
             assert!((before..=after).contains(&at_ns));
+        }
+    }
+
+    /// What waits for the kernel to take what was sent before is sent when it has.
+    fn bytes_behind_others_are_sent_later<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        // More than the buffers of a connection hold.
+        let large: Rc<[u8]> = vec![b'x'; 16 << 20].into();
+        io.send(0, Rc::clone(&large), &mut notes);
+        io.send(0, b"y"[..].into(), &mut notes);
+        io.turn(Wait::No, &mut notes).unwrap();
+        assert_eq!(notes.sends_ns.len(), 1);
+        let queued_ns = now_ns();
+        let reader = std::thread::spawn(move || {
+            let mut bytes = vec![0; (16 << 20) + 1];
+            peer.read_exact(&mut bytes).unwrap();
+            bytes
+        });
+        while notes.sends_ns.len() < 2 {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        assert!(notes.sends_ns[1].1 >= queued_ns);
+        while !reader.is_finished() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        let bytes = reader.join().unwrap();
+        assert!(bytes.starts_with(&large) && bytes.ends_with(b"xy"));
+        assert_eq!(notes.sends_ns.len(), 2);
+    }
+
+    #[test]
+    fn bytes_that_wait_have_the_time_of_their_own_send() {
+        bytes_behind_others_are_sent_later(Epoll::new(1, false).unwrap());
+        if let Ok(uring) = Uring::new(1, false) {
+            bytes_behind_others_are_sent_later(uring);
         }
     }
 

@@ -67,8 +67,8 @@ pub struct LayerReport {
 pub trait Client: Handler {
     /// The socket is connected; `connected` follows a handshake.
     fn handshaking(&mut self, slot: Slot);
-    /// The slot has joined the connection of another. `owns`: it stands for the connection where they are counted.
-    fn joined(&mut self, slot: Slot, owns: bool) -> Next;
+    /// The slot has joined the connection of another. `is_counted`: it stands for the connection where they are counted.
+    fn joined(&mut self, slot: Slot, is_counted: bool) -> Next;
     /// The request of a slot, which had to wait for it, has got a stream of its connection, which was free at this
     /// instant, where that is stamped.
     fn released(&mut self, slot: Slot, at_ns: Option<u64>);

@@ -83,7 +83,7 @@ pub struct Response {
 
 /// A part of a reply that is to be recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum ReplyEvent {
     Status(u16),
     /// A message of a stream.
     Message(Message),
@@ -251,10 +251,10 @@ impl Decoder {
         arrival: Arrival<'_>,
         id: u64,
         now_ns: u64,
-        on_event: &mut impl FnMut(Event),
+        on_event: &mut impl FnMut(ReplyEvent),
     ) -> Progress {
         let mut message = |state: &mut StreamState, message: &[u8]| {
-            Event::Message(self.format.stream.check(state, message, id, now_ns))
+            ReplyEvent::Message(self.format.stream.check(state, message, id, now_ns))
         };
         let bytes = match arrival {
             Arrival::Bytes(bytes) => bytes,
@@ -278,7 +278,7 @@ impl Decoder {
                     Ok(Read::More) => return Progress::More,
                     Ok(Read::Done(done, rest)) => (done, rest),
                 };
-                on_event(Event::Status(done.status));
+                on_event(ReplyEvent::Status(done.status));
                 let keep = done.keep_alive && !self.closes;
                 let result = self.conclude(done.status, response.take_directions(), body);
                 match rest.is_empty() {
@@ -299,7 +299,7 @@ impl Decoder {
                     framing = framing.and(splitter.feed(piece.bytes, piece.last, &mut take));
                 });
                 if let (false, Some(status)) = (had_status, response.status()) {
-                    on_event(Event::Status(status));
+                    on_event(ReplyEvent::Status(status));
                     if let Err(kind) = self.format.check.check_status(Some(status)) {
                         return Progress::Broken(kind);
                     }
@@ -319,8 +319,8 @@ impl Decoder {
         &self,
         reply: &mut ReplyState,
         part: Part<'_>,
-        message: &mut impl FnMut(&mut StreamState, &[u8]) -> Event,
-        on_event: &mut impl FnMut(Event),
+        message: &mut impl FnMut(&mut StreamState, &[u8]) -> ReplyEvent,
+        on_event: &mut impl FnMut(ReplyEvent),
     ) -> Progress {
         match (reply, part) {
             (ReplyState::Message(echo), Part::Message(answer)) => {
@@ -343,7 +343,7 @@ impl Decoder {
                 self.decode_response(response, part, on_event)
             }
             (ReplyState::Stream(_), Part::Head(status, _)) => {
-                on_event(Event::Status(status));
+                on_event(ReplyEvent::Status(status));
                 match self.format.check.check_status(Some(status)) {
                     Ok(()) => Progress::More,
                     Err(kind) => Progress::Broken(kind),
@@ -369,7 +369,7 @@ impl Decoder {
         &self,
         response: &mut Response,
         part: Part<'_>,
-        on_event: &mut impl FnMut(Event),
+        on_event: &mut impl FnMut(ReplyEvent),
     ) -> Progress {
         match part {
             Part::Message(_) => return Progress::Broken(ErrorKind::Protocol),
@@ -386,7 +386,7 @@ impl Decoder {
             Part::End => {}
         }
         let status = response.status;
-        on_event(Event::Status(status));
+        on_event(ReplyEvent::Status(status));
         let result = self.conclude(status, response.directions.take(), &response.body);
         Progress::of(result, true)
     }
@@ -409,14 +409,18 @@ impl Decoder {
     }
 
     /// Decodes the end of the connection.
-    pub fn decode_eof(&self, reply: &mut ReplyState, on_event: &mut impl FnMut(Event)) -> Progress {
+    pub fn decode_eof(
+        &self,
+        reply: &mut ReplyState,
+        on_event: &mut impl FnMut(ReplyEvent),
+    ) -> Progress {
         let has_begun = match reply {
             ReplyState::Idle | ReplyState::Message(_) => false,
             ReplyState::Response(response) => response.status != 0,
             ReplyState::Line(body) => body.bytes() > 0,
             ReplyState::Http(response, body) => {
                 if let Some(done) = response.at_eof() {
-                    on_event(Event::Status(done.status));
+                    on_event(ReplyEvent::Status(done.status));
                     let result = self.conclude(done.status, response.take_directions(), body);
                     return Progress::of(result, false);
                 }

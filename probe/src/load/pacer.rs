@@ -12,11 +12,11 @@ pub enum Pacing {
     /// Requests per second on average, with exponential gaps, and a seed.
     Poisson(f64, u64),
     /// Constant rates, one after the other.
-    Staircase(Vec<Step>),
+    Staircase(Vec<RateStep>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct RateStep {
     pub rate_per_s: f64,
     pub duration_ns: u64,
 }
@@ -46,7 +46,7 @@ enum Schedule {
         random: fastrand::Rng,
     },
     Stairs {
-        steps: Vec<Step>,
+        steps: Vec<RateStep>,
         /// The present step, its start, and the number of the shard's next request in it.
         step: usize,
         start_ns: u64,
@@ -198,7 +198,7 @@ mod tests {
             assert_eq!(all(&pairs, shards, None, Some(3)), halves[..3]);
         }
         assert!(all(&Pacing::Closed, 1, None, Some(5)).is_empty());
-        let step = |rate_per_s, seconds| Step {
+        let step = |rate_per_s, seconds| RateStep {
             rate_per_s,
             duration_ns: seconds * SECOND,
         };

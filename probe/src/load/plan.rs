@@ -2,7 +2,7 @@
 
 use super::http_request::{RequestPlan, TemplatePlan};
 use super::layer_plan::{Http2Plan, TlsPlan};
-use super::pacer::{Pacing, Step};
+use super::pacer::{Pacing, RateStep};
 use super::share::Share;
 use crate::units::nanoseconds;
 use serde::Deserialize;
@@ -262,7 +262,7 @@ impl Plan {
             }
             PacingPlan::Poisson { rate_per_s, seed } => Pacing::Poisson(*rate_per_s, *seed),
             PacingPlan::Staircase { steps, .. } => {
-                let step = |step: &StepPlan| Step {
+                let step = |step: &StepPlan| RateStep {
                     rate_per_s: step.rate_per_s,
                     duration_ns: nanoseconds(step.duration_s),
                 };

@@ -154,6 +154,29 @@ fn modules_import_each_other_without_cycles() {
     assert_eq!(cycle(&sources), None);
 }
 
+/// The back-ends carry bytes: of requests, replies and loads they know nothing.
+#[test]
+fn io_knows_no_protocol() {
+    let mut sources = Sources::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    read_modules(&folder, "", &mut sources);
+    let is_io = |module: &str| module == "io" || module.starts_with("io::");
+    let modules: Vec<_> = sources.keys().filter(|module| is_io(module)).collect();
+    assert!(modules.len() >= 9, "{modules:?}");
+    for module in modules {
+        let imported = imports(module, &sources);
+        let foreign: Vec<_> = imported
+            .iter()
+            .filter(|imported| !is_io(imported) && *imported != "clock")
+            .collect();
+        assert!(foreign.is_empty(), "{module} imports {foreign:?}");
+        let code = sources[module].to_lowercase();
+        for word in ["http", "websocket", "latency", "request"] {
+            assert!(!code.contains(word), "{module} has {word}");
+        }
+    }
+}
+
 #[test]
 fn cycles_are_found_in_every_form() {
     let with = |texts: &[(&str, &str)]| {

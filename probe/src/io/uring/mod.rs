@@ -6,10 +6,10 @@ mod operations;
 mod stamps;
 
 use super::buffers::Buffers;
+use super::outbox::Queued;
 use super::ring::COMPLETIONS;
 use super::{CloseReason, Handler, Io, Next, Slot, Wait};
 use crate::clock::now_ns;
-use entries::Queued;
 use operations::{Completion, Kind, Operations};
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;
@@ -62,7 +62,7 @@ impl Uring {
                 let Some(entry) = self.operations.entries.get_mut(index) else {
                     return Ok(());
                 };
-                match entry.queue(bytes) {
+                match entry.out.queue(bytes) {
                     Queued::Next => self.send_next(index, handler),
                     Queued::Behind => Ok(()),
                     Queued::TooMany => {
@@ -123,7 +123,7 @@ impl Uring {
             }
             Kind::Send => {
                 if let Some(entry) = self.operations.entries.get_mut(index) {
-                    entry.sent(result as usize);
+                    entry.out.sent(result as usize);
                 }
                 self.send_next(index, handler)
             }
@@ -144,7 +144,10 @@ impl Uring {
         // A send can have been completed before the reply came, and be told of after it.
         let sends = |later: &Completion| later.index == index && later.kind == Kind::Send;
         let entry = self.operations.entries.get_mut(index);
-        if result > 0 && entry.is_some_and(|entry| entry.is_sending()) && !later.iter().any(sends) {
+        if result > 0
+            && entry.is_some_and(|entry| !entry.out.is_empty())
+            && !later.iter().any(sends)
+        {
             handler.receiving_early(slot);
         }
         if let Some(buffer) = completion.buffer {

@@ -153,10 +153,10 @@ impl Operations {
     /// Sends what an entry has queued, by a call of its own: the sends of a batch would have one time, before the first
     /// of them. The slot whose bytes are begun, and when.
     pub fn send(&mut self, index: u32) -> io::Result<Option<(Slot, u64)>> {
-        let Some(entry) = self.entries.get(index) else {
+        let Some(entry) = self.entries.get_mut(index) else {
             return Ok(None);
         };
-        let Some((bytes, begins)) = entry.unsent() else {
+        let Some((bytes, begins)) = entry.out.next() else {
             return Ok(None);
         };
         let slot = entry.slot.filter(|_| begins);

@@ -71,7 +71,7 @@ pub struct Connection {
     /// The final reply has begun.
     pub answered: bool,
     /// It stands for its connection where these are counted.
-    pub owns: bool,
+    pub is_counted: bool,
     /// How often in succession the server has declared that it had not processed the request.
     pub refusals: u8,
     /// A message of a stream has arrived, on this connection or an earlier one of its slot.

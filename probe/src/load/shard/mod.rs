@@ -8,7 +8,7 @@ mod connection;
 mod deferral;
 mod dialer;
 mod faults;
-mod lookout;
+mod read_lateness;
 mod recorder;
 mod state;
 mod wait;

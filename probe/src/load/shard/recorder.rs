@@ -3,7 +3,7 @@
 use super::config::ShardConfig;
 use super::connection::Connection;
 use crate::load::course::Course;
-use crate::load::decoder::Event;
+use crate::load::decoder::ReplyEvent;
 use crate::load::error::ErrorKind;
 use crate::load::interval::Interval;
 use crate::load::record::{Record, Replies};
@@ -191,24 +191,26 @@ impl Recorder {
         self.record.replies.unfinished += 1;
     }
 
-    /// A request was given up after this time.
-    pub fn timed_out(&mut self, age_ns: u64, target: usize) {
+    /// A request was given up after this time, which its latency is at least.
+    pub fn timed_out(&mut self, now_ns: u64, age_ns: u64, target: usize) {
         self.note(Some(target), |replies| replies.latency.add(age_ns));
         self.show(age_ns);
+        let second = self.record.second(now_ns - self.start_ns);
+        second.max_ns = second.max_ns.max(age_ns);
     }
 
     /// A part of a reply. `fed`: whether the connection has had a message; `was_paused`: lateness does not count.
     pub fn event(
         &mut self,
         now_ns: u64,
-        event: Event,
+        event: ReplyEvent,
         fed: &mut bool,
         was_paused: bool,
         target: usize,
     ) {
         let message = match event {
-            Event::Status(status) => return self.status(status, target),
-            Event::Message(message) => message,
+            ReplyEvent::Status(status) => return self.status(status, target),
+            ReplyEvent::Message(message) => message,
         };
         self.record.sequence.count(message.error, message.early);
         self.record.messages += 1;
@@ -278,9 +280,9 @@ mod tests {
                 number / 7 % 2,
             );
             let status = [200, 200, 200, 503, 204][random.usize(0..5)];
-            recorder.event(ns, Event::Status(status), &mut false, false, target);
+            recorder.event(ns, ReplyEvent::Status(status), &mut false, false, target);
             match random.u8(0..10) {
-                0 => recorder.timed_out(ns, target),
+                0 => recorder.timed_out(1000 + ns, ns, target),
                 1 => recorder.reply(1000 + ns, ns, ns, Some(0.5), None, target),
                 2 => recorder.error(1000 + ns, ErrorKind::Status, Some(target)),
                 _ => recorder.reply(1000 + ns, ns, ns, None, None, target),
@@ -300,10 +302,24 @@ mod tests {
     }
 
     #[test]
+    fn a_request_that_was_given_up_is_the_slowest_of_its_second() {
+        let mut recorder = recorder("", false);
+        recorder.reply(1000 + 10, 7, 7, None, None, 0);
+        recorder.timed_out(1000 + 1_500_000_000, 900, 0);
+        recorder.error(1000 + 1_500_000_000, ErrorKind::Timeout, Some(0));
+        let series = recorder.finish().series;
+        let seconds: Vec<_> = series
+            .iter()
+            .map(|each| (each.requests, each.errors, each.max_ns))
+            .collect();
+        assert_eq!(seconds, [(1, 0, 7), (0, 1, 900)]);
+    }
+
+    #[test]
     fn statuses_are_counted_by_target() {
         let mut recorder = recorder("", true);
         for (status, target) in [(200, 0), (200, 0), (200, 1), (503, 1), (200, 1), (200, 0)] {
-            recorder.event(1, Event::Status(status), &mut false, false, target);
+            recorder.event(1, ReplyEvent::Status(status), &mut false, false, target);
         }
         let record = recorder.finish();
         let counts = |replies: &Replies| replies.statuses.clone().into_iter().collect::<Vec<_>>();

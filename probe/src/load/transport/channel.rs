@@ -1,22 +1,22 @@
 //! What is directly above a socket: nothing, or a session of TLS.
 
 use super::fault::Fault;
-use super::tls::{Session, TlsConfig};
+use super::tls::{TlsConfig, TlsSession};
 
 pub enum Channel {
     Plain,
-    Tls(Box<Session>),
+    Tls(Box<TlsSession>),
 }
 
 impl Channel {
     pub fn new(tls: Option<&TlsConfig>) -> Result<Channel, Fault> {
         Ok(match tls {
             None => Channel::Plain,
-            Some(config) => Channel::Tls(Box::new(Session::new(config)?)),
+            Some(config) => Channel::Tls(Box::new(TlsSession::new(config)?)),
         })
     }
 
-    pub fn session(&self) -> Option<&Session> {
+    pub fn session(&self) -> Option<&TlsSession> {
         match self {
             Channel::Plain => None,
             Channel::Tls(session) => Some(session),

@@ -4,14 +4,13 @@ use super::channel::Channel;
 use super::fault::Fault;
 use super::http2::{Http2, Lane};
 use super::layers::Layers;
-use super::request::Requests;
+use super::request::Http2Requests;
 use super::websocket::WebSocket;
 use crate::io::{Next, Slot};
 use crate::load::client::LayerReport;
 use crate::load::shard::ShardConfig;
 use crate::load::share::Share;
 use std::ops::Range;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// The number of a connection of the back-end. Each has as many slots of the load as it has lanes.
@@ -27,6 +26,25 @@ pub enum Session {
     Bytes,
     WebSocket(Box<WebSocket>),
     Http2(Box<Http2>),
+}
+
+/// Who takes the requests of a connection.
+pub enum Sender<'a> {
+    Bytes,
+    WebSocket(&'a mut WebSocket),
+    Http2(&'a mut Http2),
+}
+
+impl Session {
+    /// None before the session has begun.
+    pub fn sender(&mut self) -> Option<Sender<'_>> {
+        match self {
+            Session::None => None,
+            Session::Bytes => Some(Sender::Bytes),
+            Session::WebSocket(session) => Some(Sender::WebSocket(session)),
+            Session::Http2(session) => Some(Sender::Http2(session)),
+        }
+    }
 }
 
 pub struct Link {
@@ -62,7 +80,7 @@ pub struct Links {
     links: Vec<Option<Box<Link>>>,
     /// Slots that wait until the connection of another is open.
     pub waiting: Vec<Slot>,
-    pub requests: Requests,
+    pub requests: Http2Requests,
     /// Decrypted bytes, what the load answers to them, and what goes to the socket: the same memory for all connections.
     pub plain: Vec<u8>,
     pub out: Vec<u8>,
@@ -80,7 +98,7 @@ pub struct Links {
 impl Links {
     pub fn new(layers: Arc<Layers>, config: &ShardConfig) -> Links {
         Links {
-            requests: Requests::new(layers.tls.is_some()),
+            requests: Http2Requests::new(layers.tls.is_some()),
             random: match &layers.websocket {
                 Some(plan) => plan.random(config.shard),
                 None => fastrand::Rng::new(),
@@ -157,25 +175,6 @@ impl Links {
         let (taken, left) = self.waiting.iter().partition(|slot| slots.contains(slot));
         self.waiting = left;
         taken
-    }
-
-    /// A request of the load, as its bytes above the channel. Not of HTTP/2.
-    pub fn send(&mut self, slot: Slot, bytes: &Rc<[u8]>, out: &mut Vec<u8>) -> Result<(), Fault> {
-        let number = self.number(slot);
-        if let Some(link) = self.get(number) {
-            let sends = match &mut link.session {
-                Session::None | Session::Http2(_) => false,
-                Session::Bytes => {
-                    out.extend_from_slice(bytes);
-                    true
-                }
-                Session::WebSocket(session) => session.send(bytes, out)?,
-            };
-            if sends {
-                link.sends.push(slot);
-            }
-        }
-        Ok(())
     }
 
     /// Bytes for the socket: these, and what the channel itself has to send.

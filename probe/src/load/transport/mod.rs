@@ -1,9 +1,9 @@
 //! Layers between the sockets and a load: TLS, and what is not HTTP/1.1. They are a back-end to the load, and the user
 //! of a back-end, so that both back-ends have them, and connections without them do not pay.
 
-mod above;
 mod channel;
 mod fault;
+mod handler;
 mod http2;
 mod layers;
 mod link;
@@ -16,10 +16,9 @@ mod websocket;
 use crate::io::{Io, Next, Slot, Wait};
 use crate::load::client::{Client, Ending, LayerReport, Transport};
 use crate::load::shard::ShardConfig;
-use above::{Above, End};
-use http2::Http2;
+use handler::{End, LayeredHandler};
 pub use layers::Layers;
-use link::{kept, Links, Session};
+use link::{Links, Sender, Session};
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;
 use std::io;
@@ -48,54 +47,43 @@ impl<I: Io> Layered<I> {
         }
         for slot in std::mem::take(&mut self.links.waiting) {
             let number = self.links.number(slot);
-            let Some(link) = self.links.get(number) else {
-                handler.ended(slot, Ending::NotJoined);
-                continue;
-            };
-            match std::mem::take(&mut link.session) {
-                Session::Http2(session) if !session.is_leaving => {
-                    self.with_streams(number, session, handler, |above, session| {
-                        above.join(session, slot)
+            match self.links.get(number).map(|link| &link.session) {
+                None => handler.ended(slot, Ending::NotJoined),
+                Some(Session::Http2(session)) if !session.is_leaving => {
+                    self.act(number, handler, |above, sender, out| {
+                        above.join(sender, slot, out)
                     });
                 }
-                session => {
-                    link.session = session;
-                    self.links.waiting.push(slot);
-                }
+                Some(_) => self.links.waiting.push(slot),
             }
         }
     }
 
-    /// Does something with a session of HTTP/2, and sends what comes of it.
-    fn with_streams<H: Client>(
+    /// Does something with the session of a connection, and sends what comes of it.
+    fn act<H: Client>(
         &mut self,
         number: usize,
-        mut session: Box<Http2>,
         handler: &mut H,
-        act: impl FnOnce(&mut Above<'_, H>, &mut Http2) -> Result<(), End>,
+        act: impl FnOnce(&mut LayeredHandler<'_, H>, Sender<'_>, &mut Vec<u8>) -> Result<(), End>,
     ) {
         let links = &mut self.links;
-        let mut above = Above { links, handler };
-        let mut out = Vec::new();
-        let acted = act(&mut above, &mut session);
-        let done = acted.and_then(|()| above.streams(number, &mut session, None, &mut out));
-        if let Some(link) = above.links.get(number) {
-            link.session = Session::Http2(session);
-        }
-        self.deliver(number, done, &out, handler);
-    }
-
-    /// What comes of the layers of a connection, to its socket.
-    fn deliver(
-        &mut self,
-        number: usize,
-        done: Result<(), End>,
-        out: &[u8],
-        handler: &mut impl Client,
-    ) {
-        let links = &mut self.links;
-        let mut above = Above { links, handler };
-        match above.sealed(number, done, out) {
+        let mut above = LayeredHandler { links, handler };
+        let next = above.answering(number, |above, out| {
+            let link = above.links.get(number).ok_or(End::Closed)?;
+            let mut session = std::mem::take(&mut link.session);
+            let mut done = match session.sender() {
+                Some(sender) => act(above, sender, out),
+                None => Ok(()),
+            };
+            if let (Ok(()), Session::Http2(session)) = (&done, &mut session) {
+                done = above.streams(number, session, None, out);
+            }
+            if let Some(link) = above.links.get(number) {
+                link.session = session;
+            }
+            done
+        });
+        match next {
             Next::Wait => {}
             Next::Close => self.io.close(number),
             Next::Send(wire) => self.io.send(number, wire, &mut above),
@@ -134,23 +122,10 @@ impl<I: Io> Transport for Layered<I> {
 
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Client) {
         let number = self.links.number(slot);
-        let Some(link) = self.links.get(number) else {
-            return;
-        };
-        match std::mem::take(&mut link.session) {
-            Session::Http2(session) => {
-                self.with_streams(number, session, handler, |above, session| {
-                    above.follow_stream(session, slot, Next::Send(bytes))
-                });
-            }
-            session => {
-                link.session = session;
-                let mut out = std::mem::take(&mut self.links.out);
-                out.clear();
-                let sent = self.links.send(slot, &bytes, &mut out);
-                self.deliver(number, sent.map_err(End::from), &out, handler);
-                self.links.out = kept(out);
-            }
+        if self.links.get(number).is_some() {
+            self.act(number, handler, |above, sender, out| {
+                above.follow(sender, slot, Next::Send(bytes), out)
+            });
         }
     }
 
@@ -185,13 +160,14 @@ impl<I: Io> Transport for Layered<I> {
     fn resume(&mut self, slot: Slot, handler: &mut impl Client) {
         let number = self.links.number(slot);
         let links = &mut self.links;
-        self.io.resume(number, &mut Above { links, handler });
+        self.io
+            .resume(number, &mut LayeredHandler { links, handler });
     }
 
     fn turn(&mut self, wait: Wait, handler: &mut impl Client) -> io::Result<()> {
         self.join_waiting(handler);
         let links = &mut self.links;
-        self.io.turn(wait, &mut Above { links, handler })
+        self.io.turn(wait, &mut LayeredHandler { links, handler })
     }
 
     fn report(&mut self) -> LayerReport {

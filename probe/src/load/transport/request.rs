@@ -1,4 +1,4 @@
-//! Requests of HTTP/2, from the bytes that HTTP/1.1 would send.
+//! Http2Requests of HTTP/2, from the bytes that HTTP/1.1 would send.
 
 use super::fault::Fault;
 use crate::load::error::ErrorKind;
@@ -18,14 +18,14 @@ pub struct Prepared {
 }
 
 /// Makes requests, and keeps those that are sent again.
-pub struct Requests {
+pub struct Http2Requests {
     scheme: &'static str,
     kept: Vec<(Rc<[u8]>, Prepared)>,
 }
 
-impl Requests {
-    pub fn new(secure: bool) -> Requests {
-        Requests {
+impl Http2Requests {
+    pub fn new(secure: bool) -> Http2Requests {
+        Http2Requests {
             scheme: if secure { "https" } else { "http" },
             kept: Vec::new(),
         }
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn requests_that_are_sent_again_are_kept() {
-        let mut requests = Requests::new(false);
+        let mut requests = Http2Requests::new(false);
         let bytes: Rc<[u8]> = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"[..].into();
         requests.prepare(&bytes).unwrap();
         assert!(requests.kept.is_empty());

@@ -140,20 +140,20 @@ fn system_roots() -> Result<Vec<CertificateDer<'static>>, String> {
 }
 
 /// The session of one connection.
-pub struct Session {
+pub struct TlsSession {
     connection: ClientConnection,
     identity: Arc<Identity>,
     /// The peer has ended the session.
     pub ended: bool,
 }
 
-impl Session {
+impl TlsSession {
     /// Begins a session; `output` has its first bytes.
-    pub fn new(config: &TlsConfig) -> Result<Session, Fault> {
+    pub fn new(config: &TlsConfig) -> Result<TlsSession, Fault> {
         let made = ClientConnection::new(Arc::clone(&config.client), config.name.clone());
         let mut connection = made.map_err(|error| fault(&error))?;
         connection.set_buffer_limit(None);
-        Ok(Session {
+        Ok(TlsSession {
             connection,
             identity: Arc::clone(&config.identity),
             ended: false,

@@ -4,7 +4,7 @@ use super::{Instants, Shard};
 use crate::clock::now_ns;
 use crate::io::{CloseReason, Handler, Next, Slot};
 use crate::load::client::{Arrival, Client, Ending, Part};
-use crate::load::decoder::{Event, Progress, ReplyState};
+use crate::load::decoder::{Progress, ReplyEvent, ReplyState};
 use crate::load::error::ErrorKind;
 use crate::load::http::Beginning;
 use crate::load::shard::connection::Stage;
@@ -17,7 +17,7 @@ impl Activity for Shard {
     }
 
     fn wait_begins(&mut self, now_ns: u64) {
-        self.lookout.wait_begins(now_ns);
+        self.read_lateness.wait_begins(now_ns);
     }
 }
 
@@ -32,7 +32,7 @@ impl Handler for Shard {
             return Next::Wait;
         }
         self.dialer.connect_ended();
-        self.own(slot);
+        self.count(slot);
         self.recorder.record.opened += 1;
         let connection = &self.connections[slot];
         match connection.stage {
@@ -82,7 +82,7 @@ impl Handler for Shard {
     }
 
     fn woken(&mut self, now: u64) {
-        self.lookout.woken(now);
+        self.read_lateness.woken(now);
         self.deferral.looked(now);
     }
 
@@ -92,10 +92,10 @@ impl Handler for Shard {
 }
 
 impl Client for Shard {
-    fn joined(&mut self, slot: Slot, owns: bool) -> Next {
+    fn joined(&mut self, slot: Slot, is_counted: bool) -> Next {
         self.dialer.connect_ended();
-        if owns {
-            self.own(slot);
+        if is_counted {
+            self.count(slot);
         }
         self.begin(slot, now_ns())
     }
@@ -146,15 +146,15 @@ impl Client for Shard {
         };
         match (self.connections[slot].stage, kind) {
             (Stage::Free, Some(kind)) if ending == Ending::Failed(kind) => {
-                if self.connections[slot].owns {
+                if self.connections[slot].is_counted {
                     self.recorder.error(now, kind, None);
                 }
-                self.disown(slot);
+                self.uncount(slot);
                 self.pause(slot, now);
             }
             (Stage::Free, _) => {
                 // The server may close a connection that is not in use.
-                self.recorder.record.idle_closes += u64::from(self.connections[slot].owns);
+                self.recorder.record.idle_closes += u64::from(self.connections[slot].is_counted);
                 self.after_close(slot, now);
             }
             (Stage::Handshaking, kind) => {
@@ -208,7 +208,7 @@ impl Shard {
         self.recorder.record.reads += 1;
         self.recorder.record.stamped_reads += u64::from(stamp.is_some());
         if connection.stage != Stage::Busy {
-            self.disown(slot);
+            self.uncount(slot);
             self.failed(slot, now, ErrorKind::Unsolicited, false);
             return Next::Close;
         }
@@ -216,7 +216,7 @@ impl Shard {
         let (was_paused, target) = (connection.was_paused, connection.target);
         let mut messages = 0;
         let mut on_event = |event| {
-            messages += u64::from(matches!(event, Event::Message(_)));
+            messages += u64::from(matches!(event, ReplyEvent::Message(_)));
             recorder.event(arrived, event, fed, was_paused, target);
         };
         let (decoder, reply) = (&self.decoder, &mut connection.reply);
@@ -337,10 +337,10 @@ impl Shard {
         }
         let error = &mut self.recorder.record.schedule_error;
         if !is_stamped {
-            return error.add(self.lookout.late_ns(at.now));
+            return error.add(self.read_lateness.late_ns(at.now));
         }
-        let since_ns = at.arrived - connection.active_before_ns;
-        let late_ns = self.lookout.late_ns(at.arrived).min(since_ns);
+        let between_ns = at.arrived - connection.active_before_ns;
+        let late_ns = self.read_lateness.late_ns(at.arrived).min(between_ns);
         if late_ns > 0 {
             (u64::from(is_first)..messages).for_each(|_| error.add(late_ns));
         }
@@ -349,7 +349,7 @@ impl Shard {
     /// A socket is connected. It was when the last wait ended, though others may have been handled since.
     fn connect_ended(&mut self, slot: Slot) {
         let began_ns = self.connections[slot].opening_ns;
-        let ended_ns = self.lookout.woken_ns().max(began_ns);
+        let ended_ns = self.read_lateness.woken_ns().max(began_ns);
         self.recorder.record.connect.add(ended_ns - began_ns);
     }
 
@@ -368,8 +368,8 @@ impl Shard {
     }
 
     /// A slot stands for a connection that is open.
-    fn own(&mut self, slot: Slot) {
-        self.connections[slot].owns = true;
+    fn count(&mut self, slot: Slot) {
+        self.connections[slot].is_counted = true;
         self.open += 1;
         let record = &mut self.recorder.record;
         record.most_open = record.most_open.max(self.open as u64);

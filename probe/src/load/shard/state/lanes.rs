@@ -10,8 +10,8 @@ const MAX_REFUSALS: u8 = 10;
 
 impl Shard {
     /// A slot has no connection any more.
-    pub(super) fn disown(&mut self, slot: Slot) {
-        let owned = std::mem::take(&mut self.connections[slot].owns);
+    pub(super) fn uncount(&mut self, slot: Slot) {
+        let owned = std::mem::take(&mut self.connections[slot].is_counted);
         self.open -= usize::from(owned);
     }
 

@@ -23,7 +23,7 @@ use crate::load::shard::connection::{Connection, Stage};
 use crate::load::shard::deferral::Deferral;
 use crate::load::shard::dialer::Dialer;
 use crate::load::shard::faults::FaultSchedule;
-use crate::load::shard::lookout::Lookout;
+use crate::load::shard::read_lateness::ReadLateness;
 use crate::load::shard::recorder::Recorder;
 use crate::load::shard::wait::Wakeup;
 use crate::units::nanoseconds;
@@ -69,7 +69,7 @@ pub struct Shard {
     stopping: bool,
     /// The last time at which bytes arrived, or a request was given up.
     last_event_ns: u64,
-    lookout: Lookout,
+    read_lateness: ReadLateness,
     deferral: Deferral,
 }
 
@@ -104,7 +104,7 @@ impl Shard {
             sent: 0,
             stopping: false,
             last_event_ns: config.start_ns,
-            lookout: Lookout::new(config.start_ns),
+            read_lateness: ReadLateness::new(config.start_ns),
             deferral: Deferral::new(plan.stream.interval_s.map(nanoseconds)),
             config,
         })
@@ -116,7 +116,7 @@ impl Shard {
 
     /// Takes in what has happened, without a wait.
     pub fn look<I: Transport>(&mut self, io: &mut I) -> io::Result<()> {
-        self.lookout.wait_begins(now_ns());
+        self.read_lateness.wait_begins(now_ns());
         io.turn(Wait::No, self)
     }
 
@@ -305,7 +305,7 @@ impl Shard {
         connection.pending_ns = Some(connection.intended_ns);
         connection.stage = Stage::Closed;
         self.in_flight -= 1;
-        self.disown(slot);
+        self.uncount(slot);
         if !self.stopping {
             self.dialer.enqueue(slot, now);
         }
@@ -394,7 +394,7 @@ impl Shard {
             self.recorder.record.chunks += received;
         }
         self.in_flight -= 1;
-        self.disown(slot);
+        self.uncount(slot);
     }
 
     /// Gives up what has taken longer than the time-out, and samples the requests in flight.
@@ -406,7 +406,7 @@ impl Shard {
         self.hang_up(now, io);
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
-            let since_ns = match connection.stage {
+            let began_ns = match connection.stage {
                 Stage::Busy if !connection.paused => connection.active_ns,
                 Stage::Connecting | Stage::Handshaking | Stage::Joining => connection.opening_ns,
                 _ => continue,
@@ -416,7 +416,7 @@ impl Shard {
                 Stage::Busy => self.interval_ns,
                 _ => 0,
             };
-            if now.saturating_sub(since_ns) <= self.timeout_ns + between_ns {
+            if now.saturating_sub(began_ns) <= self.timeout_ns + between_ns {
                 continue;
             }
             match connection.stage {
@@ -434,7 +434,7 @@ impl Shard {
                     // The latency is this at least.
                     if !self.streams() {
                         let age_ns = now - connection.intended_ns;
-                        self.recorder.timed_out(age_ns, connection.target);
+                        self.recorder.timed_out(now, age_ns, connection.target);
                     }
                     self.lost(slot, now, ErrorKind::Timeout);
                 }

@@ -113,7 +113,7 @@ impl Shard {
     /// A connection was closed in good order.
     pub(super) fn after_close(&mut self, slot: Slot, now: u64) {
         self.connections[slot].stage = Stage::Closed;
-        self.disown(slot);
+        self.uncount(slot);
         if !self.stopping {
             self.reopen(slot, now, now);
         }

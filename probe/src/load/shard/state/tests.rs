@@ -289,7 +289,7 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     let opened = count(&shard);
     // One chunk in a read has its own stamp.
     sleep_until(sent_ns + 10 * MS);
-    shard.lookout.wait_begins(now_ns());
+    shard.read_lateness.wait_begins(now_ns());
     shard.woken(now_ns());
     let first_ns = now_ns();
     shard.received(0, &[&head[..], &chunk(1)].concat(), Some(first_ns));
@@ -297,7 +297,7 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     // The thread stalls for 40 ms.
     sleep_until(first_ns + 40 * MS);
     let last_ns = now_ns();
-    shard.lookout.wait_begins(now_ns());
+    shard.read_lateness.wait_begins(now_ns());
     shard.woken(now_ns());
     shard.received(0, &[chunk(2), chunk(3), chunk(4)].concat(), Some(last_ns));
     let error = &shard.recorder.record.schedule_error;
@@ -306,7 +306,7 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     assert!(error.max() <= late_ns + late_ns / 500 && error.max() >= 39 * MS);
     // What ends a wait has just come.
     let stamp_ns = now_ns();
-    shard.lookout.wait_begins(0);
+    shard.read_lateness.wait_begins(0);
     shard.woken(now_ns());
     shard.received(0, &[chunk(5), chunk(6)].concat(), Some(stamp_ns));
     assert_eq!(count(&shard), opened + 2);

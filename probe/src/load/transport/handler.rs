@@ -3,13 +3,13 @@
 
 use super::fault::Fault;
 use super::http2::{Arrived, Http2, Upload};
-use super::link::{kept, Links, Number, Session};
+use super::link::{kept, Links, Number, Sender, Session};
 use super::websocket::{Incoming, WebSocket};
 use crate::io::{CloseReason, Handler, Next, Slot};
 use crate::load::client::{Client, Ending, Part};
 use crate::load::error::ErrorKind;
 
-pub struct Above<'a, H> {
+pub struct LayeredHandler<'a, H> {
     pub links: &'a mut Links,
     pub handler: &'a mut H,
 }
@@ -27,7 +27,7 @@ impl From<Fault> for End {
     }
 }
 
-impl<H: Client> Above<'_, H> {
+impl<H: Client> LayeredHandler<'_, H> {
     /// Bytes from the socket; what the load answers is appended to `out`.
     fn take_in(
         &mut self,
@@ -85,7 +85,7 @@ impl<H: Client> Above<'_, H> {
                     self.handler.receiving_early(slot);
                 }
                 let next = self.handler.received(slot, plain, arrived_ns);
-                self.follow(slot, next, out)
+                self.follow(Sender::Bytes, slot, next, out)
             }
             Session::WebSocket(mut session) => {
                 let done = self.messages(slot, &mut session, plain, arrived_ns, out);
@@ -121,7 +121,7 @@ impl<H: Client> Above<'_, H> {
         link.session = Session::Bytes;
         link.is_open = true;
         let next = self.handler.connected(slot);
-        self.follow(slot, next, out)
+        self.follow(Sender::Bytes, slot, next, out)
     }
 
     fn begin_http2(&mut self, number: Number, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
@@ -138,9 +138,9 @@ impl<H: Client> Above<'_, H> {
         link.attached[lane] = true;
         link.owner = Some(slot);
         let next = self.handler.connected(slot);
-        self.follow_stream(&mut session, slot, next)?;
+        self.follow(Sender::Http2(&mut session), slot, next, out)?;
         for slot in self.links.take_waiting(number) {
-            self.join(&mut session, slot)?;
+            self.join(Sender::Http2(&mut session), slot, out)?;
         }
         let done = self.streams(number, &mut session, None, out);
         self.links.get(number).ok_or(End::Closed)?.session = Session::Http2(Box::new(session));
@@ -148,16 +148,16 @@ impl<H: Client> Above<'_, H> {
     }
 
     /// A slot joins a connection that is open.
-    pub fn join(&mut self, session: &mut Http2, slot: Slot) -> Result<(), End> {
+    pub fn join(&mut self, sender: Sender<'_>, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
         let (number, lane) = (self.links.number(slot), self.links.lane(slot));
         let link = self.links.get(number).ok_or(End::Closed)?;
         link.attached[lane] = true;
-        let owns = link.owner.is_none();
-        if owns {
+        let is_counted = link.owner.is_none();
+        if is_counted {
             link.owner = Some(slot);
         }
-        let next = self.handler.joined(slot, owns);
-        self.follow_stream(session, slot, next)
+        let next = self.handler.joined(slot, is_counted);
+        self.follow(sender, slot, next, out)
     }
 
     /// What has arrived on streams, to the load. The session is not in its link meanwhile.
@@ -201,7 +201,7 @@ impl<H: Client> Above<'_, H> {
                     Next::Wait
                 }
             };
-            self.follow_stream(session, slot, next)?;
+            self.follow(Sender::Http2(session), slot, next, out)?;
             let again = session.poll();
             polled = polled.and(again);
         }
@@ -224,26 +224,39 @@ impl<H: Client> Above<'_, H> {
         Ok(())
     }
 
-    /// What the load does next on a stream.
-    pub fn follow_stream(
+    /// What the load does next on a slot: the one way of its requests, whose bytes are appended or go to a stream.
+    pub fn follow(
         &mut self,
-        session: &mut Http2,
+        sender: Sender<'_>,
         slot: Slot,
         next: Next,
+        out: &mut Vec<u8>,
     ) -> Result<(), End> {
-        match next {
-            Next::Wait => {}
-            Next::Close => {
+        let number = self.links.number(slot);
+        let is_sent = match (next, sender) {
+            (Next::Wait, _) => return Ok(()),
+            (Next::Close, Sender::Http2(session)) => {
                 session.cancel(self.links.lane(slot));
                 self.links.detach(slot);
+                return Ok(());
             }
-            Next::Send(bytes) => {
+            (Next::Close, _) => return Err(End::Closed),
+            (Next::Send(bytes), Sender::Http2(session)) => {
                 let request = self.links.requests.prepare(&bytes)?;
                 if !session.send(self.links.lane(slot), request) {
-                    let number = self.links.number(slot);
                     self.links.get(number).ok_or(End::Closed)?.held.push(slot);
                 }
+                // `streams` asks for those that are begun.
+                false
             }
+            (Next::Send(bytes), Sender::WebSocket(session)) => session.send(&bytes, out)?,
+            (Next::Send(bytes), Sender::Bytes) => {
+                out.extend_from_slice(&bytes);
+                true
+            }
+        };
+        if is_sent {
+            self.links.get(number).ok_or(End::Closed)?.sends.push(slot);
         }
         Ok(())
     }
@@ -263,15 +276,7 @@ impl<H: Client> Above<'_, H> {
             next = self.handler.connected(slot);
         }
         loop {
-            match next {
-                Next::Wait => {}
-                Next::Close => return Err(End::Closed),
-                Next::Send(bytes) => {
-                    if session.send(&bytes, out)? {
-                        self.links.get(slot).ok_or(End::Closed)?.sends.push(slot);
-                    }
-                }
-            }
+            self.follow(Sender::WebSocket(session), slot, next, out)?;
             next = match session.next(out)? {
                 None => return Ok(()),
                 Some(Incoming::Message(message)) => {
@@ -283,15 +288,6 @@ impl<H: Client> Above<'_, H> {
                     return Err(End::Closed);
                 }
             }
-        }
-    }
-
-    /// What the load does next, except on a stream: its bytes are appended.
-    fn follow(&mut self, slot: Slot, next: Next, out: &mut Vec<u8>) -> Result<(), End> {
-        match next {
-            Next::Wait => Ok(()),
-            Next::Close => Err(End::Closed),
-            Next::Send(bytes) => Ok(self.links.send(slot, &bytes, out)?),
         }
     }
 
@@ -312,7 +308,7 @@ impl<H: Client> Above<'_, H> {
         }
     }
 
-    pub fn fail(&mut self, number: Number, fault: &Fault) -> Next {
+    fn fail(&mut self, number: Number, fault: &Fault) -> Next {
         self.links.note_fault(fault);
         self.end_all(number, Ending::Failed(fault.kind), Ending::NotJoined);
         Next::Close
@@ -320,7 +316,7 @@ impl<H: Client> Above<'_, H> {
 
     /// Does something with a connection, and sends what the load answers.
     #[inline]
-    fn answering(
+    pub fn answering(
         &mut self,
         number: Number,
         act: impl FnOnce(&mut Self, &mut Vec<u8>) -> Result<(), End>,
@@ -333,7 +329,7 @@ impl<H: Client> Above<'_, H> {
         next
     }
 
-    pub fn sealed(&mut self, number: Number, done: Result<(), End>, out: &[u8]) -> Next {
+    fn sealed(&mut self, number: Number, done: Result<(), End>, out: &[u8]) -> Next {
         let sealed = match done {
             Ok(()) => self.links.seal(number, out),
             Err(End::Fault(fault)) => Err(fault),
@@ -346,7 +342,7 @@ impl<H: Client> Above<'_, H> {
     }
 }
 
-impl<H: Client> Handler for Above<'_, H> {
+impl<H: Client> Handler for LayeredHandler<'_, H> {
     fn connected(&mut self, number: Slot) -> Next {
         let Some(link) = self.links.get(number) else {
             return Next::Close;
