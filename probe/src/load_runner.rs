@@ -20,8 +20,8 @@ use std::net::SocketAddr;
 use std::os::unix::io::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// With a larger share of requests dropped, percentiles of the others say nothing.
-const MAX_LOST_SHARE: f64 = 0.001;
+/// With a larger share of requests without an answer, percentiles of the others say nothing.
+const MAX_UNANSWERED_SHARE: f64 = 0.001;
 
 struct Running {
     load: usize,
@@ -259,7 +259,7 @@ impl<'a> LoadRunner<'a> {
             if let (0, Some(max_s)) = (load.load, step.last_above_p99_s) {
                 let p99 = record.replies.latency.quantile(0.99) as f64 / 1e9;
                 let kept = record.replies.requests as f64 >= 0.9 * record.intended as f64;
-                go_on = p99 <= max_s && kept && !too_many_lost(record);
+                go_on = p99 <= max_s && kept && !too_many_unanswered(record);
             }
         }
         Ok(go_on)
@@ -365,20 +365,20 @@ fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
     })
 }
 
-/// The cause to end the trial where requests had wrong answers, were lost, or are not those that were asked for.
+/// The cause to end the trial where requests had wrong answers, had none, or are not those that were asked for.
 fn judge_requests(step: &Step, load: &Finished) -> Option<Cause> {
     let NamedLoad { name, plan } = &step.loads[load.load];
     let record = &load.outcome.record;
     // At the last of rising rates a server may fail, and so it may where clients lose their patience.
-    let may_lose = step.last_above_p99_s.is_some() || plan.patience_s.is_some();
+    let may_fail = step.last_above_p99_s.is_some() || plan.patience_s.is_some();
     judge_replies(&step.name, name, record)
         .or_else(|| {
             plan.rates_of()
                 .and_then(|_| judge_generator(&step.name, name, load))
         })
         .or_else(|| {
-            (!may_lose)
-                .then(|| judge_lost(&step.name, name, record))
+            (!may_fail)
+                .then(|| judge_unanswered(&step.name, name, record))
                 .flatten()
         })
 }
@@ -396,19 +396,20 @@ fn judge_generator(step: &str, name: &str, load: &Finished) -> Option<Cause> {
     )))
 }
 
-fn too_many_lost(record: &Record) -> bool {
-    let lost = errors(record, Judgement::Lost);
-    lost as f64 > MAX_LOST_SHARE * (record.replies.requests + lost) as f64
+fn too_many_unanswered(record: &Record) -> bool {
+    let unanswered = errors(record, Judgement::Unanswered);
+    let all = record.replies.requests + unanswered;
+    unanswered as f64 > MAX_UNANSWERED_SHARE * all as f64
 }
 
-/// The cause to end the trial where requests were lost: perhaps those that would have been slow.
-fn judge_lost(step: &str, name: &str, record: &Record) -> Option<Cause> {
-    too_many_lost(record).then(|| {
-        let lost = errors(record, Judgement::Lost);
+/// The cause to end the trial where requests had no answer: perhaps those that would have been slow.
+fn judge_unanswered(step: &str, name: &str, record: &Record) -> Option<Cause> {
+    too_many_unanswered(record).then(|| {
+        let unanswered = errors(record, Judgement::Unanswered);
         Cause::LoadFailed(format!(
-            "{}: {lost} of {} requests were lost before the answer; errors: {}",
+            "{}: {unanswered} of {} requests had no answer; errors: {}",
             place(step, name),
-            record.replies.requests + lost,
+            record.replies.requests + unanswered,
             named_errors(record)
         ))
     })

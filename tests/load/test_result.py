@@ -58,9 +58,12 @@ def test_an_answer_without_an_outcome() -> None:
         ({"intended": 130, "unfinished": 23, "late_requests": 7}, True),
         ({"intended": 107, "unfinished": 0, "late_requests": 7}, False),
         ({"intended": None, "unfinished": 23, "late_requests": 0}, False),
+        ({"intended": 107, "unfinished": 0, "errors": {"timeout": 5}}, True),
+        ({"intended": None, "unfinished": 0, "errors": {"timeout": 5}}, True),
+        ({"intended": None, "unfinished": 0, "errors": {"reset": 5}}, False),
     ],
 )
-def test_latencies_are_lower_bounds_where_requests_of_an_open_loop_are_unfinished(
+def test_latencies_are_lower_bounds_where_requests_without_an_answer_are_among_them(
     counts: dict[str, Any], is_lower_bound: bool
 ) -> None:
     whole = load_result(**counts)
@@ -73,6 +76,11 @@ def test_anything_that_came_back_is_an_answer(name: str) -> None:
     nothing = {"requests": 0, "late_requests": 0, "messages": 0, "unfinished": 5}
     assert not load_result(**nothing).is_answered
     assert load_result(**nothing | {name: 1}).is_answered
+
+
+def test_the_silence_of_a_stream_is_no_lateness() -> None:
+    late = {"latency": histogram(), "lateness": histogram()}
+    assert not load_result(histograms=late, errors={"timeout": 5}).is_lower_bound
 
 
 def test_lateness_matters_most_where_there_is_any() -> None:

@@ -52,7 +52,7 @@ def test_an_open_loop() -> None:
         "latency ≥1.50 ≥2.00",
         "service 3.00 4.00",
         "schedule error 0.0150 0.0200",
-        "≥: 23 requests are unfinished",
+        "≥: among these are the ages of 23 requests without an answer",
     ):
         assert part in text, part
     assert "coordinated omission" not in text
@@ -61,7 +61,7 @@ def test_an_open_loop() -> None:
     unsent = shown(HTTP, http_plan(rate_per_s=65), load_result(**OPEN | {"unsent": 9}))
     assert "23 without an answer at the end, 9 of them never sent" in " ".join(unsent.split())
     one = shown(HTTP, http_plan(rate_per_s=65), load_result(**OPEN | {"unfinished": 1}))
-    assert "≥: 1 request is unfinished" in one
+    assert "≥: among these are the ages of 1 request without an answer" in one
 
 
 def test_polling_is_separate_from_work() -> None:
@@ -152,6 +152,7 @@ def test_the_summary_fits(width: int) -> None:
     text = shown(HTTP, http_plan(rate_per_s=60), load_result(errors={"timeout": 5}, **OPEN), width)
     assert all(cell_len(line) <= width for line in text.splitlines())
     assert "≥5.00" in text
+    assert "ages of 28 requests without" in " ".join(text.split()) or width < 80
 
 
 def test_bars() -> None:

@@ -507,8 +507,17 @@ while True:
 def test_requests_that_lose_their_connection() -> None:
     dropped = served(RESETS.format(every=50), 500)
     assert dropped.outcome == "load-failed"
-    assert "before the answer" in dropped.detail
+    assert "10 of 500 requests had no answer; errors: " in dropped.detail
     assert served(RESETS.format(every=10_000_000), 500).outcome == "ok"
+
+
+def test_requests_that_are_never_answered() -> None:
+    waits = RESETS.replace(
+        "            client.setsockopt", "            continue\n            client.setsockopt"
+    )
+    silent = served(waits.format(every=50), 101)
+    assert silent.outcome == "load-failed"
+    assert "2 of 101 requests had no answer; errors: timeout 2" in silent.detail
 
 
 def test_no_privileges_can_be_gained() -> None:

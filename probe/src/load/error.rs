@@ -56,8 +56,8 @@ pub enum ErrorKind {
 pub enum Judgement {
     /// The server answered something else than it was asked for.
     WrongAnswer,
-    /// A request without an answer: its time is in no figure.
-    Lost,
+    /// A request without an answer: its time is in no figure, or is a lower bound of one that timed out.
+    Unanswered,
     /// What the plan is for.
     Planned,
 }
@@ -110,7 +110,7 @@ impl ErrorKind {
             ConnectRefused | ConnectTimeout | ConnectFailed | PortsExhausted
             | DescriptorsExhausted | Send | Reset | ClosedEarly | Ended | Truncated | Timeout
             | Certificate | HandshakeTimeout | StreamReset | GoAway | ClientCertificate
-            | ReuseClosed => Judgement::Lost,
+            | ReuseClosed => Judgement::Unanswered,
             HungUp => Judgement::Planned,
         }
     }

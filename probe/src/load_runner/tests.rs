@@ -115,22 +115,25 @@ fn every_kind_of_error_is_judged() {
         record.replies.errors[place] = 2;
         let name = ErrorKind::NAMES[place];
         let wrong = judge_replies("measured", "all", &record);
-        let lost = judge_lost("measured", "all", &record);
+        let unanswered = judge_unanswered("measured", "all", &record);
         match kind.judgement() {
             Judgement::WrongAnswer => assert!(
                 matches!(&wrong, Some(Cause::WrongEvidence(why)) if why.contains(name)),
                 "{name}"
             ),
-            Judgement::Planned => assert!(wrong.is_none() && lost.is_none(), "{name}"),
-            Judgement::Lost => assert!(
+            Judgement::Planned => assert!(wrong.is_none() && unanswered.is_none(), "{name}"),
+            Judgement::Unanswered => assert!(
                 wrong.is_none()
-                    && matches!(&lost, Some(Cause::LoadFailed(why)) if why.contains(name)),
+                    && matches!(&unanswered, Some(Cause::LoadFailed(why)) if why.contains(name)),
                 "{name}"
             ),
         }
-        // One lost request of a thousand is none that hides slow ones.
+        // One request of a thousand without an answer is none that hides slow ones.
         record.replies.errors[place] = 1;
-        assert!(judge_lost("measured", "all", &record).is_none(), "{name}");
+        assert!(
+            judge_unanswered("measured", "all", &record).is_none(),
+            "{name}"
+        );
     }
 }
 

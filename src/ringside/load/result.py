@@ -69,7 +69,14 @@ class LoadResult:
     @property
     def is_lower_bound(self) -> bool:
         """Whether latencies are lower bounds: requests without an answer are among them with their age."""
-        return self.is_open_loop and self.figures.unfinished > 0
+        return self.censored > 0
+
+    @property
+    def censored(self) -> int:
+        """Requests without an answer that are among the latencies with their age: those that timed out, and
+        in an open loop those that were unfinished at the end."""
+        timed_out = 0 if self.main_histogram == "lateness" else self.figures.errors.get("timeout", 0)
+        return timed_out + (self.figures.unfinished if self.is_open_loop else 0)
 
     @property
     def silent_from_s(self) -> int | None:

@@ -326,10 +326,9 @@ def times(result: LoadResult, unit: TimeUnit = MILLISECONDS) -> TableData:
     if is_thin:
         notes.append(f"?: fewer than {MIN_BEYOND} lie beyond this percentile: it describes those few alone.")
     if result.is_lower_bound:
-        unfinished = result.figures.unfinished
-        are = f"{numbers.count(unfinished, 'request')} {'are' if unfinished != 1 else 'is'}"
         notes.append(
-            f"≥: {are} unfinished and counted with the age at the end; the true latencies are longer."
+            f"≥: among these are the ages of {numbers.count(result.censored, 'request')} without an answer, "
+            "when given up or at the end; the true latencies are longer."
         )
     return TableData(
         f"Times in {unit.word}",
