@@ -15,7 +15,7 @@ mod load {
 
 use libfuzzer_sys::fuzz_target;
 use load::transport::http2::{Arrived, Http2};
-use load::transport::request::{Prepared, Requests};
+use load::transport::request::{Prepared, Http2Requests};
 use std::rc::Rc;
 
 const REQUESTS: [&[u8]; 2] = [
@@ -26,7 +26,7 @@ const REQUESTS: [&[u8]; 2] = [
 const AGAIN: usize = 20;
 
 fn requests() -> Vec<Prepared> {
-    let mut requests = Requests::new(false);
+    let mut requests = Http2Requests::new(false);
     let prepare = |bytes: &&[u8]| requests.prepare(&Rc::from(*bytes)).expect("it is one");
     REQUESTS.iter().map(prepare).collect()
 }
@@ -106,7 +106,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, behaviour: Beh
             break;
         }
     }
-    // Requests are below a hundred bytes; a frame in answer to one of at least nine has at most twice as many.
+    // Http2Requests are below a hundred bytes; a frame in answer to one of at least nine has at most twice as many.
     let sent = replies.iter().map(Vec::len).sum::<usize>();
     assert!(out.len() <= 200 + 200 * sent + 3 * total, "{} bytes for {total}", out.len());
     is_good.then_some(replies)

@@ -5,6 +5,7 @@
 
 #[path = "../../src/load"]
 mod load {
+    pub mod course;
     pub mod error;
     pub mod histogram;
     pub mod record;

@@ -16,7 +16,7 @@ mod load {
 
 use libfuzzer_sys::fuzz_target;
 use load::layer_plan::TlsPlan;
-use load::transport::tls::{Session, TlsConfig};
+use load::transport::tls::{TlsSession, TlsConfig};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
@@ -49,6 +49,8 @@ fn both() -> &'static Both {
         let plan = TlsPlan {
             server_name: "localhost".into(),
             cacert: None,
+            cert: None,
+            key: None,
             insecure: true,
         };
         Both {
@@ -59,7 +61,7 @@ fn both() -> &'static Both {
 }
 
 /// Feeds a session in pieces; whether it accepted all.
-fn fed(session: &mut Session, wire: &[u8], step: usize, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
+fn fed(session: &mut TlsSession, wire: &[u8], step: usize, plain: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
     wire.chunks(step).all(|piece| {
         let decrypted = session.decrypt(piece, plain).is_ok();
         session.encrypt(&[], out).expect("there is room");
@@ -68,8 +70,8 @@ fn fed(session: &mut Session, wire: &[u8], step: usize, plain: &mut Vec<u8>, out
 }
 
 /// Two that have shaken hands.
-fn pair(step: usize) -> (Session, ServerConnection) {
-    let mut client = Session::new(&both().client).expect("a session");
+fn pair(step: usize) -> (TlsSession, ServerConnection) {
+    let mut client = TlsSession::new(&both().client).expect("a session");
     let mut server = ServerConnection::new(Arc::clone(&both().server)).expect("a session");
     let (mut to_server, mut to_client, mut plain) = (Vec::new(), Vec::new(), Vec::new());
     client.encrypt(&[], &mut to_server).expect("there is room");
@@ -136,7 +138,7 @@ fuzz_target!(|data: &[u8]| {
         return after_handshake(first, data);
     }
     for step in [data.len().max(1), 1] {
-        let mut session = Session::new(&both().client).expect("a session");
+        let mut session = TlsSession::new(&both().client).expect("a session");
         let (mut plain, mut out) = (Vec::new(), Vec::new());
         fed(&mut session, data, step, &mut plain, &mut out);
         // A key exchange with a server that it cannot know has no end.
