@@ -184,7 +184,7 @@ def test_a_large_body_is_read_whole(io: tuple[str, str], tmp_path: Path) -> None
         return b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole" if body == content else OK
 
     with serving(answering(length)) as port:
-        few = ("--requests", "4", "--connections", "2", "--expect-body", "whole", *io)
+        few = ("--requests", "4", "--connections", "2", "--timeout", "60s", "--expect-body", "whole", *io)
         document = load(f"http://127.0.0.1:{port}/", "--body", f"@{tmp_path}/body", *few)
     assert (document["errors"], document["requests"]) == ({}, 4)
 
