@@ -6,6 +6,7 @@
 #[path = "../../src/load"]
 mod load {
     pub mod error;
+    pub mod redirect;
     pub mod transport {
         pub mod fault;
         pub mod http2;
@@ -62,10 +63,9 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, behaviour: Beh
     let mut begun = session.poll().is_ok();
     assert!(begun);
     for piece in pieces {
-        let fed = session.feed(piece);
-        begun &= fed.is_ok();
+        let mut fed = session.feed(piece);
         let mut steps = 0;
-        while let Some((lane, arrived)) = session.next() {
+        while let Some((lane, arrived)) = session.next(&mut fed) {
             steps += 1;
             assert!(steps <= 2 * total + 100 * behaviour.lanes, "it does not come to rest");
             assert!(is_open[lane], "lane {lane} has ended");
@@ -86,7 +86,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, behaviour: Beh
                     reply.body.extend_from_slice(&bytes);
                     continue;
                 }
-                Arrived::End => {
+                Arrived::End(_) => {
                     assert!(reply.status.is_some());
                     reply.ended = true;
                 }
@@ -99,14 +99,14 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, behaviour: Beh
                 session.send(lane, requests[lane % 2].clone());
             }
         }
-        begun &= session.poll().is_ok();
+        begun &= fed.is_ok() && session.poll().is_ok();
         session.take_output(&mut out);
         if !begun || session.is_over {
             is_good = false;
             break;
         }
     }
-    // Http2Requests are below a hundred bytes; a frame in answer to one of at least nine has at most twice as many.
+    // Requests are below a hundred bytes; a frame in answer to one of at least nine has at most twice as many.
     let sent = replies.iter().map(Vec::len).sum::<usize>();
     assert!(out.len() <= 200 + 200 * sent + 3 * total, "{} bytes for {total}", out.len());
     is_good.then_some(replies)

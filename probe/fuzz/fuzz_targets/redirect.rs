@@ -16,6 +16,7 @@ fn to(location: &[u8]) -> Redirect {
     Redirect {
         status: 302,
         location: location.to_vec(),
+        ..Redirect::default()
     }
 }
 

@@ -5,13 +5,16 @@
 #[path = "../../src/load"]
 mod load {
     pub mod body;
+    pub mod cookies;
     pub mod error;
+    pub mod http_head;
     pub mod http_request;
     pub mod layer_plan;
     pub mod pacer;
     pub mod placeholder;
     pub mod plan;
     pub mod plan_check;
+    pub mod redirect;
     pub mod sequence;
     pub mod sequence_errors;
     pub mod service_times;

@@ -8,6 +8,7 @@ mod load {
     pub mod error;
     pub mod http;
     pub mod http_head;
+    pub mod redirect;
 }
 
 use libfuzzer_sys::fuzz_target;

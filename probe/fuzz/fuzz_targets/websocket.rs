@@ -5,6 +5,7 @@
 
 #[path = "../../src/load"]
 mod load {
+    pub mod cookies;
     pub mod error;
     pub mod http_head;
     pub mod http_request;
@@ -12,6 +13,7 @@ mod load {
     pub mod pacer;
     pub mod placeholder;
     pub mod plan;
+    pub mod redirect;
     pub mod share;
     pub mod template;
     pub mod text;
