@@ -172,6 +172,10 @@ def test_every_metric_is_compared_with_the_floor() -> None:
     ]
     assert warnings[0].values["times"] == {"perl": 4.0}
     assert not list(beyond_floor((CPU, late), None, ratios, (HERE,), margin=0.25))
+    # A time that is no headline: the floor should be one, and the sentence does not end without a reason.
+    ratios = {(RATE.name, HERE): {"perl": Interval(2.0, 1.5, 3.0, 7)}}
+    (warning,) = beyond_floor((CPU, RATE), "limit", ratios, (HERE,), margin=0.25)
+    assert warning.values["reason"] == "limit is meant to be the floor of this, and can be better"
 
 
 def test_of_a_rate_more_is_faster_than_the_floor() -> None:

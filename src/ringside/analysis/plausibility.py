@@ -74,7 +74,8 @@ def beyond_floor(
             continue
         by_point = {point: floor_ratios.get((metric.name, point), {}) for point in points}
         if best := _better(metric, by_point, margin):
-            values = {"floor": floor, "times": best, "noun": metric.noun, "reason": no_floor(metric, floor)}
+            reason = no_floor(metric, floor) or f"{floor} is meant to be the floor of this, and can be better"
+            values = {"floor": floor, "times": best, "noun": metric.noun, "reason": reason}
             yield Diagnostic("beyond-floor", tuple(best), values)
 
 
