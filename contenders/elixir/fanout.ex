@@ -49,6 +49,8 @@ defmodule Fanout do
            true <- headers.keep do
         converse(socket, gateway, units)
       else
+        # The client has gone: the exit takes along the tasks that are linked.
+        {:error, _} -> exit(:shutdown)
         _ -> :gen_tcp.close(socket)
       end
     else
@@ -89,7 +91,6 @@ defmodule Fanout do
 
   defp answer(response, :GET, "/", id, gateway, units) do
     head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n#{framing(response)}#{connection(response)}\r\n"
-    # An answer outlives neither its client nor this process: the tasks are linked.
     tasks = Enum.map(units, fn unit -> Task.async(fn -> piece(gateway, unit, id) end) end)
     tick_ms = if gateway.kind == "cpu", do: :infinity, else: gateway.tick_ms
     gather(%{response | unsent: head}, Map.new(tasks, &{&1.ref, &1}), tick_ms)

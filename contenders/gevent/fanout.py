@@ -40,16 +40,19 @@ def application(make_units, tick_s):
 def pieces(units, tick_s):
     """Each unit's piece as soon as it is there, and a dot for every tick without one."""
     done = Queue()
-    for unit in units:
-        gevent.spawn(lambda unit=unit: done.put(unit()))
+    greenlets = [gevent.spawn(lambda unit=unit: done.put(unit())) for unit in units]
     missing = len(units)
-    while missing:
-        try:
-            piece = done.get(timeout=tick_s)
-            missing -= 1
-        except Empty:
-            piece = b"."
-        yield piece
+    try:
+        while missing:
+            try:
+                piece = done.get(timeout=tick_s)
+                missing -= 1
+            except Empty:
+                piece = b"."
+            yield piece
+    finally:
+        # Only where the client went away: the server closes this generator.
+        gevent.killall(greenlets, block=False)
 
 
 class Response(HTTPResponse):

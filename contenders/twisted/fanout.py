@@ -79,6 +79,7 @@ class Pieces:
 
     def __init__(self, request, calls, tick_s):
         self.request = request
+        self.calls = calls
         self.tick_s = tick_s
         self.awaited = len(calls)
         self.tick = reactor.callLater(tick_s, self.no_news)
@@ -102,7 +103,9 @@ class Pieces:
 
     def client_gone(self, _):
         self.tick.cancel()
-        self.request = None  # Nobody may write to it. The calls go on.
+        self.request = None  # Nobody may write to it.
+        for call in self.calls:
+            call.cancel()
 
 
 class Compute(Gateway):

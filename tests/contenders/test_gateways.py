@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import socket
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,12 +14,14 @@ from ringside.conformance.common import in_time
 from ringside.conformance.http import Client
 from ringside.conformance.servers import running
 from ringside.workloads.fanout.check import Upstream, says, whole
+from tests.support import ROOT
 from tests.support.programs import having, subject
 
 # Their libraries send the head by itself.
 HEAD_ALONE = ("c-microhttpd", "ruby-async")
 # Their clients take a 103 for the answer.
 NO_EARLY_HINTS = ("haskell",)
+FOLDER = ROOT / "contenders"
 EARLY_HINTS = says(
     "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 404 Said\r\nContent-Length: 0\r\n\r\n"
 )
@@ -57,3 +62,50 @@ def test_early_hints_are_no_answer(name: str, tmp_path: Path) -> None:
         server.connect() as connection,
     ):
         assert Client(connection).get().body.replace(".", "") == "404404404"
+
+
+def readme_says(name: str) -> str:
+    """What the README says of the calls whose client hung up."""
+    found = re.search(
+        r"^\*\*When a client hangs up\.\*\* (.+)$", (FOLDER / name / "README.md").read_text(), re.M
+    )
+    assert found, f"{name}: its README does not say what becomes of calls when a client hangs up"
+    return found[1]
+
+
+@pytest.mark.parametrize("name", having("fanout"))
+def test_a_readme_says_what_becomes_of_calls_for_nobody(name: str) -> None:
+    assert readme_says(name)
+
+
+def wait_for(count: int, entries: Sequence[object], most_s: float = 20.0) -> None:
+    deadline = time.monotonic() + most_s
+    while len(entries) < count:
+        assert time.monotonic() < deadline, entries
+        time.sleep(0.01)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", having("fanout"))
+def test_calls_for_nobody_are_as_the_readme_says(name: str, tmp_path: Path) -> None:
+    were_ended: list[bool] = []
+
+    def waits(connection: socket.socket) -> bool:
+        """Notes whether the caller ends its call within two seconds, forty ticks."""
+        connection.settimeout(2.0)
+        try:
+            were_ended.append(not connection.recv(1))
+        except OSError as error:
+            were_ended.append(not isinstance(error, TimeoutError))
+        return False
+
+    with (
+        Upstream(waits) as upstream,
+        running(subject(name, "fanout", tmp_path), *arguments([upstream] * 3)) as server,
+    ):
+        with server.connect() as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            wait_for(3, upstream.heads)
+        wait_for(3, were_ended)
+    goes_on = "to their end" in readme_says(name) or "to its end" in readme_says(name)
+    assert were_ended == [not goes_on] * 3
