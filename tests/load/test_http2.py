@@ -178,8 +178,8 @@ def test_replies_before_the_body_was_read(
     servers: tuple[int, int], certificates: Path, workplace: Path, io: str
 ) -> None:
     """The server ends the stream without an error, once it has answered (RFC 9113, section 8.1)."""
-    Path("body").write_bytes(b"x" * 3_000_000)
-    few = ("--requests", "20", "--connections", "2", "-m", "3", "--body", "@body", "--io", io)
+    Path("body").write_bytes(b"x" * 1_500_000)
+    few = ("--requests", "20", "--connections", "2", "-m", "1", "--body", "@body", "--io", io)
     trust = ("--http2", "--cacert", str(certificates / "own.pem"))
     for target in (
         (f"h2://127.0.0.1:{servers[0]}",),
