@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
 
 from ringside.load import thresholds
-from tests.support.command_line import in_process
+from tests.support.command_line import in_process, load_document
 from tests.support.loads import MS, OPEN, histogram, load_result
+from tests.support.odd_server import OK, requests, serving
 
 
 @pytest.mark.parametrize(
@@ -151,3 +155,28 @@ def test_thresholds_of_a_load_that_fails(http: str) -> None:
 def test_thresholds_are_for_one_target(complaint: Callable[..., str]) -> None:
     message = complaint("load", "http://h/", "--vs", "http://h/b", "--fail-if", "p99>1s")
     assert "--fail-if is for one load: leave out --vs" in message
+
+
+def test_the_rate_of_a_server_that_keeps_up_is_the_intended_one() -> None:
+    """Of a long latency some replies come after the end; a queue that grows is something else."""
+
+    def delayed(connection: socket.socket) -> None:
+        for _ in requests(connection):
+            time.sleep(0.3)
+            connection.sendall(OK)
+
+    turn = threading.Lock()
+
+    def one_at_a_time(connection: socket.socket) -> None:
+        for _ in requests(connection):
+            with turn:
+                time.sleep(0.02)
+            connection.sendall(OK)
+
+    rate = ("--rate", "100", "--duration", "2s", "--connections", "200")
+    with serving(delayed) as port:
+        load = load_document(f"http://127.0.0.1:{port}/", *rate, "--fail-if", "rate<99")
+        assert load["late_requests"] > 20
+    with serving(one_at_a_time) as port:
+        load = load_document(f"http://127.0.0.1:{port}/", *rate)
+        assert load["achieved_rate"] < 80

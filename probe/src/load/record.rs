@@ -8,6 +8,9 @@ use super::service_times::ServiceTimes;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A server that keeps up has at most so many times its average number of requests in flight when the load ends.
+const MAX_GROWTH: f64 = 1.25;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecondStats {
     pub requests: u64,
@@ -223,6 +226,19 @@ impl Record {
         self.in_flight_sum as f64 / self.sweeps.max(1) as f64
     }
 
+    /// Right replies within the time of the load. Of a request that was answered later the share of its service before
+    /// the end counts: a slow server's rate would be too low otherwise. In an open loop it counts as a whole where no more
+    /// were in flight at the end than all the time: the server kept up, and these were due just before the end.
+    pub fn answered(&self, open_loop: bool) -> f64 {
+        let late = self.replies.late_requests as f64;
+        let keeps_up = self.replies.unfinished == 0 && late <= MAX_GROWTH * self.concurrency();
+        let of_late = match open_loop && keeps_up {
+            true => late,
+            false => self.late_shares,
+        };
+        self.replies.requests as f64 + of_late
+    }
+
     pub fn errors_total(&self) -> u64 {
         self.replies.errors.iter().sum()
     }
@@ -231,6 +247,27 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn late_replies_count_as_a_whole_where_the_server_keeps_up() {
+        let record = |unfinished, late_requests, in_flight_sum| Record {
+            replies: Replies {
+                requests: 170,
+                late_requests,
+                unfinished,
+                ..Replies::default()
+            },
+            late_shares: 15.0,
+            in_flight_sum,
+            sweeps: 10,
+            ..Record::default()
+        };
+        assert_eq!(record(0, 30, 280).answered(true), 200.0);
+        assert_eq!(record(0, 30, 280).answered(false), 185.0);
+        assert_eq!(record(1, 30, 280).answered(true), 185.0);
+        // A queue that grew all the time is twice as long at its end as on average.
+        assert_eq!(record(0, 30, 150).answered(true), 185.0);
+    }
 
     #[test]
     fn records_add_up() {

@@ -64,11 +64,9 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         .collect();
     let open_loop = plan.open_loop();
     let answered = match plan.protocol {
-        Protocol::Stream => record.messages,
-        _ => record.replies.requests,
+        Protocol::Stream => record.messages as f64,
+        _ => record.answered(open_loop),
     };
-    // A reply after the end counts by its share before it: a slow server's rate would be too low otherwise.
-    let answered = answered as f64 + record.late_shares;
     let streams = plan.protocol == Protocol::Stream;
     let (word, detail) = verdict(plan, outcome);
     let sequence = record.sequence.named().into_iter();

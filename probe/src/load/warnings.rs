@@ -91,8 +91,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         // An answer that was not as expected came all the same: `errors` says so.
         let wrong = [ErrorKind::Status, ErrorKind::Content]
             .map(|kind| record.replies.errors[kind as usize]);
-        let answered =
-            record.replies.requests as f64 + record.late_shares + wrong.iter().sum::<u64>() as f64;
+        let answered = record.answered(open_loop) + wrong.iter().sum::<u64>() as f64;
         let kept = answered / record.intended as f64;
         if kept < RATE_KEPT {
             warn(
