@@ -13,7 +13,7 @@ from ringside.model.design import Point
 from ringside.text import capitalised
 
 # Ticks are multiples of these: each step is tried until there are enough; of bytes, powers of two.
-_DECIMAL_STEPS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
+_DECIMAL_STEPS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), tuple(range(1, 10)))
 _BINARY_STEPS = (10, 5, 2, 1)
 _FEWEST, _MOST = 3, 7
 _EDGE = 0.08
@@ -28,7 +28,8 @@ def axis(values: Sequence[float], unit: str) -> tuple[Callable[[float], float], 
     low, high = scaled(least if is_logarithmic else min(least, 0.0)), scaled(most)
     room = 0.04 * (high - low) or 0.5
     low, high = low - room, high + room
-    ticks = _ticks(10**low, 10**high, unit) if is_logarithmic else sorted({least, most})
+    ticks = _ticks(10**low, 10**high, unit) if is_logarithmic else []
+    ticks = ticks if len(ticks) > 1 else sorted({least, most})
     return (lambda value: round((scaled(value) - low) / (high - low), 4), ticks)
 
 
