@@ -106,7 +106,7 @@ def test_why_no_connection_can_be_made() -> None:
     # Addresses of no single machine.
     document = load("http://255.255.255.255:9/", "--connections", "1", "--duration", "300ms", status=1)
     assert set(document["errors"]) == {"connect-failed"}
-    assert re.search(r"connect-failed \d+ times; the first of them: [A-Z][a-z ]+$", document["detail"])
+    assert re.search(r"\d+ × connect-failed; the first of them: [A-Z][a-z ]+$", document["detail"])
 
 
 def test_a_server_that_does_not_speak_what_is_asked_for() -> None:

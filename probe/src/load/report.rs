@@ -244,7 +244,7 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
             let first = first.into_iter().find(|text| !text.is_empty());
             let fault =
                 first.map_or_else(String::new, |fault| format!("; the first of them: {fault}"));
-            format!("nothing was answered as expected: {kind} {count} times{fault}")
+            format!("nothing was answered as expected: {count} × {kind}{fault}")
         }
         _ if record.opened == 0 => {
             "nothing was answered: no connection was ready before the end, since the server did not \

@@ -369,9 +369,15 @@ impl<H: Client> Handler for LayeredHandler<'_, H> {
     }
 
     fn sending(&mut self, number: Slot, now_ns: u64) {
-        if let Some(link) = self.links.get(number) {
-            for slot in link.sends.drain(..) {
-                self.handler.sending(slot, now_ns);
+        let Some(link) = self.links.get(number) else {
+            return;
+        };
+        for slot in link.sends.drain(..) {
+            self.handler.sending(slot, now_ns);
+        }
+        if let Session::Http2(session) = &mut link.session {
+            if session.release() {
+                self.links.with_room.push(number);
             }
         }
     }

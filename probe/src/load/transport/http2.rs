@@ -4,6 +4,7 @@
 use super::fault::Fault;
 use super::request::Prepared;
 use crate::load::error::ErrorKind;
+use crate::load::http_head::MAX_HEAD_BYTES;
 use crate::load::redirect::{is_redirect, Directions};
 use bytes::Bytes;
 use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
@@ -21,7 +22,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Bytes of a reply that the server may send before they are read, of a stream and of a connection.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
-const MAX_HEADER_BYTES: u32 = 256 * 1024;
+/// The library gives up a larger head without a word of its size, so it gets some room beyond the limit of our own.
+const LIBRARY_HEAD_BYTES: u32 = 4 * MAX_HEAD_BYTES as u32;
+/// What a field of a head counts beside its name and its value (RFC 9113, section 6.5.2).
+const FIELD_BYTES: usize = 32;
 /// A connection that wakes itself more often in succession does not come to an end.
 const MAX_POLLS: usize = 1000;
 
@@ -51,11 +55,18 @@ impl Wake for Note {
     }
 }
 
+/// Output that is not handed over: beyond this the connection waits, so that what goes to a server is what it reads.
+const MAX_OUTPUT_BYTES: usize = 256 * 1024;
+
 /// The bytes between the connection and its socket.
 #[derive(Default)]
 struct Ends {
     input: VecDeque<u8>,
     output: Vec<u8>,
+    /// Bytes that were handed over wait for the kernel.
+    is_held: bool,
+    /// The connection has found no room for its output.
+    is_refused: bool,
 }
 
 struct Pipe(Rc<RefCell<Ends>>);
@@ -85,7 +96,13 @@ impl AsyncWrite for Pipe {
         _: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.0.borrow_mut().output.extend_from_slice(bytes);
+        let mut ends = self.0.borrow_mut();
+        if ends.is_held || ends.output.len() >= MAX_OUTPUT_BYTES {
+            // The connection is polled when there is room.
+            ends.is_refused = true;
+            return Poll::Pending;
+        }
+        ends.output.extend_from_slice(bytes);
         Poll::Ready(Ok(bytes.len()))
     }
 
@@ -194,7 +211,7 @@ impl Http2 {
             .enable_push(false)
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .max_header_list_size(MAX_HEADER_BYTES);
+            .max_header_list_size(LIBRARY_HEAD_BYTES);
         let handshake = builder.handshake(Pipe(Rc::clone(&ends)));
         let mut handshake = Box::pin(handshake);
         // It only writes, for which there is always room.
@@ -358,6 +375,10 @@ impl Http2 {
         let arrived = match &mut exchange.reply {
             Reply::Head(response) => match Pin::new(response).poll(&mut context) {
                 Poll::Pending => None,
+                Poll::Ready(Ok(response)) if is_too_large(&response) => {
+                    let text = "HTTP/2: a head of more than 256 kB";
+                    return Some(Arrived::Failed(Fault::new(ErrorKind::TooLarge, text)));
+                }
                 Poll::Ready(Ok(response)) => {
                     let status = response.status().as_u16();
                     let directions = directions(&response);
@@ -408,10 +429,32 @@ impl Http2 {
         }
     }
 
+    /// What was handed over waits: nothing more is put out meanwhile.
+    pub fn hold(&mut self) {
+        self.ends.borrow_mut().is_held = true;
+    }
+
+    /// The kernel takes what was handed over. Whether there is more to send, by the next `poll`.
+    pub fn release(&mut self) -> bool {
+        let mut ends = self.ends.borrow_mut();
+        ends.is_held = false;
+        let was_refused = std::mem::take(&mut ends.is_refused);
+        drop(ends);
+        self.ready().connection |= was_refused;
+        was_refused
+    }
+
     /// Bytes for the server.
     pub fn take_output(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.ends.borrow_mut().output);
     }
+}
+
+/// Whether the head of a response is beyond the limit of HTTP/1.1's.
+fn is_too_large(response: &http::Response<RecvStream>) -> bool {
+    let fields = response.headers().iter();
+    let bytes = fields.map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES);
+    bytes.sum::<usize>() > MAX_HEAD_BYTES
 }
 
 /// Where a redirect leads.

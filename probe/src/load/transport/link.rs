@@ -80,6 +80,8 @@ pub struct Links {
     links: Vec<Option<Box<Link>>>,
     /// Slots that wait until the connection of another is open.
     pub waiting: Vec<Slot>,
+    /// Connections that had more to send than the kernel took, and may send again.
+    pub with_room: Vec<Number>,
     pub requests: Http2Requests,
     /// Decrypted bytes, what the load answers to them, and what goes to the socket: the same memory for all connections.
     pub plain: Vec<u8>,
@@ -106,6 +108,7 @@ impl Links {
             layers,
             links: (0..config.connections()).map(|_| None).collect(),
             waiting: Vec::new(),
+            with_room: Vec::new(),
             plain: Vec::new(),
             out: Vec::new(),
             wire: Vec::new(),
@@ -187,10 +190,13 @@ impl Links {
         };
         let sealed = encrypted.map(|()| {
             self.bytes_out += wire.len() as u64;
-            match wire.is_empty() {
-                true => Next::Wait,
-                false => Next::Send(wire.as_slice().into()),
+            if wire.is_empty() {
+                return Next::Wait;
             }
+            if let Some(Session::Http2(session)) = self.get(number).map(|link| &mut link.session) {
+                session.hold();
+            }
+            Next::Send(wire.as_slice().into())
         });
         self.wire = kept(wire);
         sealed

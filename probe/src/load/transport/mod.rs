@@ -59,6 +59,15 @@ impl<I: Io> Layered<I> {
         }
     }
 
+    /// Connections for whose output the kernel has room again go on with it.
+    fn send_more(&mut self, handler: &mut impl Client) {
+        for number in std::mem::take(&mut self.links.with_room) {
+            if self.links.get(number).is_some() {
+                self.act(number, handler, |_, _, _| Ok(()));
+            }
+        }
+    }
+
     /// Does something with the session of a connection, and sends what comes of it.
     fn act<H: Client>(
         &mut self,
@@ -166,6 +175,7 @@ impl<I: Io> Transport for Layered<I> {
 
     fn turn(&mut self, wait: Wait, handler: &mut impl Client) -> io::Result<()> {
         self.join_waiting(handler);
+        self.send_more(handler);
         let links = &mut self.links;
         self.io.turn(wait, &mut LayeredHandler { links, handler })
     }
