@@ -12,7 +12,7 @@ from ringside.analysis.posts import Direction, Explained, PostData
 from ringside.analysis.run import RunAnalysis
 from ringside.cli import context
 from ringside.model.catalogue import Published
-from ringside.model.results import Interval
+from ringside.model.results import Answer, Finding, Interval
 from ringside.render import posts
 from ringside.render.posts import words
 from ringside.render.posts.page import Bar, Picture, Prose
@@ -349,3 +349,13 @@ def test_a_picture_has_then_in_grey_and_texts_of_all_bars() -> None:
     colours = spec["layer"][1]["encoding"]["color"]["scale"]["range"]
     assert len(set(colours)) == 2
     assert "var(" not in json.dumps(spec)
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(1, "Of 1 conclusion one holds."), (3, "Of 3 conclusions three hold.")],
+)
+def test_verbs_agree_with_their_counts(count: int, said: str) -> None:
+    finding = Finding(Answer.CONFIRMED, "")
+    data = PostData(source(RING_2007), [], {str(number): finding for number in range(count)})
+    assert posts._summary([data]) == said

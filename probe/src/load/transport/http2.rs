@@ -58,6 +58,9 @@ impl Wake for Note {
 /// Output that is not handed over: beyond this the connection waits, so that what goes to a server is what it reads.
 const MAX_OUTPUT_BYTES: usize = 256 * 1024;
 
+/// More input that is not looked at is an error of the peer.
+const MAX_INPUT_BYTES: usize = 1 << 20;
+
 /// The bytes between the connection and its socket.
 #[derive(Default)]
 struct Ends {
@@ -251,7 +254,13 @@ impl Http2 {
         }
         self.ends.borrow_mut().input.extend(bytes);
         self.ready().connection = true;
-        self.poll()
+        self.poll()?;
+        // The library reads no further while an answer, to a ping for instance, finds no room.
+        if self.ends.borrow().input.len() > MAX_INPUT_BYTES {
+            let text = "HTTP/2: the server does not read the answers that it asks for";
+            return Err(Fault::new(ErrorKind::Send, text));
+        }
+        Ok(())
     }
 
     fn ready(&self) -> std::sync::MutexGuard<'_, Ready> {

@@ -10,6 +10,7 @@ from ringside.model.catalogue import Published
 from ringside.model.results import Answer
 from ringside.render.posts import go_of_2011, ring, services, words
 from ringside.render.posts.page import Picture, Prose, Writer, machines, picture_name, section
+from ringside.units import count as counted
 
 # In the order in which they were written: that of 2009 is the revision of one of 2007.
 WRITERS: Mapping[str, Writer] = {
@@ -55,13 +56,20 @@ def document(sources: Iterable[Published], runs: Sequence[RunAnalysis], made: st
     return "\n\n".join(parts) + "\n"
 
 
+# Of one conclusion, and of several.
 _COUNTED = {
-    Answer.CONFIRMED: "hold",
-    Answer.REFUTED: "do not",
-    Answer.OTHER_CONDITIONS: "hold under conditions that the posts do not name",
-    Answer.UNTESTABLE: "cannot be tested as they were",
-    Answer.INCONCLUSIVE: "are left open by these runs",
-    Answer.NOT_TESTED: "were not tested, or cannot be on this machine",
+    Answer.CONFIRMED: ("holds", "hold"),
+    Answer.REFUTED: ("does not", "do not"),
+    Answer.OTHER_CONDITIONS: (
+        "holds under conditions that its post does not name",
+        "hold under conditions that the posts do not name",
+    ),
+    Answer.UNTESTABLE: ("cannot be tested as it was", "cannot be tested as they were"),
+    Answer.INCONCLUSIVE: ("is left open by these runs", "are left open by these runs"),
+    Answer.NOT_TESTED: (
+        "was not tested, or cannot be on this machine",
+        "were not tested, or cannot be on this machine",
+    ),
 }
 
 
@@ -69,8 +77,10 @@ def _summary(posts: Iterable[PostData]) -> str:
     """How many of the posts' conclusions hold."""
     answers = [finding.answer for data in posts for finding in data.findings.values()]
     counts = {answer: answers.count(answer) for answer in _COUNTED}
-    parts = [f"{words.number(count)} {_COUNTED[answer]}" for answer, count in counts.items() if count]
-    return f"Of {len(answers)} conclusions {words.listed(parts)}." if answers else ""
+    parts = [
+        f"{words.number(count)} {_COUNTED[answer][count > 1]}" for answer, count in counts.items() if count
+    ]
+    return f"Of {counted(len(answers), 'conclusion')} {words.listed(parts)}." if answers else ""
 
 
 def pictures(sources: Iterable[Published], runs: Sequence[RunAnalysis]) -> dict[str, Picture]:
