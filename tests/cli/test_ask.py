@@ -51,7 +51,7 @@ def test_what_was_not_measured_has_its_command(store: str, workplace: Path) -> N
     assert "There is no run that answers it." in ended.stdout
     assert "`ringside run questions-cores` measures it" in ended.stderr
     # Without any store as well.
-    everything = in_process("ask", "--store", str(workplace / "none.sqlite"))
+    everything = in_process("ask")
     assert "`ringside run questions` measures it" in everything.stderr
 
 

@@ -52,7 +52,15 @@ def _affinity() -> Iterator[None]:
 
 
 class CpuExecutor(FakeExecutor):
-    """Gives contenders all CPUs but the first."""
+    """Gives contenders all CPUs but the first, and notes which are Ringside's own during trials."""
+
+    def __init__(self, interrupt_after: int | None = None) -> None:
+        super().__init__(interrupt_after=interrupt_after)
+        self.own: list[set[int]] = []
+
+    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+        self.own.append(os.sched_getaffinity(0))
+        return super().trial(request, tick)
 
     def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (1,), (min(os.sched_getaffinity(0)),)
@@ -104,7 +112,7 @@ def test_nothing_is_an_empty_task(catalogue: Catalogue) -> None:
 def test_a_suite_is_a_run_of_each_experiment(catalogue: Catalogue, store: Store, workplace: Path) -> None:
     selection = Selection("both", seed=7)
     task = new_task(selection, catalogue)
-    executor, ended = CpuExecutor(), list[Run]()
+    executor, ended, cpus = CpuExecutor(), list[Run](), os.sched_getaffinity(0)
     made = campaign_of(task, workplace, executor)
     assert made.runs == []
     made.carry_out(on_run_end=ended.append)
@@ -123,7 +131,9 @@ def test_a_suite_is_a_run_of_each_experiment(catalogue: Catalogue, store: Store,
             "note": "Why?",
         }
         assert read_plan(run).selection is None
-    assert len(os.sched_getaffinity(0)) == 1
+    # Only while trials go on is there a CPU for them alone.
+    assert {len(own) for own in executor.own} == {1}
+    assert os.sched_getaffinity(0) == cpus
 
 
 def test_a_run_by_itself_keeps_how_it_was_chosen(catalogue: Catalogue, store: Store, workplace: Path) -> None:
@@ -294,8 +304,9 @@ def test_no_run_begins_after_the_time(catalogue: Catalogue, store: Store, workpl
 def test_the_time_is_that_of_all_runs(
     catalogue: Catalogue, store: Store, monkeypatch: pytest.MonkeyPatch, workplace: Path
 ) -> None:
+    """What contenders take to be built between them does not count."""
     deadlines: list[float | None] = []
-    instants = iter((100.0, 103.0, 109.5))
+    instants = iter((100.0, 103.0, 150.0, 151.0))
 
     def conduct(self: Campaign, run: Run, prepared: object, deadline_s: float | None) -> bool:
         deadlines.append(deadline_s)
@@ -304,13 +315,13 @@ def test_the_time_is_that_of_all_runs(
     monkeypatch.setattr("ringside.measure.campaign.monotonic", lambda: next(instants))
     monkeypatch.setattr(Campaign, "conduct", conduct)
     campaign_of(new_task(Selection("both"), catalogue), workplace).carry_out(10.0)
-    assert deadlines == [7.0, 0.5]
+    assert deadlines == [10.0, 7.0]
     deadlines.clear()
-    instants = iter((100.0, 103.0, 110.0))
+    instants = iter((100.0, 110.0))
     campaign_of(new_task(Selection("both"), catalogue), workplace).carry_out(10.0)
-    assert deadlines == [7.0]
+    assert deadlines == [10.0]
     deadlines.clear()
-    instants = iter((100.0,))
+    instants = iter((100.0, 103.0, 150.0, 151.0))
     campaign_of(new_task(Selection("both"), catalogue), workplace).carry_out()
     assert deadlines == [None, None]
 

@@ -94,9 +94,15 @@ class Toolchain:
         on_build: Callable[[Contender], None] = lambda contender: None,
     ) -> Generator[Ready | Unavailable, None, None]:
         """`prepare` of each, in their order, with builds side by side; `on_build` is called from threads."""
+        contenders = list(contenders)
         with ThreadPoolExecutor(BUILDS_AT_A_TIME) as threads:
             try:
-                yield from threads.map(lambda each: self.prepare(each, on_build), contenders)
+                try:
+                    results: Iterable[Ready | Unavailable]
+                    results = threads.map(lambda each: self.prepare(each, on_build), contenders)
+                except RuntimeError:  # There is no memory for another thread.
+                    results = (self.prepare(each, on_build) for each in contenders)
+                yield from results
             except BaseException:  # An interrupt must not wait for builds.
                 threads.shutdown(wait=False, cancel_futures=True)
                 end_all()

@@ -309,7 +309,7 @@ def _each(texts: Iterable[str]) -> list[str]:
 
 
 def _versions(planned: Sequence[tuple[Record, PlannedContender]]) -> list[str]:
-    """`Go 1.19.8 (posts, sleepers-million)`: each version with the records that have it."""
+    """`Go 1.19.8 (posts, today)`: each version with the records that have it."""
     by_version: dict[str, dict[str, None]] = {}
     for record, each in planned:
         if each.version:
