@@ -47,7 +47,7 @@ _MAX_RATE_PER_S = 10_000_000.0
 _MAX_STEPS = 1000
 _MAX_ENGINES = 1000
 _MAX_WEIGHT = 1000
-# Of a body that is part of the plan, and of one that is not the file's path at once.
+# The largest body that stands in a plan itself. A file of more than the second is named by its path instead.
 MAX_BODY_BYTES = 100 << 20
 _SMALL_BODY_BYTES = 1 << 20
 
