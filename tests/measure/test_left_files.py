@@ -172,6 +172,19 @@ def test_memory_in_files_that_nobody_maps(tmp_path: Path, namespaces: str) -> No
     assert (mapped.peak_pss_bytes or 0) > 40 << 20
 
 
+def test_files_that_were_there_before_are_inputs(tmp_path: Path) -> None:
+    place = Path("/dev/shm/ringside-input")
+    place.write_bytes(bytes(60 << 20))
+    try:
+        time.sleep(0.1)
+        opens = f"given = open('{place}')\nplaces = [os.memfd_create('hidden')]\n"
+        final = last(carried_out(opens + HIDES, tmp_path, "off"))
+    finally:
+        place.unlink()
+    assert final.unmapped_bytes
+    assert abs(final.unmapped_bytes - (30 << 20)) < 2 << 20
+
+
 def test_memory_in_files_that_are_closed(tmp_path: Path) -> None:
     hides = HIDES.replace("places", "[place]").replace("time.sleep", "os.close(place); time.sleep")
     opens = "place = os.open('/dev/shm/hidden', os.O_CREAT | os.O_RDWR)\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -24,9 +25,9 @@ MS = 1_000_000
 RULES = RING.phase_rules
 
 
-def refusal(*lines: Phase, waited_ns: int | None = 0, paused_ms: int = 0) -> str:
+def refusal(*lines: Phase, waited_ns: int | None = 0, idle_ns: int = 0, paused_ms: int = 0) -> str:
     pauses = [Pause(101 * MS, paused_ms * MS)]
-    return next(phase_contradictions(lines, RULES, pauses, waited_ns), "")
+    return next(phase_contradictions(lines, RULES, pauses, waited_ns, idle_ns), "")
 
 
 def ring(relay_ms: float, read_ms: float = 600, **known: Any) -> str:
@@ -79,6 +80,27 @@ def test_a_reader_that_was_late_makes_no_program_wrong() -> None:
     assert ring(260, waited_ns=None) == ""
     assert ring(200, waited_ns=10**9) != ""
     assert ring(0.5, waited_ns=10**9) != ""
+    # Unless it had no CPU for longer than that, by its CPU time and by the waits of the host.
+    assert ring(200, waited_ns=10**9, idle_ns=300 * MS) == ""
+    assert ring(200, waited_ns=200 * MS, idle_ns=300 * MS) != ""
+    assert ring(200, waited_ns=None, idle_ns=300 * MS) != ""
+
+
+def repeats(relays_ms: Sequence[float]) -> str:
+    """Repeats of a ring; each relay's line is read 100 ms after its spawn's."""
+    lines = []
+    for number, relay_ms in enumerate(relays_ms):
+        lines.append(Phase((200 * number + 100) * MS, "spawn", 5 * MS))
+        lines.append(Phase((200 * number + 200) * MS, "relay", int(relay_ms * MS)))
+    return refusal(*lines)
+
+
+def test_a_stall_in_one_of_ten_repeats_makes_no_program_wrong() -> None:
+    assert repeats([100] * 5 + [16] + [100] * 4) == ""
+    assert "16.000 ms" in repeats([100] * 5 + [16] + [100] * 3)
+    assert "16.000 ms" in repeats([16] + [100] * 9), "the first is a figure of its own"
+    assert "155.000 ms" in repeats([100] * 5 + [155] + [100] * 4), "no stall makes a phase longer"
+    assert repeats([0.1] * 10) != ""
 
 
 def test_a_repeat_begins_when_the_one_before_has_ended() -> None:

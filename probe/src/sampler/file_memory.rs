@@ -6,6 +6,7 @@ use crate::sampling_budget::SamplingBudget;
 use crate::shared_memory::SharedMemory;
 use crate::sys;
 use rustix::fs::{fstatfs, major, openat, statat, AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::time::{clock_gettime, ClockId};
 use std::collections::HashSet;
 use std::ffi::CStr;
 use std::os::unix::io::OwnedFd;
@@ -21,10 +22,10 @@ const LEAST_BYTES: u64 = 16 << 20;
 pub struct FileMemory {
     /// The probe's own, which has only files of its programs.
     shared: Option<Arc<SharedMemory>>,
-    /// The host's shared memory when the trial began.
-    before: u64,
-    /// By how much it has grown; what is in the probe's own where that is more, since others may free some of theirs.
-    grown: u64,
+    /// The least of shared memory that the host had since the trial began: others may free some of theirs.
+    least: u64,
+    /// When the trial began, by the clock of the kernel's files. What has not changed since is an input.
+    began: (i64, i64),
     budget: SamplingBudget,
     /// What the last reading found.
     last: u64,
@@ -35,8 +36,8 @@ impl FileMemory {
     pub fn new(shared: Option<Arc<SharedMemory>>) -> FileMemory {
         FileMemory {
             shared,
-            before: sys::shared_bytes(),
-            grown: 0,
+            least: sys::shared_bytes(),
+            began: file_time(),
             budget: SamplingBudget::new(SHARE, REST_NS),
             last: 0,
             peak: None,
@@ -51,9 +52,9 @@ impl FileMemory {
     /// Whether these processes have much memory in files, mapped or not. In most cases the host has no more shared memory
     /// than before, which is cheap to know.
     pub fn has_much(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process]) -> bool {
-        let grown = sys::shared_bytes().saturating_sub(self.before);
-        self.grown = grown.max(self.own_bytes());
-        if self.grown < LEAST_BYTES {
+        let now = sys::shared_bytes();
+        self.least = self.least.min(now);
+        if (now - self.least).max(self.own_bytes()) < LEAST_BYTES {
             self.last = 0;
             return false;
         }
@@ -80,8 +81,6 @@ impl FileMemory {
 
     /// What was found twice in a row: between the end of a process and the removal of its files nobody maps them.
     fn lasting(&mut self, unmapped: u64) -> u64 {
-        // Input files may be in memory as well, but are there from the beginning.
-        let unmapped = unmapped.min(self.grown);
         let lasting = unmapped.min(std::mem::replace(&mut self.last, unmapped));
         if lasting < LEAST_BYTES {
             return 0;
@@ -105,17 +104,24 @@ impl FileMemory {
         let mut files = HashSet::new();
         for process in tree.iter().filter(|process| process.alive) {
             let device = shared.map(SharedMemory::device);
-            bytes += of_process(procfs, process.pid, device, &mut files).unwrap_or(0);
+            bytes += of_process(procfs, process.pid, device, self.began, &mut files).unwrap_or(0);
         }
         bytes
     }
 }
 
-/// Memory in open files of a process that are on no disk, nor on `device`; each file once.
+/// Seconds and nanoseconds of the clock with which the kernel says when a file was changed.
+fn file_time() -> (i64, i64) {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    (now.tv_sec, now.tv_nsec)
+}
+
+/// Memory in open files of a process that are on no disk, nor on `device`, and have changed since; each file once.
 fn of_process(
     procfs: &ProcFs,
     pid: i32,
     device: Option<u64>,
+    since: (i64, i64),
     files: &mut HashSet<(u64, u64)>,
 ) -> Option<u64> {
     let folder = procfs.open_files(pid)?;
@@ -127,7 +133,8 @@ fn of_process(
             continue;
         };
         let is_new = Some(file.st_dev) != device && !files.contains(&(file.st_dev, file.st_ino));
-        if is_new && is_in_memory(&folder, name, &file) {
+        let has_changed = (file.st_ctime, file.st_ctime_nsec as i64) >= since;
+        if is_new && has_changed && is_in_memory(&folder, name, &file) {
             files.insert((file.st_dev, file.st_ino));
             bytes += file.st_blocks as u64 * 512;
         }
@@ -171,24 +178,24 @@ mod tests {
         // Other tests may have files as well.
         let grown = memory.of_tree(&procfs, &tree) - before;
         assert!((20 * MIB..24 * MIB).contains(&grown), "{grown}");
-        memory.before = 0;
+        memory.least = 0;
         assert!(memory.has_much(0, &procfs, &tree));
         assert!(!memory.has_much(1, &procfs, &tree), "it has to rest");
-        memory.before = u64::MAX;
+        // What was there before the trial is no memory of its program.
+        memory.began = (file_time().0 + 60, 0);
         assert!(!memory.has_much(REST_NS, &procfs, &tree));
+        memory.least = u64::MAX;
+        assert!(!memory.has_much(2 * REST_NS, &procfs, &tree));
+        assert!(memory.least < u64::MAX, "the least that there was");
     }
 
     #[test]
     fn what_is_much_and_was_found_twice_is_certain() {
         let mut memory = FileMemory::new(None);
-        memory.grown = 100 * MIB;
         assert_eq!(memory.lasting(70 * MIB), 0);
         assert_eq!(memory.lasting(50 * MIB), 50 * MIB);
         assert_eq!(memory.lasting(10 * MIB), 0);
         assert_eq!(memory.lasting(70 * MIB), 0);
         assert_eq!(memory.peak(), Some(50 * MIB));
-        memory.grown = 17 * MIB;
-        memory.lasting(500 * MIB);
-        assert_eq!(memory.lasting(500 * MIB), 17 * MIB);
     }
 }

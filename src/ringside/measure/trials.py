@@ -215,12 +215,16 @@ def _phase_contradiction(trial: Trial, workload: Workload) -> str | None:
     report = trial.report or TrialOutcome("ok")
     awaited = [trial.marks[name] for name in workload.awaits(trial.cell.point) if name in trial.marks]
     pauses = [Pause(mark.t_ns, report.paused_ns or 0) for mark in awaited[:1]]
-    # The kernel's figure is a mean over the CPUs that are busy.
+    # The kernel's figure is a mean over the CPUs that are busy, and has nothing of what the hypervisor took.
     pressure_ns = report.pressure.cpu_ns if report.pressure else None
     waited_ns = None if pressure_ns is None else pressure_ns * (os.cpu_count() or 1)
+    if waited_ns is not None:
+        waited_ns += sum(cpu.stolen_ns for cpu in report.cpus)
+    cpu_ns = (report.cpu_user_ns or 0) + (report.cpu_system_ns or 0)
+    idle_ns = max(0, (report.wall_ns or 0) - cpu_ns)
     contradictions = chain(
         impossible_phases(trial.phase_lines, workload.least_ns(trial.cell.point, trial.input_bytes)),
-        phase_contradictions(trial.phase_lines, workload.phase_rules, pauses, waited_ns),
+        phase_contradictions(trial.phase_lines, workload.phase_rules, pauses, waited_ns, idle_ns),
     )
     return next(contradictions, None)
 

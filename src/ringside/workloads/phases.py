@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,8 +17,11 @@ _SHARE, _SLACK_NS = 0.02, 1_000_000
 _SHORTER_NS, _LONGER_NS, _BETWEEN_ENDS_NS = 10_000_000, 50_000_000, 50_000_000
 # A cycle of a CPU of 8 GHz: there has been none so fast, so what takes so many cycles takes so long anywhere.
 CYCLE_NS = 0.125
-# What threads that wait for a CPU explain at most: however busy the host is, half of the time must be there.
+# What threads that wait for a CPU explain at most, where nothing shows that the program had none for longer:
+# however busy the host is, half of the time must be there.
 _WAITED_NS, _WAITED_SHARE = 50_000_000, 0.5
+# Of the repeats of a phase so many may end in a stall of the host: their median is not changed by those.
+_STALLED_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +51,19 @@ def phase_contradictions(
     rules: Mapping[str, PhaseRule],
     pauses: Sequence[Pause] = (),
     waited_ns: int | None = None,
+    idle_ns: int = 0,
 ) -> Iterator[str]:
     """What of the program's phases cannot be true. `lines`: in the order in which they were read;
-    `waited_ns`: how long threads waited for a CPU in the whole trial, None where nobody knows."""
+    `waited_ns`: how long threads waited for a CPU in the whole trial, None where nobody knows; `idle_ns`: how
+    long the program had none, by its CPU time."""
     seen: dict[str, Phase] = {}
+    # By name, the contradictions of repeats that a stall of the host would explain.
+    stalled: dict[str, list[str]] = {}
+    counts = Counter(line.name for line in lines)
     for line in lines:
         rule = rules.get(line.name, PhaseRule())
         name = f"::phase name={one_line(line.name, 100)}"
+        is_repeat = line.name in seen
         anchor = seen.get(rule.since or rule.after or line.name)
         seen[line.name] = line
         if rule.summed:
@@ -71,16 +81,24 @@ def phase_contradictions(
             reported_ns, shorter_ns, what = line.ns, _SHORTER_NS, _ms(line.ns)
             passed_ns -= sum(pause.paused_ns for pause in pauses if anchor.t_ns <= pause.t_ns <= line.t_ns)
         slack_ns = max(_WAITED_NS, _WAITED_SHARE * passed_ns)
-        slack_ns = min(slack_ns, waited_ns if waited_ns is not None else slack_ns) + _SHARE * max(
-            0, passed_ns
-        )
+        if waited_ns is not None:
+            slack_ns = min(max(slack_ns, idle_ns), waited_ns)
+        slack_ns += _SHARE * max(0, passed_ns)
         is_too_long = reported_ns - passed_ns > slack_ns + _LONGER_NS and not rule.since
-        is_too_short = passed_ns - reported_ns > slack_ns + shorter_ns
-        if is_too_long or (is_too_short and (rule.exact or rule.since)):
-            yield (
-                f"{name}: {what} by the program's clock, and {_ms(passed_ns)} by the probe's since "
-                f"the line of {one_line(anchor.name, 100)}: a phase is printed when it ends, in nanoseconds"
-            )
+        is_too_short = passed_ns - reported_ns > slack_ns + shorter_ns and (rule.exact or bool(rule.since))
+        if not is_too_long and not is_too_short:
+            continue
+        contradiction = (
+            f"{name}: {what} by the program's clock, and {_ms(passed_ns)} by the probe's since "
+            f"the line of {one_line(anchor.name, 100)}: a phase is printed when it ends, in nanoseconds"
+        )
+        if is_too_short and is_repeat:
+            stalled.setdefault(line.name, []).append(contradiction)
+        else:
+            yield contradiction
+    for name, found in stalled.items():
+        if len(found) > _STALLED_SHARE * counts[name]:
+            yield from found
 
 
 def impossible_phases(lines: Sequence[Phase], least_ns: Mapping[str, float]) -> Iterator[str]:
