@@ -91,18 +91,18 @@ class Batch
     @early = {}
     @next = @submitted = 0
     main = Ractor.current
-    # Ractors take pieces from one that hands them out: whoever is free gets the next.
-    @pipe = Ractor.new { loop { Ractor.yield(Ractor.receive, move: true) } }
-    @workers = Array.new(cores) { Batch.worker(@pipe, main) }
+    @workers = Array.new(cores) { |number| Batch.worker(main, number) }
+    # Of each ractor, pieces that it has not answered.
+    @pending = Array.new(cores, 0)
   end
 
-  def self.worker(pipe, main)
-    Ractor.new(pipe, main) do |pieces, answers|
+  def self.worker(main, number)
+    Ractor.new(main, number) do |answers, own|
       loop do
-        index, piece = pieces.take
+        index, piece = Ractor.receive
         begin_ns = Settings.clock
         result = Solver.solve(piece)
-        answers.send([index, result, Settings.clock - begin_ns], move: true)
+        answers.send(Ractor.make_shareable([own, index, result, Settings.clock - begin_ns]))
       end
     end
   end
@@ -138,7 +138,10 @@ class Batch
 
   def submit(piece)
     begin_ns = Settings.clock
-    @pipe.send([@submitted, piece], move: true)
+    number = @pending.each_index.min_by { |one| @pending[one] }
+    @pending[number] += 1
+    # What cannot change is shared: nothing is copied.
+    @workers[number].send(Ractor.make_shareable([@submitted, piece]))
     @submitted += 1
     @times[:read] += Settings.clock - begin_ns
     write_some while @submitted - @next > @most
@@ -147,8 +150,9 @@ class Batch
   # Waits for one answer, and writes those whose turn it is.
   def write_some
     waiting = Settings.clock
-    index, result, compute_ns = Ractor.receive
+    number, index, result, compute_ns = Ractor.receive
     begin_ns = Settings.clock
+    @pending[number] -= 1
     @times[:wait_ahead] += begin_ns - waiting
     raise InputError, result if result.is_a?(String)
 

@@ -89,17 +89,18 @@ class ThreadPool
   end
 end
 
-# Ractors that take jobs from one that hands them out: whoever is free gets the next.
+# Ractors; whoever answers gets the next job.
 class RactorPool
   def initialize(size, rounds)
     main = Ractor.current
-    @pipe = Ractor.new { loop { Ractor.yield(Ractor.receive) } }
-    @ractors = Array.new(size) { |place| RactorPool.ractor(@pipe, main, place, rounds) }
+    @ractors = Array.new(size) { |place| RactorPool.ractor(main, place, rounds) }
+    @free = @ractors.each_index.to_a
+    @waiting = Queue.new
   end
 
-  def self.ractor(pipe, main, place, rounds)
-    Ractor.new(pipe, main, place, rounds) do |jobs, answers, unit, times|
-      while (number, x = jobs.take)
+  def self.ractor(main, place, rounds)
+    Ractor.new(main, place, rounds) do |answers, unit, times|
+      while (number, x = Ractor.receive)
         begin_ns = Settings.clock
         value = Work.advance(x, times)
         answers.send([number, value, unit, begin_ns, Settings.clock])
@@ -107,11 +108,19 @@ class RactorPool
     end
   end
 
-  def submit(number, x) = @pipe.send([number, x])
+  def submit(number, x)
+    place = @free.shift
+    place ? @ractors[place].send([number, x]) : @waiting << [number, x]
+  end
 
-  def next_answer = Ractor.receive
+  def next_answer
+    answer = Ractor.receive
+    place = answer[2]
+    @waiting.empty? ? @free << place : @ractors[place].send(@waiting.pop)
+    answer
+  end
 
-  def stop = @ractors.size.times { @pipe.send(nil) }
+  def stop = @ractors.each { |ractor| ractor.send(nil) }
 end
 
 # All jobs, once or again.
