@@ -303,6 +303,26 @@ def test_two_thousand_requests_without_a_fault(
             assert drive(target, io, COUNT // 2) == COUNT // 2
 
 
+@pytest.mark.parametrize("io", ["epoll", "uring"])
+def test_a_connection_that_takes_few_requests_keeps_nobody_waiting(
+    io: str, tmp_path: Path, certificates: Path
+) -> None:
+    """A server that leaves after five requests has most of fifty refused, again and again (envoy 36450,
+    nghttp2 981): each of them is sent on the next connection before those that came later."""
+    with served("nginx", "h2", tmp_path, certificates) as target:
+        outcome = load(
+            target,
+            io,
+            streams=50,
+            connections=2,
+            requests=2_000,
+            request={"target": "/hello"},
+            expect={"equals": "hello"},
+        )
+    assert outcome["requests"] == 2_000
+    assert outcome["connections"]["opened"] >= 400
+
+
 @pytest.mark.soak
 @each(*HTTP, "ws", "wss")
 def test_a_hundred_thousand_requests_without_a_fault(

@@ -73,7 +73,7 @@ pub struct Connection {
     /// It stands for its connection where these are counted.
     pub is_counted: bool,
     /// How often in succession the server has declared that it had not processed the request.
-    pub refusals: u8,
+    pub refusals: usize,
     /// A message of a stream has arrived, on this connection or an earlier one of its slot.
     pub fed: bool,
     /// What arrives comes before all of the request was sent.

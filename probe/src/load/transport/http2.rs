@@ -10,7 +10,7 @@ use bytes::Bytes;
 use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -124,6 +124,8 @@ const WHOLE_BODY_BYTES: usize = 65_535;
 
 /// A request and its reply.
 struct Exchange {
+    /// Of the requests that were to be sent.
+    number: u64,
     reply: Reply,
     stream: SendStream<Bytes>,
     /// The part of a large body for which the server has no room yet.
@@ -189,8 +191,11 @@ pub struct Http2 {
     /// Requests that go to the server with the next output.
     begun: Vec<Lane>,
     looking: Vec<Lane>,
-    /// Lanes whose request could not be sent.
-    turned_away: Vec<Lane>,
+    /// How many requests were to be sent.
+    sendings: u64,
+    /// Lanes whose requests the server has not processed, in the order in which they were to be sent: on the next
+    /// connection those that have waited for longest go first.
+    turned_away: BTreeMap<u64, Lane>,
     /// The server takes no more requests on this connection.
     pub is_leaving: bool,
     /// Whether the server has sent anything.
@@ -237,7 +242,8 @@ impl Http2 {
             opening: None,
             begun: Vec::new(),
             looking: Vec::new(),
-            turned_away: Vec::new(),
+            sendings: 0,
+            turned_away: BTreeMap::new(),
             is_leaving: false,
             has_read: false,
             is_over: false,
@@ -321,6 +327,8 @@ impl Http2 {
                 return;
             };
             let Prepared { head, body } = request;
+            let number = self.sendings;
+            self.sendings += 1;
             let sent = self.sender.send_request(head, body.is_empty());
             let sent = sent.and_then(|(response, mut stream)| {
                 let mut rest = body;
@@ -328,6 +336,7 @@ impl Http2 {
                     stream.send_data(std::mem::take(&mut rest), true)?;
                 }
                 Ok(Exchange {
+                    number,
                     reply: Reply::Head(response),
                     stream,
                     rest,
@@ -340,7 +349,7 @@ impl Http2 {
                 }
                 Err(_) => {
                     self.is_leaving = true;
-                    self.turned_away.push(lane);
+                    self.turned_away.insert(number, lane);
                 }
             }
             self.ready().lanes.push(lane);
@@ -349,9 +358,6 @@ impl Http2 {
 
     /// What a lane has next. `polled` gets the error of the connection, where it had to do something meanwhile.
     pub fn next(&mut self, polled: &mut Result<(), Fault>) -> Option<(Lane, Arrived)> {
-        if let Some(lane) = self.turned_away.pop() {
-            return Some((lane, Arrived::Refused));
-        }
         loop {
             if self.looking.is_empty() {
                 let mut looking = std::mem::take(&mut self.looking);
@@ -363,7 +369,8 @@ impl Http2 {
             let Some(&lane) = self.looking.last() else {
                 // A part of a body may have been sent.
                 if polled.is_err() || !self.ready().connection || self.is_over {
-                    return None;
+                    let (_, lane) = self.turned_away.pop_first()?;
+                    return Some((lane, Arrived::Refused));
                 }
                 *polled = self.poll();
                 continue;
@@ -394,7 +401,7 @@ impl Http2 {
                     exchange.reply = Reply::Body(response.into_body());
                     Some(Arrived::Head(status, directions))
                 }
-                Poll::Ready(Err(error)) => return Some(self.failed(&error)),
+                Poll::Ready(Err(error)) => return self.failed(lane, exchange.number, &error),
             },
             Reply::Body(body) => match body.poll_data(&mut context) {
                 Poll::Pending => None,
@@ -403,7 +410,7 @@ impl Http2 {
                     Some(Arrived::Body(bytes))
                 }
                 Poll::Ready(Some(Err(error))) if !is_enough(&error) => {
-                    return Some(self.failed(&error));
+                    return self.failed(lane, exchange.number, &error);
                 }
                 Poll::Ready(_) => {
                     return Some(Arrived::End(match exchange.rest.is_empty() {
@@ -421,20 +428,24 @@ impl Http2 {
     pub fn cancel(&mut self, lane: Lane) {
         self.waiting.retain(|(waiting, _)| *waiting != lane);
         self.opening = self.opening.filter(|opening| *opening != lane);
+        self.turned_away.retain(|_, turned| *turned != lane);
         if let Some(mut exchange) = self.exchanges[lane].take() {
             exchange.stream.send_reset(Reason::CANCEL);
             self.ready().connection = true;
         }
     }
 
-    /// What became of a request that has no reply.
-    fn failed(&mut self, error: &h2::Error) -> Arrived {
+    /// What became of a request that has no reply; nothing yet where it is sent again.
+    fn failed(&mut self, lane: Lane, number: u64, error: &h2::Error) -> Option<Arrived> {
         let goes_away = error.is_go_away() && error.is_remote();
         self.is_leaving |= goes_away;
         let refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
         match (goes_away && error.reason() == Some(Reason::NO_ERROR)) || refused {
-            true => Arrived::Refused,
-            false => Arrived::Failed(fault(error)),
+            true => {
+                self.turned_away.insert(number, lane);
+                None
+            }
+            false => Some(Arrived::Failed(fault(error))),
         }
     }
 

@@ -5,8 +5,9 @@ use crate::io::Slot;
 use crate::load::error::ErrorKind;
 use crate::load::shard::connection::Stage;
 
-/// How often in succession a request is sent again that the server has not processed.
-const MAX_REFUSALS: u8 = 10;
+/// How often in succession a request is sent again that the server has not processed, besides once for each of the
+/// requests that share its connections: a server may take as little as one on each.
+const MAX_REFUSALS: usize = 10;
 
 impl Shard {
     /// A slot has no connection any more.
@@ -30,9 +31,10 @@ impl Shard {
     /// The server has declared that it has not processed a request, which may therefore be sent again (RFC 9113,
     /// section 8.7).
     pub(super) fn refused(&mut self, slot: Slot, now: u64) {
+        let most = MAX_REFUSALS + self.config.plan.lanes();
         let connection = &mut self.connections[slot];
         connection.refusals += 1;
-        if connection.refusals > MAX_REFUSALS || self.decoder.streams() {
+        if connection.refusals > most || self.decoder.streams() {
             connection.refusals = 0;
             return self.lost(slot, now, ErrorKind::GoAway);
         }
