@@ -65,6 +65,13 @@ impl BodyState {
         self.bytes
     }
 
+    /// These are the first bytes of the body of a response that failed.
+    pub fn show(&mut self, bytes: &[u8]) {
+        if self.seen.is_empty() {
+            self.see(bytes);
+        }
+    }
+
     fn see(&mut self, bytes: &[u8]) {
         let room = MAX_SEEN_BYTES - self.seen.len();
         self.seen.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -140,10 +147,15 @@ impl BodyCheck {
     /// What a body is that `finish` found wrong, and what was expected. Hostile text, quoted.
     pub fn difference(&self, state: &BodyState, status: Option<u16>) -> String {
         if let (Err(_), Some(status)) = (self.check_status(status), status) {
-            return match self.status {
-                Some(expected) => format!("status {status} instead of {expected}"),
-                None => format!("status {status} instead of one from 200 to 399"),
+            let expected = match self.status {
+                Some(expected) => expected.to_string(),
+                None => "one from 200 to 399".into(),
             };
+            let body = match state.seen.is_empty() {
+                true => String::new(),
+                false => format!(", with the body {}", quoted_bytes(&state.seen)),
+            };
+            return format!("status {status} instead of {expected}{body}");
         }
         let expected = match (&self.equals, &self.matches, &self.contains) {
             (Some(equals), ..) => quoted_bytes(equals),
@@ -263,7 +275,14 @@ mod tests {
             status: Some(404),
             ..Expect::default()
         };
+        let check = BodyCheck::new(&exact);
         assert_eq!(shown(exact, b"", Some(200)), "status 200 instead of 404");
+        let mut state = BodyState::default();
+        state.show(b"\x1bno database");
+        state.show(b", sorry");
+        let text = check.difference(&state, Some(500));
+        let expected = r"status 500 instead of 404, with the body '\u{1b}no database'";
+        assert_eq!(text, expected);
         let contains = Expect {
             contains: Some("abc".into()),
             ..Expect::default()

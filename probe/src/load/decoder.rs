@@ -267,7 +267,11 @@ impl Decoder {
             ReplyState::Line(body) => self.decode_line(body, bytes),
             ReplyState::Http(response, body) => {
                 let check = &self.format.check;
-                let read = response.feed(bytes, &mut |piece| check.feed(body, piece.bytes));
+                let (had_bytes, mut first) = (body.bytes(), None);
+                let read = response.feed(bytes, &mut |piece| {
+                    first.get_or_insert(piece.bytes);
+                    check.feed(body, piece.bytes);
+                });
                 let (done, rest) = match read {
                     Err(kind) => {
                         if kind == ErrorKind::Protocol {
@@ -279,6 +283,10 @@ impl Decoder {
                     Ok(Read::Done(done, rest)) => (done, rest),
                 };
                 on_event(ReplyEvent::Status(done.status));
+                // What most servers say of a failure comes in one piece; nothing is kept of the others.
+                if had_bytes == 0 && check.check_status(Some(done.status)).is_err() {
+                    body.show(first.unwrap_or_default());
+                }
                 let keep = done.keep_alive && !self.closes;
                 let result = self.conclude(done.status, response.take_directions(), body);
                 match rest.is_empty() {
@@ -380,7 +388,11 @@ impl Decoder {
                 return Progress::More;
             }
             Part::Body(bytes) => {
-                self.format.check.feed(&mut response.body, bytes);
+                let check = &self.format.check;
+                if check.check_status(Some(response.status)).is_err() {
+                    response.body.show(bytes);
+                }
+                check.feed(&mut response.body, bytes);
                 return Progress::More;
             }
             Part::End => {}
