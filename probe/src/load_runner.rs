@@ -23,6 +23,9 @@ use std::sync::Arc;
 /// With a larger share of requests without an answer, percentiles of the others say nothing.
 const MAX_UNANSWERED_SHARE: f64 = 0.001;
 
+/// With fewer in a window of a warm-up, its rate says nothing, and another takes too long.
+const MIN_ANSWERS: u64 = 10;
+
 struct Running {
     load: usize,
     plan: Arc<Plan>,
@@ -236,8 +239,8 @@ impl<'a> LoadRunner<'a> {
         }
     }
 
-    /// Whether the last step allows another, or ends the trial.
-    pub fn judge(&self) -> Result<bool, Cause> {
+    /// The step that follows the last one; None where that allows no other. The error ends the trial.
+    pub fn judge(&self) -> Result<Option<usize>, Cause> {
         let step = &self.steps[self.step];
         let mut go_on = true;
         let finished = self.finished.iter();
@@ -262,7 +265,36 @@ impl<'a> LoadRunner<'a> {
                 go_on = p99 <= max_s && kept && !too_many_unanswered(record);
             }
         }
-        Ok(go_on)
+        Ok(go_on.then(|| self.following()))
+    }
+
+    /// The next step that is taken: of a warm-up no more, once the server does not get faster.
+    fn following(&self) -> usize {
+        let is_left_out = |step: &Step| {
+            step.while_faster
+                .is_some_and(|share| self.is_settled(share))
+        };
+        let later = &self.steps[self.step + 1..];
+        let taken = later.iter().position(|step| !is_left_out(step));
+        self.step + 1 + taken.unwrap_or(later.len())
+    }
+
+    fn is_settled(&self, share: f64) -> bool {
+        let warms_up =
+            |load: &&Finished| load.load == 0 && self.steps[load.step].while_faster.is_some();
+        let windows = || self.finished.iter().filter(warms_up);
+        let answers = |load: &Finished| load.outcome.record.replies.requests;
+        if windows().any(|load| answers(load) < MIN_ANSWERS) {
+            return true;
+        }
+        let rate = |load: &Finished| load.outcome.per_s(answers(load) as f64);
+        let rates: Vec<f64> = windows().map(rate).collect();
+        let (before, last) = rates.split_at(rates.len().saturating_sub(2));
+        if before.is_empty() {
+            return false;
+        }
+        let best = before.iter().copied().fold(0.0, f64::max);
+        last.iter().all(|rate| *rate <= best * (1.0 + share))
     }
 
     /// Checks the upstreams' record of the answered requests. The error: a request with a wrong number of calls, or

@@ -148,6 +148,10 @@ pub struct Step {
     /// further step is taken.
     #[serde(default)]
     pub last_above_p99_s: Option<f64>,
+    /// A window of a warm-up: it is left out once the last two of them have each answered at most this share more
+    /// requests per second than the best one before, or one had fewer than ten answers.
+    #[serde(default)]
+    pub while_faster: Option<f64>,
     /// Samples taken while the loads run.
     #[serde(default)]
     pub marks: Vec<TimedMark>,

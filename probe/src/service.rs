@@ -69,13 +69,11 @@ impl Service {
         first
     }
 
-    /// The loads of a step have ended; `go_on`: whether others may follow.
-    pub fn driven(&mut self, now_ns: u64, go_on: bool) {
+    /// The loads of a step have ended; `next`: the step that follows, None where none may.
+    pub fn driven(&mut self, now_ns: u64, next: Option<usize>) {
         self.phase = Phase::Idle;
         self.due_ns = now_ns;
-        if !go_on {
-            self.steps = self.next_step;
-        }
+        self.next_step = next.unwrap_or(self.steps);
     }
 
     /// Advances to the next phase when the present one is over.
@@ -127,6 +125,7 @@ mod tests {
             name: String::new(),
             loads: Vec::new(),
             last_above_p99_s: None,
+            while_faster: None,
             marks: Vec::new(),
         };
         Service::new(&request::Service {
@@ -142,14 +141,14 @@ mod tests {
 
     #[test]
     fn steps_one_after_another_until_the_last() {
-        for (go_on, steps) in [(true, 3), (false, 1)] {
-            let mut service = with_steps(3);
+        for taken in [&[0, 1, 2, 3][..], &[0, 3], &[0]] {
+            let mut service = with_steps(4);
             service.ready(0);
-            for number in 0..steps {
+            for (&number, next) in taken.iter().zip(1..) {
                 assert_eq!(service.step(2_000_000_000), Step::Drive(number));
                 assert_eq!(service.phase(), Phase::Driven);
                 assert_eq!(service.step(9_000_000_000), Step::Wait);
-                service.driven(2_000_000_000, go_on);
+                service.driven(2_000_000_000, taken.get(next).copied());
             }
             assert_eq!(service.step(2_000_000_000), Step::Terminate);
         }

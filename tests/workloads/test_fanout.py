@@ -26,6 +26,8 @@ from tests.support import served
 from tests.support.points import REPORT, ok_trial, point
 from tests.workloads.test_serving import MARKS
 
+WARM_UP = ["warm-up", *(f"warm-up-{number}" for number in range(2, 17))]
+
 
 def plans(**levels: Level) -> dict[str, LoadPlan]:
     """The load of each step."""
@@ -37,7 +39,7 @@ def test_requests_and_evidence() -> None:
     steps = plans(requests=500, concurrency=50)
     assert {name: (plan.requests, plan.connections) for name, plan in steps.items()} == {
         "first": (1, 1),
-        "warm-up": (50, 50),
+        **dict.fromkeys(WARM_UP, (100, 50)),
         "measured": (500, 50),
     }
     measured = steps["measured"]
@@ -130,7 +132,7 @@ def test_figures_without_upstreams() -> None:
 def test_clients_that_hang_up() -> None:
     service = FANOUT.service(point(FANOUT, requests=500, concurrency=50, vanish=50), 5)
     steps = {step.name: {load.name: load.plan for load in step.loads} for step in service.steps}
-    assert list(steps) == ["first", "warm-up", "before", "measured", "after"]
+    assert list(steps) == ["first", *WARM_UP, "before", "measured", "after"]
     others, leaving = steps["measured"]["others"], steps["measured"]["leaving"]
     assert (others.connections, others.patience_s, others.duration_s) == (25, None, 2.0)
     assert (leaving.connections, leaving.patience_s, leaving.duration_s) == (25, 0.05, 2.0)

@@ -59,6 +59,9 @@ def test_fibonacci_as_the_recursion_has_it() -> None:
     assert fibonacci(90) == 2880067194370816120
 
 
+WARM_UP = ["warm-up", *(f"warm-up-{number}" for number in range(2, 17))]
+
+
 def test_every_answer_is_checked() -> None:
     for shape, clients in (("hammer", 3), ("single", 1), ("mixed", 2), ("rate", 64)):
         for loads in plans(load=shape, clients=clients, n=20).values():
@@ -68,7 +71,10 @@ def test_every_answer_is_checked() -> None:
 
 def test_its_loads() -> None:
     hammer = plans(load="hammer", clients=3, seconds=7)
-    assert list(hammer) == ["first", "warm-up", "measured"]
+    assert list(hammer) == ["first", *WARM_UP, "measured"]
+    for seconds, window_s in ((1, 0.25), (7, 0.25)):
+        windows = plans(load="hammer", clients=3, seconds=seconds)
+        assert {windows[name][0].duration_s for name in WARM_UP} == {window_s}
     assert hammer["first"][0].requests == 1
     (hammering,) = hammer["measured"]
     assert (hammering.connections, hammering.duration_s, hammering.pacing) == (3, 7.0, ClosedLoop())
@@ -243,8 +249,8 @@ CALM, FULL, LOST = (25, 25, 2), (100, 50, 300), (25, 0, 0)
 
 def test_an_overload() -> None:
     steps = FIB.service(point(FIB, load="overload", clients=9, n=20, seconds=4), 5).steps
-    assert [step.name for step in steps] == ["first", "warm-up", "capacity", "measured"]
-    ((capacity,), (overload,)) = ([each.plan for each in step.loads] for step in steps[2:])
+    assert [step.name for step in steps] == ["first", *WARM_UP, "capacity", "measured"]
+    ((capacity,), (overload,)) = ([each.plan for each in step.loads] for step in steps[-2:])
     assert (capacity.pacing, capacity.patience_s) == (ClosedLoop(), None)
     rates = tuple(StaircaseStep(rate, s) for rate, s in ((0.5, 4.0), (2.0, 4.0), (0.5, 12.0)))
     assert overload.pacing == Staircase(rates, of="capacity")

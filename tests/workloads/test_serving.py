@@ -15,6 +15,7 @@ from ringside.workloads.serving import (
     memory_figures,
     percentiles_s,
     server_figures,
+    warm_up_figures,
 )
 from tests.support.points import REPORT, ok_trial, point
 
@@ -63,6 +64,16 @@ def test_figures_of_a_step() -> None:
         "engine_share_percent": pytest.approx(30),
     }
     assert server_figures(ok_trial(FIB), "measured") == {}
+
+
+def test_the_cold_start_of_a_server() -> None:
+    first = replace(LOAD, step="first", begin_ns=10**9)
+    cold = replace(LOAD, step="warm-up", achieved_rate_per_s=5.0)
+    warm = replace(LOAD, step="warm-up-2", end_ns=2_500_000_000)
+    trial = ok_trial(FIB, {"loads": (first, cold, warm, LOAD)})
+    assert warm_up_figures(trial) == pytest.approx({"cold_requests_per_s": 5, "warm_after_s": 1.5})
+    # Of older stores, and of loads at a rate: one window, whose end is a time that was chosen.
+    assert warm_up_figures(ok_trial(FIB, {"loads": (first, cold, LOAD)})) == {}
 
 
 def test_engines_of_older_stores_reported_cpu_time_only() -> None:

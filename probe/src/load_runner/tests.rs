@@ -107,6 +107,57 @@ fn upstreams_of_engines_elsewhere_are_those_of_one_here() {
     }
 }
 
+/// The number of windows that a warm-up takes of six, by how many requests each answers.
+fn windows(answers: &[u64]) -> usize {
+    let plan = json!({"protocol": "tcp", "line": "1", "connections": 1, "duration_s": 1.0});
+    let step = |name: &str, while_faster: Option<f64>| json!({"name": name, "while_faster": while_faster, "loads": [{"name": "all", "plan": plan}]});
+    let mut steps = vec![step("first", None)];
+    steps.extend((0..6).map(|number| step(&format!("warm-up-{number}"), Some(0.05))));
+    steps.push(step("measured", None));
+    let steps: Vec<Step> = serde_json::from_value(steps.into()).unwrap();
+    let mut runner = LoadRunner::new(&steps, false);
+    let mut taken = 0;
+    while runner.step + 1 < steps.len() {
+        let mut outcome = Outcome {
+            duration_ns: 250_000_000,
+            ..Outcome::default()
+        };
+        outcome.record.replies.requests = match runner.step {
+            0 => 1,
+            window => answers[window - 1],
+        };
+        runner.finished.push(Finished {
+            step: runner.step,
+            load: 0,
+            plan: Arc::new(steps[runner.step].loads[0].plan.clone()),
+            io: Value::Null,
+            begin_ns: 1,
+            end_ns: 9,
+            outcome,
+            sharing: None,
+        });
+        taken += usize::from(runner.step > 0);
+        runner.step = runner.judge().unwrap().unwrap();
+    }
+    assert_eq!(steps[runner.step].name, "measured");
+    taken
+}
+
+#[test]
+fn a_warm_up_goes_on_while_the_server_gets_faster() {
+    assert_eq!(windows(&[100, 101, 99]), 3);
+    assert_eq!(windows(&[100, 105, 105]), 3);
+    // Each faster than the best before.
+    assert_eq!(windows(&[100, 110, 121, 133, 146, 161]), 6);
+    assert_eq!(windows(&[100, 150, 155, 152]), 4);
+    // One that was disturbed is no sign of the end, and what is as fast as before no gain.
+    assert_eq!(windows(&[100, 50, 150, 151, 152]), 5);
+    assert_eq!(windows(&[100, 50, 100]), 3);
+    // Long requests.
+    assert_eq!(windows(&[9]), 1);
+    assert_eq!(windows(&[10, 9]), 2);
+}
+
 #[test]
 fn every_kind_of_error_is_judged() {
     for (place, kind) in ErrorKind::ALL.into_iter().enumerate() {

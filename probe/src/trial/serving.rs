@@ -110,13 +110,13 @@ impl Trial<'_, '_> {
                     && self.supervisor.ends_within(CRASH_DELAY);
                 self.stop(if crashed { Cause::Exited } else { cause });
             }
-            Ok(go_on) => {
+            Ok(next) => {
                 if let Some(port) = self.port {
                     self.check_listener(port, &format!(" at the end of step {step}"));
                 }
                 let now = self.now_ns();
                 if let Some(service) = &mut self.service {
-                    service.driven(now, go_on);
+                    service.driven(now, next);
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -18,6 +18,9 @@ IDLE_S = 0.3
 # Longer than any honest answer takes; a server that hangs shows by its timeouts.
 TIMEOUT_S = 60.0
 _OUTPUT_BYTES = 64 * 1024
+# A server is warm once two windows of its warm-up bring at most so much more than the best one before.
+_FASTER = 0.05
+WINDOWS = 16
 # The percentiles that are metrics.
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
 LATENCY = Distribution("Latency percentiles", "how long requests took", "Latency", "measured")
@@ -36,6 +39,21 @@ CPU = Metric(
     "CPU/request",
     "the server's CPU seconds over answers, while measured",
     phrase="CPU time per request",
+)
+COLD = Metric(
+    "cold_requests_per_s",
+    "/s",
+    "Cold",
+    "right answers per second in the first window of the warm-up",
+    smaller_is_better=False,
+    phrase="answers per second at first",
+)
+WARM = Metric(
+    "warm_after_s",
+    "s",
+    "Warm after",
+    "from the first request until the server answered no faster: the end of the warm-up",
+    phrase="time until it is warm",
 )
 IDLE = Metric("idle_pss_bytes", "B", "Idle memory", "PSS of the process tree before the first request")
 RSS = Metric(
@@ -106,13 +124,31 @@ def step(
     name: str,
     *,
     last_above_p99_s: float | None = None,
+    while_faster: float | None = None,
     marks: Sequence[TimedMark] = (),
     counts: bool = False,
     **loads: LoadPlan,
 ) -> Step:
     """A step with its loads, by their names. `counts`: the whole histograms of its loads are kept."""
     named = tuple(NamedLoad(load, replace(plan, counts=counts)) for load, plan in loads.items())
-    return Step(name, named, last_above_p99_s=last_above_p99_s, marks=tuple(marks))
+    return Step(name, named, last_above_p99_s, while_faster, tuple(marks))
+
+
+def warm_up(window: Callable[[str], LoadPlan]) -> list[Step]:
+    """Windows of a closed loop, by their names, until the server answers no faster."""
+    names = ["warm-up", *(f"warm-up-{number}" for number in range(2, WINDOWS + 1))]
+    return [step(name, while_faster=_FASTER, all=window(name)) for name in names]
+
+
+def warm_up_figures(trial: Trial) -> dict[str, float]:
+    """How fast a server is at first, and how long until it gets no faster."""
+    first, windows = trial.load("first"), [load for load in trial.loads if load.step.startswith("warm-up")]
+    if first is None or len(windows) < 2:
+        return {}
+    return {
+        COLD.name: windows[0].achieved_rate_per_s,
+        WARM.name: (windows[-1].end_ns - first.begin_ns) * 1e-9,
+    }
 
 
 def percentiles_s(load: LoadMessage | None, histogram: str = "latency") -> dict[str, float]:

@@ -42,6 +42,7 @@ from ringside.workloads.serving import (
     service,
     step,
     title_of,
+    warm_up,
 )
 
 UPSTREAMS = 3
@@ -56,6 +57,8 @@ _WAITING, _COMPUTED = 0.2, 0.5
 _PER_CLIENT_S = 5
 # An upstream that is late because the host stalls is no failure of the gateway.
 _TIMEOUT_MS = 30_000
+# Requests of each client in a window of the warm-up.
+_WINDOW = 2
 
 
 class Fanout(Serving):
@@ -184,7 +187,7 @@ class Fanout(Serving):
         rate_per_s = int(point["rate"])
         steps = [
             step("first", all=_plan(point, "first", 1, 1)),
-            step("warm-up", all=_plan(point, "warm-up", concurrency, concurrency)),
+            *warm_up(lambda name: _plan(point, name, _WINDOW * concurrency, concurrency)),
         ]
         if _share(point):
             seconds = requests / _PER_CLIENT_S / concurrency

@@ -24,6 +24,7 @@ from ringside.workloads.fib.claims import CLAIMS
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
+    COLD,
     CPU,
     ENGINE,
     IDLE,
@@ -32,6 +33,8 @@ from ringside.workloads.serving import (
     RATE,
     RSS,
     TIMEOUT_S,
+    WARM,
+    WINDOWS,
     Serving,
     engine_figures,
     memory_figures,
@@ -40,6 +43,8 @@ from ringside.workloads.serving import (
     service,
     step,
     title_of,
+    warm_up,
+    warm_up_figures,
 )
 
 # Far apart where no server breaks, nearer to each other above; the last are for machines to come.
@@ -53,7 +58,7 @@ _SUSTAINED_S = 0.010
 _BROKEN_WARNINGS = frozenset({"rate-not-kept", "unfinished", "errors", "lag"})
 # Above this a server is overloaded, and further rates only cost time.
 _BROKEN_S = 0.100
-# Half of what is measured; and at most this, in which compilers of virtual machines are done.
+# At most so long, in which compilers of virtual machines are done.
 _MAX_WARM_UP_S = 4.0
 _MIXED_RATE_PER_S = 200
 # The percentiles that are metrics at each rate.
@@ -134,6 +139,8 @@ class Fib(Serving):
             smaller_is_better=False,
         ),
         *overload.METRICS,
+        COLD,
+        WARM,
         CPU,
         IDLE,
         PEAK,
@@ -208,30 +215,27 @@ class Fib(Serving):
         warm_up_s = min(_MAX_WARM_UP_S, seconds / 2)
         first = step("first", all=_plan(1, requests=1))
         if load == "rate":
-            warm_up = step("warm-up", all=_plan(n, clients, warm_up_s, rate_per_s=RATES[0]))
+            slowly = step("warm-up", all=_plan(n, clients, warm_up_s, rate_per_s=RATES[0]))
             steps = [
                 step(_step(rate), all=_plan(n, clients, seconds, rate_per_s=rate), last_above_p99_s=_BROKEN_S)
                 for rate in RATES
             ]
-            return service([first, warm_up, *steps])
+            return service([first, slowly, *steps])
+        closed = _plan(n, clients, seconds)
+        window_s = min(_MAX_WARM_UP_S, 4 * seconds) / WINDOWS
+        windows = warm_up(lambda _: replace(closed, duration_s=window_s))
         if load == "overload":
-            closed = _plan(n, clients, seconds)
-            capacity = [
-                step("warm-up", all=replace(closed, duration_s=warm_up_s)),
-                step(overload.CAPACITY, all=closed),
-            ]
-            return service([first, *capacity, overload.step_of(closed, seconds)])
+            capacity = step(overload.CAPACITY, all=closed)
+            return service([first, *windows, capacity, overload.step_of(closed, seconds)])
         if load == "mixed":
             short = _plan(1, clients, seconds, rate_per_s=_MIXED_RATE_PER_S)
-            warm_up = step("warm-up", all=replace(short, duration_s=warm_up_s))
+            slowly = step("warm-up", all=replace(short, duration_s=warm_up_s))
             alone = step("alone", counts=True, all=short)
             beside = step("measured", counts=True, all=short, long=_plan(n, 1, seconds))
-            return service([first, warm_up, alone, beside])
+            return service([first, slowly, alone, beside])
         if load == "single":
-            warming, measured = _plan(n, requests=1), _plan(n, requests=_SINGLE_REQUESTS)
-        else:
-            warming, measured = _plan(n, clients, warm_up_s), _plan(n, clients, seconds)
-        return service([first, step("warm-up", all=warming), step("measured", counts=True, all=measured)])
+            windows, closed = [step("warm-up", all=_plan(n, requests=1))], _plan(n, requests=_SINGLE_REQUESTS)
+        return service([first, *windows, step("measured", counts=True, all=closed)])
 
     def expects_warning(self, trial: Trial, code: str) -> bool:
         if trial.cell.point["load"] == "overload" and code in overload.EXPECTED_WARNINGS:
@@ -270,7 +274,7 @@ class Fib(Serving):
             if "p99" in alone_s:
                 figures["short_p99_alone_s"] = alone_s["p99"]
             return figures
-        figures |= server_figures(trial, "measured")
+        figures |= server_figures(trial, "measured") | warm_up_figures(trial)
         if RATE.name in figures:
             figures["requests_per_s_per_client"] = figures[RATE.name] / int(point["clients"])
         return figures
