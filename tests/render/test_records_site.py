@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import gzip
+import json
+import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -83,11 +87,19 @@ def test_the_same_records_give_the_same_files(pages: dict[str, Page]) -> None:
     assert site() == site()
 
 
+def unpacked(text: str) -> dict[str, str]:
+    """The sources of a contender's page, as HTML."""
+    (packed,) = re.findall(r'<script type="text/plain" id="texts">([^<]*)</script>', text)
+    sources: dict[str, str] = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return sources
+
+
 def test_a_contender_has_its_sources_and_its_figures(files: dict[str, bytes]) -> None:
     text = files["contenders/go.html"].decode()
     assert "<summary><code>main.go</code>" in text
-    assert "<b>package</b>" in text
-    assert "&lt; b" in text
+    sources = unpacked(text)["main.go"]
+    assert "<b>package</b>" in sources
+    assert "&lt; b" in sources
     assert '<a href="../suite/showdown-fib.html">showdown-fib</a>' in text
     assert (
         text.count('<a href="../again/showdown-ring.html">') + text.count("../suite/showdown-ring.html") == 2
@@ -125,6 +137,9 @@ def test_hostile_text_stays_text(files: dict[str, bytes]) -> None:
     for name, data in files.items():
         assert HOSTILE.encode() not in data, name
         assert b"<img src=x" not in data, name
+        if name.startswith("contenders/"):
+            for source in unpacked(data.decode()).values():
+                assert HOSTILE not in source, name
 
 
 def test_all_links_of_the_kept_site_lead_somewhere() -> None:

@@ -78,6 +78,8 @@ def test_the_keyboard_reaches_sources_and_sorts_the_overview(browser: Browser) -
         assert focused(page) == "Skip to the figures"
         page.keyboard.press("Tab")
         page.keyboard.press("Tab")
+        assert focused(page) == "questions"
+        page.keyboard.press("Tab")
         assert focused(page) == "today"
         page.keyboard.press("Enter")
         page.wait_for_url(f"{ORIGIN}/today.html")
@@ -91,7 +93,7 @@ def test_the_keyboard_reaches_sources_and_sorts_the_overview(browser: Browser) -
         source = page.locator("details").first
         source.locator("summary").focus()
         page.keyboard.press("Enter")
-        assert source.locator("pre b").first.is_visible()
+        source.locator("pre b").first.wait_for()
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.tagName") == "PRE"
     assert faults == []

@@ -1,4 +1,4 @@
-// Unpacks and draws the plots, those near the window first; shows sources when they are opened.
+// Unpacks and draws the plots, those near the window first.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -9,29 +9,6 @@
   };
   window.addEventListener("error", (event) => note(event.message));
   window.addEventListener("unhandledrejection", (event) => note(event.reason));
-
-  // What is large is kept compressed, in base64, until it is needed.
-  const unpacked = new Map();
-  const unpack = (name) => {
-    if (!unpacked.has(name)) {
-      const bytes = Uint8Array.from(atob(document.getElementById(name).textContent), (one) => one.charCodeAt(0));
-      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-      unpacked.set(name, new Response(stream).text());
-    }
-    return unpacked.get(name);
-  };
-
-  for (const box of document.querySelectorAll("[data-source]")) {
-    box.addEventListener("toggle", () => {
-      const place = box.querySelector("pre");
-      if (!box.open || place.dataset.shown) return;
-      place.dataset.shown = "yes";
-      // Made into HTML by ringside, which escaped all of it.
-      unpack("texts").then((text) => {
-        place.innerHTML = JSON.parse(text)[box.dataset.source];
-      }, note);
-    });
-  }
 
   const boxes = Array.from(document.querySelectorAll("[data-chart]"));
   root.dataset.charts = boxes.length;

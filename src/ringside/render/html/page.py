@@ -80,7 +80,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
     texts = appendix.SourceTexts(source_texts)
     contenders = appendix.contenders(analyses, texts)
     library = _library() if specs else None
-    behaviour = script(templates.read_file("page.js") + templates.read_file("overview.js"))
+    behaviour = script("".join(map(templates.read_file, ("sources.js", "page.js", "overview.js"))))
     top = front(suite)
     return _template().render(
         title=top["title"],

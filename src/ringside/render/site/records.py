@@ -5,6 +5,7 @@ share a style sheet and a script and work from a folder. The same records give t
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,6 +115,7 @@ def record_site(
     files = {
         "assets/site.css": (templates.read_file("page.css") + _style()).encode(),
         "assets/overview.js": templates.read_file("overview.js").encode(),
+        "assets/sources.js": templates.read_file("sources.js").encode(),
         "index.html": _index(site),
         "how-to-read.html": _how_to_read(site),
     }
@@ -285,7 +287,7 @@ def _contender_page(site: Site, folder: str) -> bytes:
     ]
     planned = [(record, site.described(name, each.analysis.contenders[name])) for record, each, name in mine]
     newest = next((each for _, each in planned if not each.unavailable), planned[0][1])
-    readme, sources = _sources([(each, each.analysis.contenders[name]) for _, each, name in mine])
+    readme, sources, texts = _sources([(each, each.analysis.contenders[name]) for _, each, name in mine])
     return _render(
         "contender",
         site,
@@ -300,6 +302,8 @@ def _contender_page(site: Site, folder: str) -> bytes:
         unavailable=_each(each.unavailable for _, each in planned),
         readme=readme,
         sources=sources,
+        # Packed, or they would be the most of the site.
+        texts=templates.packed(json.dumps(texts)),
     )
 
 
@@ -350,23 +354,24 @@ def _figures(mine: Sequence[tuple[Record, Page, str]]) -> TableData:
     )
 
 
-def _sources(plans: Sequence[tuple[Page, PlannedContender]]) -> tuple[Markup | None, list[dict[str, Any]]]:
-    """The README and the sources of the newest run, and of what only other runs have."""
+def _sources(
+    plans: Sequence[tuple[Page, PlannedContender]],
+) -> tuple[Markup | None, dict[str, str], dict[str, Markup]]:
+    """The README and the sources of the newest run, and of what only other runs have: by path, how many lines
+    there are, and the text as HTML."""
     newest: dict[str, tuple[str, str]] = {}
     for each, planned in plans:
         for path, digest in planned.files.items():
             newest.setdefault(path, (digest, each.sources.get(digest, "")))
     readme = next((text for path, (_, text) in newest.items() if path.lower() == "readme.md"), "")
-    sources = [
-        {
-            "path": path,
-            "text": templates.highlighted(path, text),
-            "lines": units.count(text.rstrip("\n").count("\n") + 1, "line"),
-        }
+    shown = {
+        path: text
         for path, (_, text) in sorted(newest.items())
         if text and path.lower() != "readme.md" and not path.endswith(_WRITTEN_BY_TOOLS)
-    ]
-    return templates.markdown(readme) if readme else None, sources
+    }
+    lines = {path: units.count(text.rstrip("\n").count("\n") + 1, "line") for path, text in shown.items()}
+    texts = {path: templates.highlighted(path, text) for path, text in shown.items()}
+    return templates.markdown(readme) if readme else None, lines, texts
 
 
 def _workload_page(site: Site, name: str) -> bytes:
