@@ -90,6 +90,9 @@ def test_more_than_half_of_the_trials_without_a_steady_state() -> None:
     assert observations.obstacle("hop_ns", cell) is None
     observations.add(repeating(5, "a", 300_000, 300_000, 300_000, 300_000, 700_000))
     assert observations.obstacle("hop_ns", cell) is Obstacle.NO_STEADY_STATE
+    # What is no level of the repeats does without.
+    observations.values["first_answer_s", cell] = dict.fromkeys(observations.attempted[cell], 0.1)
+    assert observations.obstacle("first_answer_s", cell) is None
     # Failures come first.
     observations.add(failed(6, "a"))
     assert observations.obstacle("hop_ns", cell) is Obstacle.FAILED_BLOCKS

@@ -83,6 +83,9 @@ class Observations:
         """What stands in the way of any verdict on a cell."""
         if self.failed_share(metric, cell) > MAX_FAILED_SHARE:
             return Obstacle.FAILED_BLOCKS
+        # Nothing else is the level of a steady state.
+        if metric != self._measurement.repeated_metric:
+            return None
         if len(self.unsteady.get(cell, ())) > _MAX_UNSTEADY_SHARE * len(self.attempted.get(cell, ())):
             return Obstacle.NO_STEADY_STATE
         return None
