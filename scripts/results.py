@@ -110,8 +110,9 @@ def _post(source: Published, claims: Sequence[ExaminedClaim], runs: Sequence[Run
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """One contender at one point over another one, or over itself elsewhere: `CONTENDER at LABEL`. The whole
-    interval has to lie between `least` and `most`, or the sentence about it does not hold any more."""
+    """One contender at one point over another one, or over itself elsewhere: `CONTENDER at LABEL`, or
+    `CONTENDER` where there is one point. The whole interval has to lie between `least` and `most`, or the
+    sentence about it does not hold any more."""
 
     one: str
     other: str
@@ -141,9 +142,10 @@ class Finding:
         """Raises SystemExit where the record does not show what the sentence says."""
         of = self.ratios[name]
         points = {analysis.label(point): point for point in analysis.points}
+        sides = (side.partition(" at ") for side in (of.one, of.other))
         one, other = (
-            analysis.values(self.metric, contender, points[label])
-            for contender, label in (side.split(" at ") for side in (of.one, of.other))
+            analysis.values(self.metric, contender, points[label] if label else analysis.points[0])
+            for contender, _, label in sides
         )
         ratio = paired_ratio(one, other, analysis.confidence)
         shown = ratio is not None and ratio.low is not None and ratio.high is not None
@@ -187,18 +189,51 @@ FINDINGS = (
         "is how these programs print, and not what a message costs.",
     ),
     Finding(
-        "today",
-        "today-sleepers",
-        "held_pss_bytes",
+        "questions",
+        "questions-waiting",
+        "held_bytes",
         {
-            "threads": Ratio("c-pthreads at tasks=10000", "python-asyncio at tasks=10000", 1.5),
-            "ruby": Ratio("ruby at tasks=10000", "python-asyncio at tasks=10000", 1.5),
-            "tokio": Ratio("rust-tokio at tasks=10000", "python-asyncio at tasks=10000", 0, 0.9),
+            name: Ratio(name, "go", least, most)
+            for name, least, most in [
+                ("c-pthreads", 5.0, math.inf),
+                ("java-virtual-threads", 1.5, math.inf),
+                ("python-asyncio", 0.8, 1.25),
+                ("rust-tokio", 0.0, 0.5),
+            ]
         },
         "**A unit that waits** costs a stack, or it does not. Ten thousand sleeping threads take a C program "
-        "{threads} times the memory of Python's coroutines, the interpreter included, Ruby's threads {ruby}, "
-        "Tokio's tasks {tokio}: a coroutine without a stack keeps what it needs, and nothing else. *Caveat:* "
-        "the kernel's part of a thread is in no process's memory, so threads cost more than this.",
+        "{c-pthreads} times the memory of as many goroutines, the kernel's share included, Java's virtual "
+        "threads {java-virtual-threads}, Python's coroutines {python-asyncio}, Tokio's tasks {rust-tokio}: a "
+        "coroutine without a stack keeps what it needs, and nothing else. *Caveat:* runtimes count as well, "
+        "and these tasks have little data of their own.",
+    ),
+    Finding(
+        "questions",
+        "questions-delay",
+        "short_p99_s",
+        {
+            name: Ratio(name, "go", least)
+            for name, least in [("node", 2.0), ("python-threads", 1.5), ("java-virtual-threads", 1.1)]
+        },
+        "**A long computation** delays all others of its thread. Beside one connection that asks for fib(30) "
+        "without pause, the p99 of short requests is {node} times as long in Node as in Go, in threads of "
+        "Python {python-threads}, in virtual threads of Java {java-virtual-threads}: goroutines, as Erlang's "
+        "processes, have the processor taken away. *Caveat:* one core, and a pool of workers was not used.",
+    ),
+    Finding(
+        "questions",
+        "questions-message",
+        "hop_ns",
+        {
+            name: Ratio(
+                f"{name} at mode=pipelined capacity=own", f"{name} at mode=pipelined capacity=1000", least
+            )
+            for name, least in [("go", 2.0), ("c-pthreads", 2.0)]
+        },
+        "**A queue's bound** decides more than the language. One of many messages takes Go {go} times as "
+        "long through channels without a place, their default, as through a thousand places, and C's threads "
+        "{c-pthreads} times as long with thirty places: a full queue makes the sender wait, and each wait is "
+        "a switch. *Caveat:* where one message is under way at a time, no bound matters.",
     ),
 )
 
