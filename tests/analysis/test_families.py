@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from ringside.analysis.answers import Cause, Influence
 from ringside.analysis.families import FamilyStanding, answer, by_family
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
+from ringside.model.design import Cell
+from ringside.model.results import Obstacle
 from ringside.render import families
 from ringside.store.plans import PlannedContender
 from tests.support.analyses import HOP, MEMORY, analysis, point, scaled
@@ -135,6 +138,18 @@ def test_what_is_not_decided_is_not_claimed() -> None:
     assert texts(cut_off).startswith(
         "Not decided yet, as the run did not end; so far a1 (actors) has the best"
     )
+
+
+def test_who_reaches_no_steady_state_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    even = standing({"a1": 100, "a2": 100.1, "t1": 100.2, "t2": 99.9})
+    assert not even.unsteady
+
+    def obstacle(metric: str, cell: Cell) -> Obstacle | None:
+        return Obstacle.NO_STEADY_STATE if (metric, cell) == ("hop_ns", Cell("a2", HERE)) else None
+
+    monkeypatch.setattr(even.analysis.observations, "obstacle", obstacle)
+    assert even.unsteady == ("a2",)
+    assert "; nothing is shown of a2, whose repeats reach no steady state" in texts(even)
 
 
 def test_the_floor_and_unknown_families_stand_apart() -> None:

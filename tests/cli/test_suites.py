@@ -51,6 +51,19 @@ def test_a_suite_is_run_shown_and_reported_together(suite: Path) -> None:
     assert "Both (first, second)" in " ".join(in_process("list", "experiments", COLUMNS="300").stdout.split())
 
 
+def test_what_would_be_measured_is_shown_and_nothing_is(suite: Path) -> None:
+    planned = in_process("run", "both", "--dry-run", "--blocks", "9", "--set", "nodes=10,100").stdout
+    rows = {
+        line.split()[0]: line.split()[1:] for line in planned.splitlines() if line[:5] in ("first", "secon")
+    }
+    assert rows == {"first": ["ring", "1", "2", "2", "9", "–"], "second": ["ring", "2", "2", "4", "9", "–"]}
+    assert not list(suite.rglob("*.sqlite"))
+    refused = in_process("run", "both", "--dry-run", "--json", status=2)
+    assert refused.stderr.startswith("ringside: --dry-run shows a new run on this machine")
+    missing = in_process("run", "nothing", "--dry-run", status=2)
+    assert len(missing.stderr.splitlines()) == 1
+
+
 def test_each_part_is_printed_once_and_the_overview_behind_all(suite: Path) -> None:
     printed = in_process("run", "both").stdout
     titles = ["first", "second", "Contenders", "Overview"]
@@ -87,7 +100,7 @@ def test_parts_are_made_ready_one_after_the_other(suite: Path, monkeypatch: pyte
     done = in_process("run", "both", "--setup", "--json")
     assert [words[0] for words in asked] == ["update", "install"]
     lines = [line for line in done.stderr.splitlines() if re.search("run .*: |setup|building", line)]
-    assert [re.sub(r"run \S+-(\w+): .*", r"run \1", line) for line in lines] == [
+    assert [re.sub(r"run \S+-(first|second)\S*: .*", r"run \1", line) for line in lines] == [
         "run first",
         "setup: installing runtimes on this system with apt-get: two",
         "building two",

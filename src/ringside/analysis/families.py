@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from ringside.analysis.answers import Cause, Influence, floor_influence
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
-from ringside.model.design import Metric, Point
-from ringside.model.results import Interval
+from ringside.model.design import Cell, Metric, Point
+from ringside.model.results import Interval, Obstacle
 from ringside.stats.paired import paired_ratio
 
 
@@ -69,6 +69,16 @@ class FamilyStanding:
         """The floor, unless it is shown to be better than the best."""
         over_floor = self.analysis.floor_ratios.get((self.metric.name, self.point), {})
         return floor_influence(self.metric, self.analysis.floor, over_floor.get(self.best))
+
+    @property
+    def unsteady(self) -> tuple[str, ...]:
+        """Of those that may be first, the ones whose repeats reach no steady state: they have no verdicts."""
+        obstacle = self.analysis.observations.obstacle
+        return tuple(
+            name
+            for name in self.first
+            if obstacle(self.metric.name, Cell(name, self.point)) is Obstacle.NO_STEADY_STATE
+        )
 
     @property
     def unit(self) -> str:

@@ -70,6 +70,9 @@ class RunSettings:
     sets_up: bool = option(
         COMMON, "--setup", "Install missing runtimes, each before its experiment.", is_flag=True
     )
+    is_dry: bool = option(
+        COMMON, "--dry-run", "Show what would be measured, and measure nothing.", is_flag=True
+    )
     resume: str | None = option(COMMON, "--resume RUN", "Continue an interrupted run.")
     on: str | None = option(
         COMMON, "--on CLUSTER", "Measure on a Ray cluster: ray://HOST:PORT, auto, local (docs/CLUSTER.md)."
@@ -109,7 +112,10 @@ def run(options: RunSettings) -> int:
     _check(options)
     if not options.resume:
         catalogue = context.catalogue(options.outside)
-        return _carry_out(options, new_task(_selection(options), catalogue), catalogue, None)
+        task = new_task(_selection(options), catalogue)
+        if options.is_dry:
+            return _show_plan(task, catalogue)
+        return _carry_out(options, task, catalogue, None)
     storage = context.open_store(options.store, create=False)
     outside = context.outside_of(runs_of(storage, options.resume)[0], options.outside)
     catalogue = context.catalogue(outside)
@@ -131,6 +137,10 @@ def _check(options: RunSettings) -> None:
         raise UsageError(
             "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --until, "
             "--margin, --seed, --full, --sandbox"
+        )
+    if options.is_dry and (options.resume or options.on or options.report_to or options.as_json):
+        raise UsageError(
+            "--dry-run shows a new run on this machine: leave out --resume, --on, --report and --json"
         )
     if options.sets_up and options.on:
         raise UsageError("--setup is for this machine: leave out --on, or set up each machine of the cluster")
@@ -163,6 +173,48 @@ def _selection(options: RunSettings) -> Selection:
         engines=len(engines) if isinstance(engines, tuple) else engines or 0,
         outside=options.outside,
     )
+
+
+def _show_plan(task: Task, catalogue: Catalogue) -> int:
+    """Show what each experiment of a task would measure on this machine; the exit status."""
+    from ringside.cli import context
+    from ringside.measure.executor import LocalExecutor
+    from ringside.measure.plan import past_limit
+    from ringside.measure.prepare import check, readable
+    from ringside.render import terminal
+    from ringside.render.table import TableCell, TableData
+    from ringside.units import duration
+    from ringside.workloads import workload as find_workload
+
+    executor = LocalExecutor()
+    rows: list[tuple[TableCell, ...]] = []
+    most_s = 0.0
+    for each in task.experiments:
+        points = check(each, catalogue, executor)
+        contenders, workload = readable(each, catalogue), find_workload(each.workload)
+        headline = (each.show.metrics or workload.compared)[0]
+        cells = [
+            (one, at)
+            for one in contenders.values()
+            for at in points
+            if not past_limit(one, workload, at, headline)
+        ]
+        most_s += each.time_s or 0.0
+        texts = (
+            each.name,
+            each.workload,
+            *(f"{number:,}" for number in (len(contenders), len(points), len(cells), each.blocks)),
+            duration(each.time_s) if each.time_s else "–",
+        )
+        kinds = ("text", "text", *("number",) * 5)
+        rows.append(tuple(TableCell(text, kind) for text, kind in zip(texts, kinds, strict=True)))
+    notes = ["blocks: at most; a run ends as soon as every comparison of its headline is decided"]
+    if all(each.time_s for each in task.experiments) and len(rows) > 1:
+        notes.append(f"in all {duration(most_s)} of blocks at most, and a warm-up of each cell before them")
+    columns = ("experiment", "workload", "contenders", "points", "cells", "blocks", "time")
+    table = TableData("To be measured", columns, tuple(rows), notes=tuple(notes), narrow=("workload", "time"))
+    terminal.render(table, context.stdout_console())
+    return 0
 
 
 def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: Store | None) -> int:

@@ -53,7 +53,10 @@ def _first(standing: FamilyStanding) -> Sentence:
         verb = "is first" if standing.is_certain else "has the best figure"
         return _decided(standing, f"{_of_family(standing, name)} {verb}: {_amount(standing, name)}")
     text = f"the first place is not decided between {_listed(standing.first)}; {standing.best} has the best "
-    return Sentence(capitalised(text) + f"median, {_amount(standing, standing.best)}", "quiet")
+    text += f"median, {_amount(standing, standing.best)}"
+    if standing.unsteady:
+        text += f"; nothing is shown of {_listed(standing.unsteady)}, whose repeats reach no steady state"
+    return Sentence(capitalised(text), "quiet")
 
 
 def _decided(standing: FamilyStanding, text: str) -> Sentence:
