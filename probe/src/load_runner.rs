@@ -301,6 +301,13 @@ impl<'a> LoadRunner<'a> {
     /// calls that came one after another in most requests.
     pub fn check_calls(&self, ledger: &Ledger, upstreams: usize) -> Result<(), String> {
         let (mut sequential, mut total) = (0u64, 0u64);
+        // Once clients hang up, a gateway may be so busy with calls for nobody that those of a request are far apart.
+        let leaves = |step: &Step| {
+            let mut loads = step.loads.iter();
+            loads.any(|load| load.plan.patience_s.is_some())
+        };
+        let calm = self.steps.iter().position(leaves);
+        let calm = calm.unwrap_or(self.steps.len());
         for load in &self.finished {
             for (id, _) in load.request_ids() {
                 let (count, overlapped, _) = ledger.calls_of(&id).unwrap_or_default();
@@ -309,8 +316,10 @@ impl<'a> LoadRunner<'a> {
                         "request {id} made {count} calls that the upstreams answered, not {upstreams}"
                     ));
                 }
-                total += 1;
-                sequential += u64::from(!overlapped);
+                if load.step < calm {
+                    total += 1;
+                    sequential += u64::from(!overlapped);
+                }
             }
         }
         // A stall of the host may delay calls of some requests, not of most.

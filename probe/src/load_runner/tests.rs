@@ -107,6 +107,41 @@ fn upstreams_of_engines_elsewhere_are_those_of_one_here() {
     }
 }
 
+#[test]
+fn calls_may_come_one_after_another_once_clients_hang_up() {
+    let with = |patience: Option<f64>| {
+        let mut steps = steps();
+        let mut before = self::steps();
+        before[0].loads[0].plan.patience_s = patience;
+        steps.splice(0..0, before);
+        steps
+    };
+    let mut ledger = Ledger::default();
+    for number in 1..=REQUESTS {
+        let id = format!("all-{number}");
+        for part in 0..3 {
+            let arrival_ns = 1_000_000_000 + part * 10_000_000;
+            ledger.add(Some(id.as_bytes()), arrival_ns, arrival_ns + 5_000_000);
+        }
+    }
+    for (patience, is_refused) in [(None, true), (Some(0.05), false)] {
+        let steps = with(patience);
+        let mut runner = LoadRunner::new(&steps, true);
+        runner.finished.push(Finished {
+            step: 1,
+            load: 0,
+            plan: Arc::new(steps[1].loads[0].plan.clone()),
+            io: Value::Null,
+            begin_ns: 1,
+            end_ns: 9,
+            outcome: outcome(1..=REQUESTS),
+            sharing: None,
+        });
+        assert_eq!(runner.check_calls(&ledger, 3).is_err(), is_refused);
+        assert!(runner.check_calls(&ledger, 2).is_err());
+    }
+}
+
 /// The number of windows that a warm-up takes of six, by how many requests each answers.
 fn windows(answers: &[u64]) -> usize {
     let plan = json!({"protocol": "tcp", "line": "1", "connections": 1, "duration_s": 1.0});
