@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 
 # The longest wait: the tests' conditions end all others, and a host may stand still for minutes.
 PATIENCE_MS = 180_000
-SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage")
 
 
 def chromium() -> str:

@@ -22,8 +22,10 @@ const LEAST_BYTES: u64 = 16 << 20;
 pub struct FileMemory {
     /// The probe's own, which has only files of its programs.
     shared: Option<Arc<SharedMemory>>,
-    /// The least of shared memory that the host had since the trial began: others may free some of theirs.
+    /// The least and the most of shared memory that the host had since the trial began: others may free some of theirs
+    /// while the program takes as much.
     least: u64,
+    most: u64,
     /// When the trial began, by the clock of the kernel's files. What has not changed since is an input.
     began: (i64, i64),
     budget: SamplingBudget,
@@ -34,9 +36,11 @@ pub struct FileMemory {
 
 impl FileMemory {
     pub fn new(shared: Option<Arc<SharedMemory>>) -> FileMemory {
+        let now = sys::shared_bytes();
         FileMemory {
             shared,
-            least: sys::shared_bytes(),
+            least: now,
+            most: now,
             began: file_time(),
             budget: SamplingBudget::new(SHARE, REST_NS),
             last: 0,
@@ -53,8 +57,8 @@ impl FileMemory {
     /// than before, which is cheap to know.
     pub fn has_much(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process]) -> bool {
         let now = sys::shared_bytes();
-        self.least = self.least.min(now);
-        if (now - self.least).max(self.own_bytes()) < LEAST_BYTES {
+        (self.least, self.most) = (self.least.min(now), self.most.max(now));
+        if (self.most - self.least).max(self.own_bytes()) < LEAST_BYTES {
             self.last = 0;
             return false;
         }
@@ -184,9 +188,11 @@ mod tests {
         // What was there before the trial is no memory of its program.
         memory.began = (file_time().0 + 60, 0);
         assert!(!memory.has_much(REST_NS, &procfs, &tree));
-        memory.least = u64::MAX;
-        assert!(!memory.has_much(2 * REST_NS, &procfs, &tree));
-        assert!(memory.least < u64::MAX, "the least that there was");
+        memory.began = (0, 0);
+        // Others have freed as much as it took.
+        memory.least = sys::shared_bytes();
+        memory.most = memory.least + 20 * MIB;
+        assert!(memory.has_much(3 * REST_NS, &procfs, &tree));
     }
 
     #[test]
