@@ -230,7 +230,7 @@ FINDINGS = (
             )
             for name, least in [("go", 2.0), ("c-pthreads", 2.0)]
         },
-        "**A queue's bound** decides more than the language. One of many messages takes Go {go} times as "
+        "**A queue's bound** decides severalfold what a message costs. One of many takes Go {go} times as "
         "long through channels without a place, their default, as through a thousand places, and C's threads "
         "{c-pthreads} times as long with thirty places: a full queue makes the sender wait, and each wait is "
         "a switch. *Caveat:* where one message is under way at a time, no bound matters.",
