@@ -160,7 +160,7 @@ def diagnose(
     """All weak points of a run, those that concern verdicts first. `comparisons`: all that have a verdict or
     an obstacle. `blocks_done`: how many blocks are whole. `options`: words of the command line."""
     measured = [trial for trial in trials if trial.block > 0 and (trial.report or trial.loads)]
-    headline = (experiment.show.metrics or measurement.compared)[0]
+    headline = measurement.shown(experiment)[0]
     return (
         *(() if _nothing_can_run(trials) else _blocks(experiment, blocks_done, options)),
         *_obstacles(headline, cells, comparisons),

@@ -200,8 +200,7 @@ class RunExamination:
         points: Sequence[Point],
         classes: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        shown = experiment.show.metrics or measurement.compared
-        self.metrics = tuple(measurement.metric(name) for name in shown)
+        self.metrics = tuple(map(measurement.metric, measurement.shown(experiment)))
         self.confirmatory = self.metrics if measurement.one_family else self.metrics[:1]
         self.observations = Observations(measurement)
         self.blocks = 0

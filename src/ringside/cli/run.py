@@ -192,7 +192,7 @@ def _show_plan(task: Task, catalogue: Catalogue) -> int:
     for each in task.experiments:
         points = check(each, catalogue, executor)
         contenders, workload = readable(each, catalogue), find_workload(each.workload)
-        headline = (each.show.metrics or workload.compared)[0]
+        headline = workload.shown(each)[0]
         cells = [
             (one, at)
             for one in contenders.values()

@@ -59,7 +59,7 @@ class Prepared:
         contender = self.contenders[cell.contender]
         if isinstance(contender, Unavailable):
             return contender.reason + (f"; {contender.remedy}" if contender.remedy else "")
-        headline = (*self.experiment.show.metrics, *self.workload.compared)[0]
+        headline = self.workload.shown(self.experiment)[0]
         reason = plan.past_limit(contender.contender, self.workload, cell.point, headline)
         if reason is None and self.experiment.engines:
             reason = plan.out_of_reach(contender.contender, self.workload.name) or None

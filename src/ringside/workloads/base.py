@@ -11,7 +11,7 @@ from statistics import median
 
 from ringside.errors import UsageError
 from ringside.model.catalogue import Question
-from ringside.model.design import Cell, Input, InputFile, Level, Metric, Point
+from ringside.model.design import Cell, Experiment, Input, InputFile, Level, Metric, Point
 from ringside.model.results import Diagnostic, Interval, Outcome, Span, Timeline, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, Service
 from ringside.units import count
@@ -304,6 +304,10 @@ class Measurement(ABC):
                 return metric
         known = ", ".join(metric.name for metric in self.metrics)
         raise UsageError(f"the workload `{self.name}` has no metric `{name}`; known: {known}")
+
+    def shown(self, experiment: Experiment) -> tuple[str, ...]:
+        """The metrics that an experiment compares, the headline first."""
+        return experiment.show.metrics or self.compared
 
     @abstractmethod
     def figures(self, trial: Trial) -> dict[str, float]:

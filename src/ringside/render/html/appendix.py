@@ -98,8 +98,7 @@ class SourceTexts:
         text = self.text(digest)
         if digest not in self.highlighted:
             self.highlighted[digest] = templates.highlighted(path, text)
-        lines = units.count(text.rstrip("\n").count("\n") + 1, "line")
-        return {"path": path, "digest": digest, "lines": lines}
+        return {"path": path, "digest": digest, "lines": templates.line_count(text)}
 
 
 def contenders(analyses: Sequence[RunAnalysis], texts: SourceTexts) -> list[dict[str, Any]]:

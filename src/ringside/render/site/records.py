@@ -369,7 +369,7 @@ def _sources(
         for path, (_, text) in sorted(newest.items())
         if text and path.lower() != "readme.md" and not path.endswith(_WRITTEN_BY_TOOLS)
     }
-    lines = {path: units.count(text.rstrip("\n").count("\n") + 1, "line") for path, text in shown.items()}
+    lines = {path: templates.line_count(text) for path, text in shown.items()}
     texts = {path: templates.highlighted(path, text) for path, text in shown.items()}
     return templates.markdown(readme) if readme else None, lines, texts
 
