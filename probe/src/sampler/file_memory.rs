@@ -53,8 +53,8 @@ impl FileMemory {
         self.peak
     }
 
-    /// Whether these processes have much memory in files, mapped or not. In most cases the host has no more shared memory
-    /// than before, which is cheap to know.
+    /// Whether these processes have much memory in files, mapped or not. In most cases the host's shared memory has hardly
+    /// changed, which is cheap to know.
     pub fn has_much(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process]) -> bool {
         let now = sys::shared_bytes();
         (self.least, self.most) = (self.least.min(now), self.most.max(now));
