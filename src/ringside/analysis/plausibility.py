@@ -12,7 +12,7 @@ from ringside.model.results import Diagnostic, Interval, Outcome, Run, Trial
 from ringside.workloads.base import Cores, Factor, Measurement, Workload
 
 # Factors that earlier versions of a workload did not have.
-_LATER = ("capacity", "repeats", "vanish")
+_LATER = ("capacity", "repeats", "vanish", "warm")
 
 
 def check_coherent(

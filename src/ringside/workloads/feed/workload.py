@@ -48,6 +48,8 @@ _SILENT_INTERVALS, _LOST_INTERVALS = 3, 10
 # buffers of the kernel (it took some 630 of 39 bytes on Linux 6.18).
 _BUFFERED_CHUNKS = 800
 _LONG = "1000000000000"
+# How many feeds warm a server up, and for how long it counts as cold.
+_EARLIER_CONNECTIONS, _COLD_S = 1000, 1.0
 # What the probe has open besides a connection's own descriptor.
 _OTHER_DESCRIPTORS = 128
 
@@ -64,6 +66,7 @@ class Feed(Serving):
         Factor("seconds", 10, "how long they are held when all are open", least=1, most=86_400),
         Factor("slow", 0, "percent that read nothing for the second third of the hold", most=100),
         Factor("vanish", 0, "percent that are reset, for good, after a third of the hold", most=100),
+        Factor("warm", 0, "for how many seconds others are held before, a thousand at most", most=3600),
         CORES,
     )
     metrics = (
@@ -89,6 +92,14 @@ class Feed(Serving):
             "CPU/1000 chunks",
             "the server's CPU seconds for a thousand chunks, while all are held",
             phrase="CPU time per 1000 chunks",
+        ),
+        Metric(
+            "cold_cpu_per_kchunk_s",
+            "s",
+            "Cold CPU",
+            "`warm`: the server's CPU seconds for a thousand chunks, while the first feeds that it ever had are "
+            "held for a second",
+            phrase="CPU time per 1000 chunks at first",
         ),
         *(
             Metric(
@@ -171,6 +182,7 @@ class Feed(Serving):
         "kernel_bytes_per_connection",
         "memory_settled_s",
         "cpu_settled_s",
+        "cold_cpu_per_kchunk_s",
         IDLE.name,
         "held_pss_bytes",
         THREADS.name,
@@ -235,7 +247,7 @@ class Feed(Serving):
 
     def rehearsal(self, point: Point) -> Point:
         """A few seconds of a few feeds: all code has run then, and the hold of a minute need not."""
-        largest = {"connections": 100, "ramp": 100, "seconds": 3, "slow": 0, "vanish": 0}
+        largest = {"connections": 100, "ramp": 100, "seconds": 3, "slow": 0, "vanish": 0, "warm": 0}
         return point.but(**{factor: min(int(point[factor]), level) for factor, level in largest.items()})
 
     def descriptors(self, point: Point) -> tuple[int, str]:
@@ -260,12 +272,16 @@ class Feed(Serving):
             request=_get("/"),
             expect=ExpectedReply(status=404),
         )
-        return service(
-            [step("first", all=nothing), step("measured", counts=True, all=_plan(point), marks=marks)]
-        )
+        steps = [step("first", all=nothing)]
+        if earlier := _earlier(point):
+            ramped_s = _ramp_s(earlier)
+            cold = [TimedMark("cold", ramped_s), TimedMark("cold-end", ramped_s + _COLD_S)]
+            steps.append(step("warm-up", all=_plan(earlier), marks=cold))
+        return service([*steps, step("measured", counts=True, all=_plan(point), marks=marks)])
 
     def work(self, point: Point) -> int:
-        return 4 + round(2 * (_ramp_s(point) + int(point["seconds"])))
+        held = (point, _earlier(point))
+        return 4 + round(2 * sum(_ramp_s(each) + int(each["seconds"]) for each in held if each))
 
     def timeline_of(self, trial: Trial) -> Timeline | None:
         return timeline(trial, "measured", _ramp_s(trial.cell.point))
@@ -281,12 +297,9 @@ class Feed(Serving):
         if load and load.streams:
             figures["behind"] = float(load.streams.behind)
         figures |= _held_figures(point, trial.marks) | self._settling_figures(trial)
-        ramped, held = trial.marks.get("ramped"), trial.marks.get("held")
-        if ramped and held and held.t_ns > ramped.t_ns:
-            # The load checks that as many chunks came as were due.
-            seconds = (held.t_ns - ramped.t_ns) * 1e-9
-            chunks = int(point["connections"]) * seconds / (int(point["interval_ms"]) / 1000)
-            figures["cpu_per_kchunk_s"] = (held.cpu_ns - ramped.cpu_ns) * 1e-9 / (chunks / 1000)
+        figures |= _cpu_figure("cpu_per_kchunk_s", point, trial.marks, "ramped", "held")
+        if earlier := _earlier(point):
+            figures |= _cpu_figure("cold_cpu_per_kchunk_s", earlier, trial.marks, "cold", "cold-end")
         return figures
 
     def _settling_figures(self, trial: Trial) -> dict[str, float]:
@@ -328,6 +341,26 @@ def _plan(point: Point) -> LoadPlan:
 
 def _get(target: str) -> HttpRequest:
     return HttpRequest(target=target, headers=(("Host", "127.0.0.1"),))
+
+
+def _earlier(point: Point) -> Point | None:
+    """What is held before, on other connections: so many chunks that a compiler has done its work."""
+    seconds = int(point.as_dict().get("warm", 0))
+    if not seconds:
+        return None
+    connections = min(int(point["connections"]), _EARLIER_CONNECTIONS)
+    return point.but(connections=connections, seconds=seconds, slow=0, vanish=0, warm=0)
+
+
+def _cpu_figure(name: str, point: Point, marks: Mapping[str, Sample], *between: str) -> dict[str, float]:
+    """The server's CPU seconds for a thousand chunks between two marks."""
+    begin, end = (marks.get(mark) for mark in between)
+    if not begin or not end or end.t_ns <= begin.t_ns:
+        return {}
+    # The load checks that as many chunks came as were due.
+    seconds = (end.t_ns - begin.t_ns) * 1e-9
+    chunks = int(point["connections"]) * seconds / (int(point["interval_ms"]) / 1000)
+    return {name: (end.cpu_ns - begin.cpu_ns) * 1e-9 / (chunks / 1000)}
 
 
 def _held_figures(point: Point, marks: Mapping[str, Sample]) -> dict[str, float]:
