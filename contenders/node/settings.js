@@ -49,8 +49,10 @@ export function report(line) {
   process.stdout.write(`${line}\n`);
 }
 
-// Bun counts from the start of each thread (PR 34424 of oven-sh/bun): that start, in some days, makes the threads agree.
-const ORIGIN_NS = process.versions.bun ? Math.round((performance.timeOrigin % 1e9) * 1e6) : 0;
+// Bun (PR 34424 of oven-sh/bun) and Deno count from the start of each thread: that start, in some days, makes the
+// threads agree.
+const COUNTS_BY_THREAD = process.versions.bun || process.versions.deno;
+const ORIGIN_NS = COUNTS_BY_THREAD ? Math.round((performance.timeOrigin % 1e9) * 1e6) : 0;
 
 // Nanoseconds of the monotonic clock, which all threads share.
 export function clock() {

@@ -51,7 +51,9 @@ def test_candidates_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             script(tmp_path / folder / name, "exit")
         (tmp_path / folder / "thing-3").touch()
     a, b = tmp_path / "a", tmp_path / "b"
-    monkeypatch.setenv("PATH", f":{a}::{tmp_path / 'none'}:{b}:")
+    # Another name of a folder is no other folder.
+    (tmp_path / "link").symlink_to(a)
+    monkeypatch.setenv("PATH", f":{a}::{tmp_path / 'none'}:{tmp_path / 'link'}:{b}:")
     monkeypatch.chdir(a)
     assert list(receipts.candidates(["other", "thing-?", "thing-1", f"{b}/thing-*", "THING-1"])) == [
         *(f"{folder}/other" for folder in (a, b)),

@@ -272,7 +272,8 @@ class Reader:
                     ranks == (len(ranked) + 1,) * 2 == (int(found["last"]),) * 2, f"{name} is not last"
                 )
             if found["mark"]:
-                blocks = len(self.facts.by_block(name, self.here))
+                # The one who leads may have ended before the one behind.
+                blocks = min(len(self.facts.by_block(each, self.here)) for each in (name, best))
                 self.require(blocks < self.of.experiment.blocks, "all blocks were made")
 
     def ratio(self, match: re.Match[str] | None, ratio: float) -> None:

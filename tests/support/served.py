@@ -53,7 +53,7 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
                 half_seconds = range(2 * round(plan.duration_s or 0) + 1)
                 samples = [_held(plan, number / 2, base_s, begin) for number in half_seconds]
                 marks |= {mark.name: _held(plan, mark.at_s, base_s, begin) for mark in step.marks}
-                cpu_ns = marks["held"].cpu_ns
+                cpu_ns = marks[step.marks[-1].name].cpu_ns
                 continue
             request_s = base_s + delay_s + (8e-3 if plan.line == "30" else 0.0)
             if isinstance(plan.pacing, ConstantRate):

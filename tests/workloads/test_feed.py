@@ -61,6 +61,31 @@ def test_slow_and_vanishing_readers() -> None:
     assert held.marks == (TimedMark("ramped", 2.0), TimedMark("held", 11.5), TimedMark("after", 31.0))
 
 
+def test_others_are_held_before() -> None:
+    feeds = point(FEED, connections=4000, ramp=2000, interval_ms=200, seconds=2, slow=0, vanish=10, warm=5)
+    first, earlier, held = FEED.service(feeds, 5).steps
+    assert (first.name, earlier.name, held.name) == ("first", "warm-up", "measured")
+    plan = earlier.loads[0].plan
+    assert (plan.connections, plan.ramp_per_s, plan.duration_s) == (1000, 2000, 5.5)
+    assert plan.stream.vanish is None
+    assert earlier.marks == (TimedMark("cold", 0.5), TimedMark("cold-end", 1.5))
+    assert held.loads[0].plan == FEED.service(feeds.but(warm=0), 5).steps[1].loads[0].plan
+    # A step of as long as the feeds are held.
+    assert FEED.work(feeds) - FEED.work(feeds.but(warm=0)) == 11
+
+
+def test_cpu_of_the_first_second() -> None:
+    levels = {"connections": 2000, "ramp": 1000, "interval_ms": 500}
+    cold = {
+        "cold": Sample(5_000_000_000, cpu_ns=100_000_000),
+        "cold-end": Sample(6_000_000_000, cpu_ns=700_000_000),
+    }
+    # Of a thousand feeds, however many are measured: two thousand chunks in that second.
+    trial = ok_trial(FEED, {"marks": cold}, **levels, warm=3)
+    assert FEED.figures(trial) == pytest.approx({"cold_cpu_per_kchunk_s": 0.3})
+    assert FEED.figures(ok_trial(FEED, {"marks": cold}, **levels)) == {}
+
+
 def test_points_that_make_no_sense_are_refused() -> None:
     with pytest.raises(UsageError, match="more than 100 percent"):
         point(FEED, slow=60, vanish=50, interval_ms=10, seconds=60)

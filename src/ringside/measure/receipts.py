@@ -40,7 +40,10 @@ def expand(command: Sequence[str], names: Mapping[str, object]) -> list[str]:
 def candidates(names: Sequence[str]) -> Iterator[str]:
     """Paths of executables for names and globs, in their order, each once. `$NAME` in a path stands for a
     variable of the environment; without that variable the path is left out."""
-    folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
+    # Where /bin is a link to /usr/bin, what is there would be tried, and complained of, twice.
+    folders: dict[str, str] = {}
+    for folder in filter(None, os.environ.get("PATH", "").split(os.pathsep)):
+        folders.setdefault(os.path.realpath(folder), folder)
     tried: set[str] = set()
     for name in names:
         if "/" in name:
@@ -49,7 +52,7 @@ def candidates(names: Sequence[str]) -> Iterator[str]:
         else:
             paths = [
                 os.path.join(folder, file)
-                for folder in folders
+                for folder in folders.values()
                 for file in sorted(_files(folder), reverse=True)
                 if fnmatch.fnmatchcase(file, name)
             ]

@@ -15,7 +15,8 @@ from ringside.text import capitalised
 # Ticks are multiples of these: each step is tried until there are enough; of bytes, powers of two.
 _DECIMAL_STEPS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), tuple(range(1, 10)))
 _BINARY_STEPS = (10, 5, 2, 1)
-_FEWEST, _MOST = 3, 7
+# More labels than four would touch each other beside a second panel.
+_FEWEST, _MOST = 3, 4
 _EDGE = 0.08
 
 

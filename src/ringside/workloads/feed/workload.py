@@ -97,8 +97,8 @@ class Feed(Serving):
             "cold_cpu_per_kchunk_s",
             "s",
             "Cold CPU",
-            "`warm`: the server's CPU seconds for a thousand chunks, while the first feeds that it ever had are "
-            "held for a second",
+            "`warm`: the server's CPU seconds for a thousand chunks, in the first second in which its first "
+            "feeds are all held",
             phrase="CPU time per 1000 chunks at first",
         ),
         *(

@@ -29,6 +29,7 @@ from ringside.workloads.serving import (
     ENGINE,
     IDLE,
     LATENCY,
+    NO_FLOOR,
     PERCENTILES,
     RATE,
     RSS,
@@ -105,8 +106,15 @@ class Fib(Serving):
             "right answers per second and connection",
             smaller_is_better=False,
             phrase="answers per second and client",
+            no_floor=NO_FLOOR,
         ),
-        Metric("latency_s", "s", "Latency", "median time from a request's intended instant to its answer"),
+        Metric(
+            "latency_s",
+            "s",
+            "Latency",
+            "median time from a request's intended instant to its answer",
+            no_floor=NO_FLOOR,
+        ),
         *(
             Metric(
                 f"{name}_s",
@@ -114,6 +122,7 @@ class Fib(Serving):
                 title_of(name),
                 f"the {title_of(name)} of latencies",
                 phrase=f"{title_of(name)} latency",
+                no_floor=NO_FLOOR,
             )
             for name in PERCENTILES[1:]
         ),
