@@ -87,11 +87,7 @@ def _compiling(data: PostData) -> str:
     finding = data.finding("go-compiles-fast")
     if finding.figure is None:
         return "How long compilers take has not been recorded."
-    size = units.significant(finding.figure.estimate, 2)
-    return (
-        f"Other compilers took {size} times as long to build their programs (the median; one build of each, "
-        "with the libraries, so nothing more is said)."
-    )
+    return f"{finding.sentence}, so no order follows."
 
 
 def _reading(data: PostData) -> Iterator[str]:

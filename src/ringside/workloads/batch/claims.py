@@ -175,19 +175,19 @@ _COMPILED = ("rust-tokio", "java-virtual-threads", "haskell", "ocaml", "erlang",
 
 
 def go_compiles_fast(runs: Sequence[AnalysedRun]) -> Finding:
-    """How long the build of Go's programs took, and the median of those of other compilers. A program is
-    built once in a run's life, so there is no interval: nothing is decided."""
+    """How long the builds of Go's programs and of others took, and the median of the latter over the first. A
+    program is built once in a run's life, so there is no interval: nothing is decided."""
     experiment = "batch-cores"
     times = {name: seconds for run in runs for name in run.names if (seconds := run.build_s(name))}
-    others = [times[name] for name in _COMPILED if name in times]
+    others = {name: times[name] for name in _COMPILED if name in times}
     if "go" not in times or not others:
         return not_tested("no run has how long the builds of Go and of another compiler took", experiment)
-    ratio = median(others) / times["go"]
+    ratio = median(others.values()) / times["go"]
+    each = ", ".join(f"{name}'s in {units.quantity(seconds, 's')}" for name, seconds in others.items())
     return Finding(
         Answer.INCONCLUSIVE,
-        f"Go's programs were built in {units.quantity(times['go'], 's')}, those of "
-        f"{units.count(len(others), 'other compiler')} in {units.significant(ratio)} times that (median), "
-        "libraries included; one build of each has no interval",
+        f"Go's programs were built in {units.quantity(times['go'], 's')}, {each}: with their "
+        "libraries, as far as these were not built before; one build of each has no interval",
         experiment,
         tuple(dict.fromkeys(run.run.id for run in runs if "go" in run.names)),
         Interval(ratio, None, None, 1),
