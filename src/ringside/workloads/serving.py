@@ -26,7 +26,7 @@ PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
 LATENCY = Distribution("Latency percentiles", "how long requests took", "Latency", "measured")
 
 # Beside a generator on the same cores, a runtime that leaves all of its clients to one thread switches less.
-NO_FLOOR = "limit deals its clients to a thread for each core, also where one thread would answer them sooner"
+NO_FLOOR = "on several cores limit deals its clients to a thread for each, also where one would answer sooner"
 
 RATE = Metric(
     "requests_per_s",
