@@ -9,7 +9,7 @@ from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.plausibility import CODES, beyond_floor, check_coherent, implausible
 from ringside.analysis.scaling import SlopeAnalysis
 from ringside.errors import StoreError
-from ringside.model.design import Cell, Level, Metric, Point
+from ringside.model.design import Cell, Level, Metric, NoFloor, Point
 from ringside.model.results import Diagnostic, Interval, Outcome, Run, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
 from ringside.render.tables.points import point_table
@@ -159,7 +159,7 @@ def test_the_largest_factor_over_the_floor_is_reported() -> None:
 
 def test_every_metric_is_compared_with_the_floor() -> None:
     """But a headline that is a time, of which `implausible` speaks."""
-    late = dataclasses.replace(MEMORY, name="late", no_floor="one timer wheel")
+    late = dataclasses.replace(MEMORY, name="late", no_floor=NoFloor("one timer wheel"))
     ratios = {
         (metric.name, HERE): {"perl": below(0.25, 0.79), "go": below(0.5, 0.9)}
         for metric in (CPU, MEMORY, late)
@@ -176,6 +176,19 @@ def test_every_metric_is_compared_with_the_floor() -> None:
     ratios = {(RATE.name, HERE): {"perl": Interval(2.0, 1.5, 3.0, 7)}}
     (warning,) = beyond_floor((CPU, RATE), "limit", ratios, (HERE,), margin=0.25)
     assert warning.values["reason"] == "limit is meant to be the floor of this, and can be better"
+
+
+def test_a_metric_can_have_a_floor_on_one_core_only() -> None:
+    """There `implausible` speaks of a headline, elsewhere only what the floor is not."""
+    dealt = dataclasses.replace(CPU, no_floor=NoFloor("it deals", from_cores=2))
+    one, two = changed(cores=1), changed(cores=2)
+    ratios = {one: {"perl": below(0.25, 0.5)}, two: {"go": below(0.5, 0.7)}}
+    (diagnostic,) = diagnostics(dealt, ratios=ratios)
+    assert (diagnostic.code, diagnostic.subjects) == ("faster-than-floor", ("perl",))
+    by_name = {(dealt.name, point): by_contender for point, by_contender in ratios.items()}
+    (warning,) = beyond_floor((dealt,), "limit", by_name, (one, two), margin=0.25)
+    assert (warning.subjects, warning.values["reason"]) == (("go",), "it deals")
+    assert not list(beyond_floor((dealt,), "limit", by_name, (one,), margin=0.25))
 
 
 def test_of_a_rate_more_is_faster_than_the_floor() -> None:

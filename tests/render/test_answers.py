@@ -16,7 +16,7 @@ from rich.console import Console
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Page
 from ringside.model.catalogue import ContenderClass
-from ringside.model.design import Cell, Metric, Point
+from ringside.model.design import Cell, Metric, NoFloor, Point
 from ringside.model.results import Outcome, Stalls, Trial
 from ringside.render import markdown, terminal
 from ringside.render.answers import answers, short_answer, stalled
@@ -242,7 +242,7 @@ def test_a_floor_that_is_beaten_says_what_it_is_not() -> None:
     """In the words of the metric, or that `limit` is written for time. One that is better says nothing."""
 
     class Late(Exact):
-        metrics = (dataclasses.replace(HOP, no_floor="limit has one timer for all"), MEMORY)
+        metrics = (dataclasses.replace(HOP, no_floor=NoFloor("limit has one timer for all")), MEMORY)
 
     def answer(metric: str, floor: float) -> str:
         values = {"python-threads": 100.0, "go": 150.0, "limit": floor}

@@ -298,16 +298,18 @@ def _floor(of: Evidence, standing: Standing) -> Iterator[Influence]:
     best = standing.names[0]
     if of.floor != best:
         over_floor = of.floor_ratios[of.headline.name, standing.point].get(best)
-        if influence := floor_influence(of.headline, of.floor, over_floor):
+        if influence := floor_influence(of.headline, standing.point, of.floor, over_floor):
             yield influence
 
 
-def floor_influence(metric: Metric, floor: str | None, over_floor: Interval | None) -> Influence | None:
+def floor_influence(
+    metric: Metric, point: Point, floor: str | None, over_floor: Interval | None
+) -> Influence | None:
     """A floor that is not shown to be better in this metric than a contender, whose ratio to it is given."""
     excess = plausibility.floor_excess(metric, over_floor)
     if floor is None or excess is None:
         return None
-    return Influence(Cause.FLOOR, (floor,), ratio=excess, text=plausibility.no_floor(metric, floor))
+    return Influence(Cause.FLOOR, (floor,), ratio=excess, text=plausibility.no_floor(metric, floor, (point,)))
 
 
 def _engine(of: Evidence, standing: Standing) -> Iterator[Influence]:

@@ -68,7 +68,7 @@ class FamilyStanding:
     def floor(self) -> Influence | None:
         """The floor, unless it is shown to be better than the best."""
         over_floor = self.analysis.floor_ratios.get((self.metric.name, self.point), {})
-        return floor_influence(self.metric, self.analysis.floor, over_floor.get(self.best))
+        return floor_influence(self.metric, self.point, self.analysis.floor, over_floor.get(self.best))
 
     @property
     def unsteady(self) -> tuple[str, ...]:

@@ -70,11 +70,16 @@ def beyond_floor(
     """A warning for each metric in which contenders are better than the floor, at some point. Those of a
     headline for which `limit` is written have a stronger one of `implausible`."""
     for index, metric in enumerate(metrics):
-        if floor is None or (index == 0 and _is_floored(metric)):
-            continue
-        by_point = {point: floor_ratios.get((metric.name, point), {}) for point in points}
-        if best := _better(metric, by_point, margin):
-            reason = no_floor(metric, floor) or f"{floor} is meant to be the floor of this, and can be better"
+        by_point = {
+            point: floor_ratios.get((metric.name, point), {})
+            for point in points
+            if index or not _is_floored(metric, point)
+        }
+        if floor is not None and (best := _better(metric, by_point, margin)):
+            reason = (
+                no_floor(metric, floor, by_point)
+                or f"{floor} is meant to be the floor of this, and can be better"
+            )
             values = {"floor": floor, "times": best, "noun": metric.noun, "reason": reason}
             yield Diagnostic("beyond-floor", tuple(best), values)
 
@@ -91,18 +96,19 @@ def floor_excess(metric: Metric, over_floor: Interval | None) -> Interval | None
     return excess if excess.high is None or excess.high >= 1 else None
 
 
-def no_floor(metric: Metric, floor: str) -> str:
+def no_floor(metric: Metric, floor: str, points: Iterable[Point]) -> str:
     """What the floor is not, where a contender is better in this metric. Empty where it should be one."""
-    default = (
-        "" if _is_floored(metric) else f"{floor} is written for the time of the whole work, not for this"
-    )
-    return metric.no_floor or default
+    if metric.no_floor:
+        return "" if all(_is_floored(metric, point) for point in points) else metric.no_floor.reason
+    return "" if metric.unit in _TIMES else f"{floor} is written for the time of the whole work, not for this"
 
 
-def _is_floored(metric: Metric) -> bool:
+def _is_floored(metric: Metric, point: Point) -> bool:
     """Whether no honest program is better than the floor in this metric: times, but for those that a workload
     excepts."""
-    return metric.unit in _TIMES and not metric.no_floor
+    cores = point.as_dict().get("cores", 1)
+    excepted = metric.no_floor and isinstance(cores, int) and cores >= metric.no_floor.from_cores
+    return metric.unit in _TIMES and not excepted
 
 
 def implausible(
@@ -118,8 +124,8 @@ def implausible(
 ) -> Iterator[Diagnostic]:
     """`floor_ratios`: of the headline, by point. `margin`: ratios closer to 1 are equivalent."""
     cells = list(cells)
-    has_floor = floor is not None and _is_floored(headline)
-    if has_floor and (best := _better(headline, floor_ratios, margin)):
+    floored = {point: ratios for point, ratios in floor_ratios.items() if _is_floored(headline, point)}
+    if floor is not None and (best := _better(headline, floored, margin)):
         yield Diagnostic(FASTER_THAN_FLOOR, tuple(best), {"floor": floor, "times": best})
     if headline.unit == "ns":
         yield from _below_a_cycle(headline, cells)

@@ -170,6 +170,14 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class NoFloor:
+    """Why the floor is none, at points with so many cores or more."""
+
+    reason: str
+    from_cores: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Metric:
     """A figure of a trial: its name in documents, its unit, what it is, and which way is better. `phrase`:
     its name inside a sentence, where that is not the title in lower case: `time per hop`. `no_floor`: why the
@@ -181,7 +189,7 @@ class Metric:
     explanation: str
     smaller_is_better: bool = True
     phrase: str = ""
-    no_floor: str = ""
+    no_floor: NoFloor | None = None
 
     @property
     def noun(self) -> str:

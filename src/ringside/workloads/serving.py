@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from ringside.model.design import Input, Metric, Point
+from ringside.model.design import Input, Metric, NoFloor, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, LoadMessage, LoadPlan, NamedLoad, Service, Step, Stub, TimedMark
 from ringside.workloads.base import Distribution, Workload
@@ -26,7 +26,9 @@ PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
 LATENCY = Distribution("Latency percentiles", "how long requests took", "Latency", "measured")
 
 # Beside a generator on the same cores, a runtime that leaves all of its clients to one thread switches less.
-NO_FLOOR = "on several cores limit deals its clients to a thread for each, also where one would answer sooner"
+NO_FLOOR = NoFloor(
+    "limit deals its clients to a thread for each core, also where one would answer sooner", from_cores=2
+)
 
 RATE = Metric(
     "requests_per_s",

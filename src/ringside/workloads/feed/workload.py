@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ringside.errors import UsageError
-from ringside.model.design import Metric, Point
+from ringside.model.design import Metric, NoFloor, Point
 from ringside.model.results import Timeline, Trial
 from ringside.probe.protocol import (
     ExpectedReply,
@@ -108,7 +108,9 @@ class Feed(Serving):
                 f"Late {title_of(name)}",
                 f"{title_of(name)} of the time between a chunk's due instant and its arrival",
                 phrase=f"{title_of(name)} lateness",
-                no_floor="limit has one heap of timers for each core, and sends one chunk after another",
+                no_floor=NoFloor(
+                    "limit has one heap of timers for each core, and sends one chunk after another"
+                ),
             )
             for name in PERCENTILES
         ),

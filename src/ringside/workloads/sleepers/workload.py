@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ringside.model.design import Input, Metric, Point
+from ringside.model.design import Input, Metric, NoFloor, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import (
@@ -93,7 +93,9 @@ class Sleepers(Workload):
                 f"Late {name}",
                 f"{words} of the time from a task's instant until its code runs, by the program's clock",
                 phrase=f"{name if name != 'max' else 'maximum'} lateness",
-                no_floor="one thread of limit has all instants, and the kernel wakes it up to 50 µs late",
+                no_floor=NoFloor(
+                    "one thread of limit has all instants, and the kernel wakes it up to 50 µs late"
+                ),
             )
             for name, words in (("p50", "p50"), ("p99", "p99"), ("max", "the most"))
         ),
