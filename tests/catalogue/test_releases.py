@@ -49,11 +49,16 @@ def test_what_is_years_behind_names_the_newest() -> None:
         "OCaml",
         "Deno",
         "PHP",
+        "PyPy",
+        "Zig",
+        "C",
+        "C++",
     ],
 )
 def test_later_versions_are_of_later_days(runs_on: str) -> None:
     found = [release(runs_on, f"{number}") for number in range(100)]
     found += [release(runs_on, f"{major}.{minor}") for major in range(12) for minor in range(100)]
+    found += [release(runs_on, f"7.3.{patch}") for patch in range(100)]
     days = list(dict.fromkeys(each.day for each in found if each))
     assert len(days) >= 6
     assert days == sorted(days)

@@ -57,7 +57,7 @@ _WAITING, _COMPUTED = 0.2, 0.5
 _PER_CLIENT_S = 5
 # An upstream that is late because the host stalls is no failure of the gateway.
 _TIMEOUT_MS = 30_000
-# Requests of each client in a window of the warm-up.
+# Requests of each client in a window of the warm-up, at most; a window of few has half of what is measured.
 _WINDOW = 2
 
 
@@ -185,9 +185,10 @@ class Fanout(Serving):
     def service(self, point: Point, seed: int) -> Service:
         requests, concurrency = int(point["requests"]), int(point["concurrency"])
         rate_per_s = int(point["rate"])
+        window = min(_WINDOW * concurrency, max(requests // 2, concurrency))
         steps = [
             step("first", all=_plan(point, "first", 1, 1)),
-            *warm_up(lambda name: _plan(point, name, _WINDOW * concurrency, concurrency)),
+            *warm_up(lambda name: _plan(point, name, window, concurrency)),
         ]
         if _share(point):
             seconds = requests / _PER_CLIENT_S / concurrency
