@@ -34,18 +34,49 @@ POINTS = {
     "python-asyncio": (100, 2_000),
     "python-threads": (100, 500),
     "limit": (100, 300_000),
+    "java-virtual-threads": (100, 40_000),
+    "kotlin-coroutines": (100, 8_000),
+    "node": (100, 30_000),
+    "rust-tokio": (100, 80_000),
+    "ocaml": (100, 40_000),
 }
 # How each bare peer is built, and run: {runtime} and {build} are the contender's, {out} a folder.
 BUILDS = {
     "erlang": ["erlc", "-o", "{out}", "bare_erlang.erl"],
     "go": ["{runtime}", "build", "-o", "{out}/go", "go.go"],
     "limit": ["rustc", "--edition=2021", "-C", "opt-level=3", "-o", "{out}/limit", "limit.rs"],
+    "java-virtual-threads": [
+        *("{runtime}", "--module", "jdk.compiler/com.sun.tools.javac.Main"),
+        *("-d", "{out}", "java-virtual-threads.java"),
+    ],
+    # The compiler takes no `*` in its class path.
+    "kotlin-coroutines": [
+        *("sh", "-c", '"$@" -no-stdlib -no-reflect -cp "$(printf %s: "$0"/*.jar)"', "{build}/lib"),
+        *("{runtime}", "-cp", "{build}/compiler/*:{build}/lib/*"),
+        *("org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", "-jvm-target", "21"),
+        *("-d", "{out}", "kotlin-coroutines.kt"),
+    ],
+    "rust-tokio": [
+        *("{runtime}", "build", "--quiet", "--release", "--locked"),
+        *("--manifest-path", "tokio/Cargo.toml", "--target-dir", "{out}/tokio"),
+    ],
+    # The compiler writes beside the source.
+    "ocaml": [
+        *("sh", "-ec", 'cp ocaml.ml "$1"; cd "$1"; "$0" ocamlopt -package "$2" -linkpkg -o ocaml ocaml.ml'),
+        *("{runtime}", "{out}", "lwt.unix,mtime.clock,threads.posix"),
+    ],
 }
+JAVA = ("{runtime}", "-XX:ActiveProcessorCount=1", "-cp")
 RUNS = {
     "erlang": ["{runtime}", "-noshell", "+S", "1", "-pa", "{out}", "-s", "bare_erlang", "main", "-extra"],
     "go": ["{out}/go"],
     "limit": ["{out}/limit"],
     "stackless-greenlet": ["{build}/venv/bin/python", "stackless-greenlet.py"],
+    "java-virtual-threads": [*JAVA, "{out}", "JavaVirtualThreads"],
+    "kotlin-coroutines": [*JAVA, "{out}:{build}/lib/*", "Kotlin_coroutinesKt"],
+    "node": ["{runtime}", "node.mjs"],
+    "rust-tokio": ["{out}/tokio/release/bare-tokio"],
+    "ocaml": ["{out}/ocaml"],
 }
 
 
