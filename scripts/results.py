@@ -273,9 +273,8 @@ def strangers(records: Mapping[str, Record], sources: Sequence[Published]) -> li
     has: its tables and the prose would differ."""
     figures = {source.name: source.figures for source in sources}
     return [
-        f"records/{name}{record.SUFFIX}: {run.run.id} ({run.experiment.name}) was planned with other "
-        "figures of "
-        f"published/{kept.name}.toml than it has: measure it again, or restore the file"
+        f"records/{name}{record.SUFFIX}: {run.run.id} ({run.experiment.name}) was planned with other figures "
+        f"of published/{kept.name}.toml than it has: measure it again, or restore the file"
         for name, each in records.items()
         for run in each.suite.runs
         if (kept := run.plan.published) is not None and figures.get(kept.name) != kept.figures

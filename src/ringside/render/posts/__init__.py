@@ -42,14 +42,12 @@ def document(sources: Iterable[Published], runs: Sequence[RunAnalysis], made: st
     parts = [
         "# The posts, then and now",
         made,
-        "Between 2007 and 2016 seven blog posts by five authors asked what concurrency costs in Erlang, "
-        "Go and Python. Ringside runs their experiments again. Each section says what was asked and found, "
-        "what "
+        "Between 2007 and 2016 seven blog posts by five authors asked what concurrency costs in Erlang, Go "
+        "and Python. Ringside runs their experiments again. Each section says what was asked and found, what "
         f"we did, what we find, and why it differs. {_summary(data for data, _, _ in posts)}",
         f"Measured on {machines(runs)}. Ratios are medians of pairs that ran one after the other, with 95 % "
         "intervals in brackets ([METHODOLOGY](METHODOLOGY.md)). Where an interval leaves open which of two "
-        "is "
-        "more, the text says so. What each claim requires, and all figures, are in [CLAIMS](CLAIMS.md).",
+        "is more, the text says so. What each claim requires, and all figures, are in [CLAIMS](CLAIMS.md).",
     ]
     for data, prose, own in posts:
         parts += section(data, prose, own)

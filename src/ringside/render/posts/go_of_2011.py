@@ -27,17 +27,13 @@ def batch(data: PostData) -> Prose:
     )
     return Prose(
         then="The author's first program in Go took a problem of a contest: 50, 100 or 200 thousand "
-        "independent "
-        "calculations from one file, a goroutine for each. On a server with 32 cores the time fell up to "
-        "eight "
-        "cores and not beyond. The author suspected that reading half a gigabyte takes most of the time, "
-        "and that "
-        "goroutines wait because the channel of results is full; but other sizes of the channel changed "
-        "little. "
-        "Go, the post notes, compiles fast, and uses one core unless it is told otherwise.",
-        did=f"We run {size} on {words.listed(str(number) for number in cores)} "
-        f"core{'s' * (cores != [1])}, with the channel as it is and with room for none, one, a hundred, ten "
-        "thousand results, or all."
+        "independent calculations from one file, a goroutine for each. On a server with 32 cores the time "
+        "fell up to eight cores and not beyond. The author suspected that reading half a gigabyte takes most "
+        "of the time, and that goroutines wait because the channel of results is full; but other sizes of "
+        "the channel changed little. Go, the post notes, compiles fast, and uses one core unless it is told "
+        "otherwise.",
+        did=f"We run {size} on {words.listed(str(number) for number in cores)} core{'s' * (cores != [1])}, "
+        "with the channel as it is and with room for none, one, a hundred, ten thousand results, or all."
         if cores
         else "Nothing of it has been measured.",
         now=[*_cores(data, cores), _queue(data), _parallelism(data), _compiling(data)],
@@ -120,8 +116,7 @@ def _beyond_eight(cores: list[int]) -> str:
     return (
         f"Whether eight cores are enough: this machine has {words.number(most)}. The experiment plans every "
         "number of cores that a machine has, so a larger one will answer it. The contest's problem is not "
-        "named; "
-        "ours is one with an input of the same size."
+        "named; ours is one with an input of the same size."
     )
 
 
@@ -168,11 +163,9 @@ def jobs(data: PostData) -> Prose:
     else:
         now.append("What handing a job over costs has not been measured.")
     return Prose(
-        then="Another post had shown Parallel Python, a library for jobs in the background. This one "
-        "answers that "
-        "Python's own multiprocessing does the same: two jobs sleep five seconds in a pool while the "
-        "program goes "
-        "on, and their answers are gathered in order. It gives no figures.",
+        then="Another post had shown Parallel Python, a library for jobs in the background. This one answers "
+        "that Python's own multiprocessing does the same: two jobs sleep five seconds in a pool while the "
+        "program goes on, and their answers are gathered in order. It gives no figures.",
         did="We run that program with both, two jobs of five seconds, and ten thousand jobs that do nothing.",
         now=now,
         why=_cost_of_parallel_python(handing),
@@ -186,8 +179,7 @@ def _cost_of_parallel_python(handing: Interval | None) -> list[str]:
         return []
     return [
         "Nothing contradicts the post, but the choice is not only one of taste: Parallel Python sends the "
-        "source "
-        "of the function with each job over a socket, and the pool a pickled name over a pipe."
+        "source of the function with each job over a socket, and the pool a pickled name over a pipe."
     ]
 
 
@@ -214,15 +206,11 @@ def c10k(data: PostData) -> Prose:
     seconds = max((int(level) for level in data.levels("feed", "seconds")), default=0)
     return Prose(
         then="Can Go hold ten thousand connections open, and write a line to each every second? The author "
-        "ported "
-        "an Erlang server to Go in twenty lines. Its memory came to 321 MB, 32 KB for a connection, 13 KB "
-        "less "
-        "than Erlang's. It had four threads at first, more in a later plot; memory settled long after the "
-        "CPU. "
-        "Only the CPU disappointed: 1.5 hours in all, where Erlang's server was said to use practically "
-        "nothing. "
-        "A ticker in place of a sleep keeps the threads few, the author writes, and each line has to be "
-        "flushed.",
+        "ported an Erlang server to Go in twenty lines. Its memory came to 321 MB, 32 KB for a connection, "
+        "13 KB less than Erlang's. It had four threads at first, more in a later plot; memory settled long "
+        "after the CPU. Only the CPU disappointed: 1.5 hours in all, where Erlang's server was said to use "
+        "practically nothing. A ticker in place of a sleep keeps the threads few, the author writes, and "
+        "each line has to be flushed.",
         did=f"We hold ten thousand connections for {units.duration(seconds)} and check every line on every "
         "one."
         if seconds
@@ -313,13 +301,11 @@ def _unknown_of_c10k(data: PostData, seconds: int) -> Iterator[str]:
         hours = lines / 10_000 / 3600
         yield (
             "How long the author's test took, which the 1.5 hours of CPU time belong to. At what a line "
-            "costs "
-            f"today they would pay for ten thousand feeds during {units.significant(hours, 2)} hours."
+            f"costs today they would pay for ten thousand feeds during {units.significant(hours, 2)} hours."
         )
     yield (
         "Whether lines arrive in time without the flush: a server that keeps them back breaks the contract "
-        "that "
-        "every feed here keeps."
+        "that every feed here keeps."
     )
     yield "What the Erlang server used then: the post has it from another author, without a figure."
     if seconds < 1800:

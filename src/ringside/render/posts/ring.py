@@ -32,8 +32,7 @@ def showdown_of_2007(data: PostData) -> Prose:
     largest = max((int(nodes) * int(messages) for nodes, messages in sizes), default=0)
     did = (
         f"We run {words.number(len(sizes))} of the nine sizes, up to {largest:,} deliveries, and count the "
-        "CPU "
-        "time of each program with its start, as the post did."
+        "CPU time of each program with its start, as the post did."
         if len(sizes) < _SIZES_OF_2007
         else "We run all nine sizes, and count the CPU time of each program with its start, as the post did."
     )
@@ -42,17 +41,14 @@ def showdown_of_2007(data: PostData) -> Prose:
         "the same in another language, and publish what comes of it. The author compared Erlang, Stackless "
         "Python and multitask, a package of his own made of Python's generators. At all but the smallest "
         "sizes Stackless took about 12 times the CPU time of Erlang, and multitask took 40 to 60 times that "
-        "of "
-        "Stackless. Over a network, the author expected, most of that gap would go away.",
+        "of Stackless. Over a network, the author expected, most of that gap would go away.",
         did=did,
         now=[_ratios_of_2007(data), _many_units(data), _network(data)],
         why=list(_why_of_2007(data)),
         unknown=[
             "Whether the table would come out the same today. The Stackless of 2007 and the original "
-            "multitask "
-            "run on no current system: PyPy's module and greenlet stand in for the first, and our multitask "
-            "is "
-            "written from scratch and does less for each operation than the package did."
+            "multitask run on no current system: PyPy's module and greenlet stand in for the first, and our "
+            "multitask is written from scratch and does less for each operation than the package did."
         ],
         picture=_picture_of_2007(data),
     )
@@ -111,16 +107,13 @@ def _why_of_2007(data: PostData) -> Iterator[str]:
         if share >= _MOST:
             yield (
                 f"Erlang's start weighs more today: of the {words.amount(whole, 's')} of CPU time that it "
-                "takes "
-                f"at that size, {words.amount(start, 's')} are there at a tenth of the deliveries already; "
-                "in "
-                f"2007 all of it was {units.quantity(then, 's')}."
+                f"takes at that size, {words.amount(start, 's')} are there at a tenth of the deliveries "
+                f"already; in 2007 all of it was {units.quantity(then, 's')}."
             )
         else:
             yield (
                 "Start-up is not the reason: a tenth of the deliveries takes Erlang "
-                f"{words.amount(start, 's')} "
-                f"of CPU time, all of them {words.amount(whole, 's')}."
+                f"{words.amount(start, 's')} of CPU time, all of them {words.amount(whole, 's')}."
             )
     hops = [(_NAMES[name], data.ratio("hop_ns", name, _ERLANG, _MILLION)) for name in (_PYPY, _GREENLET)]
     if each := words.against("Erlang", hops, "takes", "as long"):
@@ -131,10 +124,8 @@ def _why_of_2007(data: PostData) -> Iterator[str]:
     if ratio and ratio.estimate < 771 / 2:
         yield (
             "The gap between multitask and the others is gone for another reason: the program is another "
-            "one. "
-            "The old one made an object for each operation and looked at its sockets and timers in each "
-            "round; "
-            "ours does neither, and CPython's generators are faster than those of 2.5."
+            "one. The old one made an object for each operation and looked at its sockets and timers in each "
+            "round; ours does neither, and CPython's generators are faster than those of 2.5."
         )
 
 
@@ -168,23 +159,17 @@ def rounds_of_2009(data: PostData) -> Prose:
     )
     return Prose(
         then="Does Erlang pass messages faster than Stackless Python? The author let a chain of processes "
-        "hand "
-        "on messages, in two sweeps: a hundred processes with 10,000 to 90,000 messages, and a hundred "
-        "messages "
-        "with 10,000 to 90,000 processes. Each process printed a line for each message, and Stackless won. "
-        "The "
-        "author suspected Erlang's output, took all printing out, and then Erlang was ahead with Stackless "
-        "close "
-        "on its heels. Later the author took the conclusion back: what Erlang is built for, failures and "
-        "several hosts, the "
-        "benchmark does not touch.",
+        "hand on messages, in two sweeps: a hundred processes with 10,000 to 90,000 messages, and a hundred "
+        "messages with 10,000 to 90,000 processes. Each process printed a line for each message, and "
+        "Stackless won. The author suspected Erlang's output, took all printing out, and then Erlang was "
+        "ahead with Stackless close on its heels. Later the author took the conclusion back: what Erlang is "
+        "built for, failures and several hosts, the benchmark does not touch.",
         did=did,
         now=[*_rounds(data), _change_of_heart(data)],
         why=list(_printing(data)),
         unknown=[
-            "How the Stackless of 2007 compares with today's Erlang: PyPy's module and greenlet stand in "
-            "for it. "
-            "The post shows its times as plots only. Nothing here runs on several hosts."
+            "How the Stackless of 2007 compares with today's Erlang: PyPy's module and greenlet stand in for "
+            "it. The post shows its times as plots only. Nothing here runs on several hosts."
         ],
         picture=_picture_of_2009(data),
     )

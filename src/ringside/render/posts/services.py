@@ -26,18 +26,13 @@ def python_and_go(data: PostData) -> Prose:
     return Prose(
         then="A [talk by David Beazley](https://www.youtube.com/watch?v=MCs5OvhV9S4) writes a small network "
         "service in Python, which answers with Fibonacci numbers, and makes it concurrent step by step. The "
-        "author "
-        "did the same in Go. One client at a time, CPython, PyPy and Go were alike, 17,000, 22,000 and "
-        "21,000 "
-        "answers per second. With three clients Go gave each 12,500 per second, and Python's generators "
-        "with a "
-        "pool of four processes 275; fib(30) took 5 ms and 231 ms. Go takes one word to get there, the "
-        "author "
-        "writes, and Python a page of code that still cannot use all cores.",
-        did="We run the same programs: the three that serve one client at a time, goroutines, and "
-        "generators with "
-        f"a pool of processes; on up to {words.number(cores)} core{'s' * (cores != 1)}, the load on the same "
-        "machine."
+        "author did the same in Go. One client at a time, CPython, PyPy and Go were alike, 17,000, 22,000 "
+        "and 21,000 answers per second. With three clients Go gave each 12,500 per second, and Python's "
+        "generators with a pool of four processes 275; fib(30) took 5 ms and 231 ms. Go takes one word to "
+        "get there, the author writes, and Python a page of code that still cannot use all cores.",
+        did="We run the same programs: the three that serve one client at a time, goroutines, and generators "
+        f"with a pool of processes; on up to {words.number(cores)} core{'s' * (cores != 1)}, the load on the "
+        "same machine."
         if cores
         else "Nothing of it has been measured.",
         now=[*_synchronous(data), *_concurrent(data), _cores(data), _lines(data)],
@@ -104,10 +99,8 @@ def _lines(data: PostData) -> str:
         return ""
     return (
         "From our server for one client to the concurrent one "
-        f"{units.count(round(go.figure.estimate), 'line')} "
-        f"of Go differ, and {units.count(round(python.figure.estimate), 'line')} of Python with generators "
-        "and "
-        "a pool."
+        f"{units.count(round(go.figure.estimate), 'line')} of Go differ, and "
+        f"{units.count(round(python.figure.estimate), 'line')} of Python with generators and a pool."
     )
 
 
@@ -135,15 +128,13 @@ def _pool_or_not(data: PostData, gap: Interval, without: Interval) -> str:
     beside = f"; {words.versus('Go', 'they', left, 'gives', _ANSWERS)}" if left else ""
     return {
         Explained.MOST: "The gap with three clients is the pool's, not Python's: fib(1) is computed in no "
-        "time, and "
-        "each request is handed to another process and back. Generators that compute by themselves give "
-        f"{words.size(without)} as many answers as those with the pool{beside}.",
+        "time, and each request is handed to another process and back. Generators that compute by themselves "
+        f"give {words.size(without)} as many answers as those with the pool{beside}.",
         Explained.SOME: "A part of the gap with three clients is the pool's, which hands each request to "
         "another "
         f"process and back: without it generators give {words.size(without)} as many answers{beside}.",
         Explained.NONE: "The pool is not what makes the gap with three clients: generators without it are "
-        "not shown "
-        f"to give more answers (ratio {words.plain(without)}).",
+        f"not shown to give more answers (ratio {words.plain(without)}).",
     }[Explained.of(gap, without)]
 
 
@@ -207,24 +198,20 @@ _MIXED = Place("fanout", {"kind": "mixed", "rate": 0, "tail": 0})
 def gateway(data: PostData) -> Prose:
     """The gateway: where it waits, where it computes, in between."""
     return Prose(
-        then="A handler asks three web sites at the same time and reports their answers as they come; a "
-        "tick of "
-        "50 ms shows that it does not block. The author had written it with Tornado before, and found Go "
-        "about "
-        "seven times as fast: a median of 611 ms for 100 requests at 20 at a time, where Tornado's best was "
-        "4,013 ms. Where the handler computes instead, 112 ms against 1,854. In between the author expected "
-        "20 times.",
-        did="We run both gateways, with three upstreams of our own that answer in about 100 ms, as the "
-        "probe has "
-        "them do; the post called public sites. Tornado runs twice: as it comes, and with more calls at a "
-        "time.",
+        then="A handler asks three web sites at the same time and reports their answers as they come; a tick "
+        "of 50 ms shows that it does not block. The author had written it with Tornado before, and found Go "
+        "about seven times as fast: a median of 611 ms for 100 requests at 20 at a time, where Tornado's "
+        "best was 4,013 ms. Where the handler computes instead, 112 ms against 1,854. In between the author "
+        "expected 20 times.",
+        did="We run both gateways, with three upstreams of our own that answer in about 100 ms, as the probe "
+        "has them do; the post called public sites. Tornado runs twice: as it comes, and with more calls at "
+        "a time.",
         now=[_waiting(data), *_larger_load(data), _computing(data), *_in_between(data)],
         why=[*_pool_of_clients(data), *_why_computing(data)],
         unknown=[
             "How fast the sites answered in 2016, how many requests Tornado had then, how far the loops "
             "counted that computed, and what a handler in between is. Nor do we meet the limit of open "
-            "files, which the "
-            "post had to raise: it is raised for every program here.",
+            "files, which the post had to raise: it is raised for every program here.",
         ],
         picture=_gateway_picture(data),
     )
@@ -258,8 +245,7 @@ def _computing(data: PostData) -> str:
     if Direction.of(ratio) is Direction.MORE:
         return (
             f"Where it computes, Go is {words.size(ratio)} as fast, compiled code against an interpreter; "
-            "the "
-            "post had 17 times."
+            "the post had 17 times."
         )
     return f"Where it computes, {words.versus('Tornado', 'Go', ratio, 'takes', 'as long')}."
 
@@ -320,16 +306,13 @@ def _pool_of_clients(data: PostData) -> Iterator[str]:
     )
     yield {
         Explained.MOST: f"Go is {words.size(default)} as fast as Tornado because Tornado's client makes ten "
-        "calls at "
-        "a time, and twenty requests want to make sixty, which Go's client does: with the limit raised to "
-        f"{_MOST_CALLS}, {left}. The post's factor of seven is about a default, and not about goroutines or "
-        "loops.",
+        "calls at a time, and twenty requests want to make sixty, which Go's client does: with the limit "
+        f"raised to {_MOST_CALLS}, {left}. The post's factor of seven is about a default, and not about "
+        "goroutines or loops.",
         Explained.SOME: "Tornado's client makes ten calls at a time by default, which is a part of the "
-        "reason: with "
-        f"the limit raised to {_MOST_CALLS}, {left}.",
+        f"reason: with the limit raised to {_MOST_CALLS}, {left}.",
         Explained.NONE: "Tornado's client makes ten calls at a time by default, which is not the reason: "
-        "with the "
-        f"limit raised to {_MOST_CALLS}, {left}.",
+        f"with the limit raised to {_MOST_CALLS}, {left}.",
     }[Explained.of(default, effect)]
 
 
