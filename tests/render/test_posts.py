@@ -320,6 +320,19 @@ def test_2016_says_whether_the_length_of_loops_decides() -> None:
     assert "is not shown to depend on how far the loops count" in text(FANOUT, computing(40, 40))
 
 
+def test_the_page_says_which_conclusions_turn_on_versions() -> None:
+    silent, printed = {ERLANG: 1.0, PYPY: 9.0, GREENLET: 9.0}, {ERLANG: 80.0, PYPY: 10.0, GREENLET: 10.0}
+    as_then, otherwise = rounds(printed, silent), rounds({**printed, ERLANG: 2.0}, silent)
+    for older, expected in (
+        (as_then, r"With Erlang [^,]*.* the \w+ conclusions that both decide come out the same\."),
+        (otherwise, r"one of \w+ conclusions that both decide comes out otherwise: [^;]+\."),
+    ):
+        page = posts.document([source(RING_2009)], as_then, "Made by a test.", older)
+        (paragraph,) = re.findall(r"^\*\*With older runtimes\.\*\* (.*)$", page, re.MULTILINE)
+        assert re.search(expected, paragraph), paragraph
+    assert "older runtimes" not in posts.document([source(RING_2009)], as_then, "Made by a test.")
+
+
 def test_the_page_has_each_post_with_its_command_and_no_bounds_or_ids() -> None:
     runs = [*fanout(4.6, 1.2), *ring(0.2, 0.15, 0.8, 0.6)]
     sources = [source(name) for name in context.catalogue().published_names()]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ringside.analysis.suite import examine
-from ringside.model.catalogue import Published
+from ringside.model.catalogue import Claim, Published
 from ringside.model.design import Level, Point
 from ringside.model.results import Answer, Finding, Interval
 from ringside.stats.interval import median_interval
@@ -79,16 +79,20 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class PostData:
-    """A source, runs, and the findings of its claims by their ids."""
+    """A source, runs, and the findings of its claims by their ids. `older`: the same of runs on older
+    runtimes, where there are some."""
 
     source: Published
     runs: Sequence[AnalysedRun]
     findings: Mapping[str, Finding]
+    older: PostData | None = None
 
     @classmethod
-    def of(cls, source: Published, runs: Sequence[AnalysedRun]) -> PostData:
+    def of(
+        cls, source: Published, runs: Sequence[AnalysedRun], older: Sequence[AnalysedRun] = ()
+    ) -> PostData:
         findings = {each.claim.id: each.finding for each in examine([source], runs)}
-        return cls(source, runs, findings)
+        return cls(source, runs, findings, cls.of(source, older) if older else None)
 
     def finding(self, claim: str) -> Finding:
         return self.findings.get(claim) or not_tested("")
@@ -96,6 +100,21 @@ class PostData:
     def is_known(self, claim: str) -> bool:
         """Whether an interval confirms the claim or refutes it, under whatever conditions."""
         return self.finding(claim).answer in (Answer.CONFIRMED, Answer.REFUTED, Answer.OTHER_CONDITIONS)
+
+    def turned(self) -> tuple[list[Claim], int]:
+        """The claims of which older runtimes confirm what today's refute, or the reverse; and how many claims
+        both decide."""
+        if self.older is None:
+            return [], 0
+        both = [
+            each for each in self.source.claims if self.is_known(each.id) and self.older.is_known(each.id)
+        ]
+        holds = {Answer.CONFIRMED, Answer.OTHER_CONDITIONS}
+        return [
+            each
+            for each in both
+            if (self.finding(each.id).answer in holds) != (self.older.finding(each.id).answer in holds)
+        ], len(both)
 
     def then(self, metric: str, contender: str, **levels: Level) -> float | None:
         """The source's figure at these levels."""

@@ -25,20 +25,23 @@ WRITERS: Mapping[str, Writer] = {
 
 
 def proses(
-    sources: Iterable[Published], runs: Sequence[RunAnalysis]
+    sources: Iterable[Published], runs: Sequence[RunAnalysis], older: Sequence[RunAnalysis] = ()
 ) -> Iterator[tuple[PostData, Prose, list[RunAnalysis]]]:
-    """Each post's figures, its prose, and the runs of its own experiments, in the order of the posts."""
+    """Each post's figures, its prose, and the runs of its own experiments, in the order of the posts.
+    `older`: runs on older runtimes."""
     by_name = {source.name: source for source in sources}
     for name, write in WRITERS.items():
         if name in by_name:
-            data = PostData.of(by_name[name], runs)
+            data = PostData.of(by_name[name], runs, older)
             own = [run for run in runs if run.experiment.published == name]
             yield data, write(data), own
 
 
-def document(sources: Iterable[Published], runs: Sequence[RunAnalysis], made: str) -> str:
-    """The page. `made`: how it is made, a sentence."""
-    posts = list(proses(sources, runs))
+def document(
+    sources: Iterable[Published], runs: Sequence[RunAnalysis], made: str, older: Sequence[RunAnalysis] = ()
+) -> str:
+    """The page. `made`: how it is made, a sentence. `older`: runs on older runtimes."""
+    posts = list(proses(sources, runs, older))
     parts = [
         "# The posts, then and now",
         made,
@@ -50,7 +53,9 @@ def document(sources: Iterable[Published], runs: Sequence[RunAnalysis], made: st
         "is more, the text says so. What each claim requires, and all figures, are in [CLAIMS](CLAIMS.md).",
     ]
     for data, prose, own in posts:
-        parts += section(data, prose, own)
+        parts += section(
+            data, prose, own, [run for run in older if run.experiment.published == data.source.name]
+        )
     return "\n\n".join(parts) + "\n"
 
 

@@ -71,17 +71,22 @@ def picture_name(source: Published) -> str:
     return f"post-{source.name}.svg"
 
 
-def section(data: PostData, prose: Prose, runs: Sequence[RunAnalysis]) -> list[str]:
-    """A post's part of the page, as paragraphs of Markdown. `runs`: those of its own experiments."""
+def section(
+    data: PostData, prose: Prose, runs: Sequence[RunAnalysis], older: Sequence[RunAnalysis]
+) -> list[str]:
+    """A post's part of the page, as paragraphs of Markdown. `runs`: those of its own experiments; `older`:
+    these on older runtimes."""
     source = data.source
     parts = [f"## {escape(source.title)} ({escape(source.date)})"]
     for name, heading in _HEADINGS:
         text = getattr(prose, name)
         sentences = [text] if isinstance(text, str) else list(text)
         if name == "did":
-            sentences.append(_versions(runs))
+            sentences.append(f"The runtimes: {versions}." if (versions := _versions(runs)) else "")
         if body := " ".join(filter(None, sentences)):
             parts.append(f"**{heading}.** {body}")
+        if name == "why" and (body := _turned(data, older)):
+            parts.append(f"**With older runtimes.** {body}")
     if prose.picture and prose.picture.is_measured:
         parts.append(f"![{escape(prose.picture.title)}](images/{picture_name(source)})")
     commands = ", ".join(f"`ringside run {name}`" for name in dict.fromkeys(_experiments(data, runs)))
@@ -105,7 +110,24 @@ def _versions(runs: Sequence[RunAnalysis]) -> str:
         for contender in run.contenders.values()
         if contender.platform and contender.version and contender.kind != "floor"
     }
-    return f"The runtimes: {escape(words.listed(sorted(platforms)))}." if platforms else ""
+    return escape(words.listed(sorted(platforms)))
+
+
+def _turned(data: PostData, older: Sequence[RunAnalysis]) -> str:
+    """Which conclusions turn on the versions of runtimes; empty where none is decided with both."""
+    turned, both = data.turned()
+    if not both:
+        return ""
+    text = f"With {_versions(older)}, in [another record](../records/README.md),"
+    if not turned:
+        verb = "conclusion that both decide comes" if both == 1 else "conclusions that both decide come"
+        return f"{text} the {words.number(both)} {verb} out the same."
+    claims = "; ".join(escape(each.text.rstrip(".")) for each in turned)
+    verb = "comes" if len(turned) == 1 else "come"
+    return (
+        f"{text} {words.number(len(turned))} of {words.number(both)} conclusions that both decide {verb} out "
+        f"otherwise: {claims}."
+    )
 
 
 def machines(runs: Sequence[RunAnalysis]) -> str:

@@ -187,7 +187,7 @@ def go_compiles_fast(runs: Sequence[AnalysedRun]) -> Finding:
     return Finding(
         Answer.INCONCLUSIVE,
         f"Go's programs were built in {units.quantity(times['go'], 's')}, {each}: with their "
-        "libraries, as far as these were not built before; one build of each has no interval",
+        "libraries, as far as these were not built before; one build of each, two at a time, has no interval",
         experiment,
         tuple(dict.fromkeys(run.run.id for run in runs if "go" in run.names)),
         Interval(ratio, None, None, 1),
