@@ -24,8 +24,8 @@ ENGINE_BYTES_PER_CONNECTION = (ENGINE_PEAKS_MIB[1] - ENGINE_PEAKS_MIB[0]) * 2**2
 ENGINE_BYTES = ENGINE_PEAKS_MIB[0] * 2**20
 # Of `posts-feed` (records/), 10,000 connections to `limit`: of the kernel for both ends of each, of
 # which half is taken for one end; and of the server itself.
-KERNEL_BYTES_PER_END = 9.96 * 1024 / 2
-SERVER_BYTES_PER_CONNECTION = {"limit": 73.7, "go": 26.6 * 1024}
+KERNEL_BYTES_PER_END = 8.14 * 1024 / 2
+SERVER_BYTES_PER_CONNECTION = {"limit": 72.5, "go": 26.7 * 1024}
 MEASURED = 10_000
 # net.ipv4.ip_local_port_range: Linux's default, and all that need no privilege (ip-sysctl.rst of the kernel).
 DEFAULT_PORTS = 60_999 - 32_768 + 1

@@ -46,9 +46,9 @@ def test_measured_figures_are_those_of_the_record() -> None:
     tables = [[_texts(row) for row in table.split("<tr")[1:]] for table in page.split("<table")[1:]]
     header, *rows = next(table for table in tables if "Kernel/conn" in table[0])
     record = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
-    assert record["limit"]["Kernel/conn"] == "9.96 KiB"
-    assert record["limit"]["Memory/conn"].startswith("73.7 B")
-    assert record["go"]["Memory/conn"].startswith("26.6 KiB")
+    assert record["limit"]["Kernel/conn"] == "8.14 KiB"
+    assert record["limit"]["Memory/conn"].startswith("72.5 B")
+    assert record["go"]["Memory/conn"].startswith("26.7 KiB")
 
 
 def _texts(row: str) -> list[str]:
