@@ -43,8 +43,9 @@ def test_a_target_where_nobody_listens_ends_the_load_at_once(workplace: Path) ->
 def test_waiting_for_a_server(workplace: Path) -> None:
     port = free_port()
     serve = (
-        "import http.server, sys, time; time.sleep(1);http.server.ThreadingHTTPServer(('127.0.0.1', "
-        f"{port}), http.server.SimpleHTTPRequestHandler).serve_forever()"
+        "import http.server, sys, time; time.sleep(1);"
+        f"http.server.ThreadingHTTPServer(('127.0.0.1', {port}), "
+        "http.server.SimpleHTTPRequestHandler).serve_forever()"
     )
     target = f"http://127.0.0.1:{port}/"
     late = subprocess.Popen([sys.executable, "-c", serve], stderr=subprocess.DEVNULL)

@@ -64,7 +64,8 @@ def text(of: RunAnalysis) -> str:
 def test_the_first_the_next_and_the_last() -> None:
     found = run({"erlang": 100.0, "go": 150.0, "pony": 800.0})
     assert text(found) == (
-        "erlang is first: time per hop 100 ns (97–104). go takes 1.50 times (1.50–1.50) as long as erlang; "
+        "erlang is first: time per hop 100 ns (97–104). "
+        "go takes 1.50 times (1.50–1.50) as long as erlang; "
         "pony takes 8.00 times (8.00–8.00) as long, the last of 3"
     )
     assert [sentence.kind for sentence in answers(found)] == ["faster", "quiet"]
@@ -199,8 +200,9 @@ def test_a_baseline_that_failed() -> None:
     values = {(name, P): {"hop_ns": scaled(value)} for name, value in (("go", 100.0), ("node", 300.0))}
     found = analysis(values, failed=[("erlang", P)], measurement=Exact(), baseline="erlang")
     assert text(found) == (
-        "go is first of 2 with a figure: time per hop 100 ns (97–104). node takes 3.00 times (3.00–3.00) as "
-        "long as go. erlang, the baseline, has no figure: nothing is compared with it"
+        "go is first of 2 with a figure: time per hop 100 ns (97–104). "
+        "node takes 3.00 times (3.00–3.00) as long as go. "
+        "erlang, the baseline, has no figure: nothing is compared with it"
     )
 
 
@@ -304,8 +306,9 @@ def test_ratios_stay_inside_the_class_of_the_baseline() -> None:
     kinds: dict[str, ContenderClass] = {"erlang": "bare", "python": "bare"}
     found = analysis(values, measurement=Exact(), baseline="go", kinds=kinds)
     assert text(found) == (
-        "go is first of the 2 idiomatic contenders: time per hop 100 ns (97–104). rust takes 1.50 times "
-        "(1.50–1.50) as long as go. Not ranked among them: erlang (bare) 2.00 ns (1.94–2.08)"
+        "go is first of the 2 idiomatic contenders: time per hop 100 ns (97–104). "
+        "rust takes 1.50 times (1.50–1.50) as long as go. "
+        "Not ranked among them: erlang (bare) 2.00 ns (1.94–2.08)"
     )
 
 

@@ -39,8 +39,9 @@ FULL: dict[str, Any] = {
     "outside": ["./my own", "b=./b --port {port}"],
 }
 WORDS = (
-    "ringside run mine --full --only 'go,my own' --set nodes=10,20 --set mode=serial --blocks 8 --margin "
-    "0.03 --seed 7 --until 2% --sandbox --on auto --engines 2 --with './my own' --with 'b=./b --port {port}'"
+    "ringside run mine --full --only 'go,my own' --set nodes=10,20 --set mode=serial --blocks 8 "
+    "--margin 0.03 --seed 7 --until 2% --sandbox --on auto --engines 2 --with './my own' "
+    "--with 'b=./b --port {port}'"
 )
 
 

@@ -50,8 +50,9 @@ def test_it_runs_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
         archive.extractall(place)
     dependencies = next(Path(p) for p in sys.path if p.endswith("site-packages"))
     program = (
-        "import sys; sys.path[:] = [p for p in sys.path if not p.endswith('/src')]; sys.path[:0] = "
-        f"[{str(place)!r}, {str(dependencies)!r}]; from ringside.cli.main import main; main()"
+        "import sys; sys.path[:] = [p for p in sys.path if not p.endswith('/src')]; "
+        f"sys.path[:0] = [{str(place)!r}, {str(dependencies)!r}]; "
+        "from ringside.cli.main import main; main()"
     )
     empty = tmp_path / "empty"
     empty.mkdir()

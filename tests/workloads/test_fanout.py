@@ -42,6 +42,8 @@ def test_requests_and_evidence() -> None:
         **dict.fromkeys(WARM_UP, (100, 50)),
         "measured": (500, 50),
     }
+    for requests, window in ((150, 75), (40, 50), (1, 50)):
+        assert plans(requests=requests, concurrency=50)["warm-up"].requests == window
     measured = steps["measured"]
     assert (measured.expect.status, measured.pacing, measured.duration_s) == (200, ClosedLoop(), None)
     pattern = measured.expect.matches

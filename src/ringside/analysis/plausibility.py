@@ -69,13 +69,15 @@ def beyond_floor(
 ) -> Iterator[Diagnostic]:
     """A warning for each metric in which contenders are better than the floor, at some point. Those of a
     headline for which `limit` is written have a stronger one of `implausible`."""
+    if floor is None:
+        return
     for index, metric in enumerate(metrics):
         by_point = {
             point: floor_ratios.get((metric.name, point), {})
             for point in points
             if index or not _is_floored(metric, point)
         }
-        if floor is not None and (best := _better(metric, by_point, margin)):
+        if best := _better(metric, by_point, margin):
             reason = (
                 no_floor(metric, floor, by_point)
                 or f"{floor} is meant to be the floor of this, and can be better"

@@ -59,8 +59,9 @@ def _caption(distribution: Distribution, curves: Sequence[PercentileCurve]) -> s
     what = "of all trials together" if merged else "the median of each trial's own percentile"
     end = "A line ends where fewer than ten requests lie beyond it"
     return (
-        f"{sentence(f'{distribution.explanation}, {what}')} Bands reach from the lowest to the highest "
-        f"trial. {end if merged else f'{end} in a trial'}; both axes are logarithmic."
+        f"{sentence(f'{distribution.explanation}, {what}')} "
+        "Bands reach from the lowest to the highest trial. "
+        f"{end if merged else f'{end} in a trial'}; both axes are logarithmic."
     )
 
 

@@ -33,8 +33,12 @@ def proses(
     for name, write in WRITERS.items():
         if name in by_name:
             data = PostData.of(by_name[name], runs, older)
-            own = [run for run in runs if run.experiment.published == name]
-            yield data, write(data), own
+            yield data, write(data), _own(runs, name)
+
+
+def _own(runs: Iterable[RunAnalysis], source: str) -> list[RunAnalysis]:
+    """Those of a source's own experiments."""
+    return [run for run in runs if run.experiment.published == source]
 
 
 def document(
@@ -53,9 +57,7 @@ def document(
         "is more, the text says so. What each claim requires, and all figures, are in [CLAIMS](CLAIMS.md).",
     ]
     for data, prose, own in posts:
-        parts += section(
-            data, prose, own, [run for run in older if run.experiment.published == data.source.name]
-        )
+        parts += section(data, prose, own, _own(older, data.source.name))
     return "\n\n".join(parts) + "\n"
 
 
