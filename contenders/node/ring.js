@@ -49,7 +49,10 @@ async function ring({ nodes, messages, capacity, token, trace }, hold, evidence)
 
   start = clock();
   for (let r = messages - 1; r >= 0; r--) {
-    await first.put(r);
+    const full = first.put(r);
+    if (full) {
+      await full;
+    }
     if (token) {
       await arrived.get();
     }
@@ -73,7 +76,11 @@ async function relay(i, inbox, outbox, trace) {
           : `* Proc: ${name}, Seq#: ${i}, Msg#: terminate!`,
       );
     }
-    await outbox.put(value + i);
+    // As `drain` is awaited only after a `write` that returned false: an `await` costs a turn.
+    const full = outbox.put(value + i);
+    if (full) {
+      await full;
+    }
     if (value === terminator) {
       return;
     }

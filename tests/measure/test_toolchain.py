@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -212,6 +214,27 @@ def test_an_interrupt_ends_builds_that_run(tmp_path: Path, built_by: BuiltBy, to
     results.close()
     group = (tools.builds / "pid").read_text().strip()
     assert is_over(lambda: not Path(f"/proc/{group}/exe").exists())
+
+
+def test_an_interrupt_ends_builds_that_are_about_to_run(built_by: BuiltBy, tools: Toolchain) -> None:
+    """One has said that it builds and has no process yet, one waits for another process that builds it."""
+    one = built_by("exec sleep 1000")
+    begun = threading.Event()
+
+    def on_build(contender: Contender) -> None:
+        if contender is one:
+            begun.set()
+            time.sleep(0.3)
+
+    results = tools.prepare_all([built_by("true"), one, one], on_build)
+    assert isinstance(next(results), Ready)
+    assert begun.wait(60)
+    results.close()
+    receipt = tools.receipt(one.runtime)
+    assert isinstance(receipt, Receipt)
+    assert not tools.is_built(one, receipt)
+    # It can be used again.
+    assert isinstance(tools.prepare(built_by("echo again")), Ready)
 
 
 def test_a_build_that_was_cut_off_or_discarded_is_made_anew(

@@ -8,12 +8,13 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from ringside.errors import BuildError
 from ringside.measure.receipts import brought, end_all, expand, find_receipt, remedy, run_group
@@ -24,6 +25,7 @@ from ringside.text import one_line
 BUILD_TIMEOUT_S = 600.0
 # Compilers use several CPUs in some of their phases only.
 BUILDS_AT_A_TIME = 2
+_POLL_S = 0.05
 _DONE = ".built"
 # How long the build steps took.
 _SECONDS = ".seconds"
@@ -51,6 +53,7 @@ class Toolchain:
     def __init__(self, builds: Path) -> None:
         self.builds = builds
         self._receipts: dict[tuple[object, ...], Receipt | str] = {}
+        self._is_interrupted = Event()
 
     def receipt(self, runtime: Runtime) -> Receipt | str:
         """The receipt of a runtime, or in words why there is none. Looked for once for each runtime."""
@@ -95,17 +98,24 @@ class Toolchain:
     ) -> Generator[Ready | Unavailable, None, None]:
         """`prepare` of each, in their order, with builds side by side; `on_build` is called from threads."""
         contenders = list(contenders)
+        builds: list[Future[Ready | Unavailable]] = []
         with ThreadPoolExecutor(BUILDS_AT_A_TIME) as threads:
             try:
                 try:
-                    results: Iterable[Ready | Unavailable]
-                    results = threads.map(lambda each: self.prepare(each, on_build), contenders)
+                    for each in contenders:
+                        builds.append(threads.submit(self.prepare, each, on_build))
                 except RuntimeError:  # There is no memory for another thread.
-                    results = (self.prepare(each, on_build) for each in contenders)
-                yield from results
+                    yield from (self.prepare(each, on_build) for each in contenders)
+                else:
+                    yield from (build.result() for build in builds)
             except BaseException:  # An interrupt must not wait for builds.
                 threads.shutdown(wait=False, cancel_futures=True)
-                end_all()
+                self._is_interrupted.set()
+                # Again and again: a thread may be about to begin a command.
+                while not all(build.done() for build in builds):
+                    end_all()
+                    time.sleep(_POLL_S)
+                self._is_interrupted.clear()
                 raise
 
     def installed(self, contender: Contender, receipt: Receipt) -> Receipt | None:
@@ -133,7 +143,7 @@ class Toolchain:
         try:
             self.builds.mkdir(parents=True, exist_ok=True)
             # Two runs at the same time build a contender once.
-            with FileLock(self.builds / f"{build.name}.lock"):
+            with self._locked(self.builds / f"{build.name}.lock"):
                 if (build / _DONE).exists():
                     return
                 shutil.rmtree(build, ignore_errors=True)
@@ -151,6 +161,21 @@ class Toolchain:
                 _log_file(build).unlink(missing_ok=True)
         except OSError as error:
             raise BuildError(f"the build in {build} failed: {error.strerror or error}") from error
+
+    @contextmanager
+    def _locked(self, path: Path) -> Iterator[None]:
+        """Hold a lock. Raises BuildError where an interrupt came before it was free."""
+        lock = FileLock(path)
+        while True:
+            with suppress(Timeout):
+                lock.acquire(timeout=_POLL_S)
+                break
+            if self._is_interrupted.is_set():
+                raise BuildError("interrupted")
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _keep_log(self, build: Path, log: str) -> Path | None:
         """Write a failed build's log beside its folder, where that can be done."""
