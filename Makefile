@@ -44,7 +44,7 @@ lint: ruff
 # CPUs.
 test: ruff
 	@scripts/test_probe
-	@.venv/bin/pytest -n 2 --dist loadgroup
+	@.venv/bin/pytest -n 2 --dist loadgroup --durations 40 --durations-min 4
 
 integration: setup-integration
 	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadgroup

@@ -22,13 +22,6 @@ class Settings
     refuse(key, "a whole number from #{range.begin} to #{range.end}")
   end
 
-  # An IPv4 address; the default where the key is missing.
-  def address(key, default)
-    require "resolv" # Only servers need it.
-    value = @given.fetch(key, default)
-    value.match?(Resolv::IPv4::Regex) ? value : refuse(key, "an IPv4 address")
-  end
-
   # The first choice is the default.
   def one_of(key, *choices) = @given.key?(key) ? needed(key, *choices) : choices.first
 

@@ -18,7 +18,7 @@ from tests.support import ROOT
 from tests.support.programs import having, subject
 
 # Their libraries send the head by itself.
-HEAD_ALONE = ("c-microhttpd", "ruby-async")
+HEAD_ALONE = ("c-microhttpd", "ruby-async-http")
 # Their clients take a 103 for the answer.
 NO_EARLY_HINTS = ("haskell",)
 FOLDER = ROOT / "contenders"

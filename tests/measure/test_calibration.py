@@ -29,6 +29,7 @@ PROGRAMS = {
     "warms-up": (300 * MS, 60 * MS, 2 * MS),
     # It ends before the eighth.
     "tires": (90 * MS, 5 * MS, 5 * MS),
+    "compiles": (300 * MS, 200 * MS, 20 * MS),
     "endless": (3000 * MS, 3000 * MS, 3000 * MS),
 }
 
@@ -84,6 +85,9 @@ Begin = Callable[..., tuple[Ring, Store]]
         ([60], 8),  # in five times the least
         ([600], 1),
         ([500, 400, 2, 2], 60),  # by the later half
+        ([400, 390, 380], 1),
+        ([400, 250, 200], 10),  # it gets faster: in fifty times the least
+        ([2000, 900, 800], 5),
     ],
 )
 def test_enough(times_ms: list[float], number: int) -> None:
@@ -101,7 +105,15 @@ def test_fast_and_slow_programs_are_measured_for_equal_time(begin: Begin) -> Non
         assert trial.cell.point["repeats"] == "auto"
         assert sum(trial.phases["relay"]) >= 100 * MS
     # The warm-up, then one repeat, three, and what they ask for.
-    assert executor.times("warms-up")[:-2] == [1, 1, 3, 8, 60]
+    assert executor.times("warms-up")[:-2] == [1, 1, 3, 10, 60]
+
+
+def test_a_program_that_compiles_meanwhile_is_not_measured_cold(begin: Begin) -> None:
+    executor, store = begin(Ring(), "fast", "compiles")
+    assert executor.times("compiles") == [1, 1, 3, 10, 10, 10]
+    analysis = analyse(store.run(), store.trials(store.run()))
+    figures = {cell.contender: each.metrics["hop_ns"].estimate for cell, each in analysis.cells.items()}
+    assert figures["compiles"] == pytest.approx(20 * MS / 20, rel=0.01)
 
 
 def test_the_headline_is_the_steady_state_and_the_cold_start_is_shown_beside_it(begin: Begin) -> None:

@@ -343,6 +343,19 @@ class Scaled(Exact):
     scaling_laws = (ScalingLaw("cores", CPU.name, "cores"), ScalingLaw("cases", CPU.name))
 
 
+def test_what_gains_more_than_cores_can_give_is_doubted() -> None:
+    values = {}
+    for name, times in {"half": {1: 9, 2: 6}, "compiles": {1: 12, 2: 5}}.items():
+        for cores, seconds in times.items():
+            values[name, point(cores=cores)] = {"cpu_s": scaled(seconds)}
+    (table,) = scaling.scaling_tables(analysis(values, measurement=Scaled()))
+    assert column(table, "efficiency") == ["120 %", "75 %"]
+    assert table.notes[0] == (
+        "compiles: faster than so many cores can make the work. With one core something else ran on it too, "
+        "such as the runtime's compiler or collector: no figure of how the work scales."
+    )
+
+
 def over_cores(*levels: int, host: dict[str, object] | None = None) -> RunAnalysis:
     """`half` loses half of each core beyond the first; `none` gains nothing."""
     values = {}

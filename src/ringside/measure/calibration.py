@@ -16,25 +16,29 @@ from ringside.store import Store
 from ringside.store.plans import RunPlan, read_plan
 from ringside.workloads.base import REPEATED, REPEATS, Workload, repeats
 
-# As many repeats as show a steady state, if they take no more than so many times the least.
+# As many repeats as show a steady state, if they take no more than so many times the least. Of a program whose
+# later repeats take less than such a share of the first, more: with few it would be compared while it
+# compiles.
 _STEADY_TIMES = 5
+_WARMING_TIMES = 50
+_FALLS_TO = 0.8
 # Later trials may be faster than the one that the number is from.
 _RESERVE = 1.2
 # A runtime that warms up takes less time for each repeat the more there are.
 _TRIES = 5
 _CLOSE = 1.1
-# The first repeat alone says nothing of a runtime that compiles meanwhile; more are tried where they take no
-# more than so many times the least.
+# The first repeat alone says nothing of a runtime that compiles meanwhile; so many are tried then.
 _SECOND = 3
-_SECOND_TIMES = 20
 
 
 def enough(times_ns: Sequence[int], least_s: float) -> int:
     """How many repeats take `least_s` or more, and show a steady state unless that takes too long; by the
     median of the later half of `times_ns`."""
     typical_s = max(1.0, median(times_ns[len(times_ns) // 2 :])) / 1e9
+    is_warming = typical_s < _FALLS_TO * times_ns[0] / 1e9
     for_time = math.ceil(_RESERVE * least_s / typical_s)
-    for_steady = min(MIN_SAMPLES, int(_STEADY_TIMES * least_s / typical_s))
+    most_s = (_WARMING_TIMES if is_warming else _STEADY_TIMES) * least_s
+    for_steady = min(MIN_SAMPLES, int(most_s / typical_s))
     return max(1, min(REPEATS.most, max(for_time, for_steady)))
 
 
@@ -69,7 +73,7 @@ def _number(cell: Cell, plan: RunPlan, workload: Workload, places: Places, obser
             return before
         least_s = plan.experiment.least_s
         before, number = number, enough(times_ns, least_s)
-        if before == 1 and times_ns[0] / 1e9 <= _SECOND_TIMES * least_s:
+        if before == 1 and times_ns[0] / 1e9 <= _WARMING_TIMES * least_s:
             number = max(number, _SECOND)
         if number <= _CLOSE * before:
             break

@@ -53,7 +53,7 @@ def _cores_table(analysis: RunAnalysis, scaling: CoresScaling) -> TableData:
         tuple(columns),
         tuple(_cores_row(row, scaling.levels, fitted=fitted) for row in scaling.rows),
         subtitle=f"of {noun}, from pairs in blocks, with 95 % intervals; efficiency is speed-up over cores",
-        notes=_fit_notes(analysis, scaling),
+        notes=(*_beyond_cores(scaling), *_fit_notes(analysis, scaling)),
         narrow=("coherency", "contention", "efficiency"),
     )
 
@@ -75,6 +75,21 @@ def _fit_cells(row: ScaledContender) -> tuple[TableCell, ...]:
         TableCell(units.ratio(row.fit.coherency)),
         TableCell(_cores(row.fit.best)),
         cells.text(outlook(row)),
+    )
+
+
+def _beyond_cores(scaling: CoresScaling) -> tuple[str, ...]:
+    """What else explains speed-ups beyond the number of cores."""
+    beyond = [
+        row.contender
+        for row in scaling.rows
+        if any(ratio.low is not None and ratio.low > cores for cores, ratio in row.speed_ups.items())
+    ]
+    if not beyond:
+        return ()
+    return (
+        f"{', '.join(beyond)}: faster than so many cores can make the work. With one core something else ran "
+        "on it too, such as the runtime's compiler or collector: no figure of how the work scales.",
     )
 
 

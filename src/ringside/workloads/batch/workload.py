@@ -242,7 +242,7 @@ class Batch(Workload):
         "run_queue_s",
     )
     scaling_laws = (
-        ScalingLaw("cores", "wall_s", kind="cores"),
+        ScalingLaw("cores", "work_s", kind="cores"),
         ScalingLaw("cases", "wall_s"),
         ScalingLaw("size", "wall_s"),
     )
