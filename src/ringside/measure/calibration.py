@@ -16,8 +16,8 @@ from ringside.store import Store
 from ringside.store.plans import RunPlan, read_plan
 from ringside.workloads.base import REPEATED, REPEATS, Workload, repeats
 
-# As many repeats as show a steady state, if they take no more than so many times the least. Of a program whose
-# later repeats take less than such a share of the first, more: with few it would be compared while it
+# As many repeats as show a steady state, if they take no more than so many times the least. Of a program
+# whose later repeats take less than such a share of the first, more: with few it would be compared while it
 # compiles.
 _STEADY_TIMES = 5
 _WARMING_TIMES = 50
