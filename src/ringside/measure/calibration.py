@@ -20,15 +20,13 @@ from ringside.workloads.base import REPEATED, REPEATS, Workload, repeats
 # whose later repeats take less than such a share of the first, more: with few it would be compared while it
 # compiles.
 _STEADY_TIMES = 5
-_WARMING_TIMES = 50
+_WARMING_TIMES = 100
 _FALLS_TO = 0.8
 # Later trials may be faster than the one that the number is from.
 _RESERVE = 1.2
 # A runtime that warms up takes less time for each repeat the more there are.
 _TRIES = 5
 _CLOSE = 1.1
-# The first repeat alone says nothing of a runtime that compiles meanwhile; so many are tried then.
-_SECOND = 3
 
 
 def enough(times_ns: Sequence[int], least_s: float) -> int:
@@ -73,8 +71,9 @@ def _number(cell: Cell, plan: RunPlan, workload: Workload, places: Places, obser
             return before
         least_s = plan.experiment.least_s
         before, number = number, enough(times_ns, least_s)
-        if before == 1 and times_ns[0] / 1e9 <= _WARMING_TIMES * least_s:
-            number = max(number, _SECOND)
+        if before == 1:
+            # The first repeats say nothing of a runtime that compiles meanwhile, on the same CPU.
+            number = max(number, min(MIN_SAMPLES, int(_WARMING_TIMES * least_s * 1e9 / max(1, times_ns[0]))))
         if number <= _CLOSE * before:
             break
     return number
