@@ -29,14 +29,9 @@ class Settings
     value.match?(Resolv::IPv4::Regex) ? value : refuse(key, "an IPv4 address")
   end
 
-  # The first choice is the default.
-  def one_of(key, *choices) = @given.key?(key) ? needed(key, *choices) : choices.first
-
   def needed(key, *choices)
     choices.include?(text(key)) ? text(key) : refuse(key, choices.join(" or "))
   end
-
-  def flag?(key) = one_of(key, "0", "1") == "1"
 
   def refuse(key, wanted)
     Settings.give_up(2, "#{key} must be #{wanted}, not #{text(key).inspect}")

@@ -82,8 +82,10 @@ Begin = Callable[..., tuple[Ring, Store]]
         ([0.1], 1200),  # 120 ms
         ([5], 24),
         ([20], 10),  # as many as show a steady state
-        ([60], 8),  # in five times the least
-        ([600], 1),
+        ([60, 60], 8),  # in five times the least
+        ([600, 600], 1),
+        ([600], 10),  # one alone shows nothing
+        ([4000], 2),
         ([500, 400, 2, 2], 60),  # by the later half
         ([400, 390, 380], 1),
         ([400, 250, 200], 10),  # it gets faster: in a hundred times the least

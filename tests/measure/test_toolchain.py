@@ -217,7 +217,7 @@ def test_an_interrupt_ends_builds_that_run(tmp_path: Path, built_by: BuiltBy, to
 
 
 def test_an_interrupt_ends_builds_that_are_about_to_run(built_by: BuiltBy, tools: Toolchain) -> None:
-    """One has said that it builds and has no process yet, one waits for another process that builds it."""
+    """One has said that it builds and has no process yet, one waits for another that builds the same."""
     one = built_by("exec sleep 1000")
     begun = threading.Event()
 

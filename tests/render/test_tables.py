@@ -351,8 +351,8 @@ def test_what_gains_more_than_cores_can_give_is_doubted() -> None:
     (table,) = scaling.scaling_tables(analysis(values, measurement=Scaled()))
     assert column(table, "efficiency") == ["120 %", "75 %"]
     assert table.notes[0] == (
-        "compiles: faster than so many cores can make the work. With one core something else ran on it too, "
-        "such as the runtime's compiler or collector: no figure of how the work scales."
+        "compiles: faster than so many cores can make the work. On one core something else may have run "
+        "too, such as the runtime's compiler or collector: no figure of how the work scales."
     )
 
 

@@ -18,7 +18,7 @@ from ringside.workloads.base import REPEATED, REPEATS, Workload, repeats
 
 # As many repeats as show a steady state, if they take no more than so many times the least. Of a program
 # whose later repeats take less than such a share of the first, more: with few it would be compared while it
-# compiles.
+# compiles. So of one repeat alone, which does not show whether a program gets faster.
 _STEADY_TIMES = 5
 _WARMING_TIMES = 100
 _FALLS_TO = 0.8
@@ -33,9 +33,9 @@ def enough(times_ns: Sequence[int], least_s: float) -> int:
     """How many repeats take `least_s` or more, and show a steady state unless that takes too long; by the
     median of the later half of `times_ns`."""
     typical_s = max(1.0, median(times_ns[len(times_ns) // 2 :])) / 1e9
-    is_warming = typical_s < _FALLS_TO * times_ns[0] / 1e9
+    may_warm = len(times_ns) == 1 or typical_s < _FALLS_TO * times_ns[0] / 1e9
     for_time = math.ceil(_RESERVE * least_s / typical_s)
-    most_s = (_WARMING_TIMES if is_warming else _STEADY_TIMES) * least_s
+    most_s = (_WARMING_TIMES if may_warm else _STEADY_TIMES) * least_s
     for_steady = min(MIN_SAMPLES, int(most_s / typical_s))
     return max(1, min(REPEATS.most, max(for_time, for_steady)))
 
@@ -69,11 +69,7 @@ def _number(cell: Cell, plan: RunPlan, workload: Workload, places: Places, obser
         times_ns = trial.phases.get(workload.repeated_phase) if trial else None
         if trial is None or trial.outcome is not Outcome.OK or not times_ns:
             return before
-        least_s = plan.experiment.least_s
-        before, number = number, enough(times_ns, least_s)
-        if before == 1:
-            # The first repeats say nothing of a runtime that compiles meanwhile, on the same CPU.
-            number = max(number, min(MIN_SAMPLES, int(_WARMING_TIMES * least_s * 1e9 / max(1, times_ns[0]))))
+        before, number = number, enough(times_ns, plan.experiment.least_s)
         if number <= _CLOSE * before:
             break
     return number

@@ -88,8 +88,8 @@ def _beyond_cores(scaling: CoresScaling) -> tuple[str, ...]:
     if not beyond:
         return ()
     return (
-        f"{', '.join(beyond)}: faster than so many cores can make the work. With one core something else ran "
-        "on it too, such as the runtime's compiler or collector: no figure of how the work scales.",
+        f"{', '.join(beyond)}: faster than so many cores can make the work. On one core something else may "
+        "have run too, such as the runtime's compiler or collector: no figure of how the work scales.",
     )
 
 
