@@ -111,6 +111,18 @@ def test_a_repeat_begins_when_the_one_before_has_ended() -> None:
     )
 
 
+def test_after_a_line_that_came_late_a_phase_began_before_it() -> None:
+    def works(*lines: tuple[float, float]) -> str:
+        phases = [Phase(int(read_ms * MS), "work", int(work_ms * MS)) for read_ms, work_ms in lines]
+        return next(phase_contradictions(phases, BATCH.phase_rules, (), 0), "")
+
+    assert works((200, 100), (480, 120), (500, 170)) == ""
+    assert works((200, 100), (480, 120), (500, 170), (600, 260)) != "", "that one was not late"
+    assert works((200, 100), (480, 120), (500, 240)) != "", "nor was any so late"
+    assert works((200, 100), (350, 150), (370, 170)) != ""
+    assert works(*((100 * number, 200) for number in range(1, 9))) != "", "a clock at another rate"
+
+
 def jobs(gap_ms: float, makespan_ms: float = 1010, beats: str = "99", read_ms: float = 1100) -> Trial:
     lines = (
         Phase(100 * MS, "submit", 10 * MS),

@@ -57,6 +57,9 @@ def phase_contradictions(
     `waited_ns`: how long threads waited for a CPU in the whole trial, None where nobody knows; `idle_ns`: how
     long the program had none, by its CPU time."""
     seen: dict[str, Phase] = {}
+    # By name, how long after its end the last of these phases may have been printed, or its line been read,
+    # where nothing else lies between it and its anchor.
+    late_ns: dict[str, int] = {}
     # By name, the contradictions of repeats that a stall of the host would explain.
     stalled: dict[str, list[str]] = {}
     counts = Counter(line.name for line in lines)
@@ -84,8 +87,11 @@ def phase_contradictions(
         if waited_ns is not None:
             slack_ns = min(max(slack_ns, idle_ns), waited_ns)
         slack_ns += _SHARE * max(0, passed_ns)
-        is_too_long = reported_ns - passed_ns > slack_ns + _LONGER_NS and not rule.since
+        begun_before_ns = late_ns.get(anchor.name, 0)
+        is_too_long = reported_ns - passed_ns - begun_before_ns > slack_ns + _LONGER_NS and not rule.since
         is_too_short = passed_ns - reported_ns > slack_ns + shorter_ns and (rule.exact or bool(rule.since))
+        if rule.exact or anchor.name == line.name:
+            late_ns[line.name] = max(0, passed_ns - reported_ns)
         if not is_too_long and not is_too_short:
             continue
         contradiction = (
