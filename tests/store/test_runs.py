@@ -12,7 +12,7 @@ import pytest
 from ringside.errors import UsageError
 from ringside.model.results import Run
 from ringside.store import Store
-from ringside.store.runs import runs_of, single_run
+from ringside.store.runs import runs_of, single_run, suite_of
 from tests.support.command_line import in_process
 
 
@@ -21,9 +21,16 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "s.sqlite")
 
 
-def begin(store: Store, suite: str | None = None) -> Run:
+def begin(store: Store, suite: str | None = None, experiment: str = "x") -> Run:
     plan: dict[str, Any] = {"suite": {"id": suite} if suite else None}
-    return store.begin_run("x", 1, plan, {}, {})
+    return store.begin_run(experiment, 1, plan, {}, {})
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run begins a second later."""
+    times = iter(f"2026-01-01T00:00:0{second}.000+00:00" for second in range(10))
+    monkeypatch.setattr("ringside.store.database.now", lambda: next(times))
 
 
 def test_a_run_by_its_id_is_that_run_alone(store: Store) -> None:
@@ -37,11 +44,24 @@ def test_a_suite_is_all_of_its_runs(store: Store) -> None:
     assert runs_of(store, "s") == [first, second]
 
 
-def test_the_latest_is_the_latest_run_with_the_others_of_its_suite(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    times = iter(f"2026-01-01T00:00:0{second}.000+00:00" for second in range(9))
-    monkeypatch.setattr("ringside.store.database.now", lambda: next(times))
+@pytest.mark.usefixtures("seconds")
+def test_a_name_is_the_latest_run_of_that_experiment_or_suite(store: Store) -> None:
+    old, new = "20260101-000000-posts", "20260102-000000-posts"
+    begin(store, old, "posts-ring")
+    ring, fib = begin(store, new, "posts-ring"), begin(store, new, "posts-fib")
+    assert runs_of(store, "posts-ring") == [ring]
+    assert single_run(store, "posts-fib") == fib
+    assert runs_of(store, "posts") == [ring, fib]
+    assert suite_of([ring], "posts-ring") is suite_of([ring], ring.id) is None
+    assert suite_of([ring, fib], "posts") == suite_of([ring], new) == new
+    # An id is always that run.
+    alone = begin(store, experiment="posts-ring")
+    assert runs_of(store, "posts-ring") == [alone]
+    assert runs_of(store, ring.id) == [ring]
+
+
+@pytest.mark.usefixtures("seconds")
+def test_the_latest_is_the_latest_run_with_the_others_of_its_suite(store: Store) -> None:
     first, second = begin(store, "s"), begin(store, "s")
     assert runs_of(store, "latest") == [first, second]
     alone = begin(store)
@@ -59,8 +79,9 @@ def test_unknown_runs_and_suites(store: Store) -> None:
     with pytest.raises(UsageError, match="holds no run yet"):
         runs_of(store, "latest")
     begin(store)
-    with pytest.raises(UsageError, match="there is no run `x`"):
-        runs_of(store, "x")
+    for name in ("y", ""):
+        with pytest.raises(UsageError, match=f"there is no run `{name}`"):
+            runs_of(store, name)
 
 
 @pytest.mark.parametrize("damage", ["plan = '{'", """host = '{"cpus": "two"}'"""])

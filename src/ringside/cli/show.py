@@ -28,13 +28,11 @@ def show(run: str, *, form: str | None, everything: bool = False, store: str | N
     Exit status 1 where cells have no figures.
     """
     from ringside.cli import context
-    from ringside.store.runs import runs_of
+    from ringside.store.runs import runs_of, suite_of
 
     storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)
-    # A member of a suite that is named by its own id is shown by itself.
-    suite = None if run == runs[0].id else runs[0].suite.get("id")
-    return present(storage, runs, suite, form=form or "text", hint=False, everything=everything)
+    return present(storage, runs, suite_of(runs, run), form=form or "text", hint=False, everything=everything)
 
 
 def present(

@@ -28,7 +28,7 @@ from ringside.model.design import Experiment, Point
 from ringside.model.results import REPEATABLE, Run, counted
 from ringside.store import Store, stamp
 from ringside.store.plans import PlannedContender, plan_values
-from ringside.store.runs import runs_of
+from ringside.store.runs import runs_of, suite_of
 from ringside.workloads import workload as find_workload
 
 
@@ -59,12 +59,12 @@ def new_task(selection: Selection, catalogue: Catalogue) -> Task:
 
 def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
     """What is left of a run, or of a suite, whose experiments that had not begun follow; of a suite's run
-    that is named by its own id, what is left of that run. Raises UsageError where the store has no run of
+    that is named by itself, what is left of that run. Raises UsageError where the store has no run of
     that name."""
     runs = runs_of(store, name)
     unfinished = [run for run in runs if not _is_finished(store, run)]
-    suite_id = runs[0].suite.get("id")
-    if suite_id is None or [run.id for run in runs] == [name]:
+    suite_id = suite_of(runs, name)
+    if suite_id is None:
         return Task(runs=runs, unfinished=unfinished)
     selection = selection_of(runs[0].suite)
     begun = {run.experiment for run in runs}

@@ -25,7 +25,7 @@ from ringside.serve.guard import Guard
 from ringside.serve.live import MAX_WATCHERS, Hub
 from ringside.serve.source import Source, Worker
 from ringside.store import Store
-from ringside.store.runs import runs_of, single_run
+from ringside.store.runs import runs_of, single_run, suite_of
 from ringside.text import minute
 
 # Pixels of a plot of a comparison, of which two stand side by side on a wide screen.
@@ -95,8 +95,8 @@ class Pages:
 
     def suite(self, store: Store, request: Request) -> Response:
         name = request.path_params["run"]
-        runs_of(store, name)
-        return _run_list(store, views.Filter(suite=name))
+        runs = runs_of(store, name)
+        return _run_list(store, views.Filter(suite=suite_of(runs, name) or name))
 
     async def events(self, request: Request) -> Response:
         run_id = request.path_params["run"]

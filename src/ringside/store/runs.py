@@ -1,23 +1,36 @@
-"""Runs by the names that users give them: an id, the id of a suite, `latest`."""
+"""Runs by the names that users give them: an id, the id of a suite, an experiment's or a suite's name for the
+latest of it, `latest`."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ringside.errors import UsageError
 from ringside.model.results import Run
 from ringside.store.database import Store
 
+# What ids begin with, as `20260918-174158-`.
+_STAMP = 16
+
 
 def runs_of(store: Store, name: str) -> list[Run]:
-    """The run of that id; all runs of the suite of that id; for `latest` those of the latest run's suite,
-    in the order in which they were made. Raises UsageError."""
+    """The run of that id, or the latest of that experiment; all runs of the suite of that id, or of the
+    latest suite of that name; for `latest` those of the latest run's suite; in the order in which they were
+    made. Raises UsageError."""
     try:
         run = store.run(name)
     except UsageError:
-        if members := _members(store, name):
-            return members
+        if runs := _runs(store, name) or _runs(store, _latest(store, name)):
+            return runs
         raise
     suite = run.suite.get("id") if name == "latest" else None
-    return _members(store, suite) if suite else [run]
+    return _runs(store, suite) if suite else [run]
+
+
+def suite_of(runs: Sequence[Run], name: str) -> str | None:
+    """The id of the suite that `name` means, of which these are the runs; None where it means one run."""
+    is_one = len(runs) == 1 and name in (runs[0].id, runs[0].experiment)
+    return None if is_one else runs[0].suite.get("id")
 
 
 def single_run(store: Store, name: str) -> Run:
@@ -36,6 +49,16 @@ def runs_of_side(store: Store, names: str) -> list[Run]:
     return [single_run(store, each.strip()) for each in names.split(",")]
 
 
-def _members(store: Store, suite: str) -> list[Run]:
+def _latest(store: Store, name: str) -> str:
+    """The id of the latest run of that experiment, or suite of that name; empty where there is none."""
+    for run in reversed(store.summaries()):
+        if run.experiment == name:
+            return run.id
+        if run.suite[_STAMP:] == name:
+            return run.suite
+    return ""
+
+
+def _runs(store: Store, id: str) -> list[Run]:
     # One that cannot be read keeps nobody from the others.
-    return [store.run(run.id) for run in store.summaries() if run.suite == suite]
+    return [store.run(run.id) for run in store.summaries() if id and id in (run.id, run.suite)]
