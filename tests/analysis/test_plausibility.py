@@ -220,14 +220,15 @@ def test_the_smallest_time_below_a_cycle_is_reported() -> None:
     assert diagnostics(dataclasses.replace(HOP, unit="s"), cells=cells) == []
 
 
-def slope(name: str, growth: Interval, unit: str = "B") -> SlopeAnalysis:
-    return SlopeAnalysis(dataclasses.replace(PER_NODE, unit=unit), name, Point(()), growth)
+def slope(name: str, growth: Interval, unit: str = "B", *, is_own: bool = True) -> SlopeAnalysis:
+    return SlopeAnalysis(dataclasses.replace(PER_NODE, unit=unit, is_own=is_own), name, Point(()), growth)
 
 
 def test_the_smallest_growth_of_memory_is_reported() -> None:
     slopes = [
         slope("time", below(1.0, 2.0), unit="ns"),
         slope("few", below(1.0)),
+        slope("kernel", below(0.0, 0.0), is_own=False),
         slope("perl", below(5.0, 7.9)),
         slope("go", below(5.0, 8.0)),
         slope("perl", below(4.0, 6.0)),

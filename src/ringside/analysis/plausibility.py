@@ -167,11 +167,12 @@ def _below_a_cycle(headline: Metric, cells: Iterable[CellAnalysis]) -> Iterator[
 def _too_little_memory(
     slopes: Iterable[SlopeAnalysis], cells: Sequence[CellAnalysis]
 ) -> Iterator[Diagnostic]:
-    """The whole interval of the growth over units is below what a unit takes."""
+    """The whole interval of the growth over units is below what a unit takes. Of the kernel's memory it may
+    take none."""
     amounts: dict[str, float] = {}
     for row in slopes:
         high = row.value.high
-        if row.slope.unit != "B" or high is None:
+        if row.slope.unit != "B" or not row.slope.is_own or high is None:
             continue
         least = PAGE_BYTES if _are_threads(row, cells) else POINTER_BYTES
         if high < least:

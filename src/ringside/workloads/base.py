@@ -146,7 +146,7 @@ def hold(explanation: str, *metrics: str) -> Capability:
 @dataclass(frozen=True, slots=True)
 class Slope:
     """The growth of a metric per unit of a factor. The metric does not depend on the factors of
-    `regardless_of`."""
+    `regardless_of`. `is_own`: of a program's own memory, of which each unit takes some."""
 
     name: str
     unit: str
@@ -155,6 +155,7 @@ class Slope:
     over: str
     metric: str
     regardless_of: tuple[str, ...] = ()
+    is_own: bool = True
 
 
 @dataclass(frozen=True, slots=True)

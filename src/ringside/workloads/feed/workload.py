@@ -221,6 +221,7 @@ class Feed(Serving):
             "growth of what the kernel of the host holds over connections, for both ends of each",
             over="connections",
             metric="held_kernel_bytes",
+            is_own=False,
         ),
     )
     distributions = (

@@ -130,22 +130,24 @@ class Sleepers(Workload):
     scaling_laws = (ScalingLaw("tasks", "start_s", regardless_of=("seconds",)),)
     scatters = (("held_bytes", "late_ms.p99"),)
     slopes = (
-        *(
-            Slope(name, "B", title, text, over="tasks", metric=metric, regardless_of=("seconds",))
-            for name, title, text, metric in (
-                (
-                    "bytes_per_task",
-                    "Memory per task",
-                    "growth of the PSS over the tasks, while all of them sleep",
-                    "held_pss_bytes",
-                ),
-                (
-                    "kernel_bytes_per_task",
-                    "Kernel memory per task",
-                    "growth of what the host's kernel holds over the tasks: threads, and timers of its own",
-                    "held_kernel_bytes",
-                ),
-            )
+        Slope(
+            "bytes_per_task",
+            "B",
+            "Memory per task",
+            "growth of the PSS over the tasks, while all of them sleep",
+            over="tasks",
+            metric="held_pss_bytes",
+            regardless_of=("seconds",),
+        ),
+        Slope(
+            "kernel_bytes_per_task",
+            "B",
+            "Kernel memory per task",
+            "growth of what the host's kernel holds over the tasks: threads, and timers of its own",
+            over="tasks",
+            metric="held_kernel_bytes",
+            regardless_of=("seconds",),
+            is_own=False,
         ),
     )
     evidence_note = (
