@@ -195,8 +195,11 @@ class Reader:
     def near(self, number: str, unit: str | None, values: Sequence[float]) -> None:
         scale = _SCALES.get(self.of.headline.unit, {}).get(unit or "", 1)
         value = float(number.replace(",", "")) * scale
+        # The ends of an interval have the decimals of its middle: the lower may be left with one digit.
+        half = 0.501 * 10 ** -len(number.partition(".")[2]) * scale
         self.require(
-            any(math.isclose(value, each, rel_tol=0.006) for each in values), f"{number} is none of {values}"
+            any(math.isclose(value, each, rel_tol=0.006, abs_tol=half) for each in values),
+            f"{number} is none of {values}",
         )
 
     def first(self, match: re.Match[str]) -> None:
