@@ -113,7 +113,7 @@ impl Epoll {
             match read(&entry.socket, buffer, self.stamps) {
                 Ok((0, _)) => return self.end(slot, CloseReason::Finished, handler),
                 Ok((count, arrived_ns)) => {
-                    if !entry.out.is_empty() {
+                    if !entry.out.is_sent(0) {
                         handler.receiving_early(slot);
                     }
                     let next = handler.received(slot, &buffer[..count], arrived_ns);

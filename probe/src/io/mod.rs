@@ -134,6 +134,7 @@ mod tests {
         bytes: Vec<u8>,
         arrivals_ns: Vec<Option<u64>>,
         sends_ns: Vec<(Slot, u64)>,
+        early: bool,
         closed: Option<CloseReason>,
     }
 
@@ -146,6 +147,9 @@ mod tests {
             self.bytes.extend_from_slice(bytes);
             self.arrivals_ns.push(arrived_ns);
             Next::Wait
+        }
+        fn receiving_early(&mut self, _: Slot) {
+            self.early = true;
         }
         fn sending(&mut self, slot: Slot, now_ns: u64) {
             self.sends_ns.push((slot, now_ns));
@@ -258,6 +262,28 @@ mod tests {
         let bytes = reader.join().unwrap();
         assert!(bytes.starts_with(&large) && bytes.ends_with(b"xy"));
         assert_eq!(notes.sends_ns.len(), 2);
+    }
+
+    /// What was there before the sending of so many bytes is early if the kernel took a part of them only.
+    fn is_early<I: Io>(mut io: I, bytes: usize) -> bool {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        peer.write_all(b"reply").unwrap();
+        io.send(0, vec![b'x'; bytes].into(), &mut notes);
+        while notes.bytes.is_empty() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        notes.early
+    }
+
+    #[test]
+    fn a_reply_is_early_until_all_bytes_are_sent() {
+        for (bytes, expected) in [(100, false), (16 << 20, true)] {
+            assert_eq!(is_early(Epoll::new(1, false).unwrap(), bytes), expected);
+            if let Ok(uring) = Uring::new(1, false) {
+                assert_eq!(is_early(uring, bytes), expected);
+            }
+        }
     }
 
     #[test]

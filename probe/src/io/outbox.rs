@@ -42,9 +42,12 @@ impl Outbox {
         Queued::Next
     }
 
-    /// Whether the kernel has taken all bytes, for all that is known.
-    pub fn is_empty(&self) -> bool {
-        self.current.is_none()
+    /// Whether the kernel has taken all bytes, if it has taken so many more than is known here.
+    pub fn is_sent(&self, more: usize) -> bool {
+        match &self.current {
+            None => true,
+            Some((bytes, sent)) => sent + more == bytes.len() && self.waiting.is_none(),
+        }
     }
 
     /// The bytes of the next call, and whether it is the first for what was queued.
@@ -83,15 +86,17 @@ mod tests {
         assert_eq!(outbox.queue(bytes("third")), Queued::Behind);
         assert_eq!(outbox.next(), Some((&b"first"[..], true)));
         outbox.sent(2);
+        assert!(!outbox.is_sent(3), "others wait");
         assert_eq!(outbox.next(), Some((&b"rst"[..], false)));
         outbox.sent(3);
         assert_eq!(outbox.next(), Some((&b"secondthird"[..], true)));
         // The kernel took none of them: they were begun all the same.
         assert_eq!(outbox.next(), Some((&b"secondthird"[..], false)));
-        assert!(!outbox.is_empty());
+        assert!([0, 10].iter().all(|more| !outbox.is_sent(*more)));
+        assert!(outbox.is_sent(11));
         outbox.sent(11);
         assert_eq!(outbox.next(), None);
-        assert!(outbox.is_empty());
+        assert!(outbox.is_sent(0));
         assert_eq!(outbox.queue(bytes("fourth")), Queued::Next);
         assert_eq!(outbox.next(), Some((&b"fourth"[..], true)));
     }

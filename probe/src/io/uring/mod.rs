@@ -142,12 +142,13 @@ impl Uring {
         let index = completion.index;
         let mut result = completion.result;
         // A send can have been completed before the reply came, and be told of after it.
-        let sends = |later: &Completion| later.index == index && later.kind == Kind::Send;
+        let sends = |later: &&Completion| later.index == index && later.kind == Kind::Send;
+        let later_sent = later
+            .iter()
+            .find(sends)
+            .map_or(0, |send| send.result.max(0));
         let entry = self.operations.entries.get_mut(index);
-        if result > 0
-            && entry.is_some_and(|entry| !entry.out.is_empty())
-            && !later.iter().any(sends)
-        {
+        if result > 0 && entry.is_some_and(|entry| !entry.out.is_sent(later_sent as usize)) {
             handler.receiving_early(slot);
         }
         if let Some(buffer) = completion.buffer {
