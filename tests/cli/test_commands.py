@@ -80,7 +80,8 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
     assert "block 1 of 6" in done.stderr
     assert "there is no run `x`" in in_process("show", "x", status=2).stderr
     text = in_process("show").stdout
-    assert text == done.stdout
+    assert text == in_process("show", "pair").stdout == done.stdout
+    assert in_process("run", "--resume", "pair").stdout == text
     document = json.loads(in_process("show", "--json").stdout)
     assert document["format"] == 2
     assert {cell["contender"] for cell in document["cells"]} == {"one", "two"}

@@ -321,6 +321,18 @@ def test_a_run_whose_plan_cannot_be_read_spoils_only_its_own_page(tmp_path: Path
         assert "this ringside reads up to" in client.page(f"/runs/{bad.id}", 503)
 
 
+def test_the_name_of_an_experiment_leads_to_its_latest_run(tmp_path: Path) -> None:
+    path = tmp_path / "runs.sqlite"
+    store = Store(path)
+    run = make_run(store, SMALL)
+    store.close()
+    with serving(path) as client:
+        status, _, headers = client.get(f"/runs/{run.experiment}")
+        assert (status, headers["Location"]) == (307, f"/runs/{run.id}")
+        assert run.id in client.page(headers["Location"])
+        client.page("/runs/nothing-has-this-name", 404)
+
+
 def test_a_record_is_served_too(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs.sqlite")
     run = make_run(store, SMALL)

@@ -10,7 +10,13 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.responses import (
+    HTMLResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Route
 
 from ringside.analysis.run import RunAnalysis, analysis_of
@@ -84,7 +90,7 @@ class Pages:
         except NoStoreError as error:
             return trouble(error)
         except UsageError:
-            # A suite's id is none of a run's.
+            # No id of a run: one of a suite, or a name.
             return await self.of_store(self.suite)(request)
         except RingsideError as error:
             return trouble(error)
@@ -96,7 +102,10 @@ class Pages:
     def suite(self, store: Store, request: Request) -> Response:
         name = request.path_params["run"]
         runs = runs_of(store, name)
-        return _run_list(store, views.Filter(suite=suite_of(runs, name) or name))
+        if suite := suite_of(runs, name):
+            return _run_list(store, views.Filter(suite=suite))
+        # By the name of its experiment.
+        return RedirectResponse(f"/runs/{runs[0].id}")
 
     async def events(self, request: Request) -> Response:
         run_id = request.path_params["run"]

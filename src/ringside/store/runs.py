@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ringside.errors import UsageError
 from ringside.model.results import Run
-from ringside.store.database import Store
+from ringside.store.database import RunSummary, Store
 
 # What ids begin with, as `20260918-174158-`.
 _STAMP = 16
@@ -20,11 +20,17 @@ def runs_of(store: Store, name: str) -> list[Run]:
     try:
         run = store.run(name)
     except UsageError:
-        if runs := _runs(store, name) or _runs(store, _latest(store, name)):
-            return runs
-        raise
-    suite = run.suite.get("id") if name == "latest" else None
-    return _runs(store, suite) if suite else [run]
+        summaries = store.summaries()
+        ids = _members(summaries, name) or _members(summaries, _latest(summaries, name))
+        if not ids:
+            raise
+    else:
+        suite = run.suite.get("id") if name == "latest" else None
+        if not suite:
+            return [run]
+        ids = _members(store.summaries(), suite)
+    # One that cannot be read keeps nobody from the others.
+    return [store.run(id) for id in ids]
 
 
 def suite_of(runs: Sequence[Run], name: str) -> str | None:
@@ -49,9 +55,9 @@ def runs_of_side(store: Store, names: str) -> list[Run]:
     return [single_run(store, each.strip()) for each in names.split(",")]
 
 
-def _latest(store: Store, name: str) -> str:
+def _latest(summaries: Sequence[RunSummary], name: str) -> str:
     """The id of the latest run of that experiment, or suite of that name; empty where there is none."""
-    for run in reversed(store.summaries()):
+    for run in reversed(summaries):
         if run.experiment == name:
             return run.id
         if run.suite[_STAMP:] == name:
@@ -59,6 +65,6 @@ def _latest(store: Store, name: str) -> str:
     return ""
 
 
-def _runs(store: Store, id: str) -> list[Run]:
-    # One that cannot be read keeps nobody from the others.
-    return [store.run(run.id) for run in store.summaries() if id and id in (run.id, run.suite)]
+def _members(summaries: Sequence[RunSummary], id: str) -> list[str]:
+    """The ids of the runs that a run's or a suite's id means."""
+    return [run.id for run in summaries if id and id in (run.id, run.suite)]
