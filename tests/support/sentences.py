@@ -188,17 +188,17 @@ class Reader:
         """A median, and an interval whose ends are values of blocks."""
         values = self.facts.by_block(name, point).values()
         self.near(match["value"], match["unit"], [median(values)])
+        # The ends have the decimals of the middle: a lower one that is much less may be left with one digit.
+        last_digit = 10.0 ** -len(match["value"].partition(".")[2])
         for end in (match["ends"] or "").split("–"):
             if end:
-                self.near(end, match["unit"], [*values])
+                self.near(end, match["unit"], [*values], half=0.5 * last_digit)
 
-    def near(self, number: str, unit: str | None, values: Sequence[float]) -> None:
+    def near(self, number: str, unit: str | None, values: Sequence[float], half: float = 0) -> None:
         scale = _SCALES.get(self.of.headline.unit, {}).get(unit or "", 1)
         value = float(number.replace(",", "")) * scale
-        # The ends of an interval have the decimals of its middle: the lower may be left with one digit.
-        half = 0.501 * 10 ** -len(number.partition(".")[2]) * scale
         self.require(
-            any(math.isclose(value, each, rel_tol=0.006, abs_tol=half) for each in values),
+            any(math.isclose(value, each, rel_tol=0.006, abs_tol=half * scale) for each in values),
             f"{number} is none of {values}",
         )
 
