@@ -278,7 +278,7 @@ fn chunks_that_are_read_late_have_come_in_time() {
             "addresses": [listener.local_addr().unwrap().to_string()], "connections": streams,
             "protocol": "stream", "requests": null, "duration_s": 600, "io": io,
             "request": {"target": "/", "headers": [["Host", "here"]]},
-            "stream": {"due_field": "due="},
+            "stream": {"due_field": "due="}, "progress_s": 0.1,
         });
         let server = Server::replying(b"", true);
         let mut probe = start(&plan(&server, changes));
@@ -310,7 +310,12 @@ fn chunks_that_are_read_late_have_come_in_time() {
         let sent_ns = monotonic_ns() - due_ns;
         std::thread::sleep(Duration::from_secs(1));
         signal(probe.id(), Signal::CONT);
-        std::thread::sleep(Duration::from_millis(300));
+        let mut read = 0;
+        while read < streams as u64 {
+            let progress = answer(&mut lines);
+            assert_eq!(progress["type"], "progress", "{progress:#}");
+            read += progress["requests"].as_u64().unwrap();
+        }
         signal(probe.id(), Signal::INT);
         let mut text = String::new();
         lines.read_to_string(&mut text).unwrap();
