@@ -56,7 +56,8 @@ def read_records(folder: Path = RECORDS) -> dict[str, Record]:
     for path in sorted(folder.glob(f"*{record.SUFFIX}")):
         name = path.name.removesuffix(record.SUFFIX)
         store, suite = record.read(path), catalogue.suite(name)
-        order = suite.experiments if suite else (name,)
+        # An experiment at the size of its post can stand in for a part of the suite, or beside it.
+        order = (*suite.experiments, *suite.full) if suite else (name,)
         runs = sorted(store.runs(), key=lambda run: order.index(run.experiment))
         records[name] = Record.of(name, [page_of(store, run) for run in runs], questions)
     return records

@@ -118,6 +118,25 @@ def test_2007_names_who_takes_more_and_whether_the_start_is_why() -> None:
     assert "Start-up is not the reason" in said
     assert "still to be seen" not in said
     assert "the program is another one" not in said
+    assert "With 10,000,000 deliveries" not in said
+
+
+def test_2007_says_who_takes_more_at_its_largest_sizes() -> None:
+    many: Levels = {"nodes": 10_000, "messages": 1000}
+    few: Levels = {"nodes": 1000, "messages": 10_000}
+    rows: list[Row] = [
+        *((ERLANG, at, "cpu_s", 1.0) for at in (MILLION, few, many)),
+        (PYPY, MILLION, "cpu_s", 4.0),
+        (PYPY, few, "cpu_s", 9.0),
+        (PYPY, many, "cpu_s", 20.0),
+    ]
+    said = text(RING_2007, [planted(RING_2007, "ring", *rows)])
+    assert "three of the nine sizes, up to 10,000,000 deliveries" in said
+    assert re.search(
+        r"With 10,000,000 deliveries, among 1,000 processes .*takes (9|8)\.\d.*; "
+        r"among 10,000 processes .*takes (20|19)",
+        said,
+    )
 
 
 def rounds(printing: dict[str, float], silent: dict[str, float]) -> list[RunAnalysis]:
@@ -194,7 +213,18 @@ def test_the_batch_says_what_takes_the_time() -> None:
     said = text(BATCH, batch(two=1.0, unbounded=0.5, read=0.9))
     assert "not shown to be faster on two cores" in said
     assert "The channel is what goroutines wait for" in said
+    assert "with the channel as it is and with room for none" in said
     assert "How much of the time reading takes these runs do not decide." in said
+
+
+def test_the_batch_at_the_posts_own_size_is_told_apart_from_its_queue() -> None:
+    at: Levels = {"cases": 200_000, "capacity": "own"}
+    large: list[Row] = [("go", {**at, "cores": cores}, "wall_s", 8.0 / cores) for cores in (1, 2)]
+    runs = [*batch(two=1.0, unbounded=1.0, read=0.1), run_of("batch", "c", [], large, source=BATCH)]
+    said = text(BATCH, runs)
+    assert "We run the post's own 200,000 calculations, half a gigabyte, on 1 and 2 cores" in said
+    assert "as it is, and 20,000 of them with room for none" in said
+    assert re.search(r"Go is 2(\.0+)? times \([^)]*\) as fast on two cores as on one", said)
 
 
 def feed(plain: float, hibernating: float | None, cpu: float = 0.03) -> list[RunAnalysis]:

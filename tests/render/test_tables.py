@@ -161,6 +161,8 @@ def test_many_points_have_tables_of_metrics_and_of_ratios() -> None:
     assert texts(figures)[2] == ["nodes=3", "30.0 ns", "60.0 ns", "240 ns"]
     assert ratios.columns == ("point", "pony / go", "erlang / go")
     assert texts(ratios)[2] == ["nodes=3", "4.00 (4.00–4.00)", "0.500 (0.500–0.500)"]
+    alone = analysis({cell: values[cell] for cell in values if cell[0] == "go"}, ratios=())
+    assert not [table for table in tables(alone) if "ratios" in table.title]
 
 
 def test_four_points_have_a_table_each() -> None:

@@ -17,14 +17,15 @@ _BATCH = Place("batch", {"capacity": "own"})
 
 def batch(data: PostData) -> Prose:
     """Go's batch over cores, and its queue of results."""
-    cases = [int(level) for level in data.levels("batch", "cases")]
     cores = sorted(int(level) for level in data.levels("batch", "cores"))
-    most = max(cases, default=0)
+    most, swept = (_most_cases(data, is_own) for is_own in (True, False))
     size = (
         "the post's own 200,000 calculations, half a gigabyte,"
         if most >= _POSTS_CASES
         else f"{most:,} calculations, of the post's 200,000,"
     )
+    rooms = "with room for none, one, a hundred, ten thousand results, or all"
+    channel = f", and {swept:,} of them {rooms}" if swept != most else f" and {rooms}"
     return Prose(
         then="The author's first program in Go took a problem of a contest: 50, 100 or 200 thousand "
         "independent calculations from one file, a goroutine for each. On a server with 32 cores the time "
@@ -33,20 +34,34 @@ def batch(data: PostData) -> Prose:
         "the channel changed little. Go, the post notes, compiles fast, and uses one core unless it is told "
         "otherwise.",
         did=f"We run {size} on {words.listed(str(number) for number in cores)} core{'s' * (cores != [1])}, "
-        "with the channel as it is and with room for none, one, a hundred, ten thousand results, or all."
+        f"with the channel as it is{channel if swept else ''}."
         if cores
         else "Nothing of it has been measured.",
-        now=[*_cores(data, cores), _queue(data), _parallelism(data), _compiling(data)],
+        now=[*_cores(data, cores, most), _queue(data), _parallelism(data), _compiling(data)],
         why=list(_reading(data)),
         unknown=[_beyond_eight(cores)],
         picture=_batch_picture(data, cores),
     )
 
 
-def _cores(data: PostData, cores: list[int]) -> Iterator[str]:
+def _most_cases(data: PostData, is_own: bool) -> int:
+    """The calculations of the largest point with the channel as it is, or with other sizes of it."""
+    return max(
+        (
+            int(point["cases"])
+            for run in data.own()
+            if run.experiment.workload == "batch"
+            for point in run.points
+            if (point["capacity"] == "own") is is_own
+        ),
+        default=0,
+    )
+
+
+def _cores(data: PostData, cores: list[int], cases: int) -> Iterator[str]:
     if len(cores) < 2:
         return
-    one, all_ = (_BATCH.at(cores=number) for number in (cores[0], cores[-1]))
+    one, all_ = (_BATCH.at(cores=number, cases=cases) for number in (cores[0], cores[-1]))
     gain = data.ratio("wall_s", _GO, _GO, one, all_)
     if gain is None:
         return
@@ -122,8 +137,11 @@ def _beyond_eight(cores: list[int]) -> str:
 
 def _batch_picture(data: PostData, cores: list[int]) -> Picture:
     bars = []
-    cases = max((int(level) for level in data.levels("batch", "cases")), default=0)
     rows = ((_GO, "Go"), ("erlang", "Erlang"), ("python-processes", "Python, several processes"))
+    sizes = sorted((int(level) for level in data.levels("batch", "cases")), reverse=True)
+    # The largest that all of them have computed, else the largest.
+    whole = (size for size in sizes if all(data.run((name,), _BATCH.at(cases=size)) for name, _ in rows))
+    cases = next(whole, max(sizes, default=0))
     for number in cores:
         for name, label in rows:
             value = data.value("wall_s", name, _BATCH.at(cores=number, cases=cases))

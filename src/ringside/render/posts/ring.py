@@ -18,6 +18,7 @@ _AS_MUCH = "as much CPU time"
 # The table of 2007: its smallest size, the one whose ratio everybody quotes, and the one with most units.
 _SMALL, _MILLION = _RING.at(nodes=100, messages=1000), _RING.at(nodes=1000, messages=1000)
 _MANY_UNITS = _RING.at(nodes=10_000, messages=100)
+_MILLION_DELIVERIES = 1_000_000
 _SIZES_OF_2007, _POINTS_OF_2009 = 9, 18
 _SIZES_OF_2009 = range(10_000, 90_001, 10_000)
 # What Stackless took of Erlang's CPU time in 2007.
@@ -43,7 +44,7 @@ def showdown_of_2007(data: PostData) -> Prose:
         "sizes Stackless took about 12 times the CPU time of Erlang, and multitask took 40 to 60 times that "
         "of Stackless. Over a network, the author expected, most of that gap would go away.",
         did=did,
-        now=[_ratios_of_2007(data), _many_units(data), _network(data)],
+        now=[_ratios_of_2007(data), _many_units(data), *_more_deliveries(data), _network(data)],
         why=list(_why_of_2007(data)),
         unknown=[
             "Whether the table would come out the same today. The Stackless of 2007 and the original "
@@ -79,6 +80,21 @@ def _many_units(data: PostData) -> str:
         "The same number of deliveries among ten thousand processes is another matter: the ratio of PyPy's "
         f"module to Erlang rises to {words.size(many)}{beside}."
     )
+
+
+def _more_deliveries(data: PostData) -> Iterator[str]:
+    """The largest sizes, where starting up no longer counts."""
+    sizes = {(int(point["nodes"]), int(point["messages"])) for run in data.own() for point in run.points}
+    most = max((nodes * messages for nodes, messages in sizes), default=0)
+    texts = []
+    for nodes, messages in sorted(sizes):
+        if nodes * messages == most > _MILLION_DELIVERIES:
+            place = _RING.at(nodes=nodes, messages=messages)
+            over = [(_NAMES[name], data.ratio("cpu_s", name, _ERLANG, place)) for name in _NAMES]
+            if all_ := words.against("Erlang", over, "takes", _AS_MUCH):
+                texts.append(f"among {nodes:,} processes {all_}")
+    if texts:
+        yield f"With {most:,} deliveries, {'; '.join(texts)}."
 
 
 def _network(data: PostData) -> str:

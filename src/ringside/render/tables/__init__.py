@@ -36,13 +36,17 @@ def answer_table(analysis: RunAnalysis) -> TableData:
 
 def figures(analysis: RunAnalysis, *, everything: bool = True) -> list[TableData]:
     """The tables of what was measured."""
+    of_points: list[TableData | None]
     if len(analysis.points) <= _POINT_TABLES:
         of_points = [points.marked_table(analysis, point) for point in analysis.points]
     else:
         of_points = [
             table
             for metric in (analysis.metrics if everything else (analysis.headline,))
-            for table in (points.metric_table(analysis, metric), points.ratio_table(analysis, metric))
+            for table in (
+                points.metric_table(analysis, metric),
+                points.ratio_table(analysis, metric) if analysis.pairs else None,
+            )
         ]
     shown = (
         *of_points,
