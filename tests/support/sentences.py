@@ -25,6 +25,7 @@ _NAMES = rf"{_NAME}(?:, {_NAME})*(?: (?:and|or) (?:{_NAME}|\d+ others?))?"
 _NUMBER = r"[\d,]+(?:\.\d+)?"
 _ONE, _SEVERAL = rf"(?P<name>{_NAME})", rf"(?P<names>{_NAMES})"
 _AT = r"(?P<at> at [^,:]+?)?"
+_FAILING = r"(?: of those that rarely failed)?"
 _ALL = r"(?:both|all \d+) points"
 _BLOCKS = r"(?P<done>[\d,]+)(?: of [\d,]+)? blocks?"
 _AMOUNT = rf"(?P<value>{_NUMBER})(?: (?P<unit>[^\s(,;]+))?(?: \((?P<ends>{_NUMBER}–{_NUMBER})\))?"
@@ -66,7 +67,14 @@ class Facts:
             for name in self.of.names
             if self.of.kind(name) == kind and (values := self.by_block(name, point))
         }
-        return sorted(medians, key=medians.__getitem__)
+        return sorted(medians, key=lambda name: (self.is_failing(name, point), medians[name]))
+
+    def is_failing(self, name: str, point: Point) -> bool:
+        """Whether more than a tenth of its trials failed."""
+        outcomes = self.of.outcomes(name, point)
+        return (
+            sum(count for outcome, count in outcomes.items() if outcome != "ok") > sum(outcomes.values()) / 10
+        )
 
     def rank(self, name: str, point: Point) -> tuple[int, int]:
         ranking = self.of.rankings[self.of.headline.name, point]
@@ -140,9 +148,9 @@ class Reader:
             rf"{_ONE} has the best .+?{_AMONG}{_AT}, {_AMOUNT}; it may not be .+": self.best,
             rf"{_SEVERAL} share the first place{_AMONG}{_AT}, equivalent within .+": self.shared,
             rf"Who is first{_AMONG}{_AT} is not decided after {_BLOCKS}: {_SEVERAL} may be; "
-            rf"the best median is {_ONE}'s?, {amount}": self.open,
+            rf"the best median{_FAILING} is {_ONE}'s?, {amount}": self.open,
             rf"Not decided yet: {_BLOCKS}": self.unfinished,
-            rf"So far {_ONE} has the best median{_AT}, {amount}(?:; (?P<behind>.+))?": self.so_far,
+            rf"So far {_ONE} has the best median{_FAILING}{_AT}, {amount}(?:; (?P<behind>.+))?": self.so_far,
             rf"{_ONE}(?: is the only(?: (?P<kind>\w+))? contender with a figure)?{_AT}: {amount}": self.alone,
             r"(?:Not ranked among them|Beside it): (?P<others>.+)": self.others,
             rf"The same (?:holds|order was measured) at {_ALL}": self.same,

@@ -14,6 +14,9 @@ from ringside.stats.series import SeriesKind, SteadyState, steady_state
 from ringside.workloads.base import Measurement
 from ringside.workloads.process import FIRST_ANSWER, FIRST_OVER_STEADY, STEADY_AFTER
 
+# A verdict over the blocks that are left would favour a contender that fails where it is slow.
+MAX_FAILED_SHARE = 0.10
+
 
 @dataclass(frozen=True, slots=True)
 class CellAnalysis:
@@ -32,6 +35,12 @@ class CellAnalysis:
     @property
     def has_figures(self) -> bool:
         return bool(self.metrics)
+
+    @property
+    def often_failed(self) -> bool:
+        """Whether so many trials failed that those that are left may be the ones in which it was fast."""
+        failed = sum(count for outcome, count in self.outcomes.items() if outcome is not Outcome.OK)
+        return failed > MAX_FAILED_SHARE * sum(self.outcomes.values())
 
 
 def trial_figures(trial: Trial, measurement: Measurement) -> dict[str, float]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ringside.analysis.cells import CellAnalysis
@@ -28,9 +28,10 @@ Key = tuple[str, Point, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The contenders at a point, class by class, those with the best median first and those without figures
-    last. `ranks`: the first and the last rank that each contender with figures can have inside its class,
-    from 1; none for a class of which no two were compared."""
+    """The contenders at a point, class by class, those with the best median first, behind them those that
+    failed too often for a verdict, and those without figures last. `ranks`: the first and the last rank that
+    each contender with figures can have inside its class, from 1; none for a class of which no two were
+    compared."""
 
     order: tuple[str, ...]
     ranks: Mapping[str, tuple[int, int]]
@@ -179,17 +180,20 @@ def rank(
     metric: Metric,
     compare: Callable[[str, str], Comparison | None],
     classes: Sequence[Sequence[str]] | None = None,
+    failing: Collection[str] = (),
 ) -> Ranking:
     """The ranking of contenders at a point by `metric`; `medians` names all of them, in the experiment's
-    order. `classes`: the names of each class, in the order in which classes stand [default: all are one]."""
+    order. `classes`: the names of each class, in the order in which classes stand [default: all are one].
+    `failing`: those that failed too often for a verdict."""
     groups = classes if classes is not None else [tuple(medians)]
     place = {name: number for number, group in enumerate(groups) for name in group}
 
-    def best_first(name: str) -> tuple[bool, int, float]:
+    def best_first(name: str) -> tuple[bool, int, bool, float]:
         median = medians[name]
         if median is None:
-            return True, place[name], 0.0
-        return False, place[name], median.estimate if metric.smaller_is_better else -median.estimate
+            return True, place[name], False, 0.0
+        value = median.estimate if metric.smaller_is_better else -median.estimate
+        return False, place[name], name in failing, value
 
     order = tuple(sorted(medians, key=best_first))
     ranks: dict[str, tuple[int, int]] = {}

@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
-from ringside.analysis.cells import has_no_steady_state, trial_figures
+from ringside.analysis.cells import MAX_FAILED_SHARE, has_no_steady_state, trial_figures
 from ringside.analysis.comparisons import ComparisonFamily, compared_pairs, shown_pairs
 from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
@@ -23,8 +23,6 @@ from ringside.stats.sequential import (
 )
 from ringside.workloads.base import Measurement
 
-# A verdict over the blocks that are left would favour a contender that fails where it is slow.
-MAX_FAILED_SHARE = 0.10
 # Where more trials than this reach no steady state, noise in the others may only look like one.
 _MAX_UNSTEADY_SHARE = 0.5
 

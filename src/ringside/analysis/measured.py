@@ -95,6 +95,7 @@ class MeasuredRun:
                 metric,
                 partial(self.examination.ranked, metric, point),
                 classes,
+                [name for name in self.names if self.cells[Cell(name, point)].often_failed],
             )
             for metric in self.examination.metrics
             for point in self.points

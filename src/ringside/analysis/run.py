@@ -9,7 +9,7 @@ from functools import partial
 
 from ringside.analysis import plausibility
 from ringside.analysis.answers import Conclusion, Evidence, conclude
-from ringside.analysis.cells import CellAnalysis, fullest_point, median_trials
+from ringside.analysis.cells import MAX_FAILED_SHARE, CellAnalysis, fullest_point, median_trials
 from ringside.analysis.comparisons import (
     Ranking,
     behind_best,
@@ -27,11 +27,7 @@ from ringside.analysis.distributions import (
     analyse_warm_ups,
     load_totals,
 )
-from ringside.analysis.examination import (
-    MAX_FAILED_SHARE,
-    Observations,
-    nominal_confidence,
-)
+from ringside.analysis.examination import Observations, nominal_confidence
 from ringside.analysis.machines import MachineAnalysis, analyse_machines
 from ringside.analysis.measured import Comparisons, MeasuredRun, measured_run
 from ringside.analysis.published import ThenAndNow

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ringside.analysis.examination import MAX_FAILED_SHARE
+from ringside.analysis.cells import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.model.design import Cell, Metric

@@ -77,6 +77,16 @@ def short_answer(analysis: RunAnalysis) -> str:
     return f"{text}, cause not certain" if here.influences else text
 
 
+def best_median(analysis: RunAnalysis, metric: Metric, names: Sequence[str], point: Point) -> str:
+    """What the first of these names has. Who failed often stands behind the others, whatever the median of
+    the trials that are left."""
+    cells = [analysis.cell(name, point) for name in names]
+    sign = 1 if metric.smaller_is_better else -1
+    best, *others = (sign * cell.metrics[metric.name].estimate for cell in cells)
+    is_passed = any(other < best for other in others)
+    return "best median of those that rarely failed" if is_passed else "best median"
+
+
 def possessive(name: str) -> str:
     """`go's`, `python-processes'`."""
     return f"{name}'" if name.endswith("s") else f"{name}'s"
@@ -121,7 +131,8 @@ def _opening(analysis: RunAnalysis, here: Standing) -> Sentence:
         return Sentence(f"Not decided yet: {_progress(analysis)}", "quiet")
     if here.shown is Shown.OPEN:
         text = f"Who is first{_among(analysis, here)}{at} is not decided after {_progress(analysis)}: "
-        text += f"{_any_of(here.first)} may be; the best median is {possessive(best)}, {amount}"
+        median = best_median(analysis, analysis.headline, here.names, here.point)
+        text += f"{_any_of(here.first)} may be; the {median} is {possessive(best)}, {amount}"
         return Sentence(text, "quiet")
     if here.shown is Shown.FIRST:
         if here.influences:
@@ -164,7 +175,8 @@ def _progress(analysis: RunAnalysis) -> str:
 
 def _so_far(analysis: RunAnalysis, here: Standing) -> str:
     best, at = here.names[0], where(analysis, here.point)
-    text = f"So far {best} has the best median{at}, {_amount(analysis, best, here.point)}"
+    median = best_median(analysis, analysis.headline, here.names, here.point)
+    text = f"So far {best} has the {median}{at}, {_amount(analysis, best, here.point)}"
     nearest = next((name for name in here.names if name in here.ratios), None)
     return f"{text}; {_distance(analysis, nearest, here.ratios[nearest], best)}" if nearest else text
 

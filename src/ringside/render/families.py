@@ -8,7 +8,7 @@ from typing import Any
 from ringside import units
 from ringside.analysis.families import Family, FamilyStanding, QuestionAnswer
 from ringside.model.catalogue import Question
-from ringside.render.answers import Sentence, no_better
+from ringside.render.answers import Sentence, best_median, no_better
 from ringside.render.dots import axis, labelled
 from ringside.render.table import TableCell, TableData
 from ringside.text import capitalised
@@ -40,9 +40,10 @@ def _first(standing: FamilyStanding) -> Sentence:
     if len(standing.contenders) == 1:
         text = f"only {of_best} has a figure: {_amount(standing, standing.best)}"
         return Sentence(capitalised(text), "quiet")
+    median = best_median(standing.analysis, standing.metric, standing.contenders, standing.point)
     if not standing.analysis.conclusion.is_over:
         text = f"not decided yet, as the run did not end; so far {of_best} has "
-        return Sentence(capitalised(text) + f"the best median, {_amount(standing, standing.best)}", "quiet")
+        return Sentence(capitalised(text) + f"the {median}, {_amount(standing, standing.best)}", "quiet")
     best = standing.families[0]
     others = {family.name for family in standing.families[1:]}
     if others and len(best.members) > 1 and all((best.name, other) in standing.ahead for other in others):
@@ -52,8 +53,8 @@ def _first(standing: FamilyStanding) -> Sentence:
         name = standing.first[0]
         verb = "is first" if standing.is_certain else "has the best figure"
         return _decided(standing, f"{_of_family(standing, name)} {verb}: {_amount(standing, name)}")
-    text = f"the first place is not decided between {_listed(standing.first)}; {standing.best} has the best "
-    text += f"median, {_amount(standing, standing.best)}"
+    text = f"the first place is not decided between {_listed(standing.first)}; {standing.best} has the "
+    text += f"{median}, {_amount(standing, standing.best)}"
     if standing.unsteady:
         text += f"; nothing is shown of {_listed(standing.unsteady)}, whose repeats reach no steady state"
     return Sentence(capitalised(text), "quiet")

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from ringside import units
+from ringside.analysis.cells import MAX_FAILED_SHARE
 from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
-from ringside.analysis.examination import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
