@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import Page
+from ringside.analysis.suite import Page, overview
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Metric, NoFloor, Point
 from ringside.model.results import Outcome, Stalls, Trial
@@ -206,7 +206,7 @@ def test_a_baseline_that_failed() -> None:
     )
 
 
-def failing() -> RunAnalysis:
+def failing(*, ended: bool = True) -> RunAnalysis:
     """go is faster in two of seven blocks, and crashes in the others."""
     trials = []
     for block, ms in enumerate(scaled(100.0), 1):
@@ -217,7 +217,8 @@ def failing() -> RunAnalysis:
             else Trial(block, place, Cell(name, P), Outcome.CRASHED, "exit status 3")
             for place, (name, time) in enumerate(times.items())
         ]
-    return analyse(planned(("erlang", "go"), [P]), trials, Exact())
+    run = planned(("erlang", "go"), [P])
+    return analyse(run if ended else dataclasses.replace(run, ended_at=None), trials, Exact())
 
 
 def test_who_failed_in_most_blocks_is_not_the_best() -> None:
@@ -228,6 +229,14 @@ def test_who_failed_in_most_blocks_is_not_the_best() -> None:
         "the best median of those that rarely failed is erlang's, time per hop 100 ns"
     )
     assert found.rankings["hop_ns", P].order == ("erlang", "go")
+    cell = overview([found]).columns[0].cell("go")
+    assert cell
+    assert (cell.ratio, cell.is_best, cell.outcome) == (None, False, Outcome.CRASHED)
+    # Nor is it behind the best by a ratio below 1.
+    assert text(failing(ended=False)) == (
+        "Not decided yet: 7 blocks. "
+        "So far erlang has the best median of those that rarely failed, time per hop 100 ns (97–104)"
+    )
 
 
 def test_forty_contenders() -> None:
@@ -446,6 +455,7 @@ RUNS: dict[str, Callable[[], RunAnalysis]] = {
     "ties": lambda: of_two([100.0] * 7, [100.0] * 7),
     "all failed": all_failed,
     "one failed in most blocks": failing,
+    "cut off, and one failed in most blocks": lambda: failing(ended=False),
     "the baseline failed": lambda: analysis(
         {("go", P): {"hop_ns": scaled(1.0)}}, failed=[("erlang", P)], measurement=Exact(), baseline="erlang"
     ),

@@ -75,7 +75,7 @@ class Influence:
 class Standing:
     """A point. `names`: those of the class that is ranked that have figures, the best median first; `first`:
     those that may be first. `behind`: those that are shown to be worse than the best median, best first, by
-    how many times. `ratios`: the same of all others. `overstated`: those whose ratio is
+    how many times. `ratios`: the same of all others that rarely failed. `overstated`: those whose ratio is
     probably nearer to 1 (`Comparison.overstated`). `last`: who has the last rank alone. `places`: the whole
     order, each place with one name or with several that are equivalent; None where it is not decided.
     `influences`: none where nothing is claimed of an order. `lacking`: how many of the class have no figure.
@@ -196,8 +196,8 @@ def _leads(standings: Sequence[Standing]) -> tuple[Lead, ...]:
 
 
 def _standing(of: Evidence, point: Point, *, is_over: bool) -> Standing:
-    order = of.rankings[of.headline.name, point].order
-    present = [name for name in order if of.figure(name, point) is not None]
+    ranking = of.rankings[of.headline.name, point]
+    present = [name for name in ranking.order if of.figure(name, point) is not None]
     # Where the baseline is the floor, the next class is ranked; the floor where no other has a figure.
     ranked = [name for name in present if name != of.floor] or present
     if not ranked:
@@ -205,7 +205,8 @@ def _standing(of: Evidence, point: Point, *, is_over: bool) -> Standing:
     kind = of.kinds[ranked[0]]
     names = tuple(name for name in ranked if of.kinds[name] == kind)
     best = names[0]
-    ratios = {name: ratio for name in names[1:] if (ratio := of.times_worse(point, name, best))}
+    behind = [name for name in names[1:] if name not in ranking.failing]
+    ratios = {name: ratio for name in behind if (ratio := of.times_worse(point, name, best))}
     others: dict[str, str] = {}
     for name in ranked:
         if of.kinds[name] != kind:

@@ -31,10 +31,12 @@ class Ranking:
     """The contenders at a point, class by class, those with the best median first, behind them those that
     failed too often for a verdict, and those without figures last. `ranks`: the first and the last rank that
     each contender with figures can have inside its class, from 1; none for a class of which no two were
-    compared."""
+    compared. `failing`: those that failed too often for a verdict, whose figures may be better than the best
+    one's."""
 
     order: tuple[str, ...]
     ranks: Mapping[str, tuple[int, int]]
+    failing: frozenset[str] = frozenset()
 
 
 def beside_itself(
@@ -184,7 +186,7 @@ def rank(
 ) -> Ranking:
     """The ranking of contenders at a point by `metric`; `medians` names all of them, in the experiment's
     order. `classes`: the names of each class, in the order in which classes stand [default: all are one].
-    `failing`: those that failed too often for a verdict."""
+    `failing`: as the ranking has them."""
     groups = classes if classes is not None else [tuple(medians)]
     place = {name: number for number, group in enumerate(groups) for name in group}
 
@@ -206,7 +208,7 @@ def rank(
                 for pair, comparison in pairs.items()
             }
             ranks |= rank_intervals(names, is_better)
-    return Ranking(order, ranks)
+    return Ranking(order, ranks, frozenset(failing))
 
 
 def over_floor(
@@ -238,13 +240,17 @@ def behind_best(
     confidence: float,
 ) -> dict[str, Interval]:
     """How many times the headline of the first contender of a ranking each other one's is, or that one is of
-    it, where more is better."""
+    it, where more is better; without those that failed too often and are not behind it."""
     best, *others = (cells[Cell(name, point)].by_block.get(headline.name, {}) for name in ranking.order)
     pairs = [(each, best) if headline.smaller_is_better else (best, each) for each in others]
     ratios = {
         name: paired_ratio(*pair, confidence) for name, pair in zip(ranking.order[1:], pairs, strict=True)
     }
-    return {name: ratio for name, ratio in ratios.items() if ratio is not None}
+    return {
+        name: ratio
+        for name, ratio in ratios.items()
+        if ratio is not None and (ratio.estimate >= 1 or name not in ranking.failing)
+    }
 
 
 def _inverse(ratio: Interval) -> Interval:
