@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -167,9 +167,9 @@ class PostData:
 
     def levels(self, workload: str, factor: str) -> list[Level]:
         """The levels that a factor has in the source's own runs of a workload, without repetition."""
-        return list(dict.fromkeys(self._levels(workload, factor)))
+        points = [point for point in self.points(workload) if factor in point.as_dict()]
+        return list(dict.fromkeys(point[factor] for point in points))
 
-    def _levels(self, workload: str, factor: str) -> Iterator[Level]:
-        for run in self.own():
-            if run.experiment.workload == workload:
-                yield from (point[factor] for point in run.points if factor in point.as_dict())
+    def points(self, workload: str) -> list[Point]:
+        """Those of the source's own runs of a workload."""
+        return [point for run in self.own() if run.experiment.workload == workload for point in run.points]

@@ -46,16 +46,8 @@ def batch(data: PostData) -> Prose:
 
 def _most_cases(data: PostData, is_own: bool) -> int:
     """The calculations of the largest point with the channel as it is, or with other sizes of it."""
-    return max(
-        (
-            int(point["cases"])
-            for run in data.own()
-            if run.experiment.workload == "batch"
-            for point in run.points
-            if (point["capacity"] == "own") is is_own
-        ),
-        default=0,
-    )
+    points = [point for point in data.points("batch") if (point["capacity"] == "own") is is_own]
+    return max((int(point["cases"]) for point in points), default=0)
 
 
 def _cores(data: PostData, cores: list[int], cases: int) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ringside import units
 from ringside.analysis.posts import Direction, Place, PostData
@@ -29,8 +29,8 @@ _MOST = 0.5
 
 def showdown_of_2007(data: PostData) -> Prose:
     """Erlang, Stackless and multitask: CPU time."""
-    sizes = {(point["nodes"], point["messages"]) for run in data.own() for point in run.points}
-    largest = max((int(nodes) * int(messages) for nodes, messages in sizes), default=0)
+    sizes = _sizes(data)
+    largest = _deliveries(sizes)
     did = (
         f"We run {words.number(len(sizes))} of the nine sizes, up to {largest:,} deliveries, and count the "
         "CPU time of each program with its start, as the post did."
@@ -53,6 +53,16 @@ def showdown_of_2007(data: PostData) -> Prose:
         ],
         picture=_picture_of_2007(data),
     )
+
+
+def _sizes(data: PostData) -> set[tuple[int, int]]:
+    """Nodes and messages of what the source's own runs measured."""
+    return {(int(point["nodes"]), int(point["messages"])) for point in data.points("ring")}
+
+
+def _deliveries(sizes: Iterable[tuple[int, int]]) -> int:
+    """Those of the largest size."""
+    return max((nodes * messages for nodes, messages in sizes), default=0)
 
 
 def _ratios_of_2007(data: PostData) -> str:
@@ -84,9 +94,8 @@ def _many_units(data: PostData) -> str:
 
 def _more_deliveries(data: PostData) -> Iterator[str]:
     """The largest sizes, where starting up no longer counts."""
-    sizes = {(int(point["nodes"]), int(point["messages"])) for run in data.own() for point in run.points}
-    most = max((nodes * messages for nodes, messages in sizes), default=0)
-    texts = []
+    sizes, texts = _sizes(data), []
+    most = _deliveries(sizes)
     for nodes, messages in sorted(sizes):
         if nodes * messages == most > _MILLION_DELIVERIES:
             place = _RING.at(nodes=nodes, messages=messages)
@@ -164,9 +173,7 @@ def _picture_of_2007(data: PostData) -> Picture:
 
 def rounds_of_2009(data: PostData) -> Prose:
     """Erlang and Stackless, with and without a line for each message: wall time."""
-    own = [run for run in data.own() if run.experiment.workload == "ring"]
-    every = {(int(point["nodes"]), int(point["messages"])) for run in own for point in run.points}
-    points = {sizes for sizes in every if 100 in sizes and max(sizes) in _SIZES_OF_2009}
+    points = {sizes for sizes in _sizes(data) if 100 in sizes and max(sizes) in _SIZES_OF_2009}
     did = (
         f"We run {words.number(len(points))} of the post's {_POINTS_OF_2009} sizes, each with output and "
         "without."
