@@ -9,7 +9,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{self, RecvFlags, SendFlags, SocketAddrAny};
+use rustix::net::{self, RecvFlags, SocketAddrAny};
 use std::io;
 use std::rc::Rc;
 
@@ -149,18 +149,13 @@ impl Epoll {
         let Some(entry) = &mut self.entries[slot] else {
             return;
         };
-        while let Some((bytes, begins)) = entry.out.next() {
-            if begins {
-                handler.sending(slot, now_ns());
-            }
-            match net::send(&entry.socket, bytes, SendFlags::NOSIGNAL) {
-                Ok(count) => entry.out.sent(count),
-                Err(Errno::AGAIN) => return,
-                Err(Errno::INTR) => {}
-                Err(error) => {
-                    let reason = CloseReason::SendFailed(error.raw_os_error());
-                    return self.end_read(slot, reason, handler);
-                }
+        match entry
+            .out
+            .send(&entry.socket, |at_ns| handler.sending(slot, at_ns))
+        {
+            Ok(()) | Err(Errno::AGAIN) => {}
+            Err(error) => {
+                self.end_read(slot, CloseReason::SendFailed(error.raw_os_error()), handler);
             }
         }
     }

@@ -286,6 +286,42 @@ mod tests {
         }
     }
 
+    /// A peer has answered, and takes nothing any more.
+    fn answers_before_a_failed_send_are_read<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        // It has a receive pending.
+        io.turn(Wait::No, &mut notes).unwrap();
+        peer.write_all(b"refused").unwrap();
+        net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).unwrap();
+        drop(peer);
+        io.send(0, b"request"[..].into(), &mut notes);
+        // Nothing else would end a longer wait.
+        let begun = now_ns();
+        while notes.closed.is_none() {
+            io.turn(Wait::Event(begun + 60_000 * MS), &mut notes)
+                .unwrap();
+            assert!(now_ns() - begun < 30_000 * MS);
+        }
+        assert_eq!(notes.bytes, b"refused");
+        assert!(
+            matches!(
+                notes.closed,
+                Some(CloseReason::SendFailed(libc::ECONNRESET | libc::EPIPE))
+            ),
+            "{:?}",
+            notes.closed
+        );
+    }
+
+    #[test]
+    fn what_came_before_a_send_that_fails_is_read() {
+        answers_before_a_failed_send_are_read(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            answers_before_a_failed_send_are_read(uring);
+        }
+    }
+
     #[test]
     fn bytes_that_wait_have_the_time_of_their_own_send() {
         bytes_behind_others_are_sent_later(Epoll::new(1, false).unwrap());

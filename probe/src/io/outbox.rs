@@ -1,5 +1,9 @@
 //! The bytes that wait until the kernel takes them, of one connection: the one way to send of both back-ends.
 
+use crate::clock::now_ns;
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use rustix::net::{self, SendFlags};
 use std::rc::Rc;
 
 /// More bytes that wait are an error of the peer, which does not read what it asks for.
@@ -55,6 +59,24 @@ impl Outbox {
         let (bytes, sent) = self.current.as_ref()?;
         let begins = !std::mem::replace(&mut self.has_begun, true);
         Some((&bytes[*sent..], begins))
+    }
+
+    /// Sends all bytes, each call apart: the sends of a batch would have one time, before the first of them. `begins`
+    /// gets the instant before the first call for what was queued. The error: that of the call; AGAIN where the kernel
+    /// has no room for the rest.
+    pub fn send(&mut self, socket: impl AsFd, mut begins: impl FnMut(u64)) -> Result<(), Errno> {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        while let Some((bytes, is_first)) = self.next() {
+            if is_first {
+                begins(now_ns());
+            }
+            match net::send(&socket, bytes, flags) {
+                Ok(count) => self.sent(count),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// The kernel has taken so many bytes.

@@ -20,6 +20,8 @@ pub struct Entry {
     /// A receive is pending.
     pub receiving: bool,
     pub paused: bool,
+    /// Errno of a send: the peer takes no more.
+    pub failed: Option<i32>,
 }
 
 impl Entry {
@@ -32,6 +34,7 @@ impl Entry {
             operations: 0,
             receiving: false,
             paused: false,
+            failed: None,
         }
     }
 }

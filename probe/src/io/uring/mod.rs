@@ -1,5 +1,6 @@
-//! The fast back-end: io_uring with multishot receives into a ring of buffers, and one system call for each turn. What
-//! follows from each completion is here; the operations themselves are in `operations`.
+//! The fast back-end: io_uring with multishot receives into a ring of buffers, one system call for all of a turn, and one
+//! for each send, so that it has a time of its own. What follows from each completion is here; the operations themselves
+//! are in `operations`.
 
 mod entries;
 mod operations;
@@ -20,8 +21,8 @@ pub struct Uring {
     operations: Operations,
     buffers: Buffers,
     completed: Vec<Completion>,
-    /// Entries whose peer takes no more, and errno: what it has sent before is read first.
-    failed: Vec<(u32, i32)>,
+    /// Entries whose peer takes no more, perhaps: what it has sent before is read first.
+    failed: Vec<u32>,
 }
 
 impl Uring {
@@ -44,9 +45,10 @@ impl Uring {
         reason: CloseReason,
         handler: &mut impl Handler,
     ) -> io::Result<()> {
-        let slot = self.operations.entries.slot_of(index);
-        let failed = self.failed.iter().find(|(failed, _)| *failed == index);
-        let reason = failed.map_or(reason, |&(_, errno)| CloseReason::SendFailed(errno));
+        let entry = self.operations.entries.get(index);
+        let slot = entry.and_then(|entry| entry.slot);
+        let failed = entry.and_then(|entry| entry.failed);
+        let reason = failed.map_or(reason, CloseReason::SendFailed);
         self.operations.retire(index)?;
         if let Some(slot) = slot {
             handler.closed(slot, reason);
@@ -63,7 +65,10 @@ impl Uring {
                     return Ok(());
                 };
                 match entry.out.queue(bytes) {
-                    Queued::Next => self.send_next(index, handler),
+                    Queued::Next => {
+                        self.send_next(index, handler);
+                        Ok(())
+                    }
                     Queued::Behind => Ok(()),
                     Queued::TooMany => {
                         self.end(index, CloseReason::SendFailed(libc::ENOBUFS), handler)
@@ -74,11 +79,18 @@ impl Uring {
     }
 
     /// Sends what an entry has queued.
-    fn send_next(&mut self, index: u32, handler: &mut impl Handler) -> io::Result<()> {
-        if let Some((slot, at_ns)) = self.operations.send(index)? {
-            handler.sending(slot, at_ns);
+    fn send_next(&mut self, index: u32, handler: &mut impl Handler) {
+        let begins = |slot, at_ns| handler.sending(slot, at_ns);
+        if let Err(error) = self.operations.send(index, begins) {
+            self.fail(index, error.raw_os_error().unwrap_or(libc::EIO));
         }
-        Ok(())
+    }
+
+    fn fail(&mut self, index: u32, errno: i32) {
+        if let Some(entry) = self.operations.entries.get_mut(index) {
+            entry.failed = Some(errno);
+            self.failed.push(index);
+        }
     }
 
     /// `later`: the completions of the same turn that follow.
@@ -118,14 +130,15 @@ impl Uring {
                 self.follow(index, next, handler)
             }
             Kind::Send if result < 0 => {
-                self.failed.push((index, -result));
+                self.fail(index, -result);
                 Ok(())
             }
             Kind::Send => {
                 if let Some(entry) = self.operations.entries.get_mut(index) {
                     entry.out.sent(result as usize);
                 }
-                self.send_next(index, handler)
+                self.send_next(index, handler);
+                Ok(())
             }
             Kind::Receive => self.received(slot, completion, later, handler),
             Kind::Cancel => Ok(()),
@@ -235,7 +248,10 @@ impl Io for Uring {
     }
 
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
-        self.operations.wait(wait)?;
+        // What comes of these was there before they failed.
+        let failed = std::mem::take(&mut self.failed);
+        self.operations
+            .wait(if failed.is_empty() { wait } else { Wait::No })?;
         let mut completed = std::mem::take(&mut self.completed);
         self.operations.completed(&mut completed);
         handler.woken(now_ns());
@@ -243,8 +259,12 @@ impl Io for Uring {
         for (number, completion) in completed.iter().enumerate() {
             done = done.and(self.complete(completion, &completed[number + 1..], handler));
         }
-        for (index, errno) in std::mem::take(&mut self.failed) {
-            done = done.and(self.end(index, CloseReason::SendFailed(errno), handler));
+        for index in failed {
+            // Another connection can have its place by now.
+            let entry = self.operations.entries.get(index);
+            if let Some(errno) = entry.and_then(|entry| entry.failed) {
+                done = done.and(self.end(index, CloseReason::SendFailed(errno), handler));
+            }
         }
         self.buffers.publish();
         self.completed = completed;

@@ -11,6 +11,7 @@ use crate::io::{stamp, Slot, Wait};
 use io_uring::types::{CancelBuilder, Fixed};
 use io_uring::{cqueue, opcode, squeue, Submitter};
 use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 use rustix::process::{getrlimit, Resource};
 use std::io;
@@ -150,23 +151,28 @@ impl Operations {
         self.push(index, Kind::Receive, receive)
     }
 
-    /// Sends what an entry has queued, by a call of its own: the sends of a batch would have one time, before the first
-    /// of them. The slot whose bytes are begun, and when.
-    pub fn send(&mut self, index: u32) -> io::Result<Option<(Slot, u64)>> {
+    /// Sends what an entry has queued by send(2), which needs no completion; what the kernel has no room for is sent by an
+    /// operation, which waits. `begins` gets the slot and the instant before the first call for what was queued.
+    pub fn send(&mut self, index: u32, mut begins: impl FnMut(Slot, u64)) -> io::Result<()> {
         let Some(entry) = self.entries.get_mut(index) else {
-            return Ok(None);
+            return Ok(());
         };
-        let Some((bytes, begins)) = entry.out.next() else {
-            return Ok(None);
+        let slot = entry.slot;
+        let begun = |at_ns| {
+            if let Some(slot) = slot {
+                begins(slot, at_ns);
+            }
         };
-        let slot = entry.slot.filter(|_| begins);
+        match entry.out.send(&entry.socket, begun) {
+            Err(Errno::AGAIN) => {}
+            done => return done.map_err(io::Error::from),
+        }
+        let Some((bytes, _)) = entry.out.next() else {
+            return Ok(());
+        };
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         let send = opcode::Send::new(Fixed(index), bytes.as_ptr(), length);
-        let send = send.flags(libc::MSG_NOSIGNAL).build();
-        let now_ns = now_ns();
-        self.push(index, Kind::Send, send)?;
-        self.ring.hand_over()?;
-        Ok(slot.map(|slot| (slot, now_ns)))
+        self.push(index, Kind::Send, send.flags(libc::MSG_NOSIGNAL).build())
     }
 
     /// Cancels the operations of an entry.
