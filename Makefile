@@ -39,6 +39,7 @@ ruff: setup-test
 lint: ruff
 	.venv/bin/mypy
 	cd probe && cargo fmt --check && cargo clippy --quiet --release --all-targets --locked -- -D warnings
+	scripts/fuzz 0
 
 # Two at a time: most tests wait as long as they compute, and more would crowd out the trials that tests pin to
 # CPUs.

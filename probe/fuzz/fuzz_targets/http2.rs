@@ -6,6 +6,7 @@
 #[path = "../../src/load"]
 mod load {
     pub mod error;
+    pub mod http_head;
     pub mod redirect;
     pub mod transport {
         pub mod fault;
