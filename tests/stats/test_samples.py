@@ -287,6 +287,11 @@ def test_a_percentile_is_that_of_the_sorted_values(values: list[int], level: flo
     assert histogram.total == len(values)
 
 
+def test_a_rounding_error_of_a_share_is_no_rank() -> None:
+    # 0.14 * 10,000 is a little more than 1,400 in floating point.
+    assert Histogram([(1, 1_400), (2, 8_600)]).percentile(0.14) == 1
+
+
 @given(st.lists(st.lists(st.integers(1, 50), min_size=1), min_size=1, max_size=5), st.floats(0, 1))
 def test_merged_percentiles_lie_between_those_of_the_parts(parts: list[list[int]], level: float) -> None:
     each = [Histogram((value, 1) for value in part) for part in parts]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ringside.stats.series import (
@@ -186,6 +186,7 @@ def test_short_series_are_not_classified_and_wrong_times_are_refused() -> None:
 
 
 @given(st.lists(st.integers(-20, 20), min_size=2, max_size=11), st.sampled_from([0.5, 5.0, 50.0, 500.0]))
+@example([2, 4, 2, 2, 4], 0.5)  # the next value ends a segment whose beginning is pruned after it
 def test_segments_are_the_best_of_all(values: list[int], penalty: float) -> None:
     n = len(values)
 
