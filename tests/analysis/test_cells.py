@@ -183,6 +183,8 @@ def test_a_repeated_metric_is_the_level_of_its_steady_state() -> None:
     for levels in (UNSTEADY, [4e5], [0.0] * 4):
         assert figures(levels, Repeated()) == (5.0, 7.0)
     assert figures(COLD, Exact()) == (5.0, 7.0)
+    of_trial = trial_figures(repeating(COLD), Repeated())
+    assert of_trial["first_over_steady"] == near(9e5 / 4e5, rel=0.01)
     cell = analyse_cell(CELL, [repeating(COLD)], Repeated())
     assert cell.by_block["hop_ns"] == {1: near(4e5, rel=0.005)}
 

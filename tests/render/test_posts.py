@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ringside.analysis.posts import Direction, Explained, PostData
+from ringside.analysis.posts import PostData
 from ringside.analysis.run import RunAnalysis
 from ringside.cli import context
 from ringside.model.catalogue import Published
@@ -50,23 +50,6 @@ def planted(name: str, workload: str, *rows: Row) -> RunAnalysis:
 
 def interval(low: float, estimate: float, high: float) -> Interval:
     return Interval(estimate, low, high, 8)
-
-
-def test_directions_follow_intervals() -> None:
-    assert Direction.of(interval(1.02, 1.1, 1.2)) is Direction.MORE
-    assert Direction.of(interval(0.5, 0.6, 0.7)) is Direction.LESS
-    assert Direction.of(interval(0.97, 1.0, 1.03)) is Direction.SAME
-    assert Direction.of(interval(0.8, 1.0, 1.3)) is Direction.UNCLEAR
-    # An estimate without an interval shows nothing.
-    assert Direction.of(Interval(5.0, None, None, 3)) is Direction.UNCLEAR
-
-
-def test_half_of_a_gap_by_logarithms_is_most_of_it() -> None:
-    gap = interval(8.5, 9, 9.5)
-    assert Explained.of(gap, interval(2.9, 3.1, 3.3)) is Explained.MOST
-    assert Explained.of(gap, interval(2.5, 2.8, 2.9)) is Explained.SOME
-    assert Explained.of(gap, interval(0.9, 5, 20)) is Explained.NONE
-    assert Explained.of(gap, interval(0.2, 0.3, 0.4)) is Explained.NONE
 
 
 def test_the_larger_of_two_is_named_first() -> None:

@@ -286,6 +286,35 @@ mod tests {
         }
     }
 
+    /// The peer sees a reset where one was asked for, and the end of the stream elsewhere.
+    fn closed_as_asked<I: Io>(mut io: I, is_reset: bool) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        if is_reset {
+            io.reset_when_closed(0);
+        }
+        io.close(0);
+        assert!(io.socket(0).is_none());
+        let reader = std::thread::spawn(move || peer.read(&mut [0]));
+        // With io_uring a receive is to be cancelled first.
+        while !reader.is_finished() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        let found = reader.join().unwrap().map_err(|error| error.kind());
+        let reset = Err(std::io::ErrorKind::ConnectionReset);
+        assert_eq!(found, if is_reset { reset } else { Ok(0) });
+    }
+
+    #[test]
+    fn connections_are_reset_where_that_was_asked_for() {
+        for is_reset in [false, true] {
+            closed_as_asked(Epoll::new(1, false).unwrap(), is_reset);
+            if let Ok(uring) = Uring::new(1, false) {
+                closed_as_asked(uring, is_reset);
+            }
+        }
+    }
+
     /// A peer has answered, and takes nothing any more.
     fn answers_before_a_failed_send_are_read<I: Io>(mut io: I) {
         let mut notes = Notes::default();
