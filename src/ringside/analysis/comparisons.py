@@ -95,20 +95,18 @@ class ComparisonFamily:
     def examine(self, values: Values, look: Look, confidence: float = CONFIDENCE) -> None:
         """Take a look at the values so far, and settle the decisions by them; `confidence`: of the intervals
         of ratios."""
-        self._logs = self._log_ratios(values)
+        self._settle(values, confidence)
         self._family.examine(self._logs, look)
-        self._settle(confidence)
 
     def conclude(self, values: Values, confidence: float = CONFIDENCE) -> None:
         """Settle the decisions by all values, after the last look."""
-        self._logs = self._log_ratios(values)
-        self._settle(confidence)
+        self._settle(values, confidence)
 
-    def _settle(self, confidence: float) -> None:
+    def _settle(self, values: Values, confidence: float) -> None:
+        self._logs = self._log_ratios(values)
         self._confidence = confidence
-        self._decisions = {
-            key: self._family.decision(key, logs, confidence) for key, logs in self._logs.items()
-        }
+        # Most looks are followed by another, and nobody asks for their intervals.
+        self._decisions = {}
 
     def comparison(
         self, metric: str, point: Point, contender: str, baseline: str, obstacle: Obstacle | None = None
@@ -160,9 +158,14 @@ class ComparisonFamily:
         """The decision on a pair in either order, and whether it is the other one."""
         metric, point, numerator, denominator = key
         turned = (metric, point, denominator, numerator)
-        if turned in self._decisions:
-            return turned, self._decisions[turned], True
-        return key, self._decisions.get(key), False
+        if turned in self._logs:
+            return turned, self._decision(turned), True
+        return key, self._decision(key) if key in self._logs else None, False
+
+    def _decision(self, key: Key) -> Decision:
+        if key not in self._decisions:
+            self._decisions[key] = self._family.decision(key, self._logs[key], self._confidence)
+        return self._decisions[key]
 
     def _log_ratios(self, values: Values) -> dict[Key, dict[int, float]]:
         # Once for each cell, not for each of its pairs.
