@@ -381,6 +381,21 @@ def test_other_metrics_and_ranks_take_the_looks_of_the_run_too() -> None:
     assert comparison(early, "ba", RATE).obstacle is Obstacle.UNFINISHED
 
 
+def test_the_ratios_that_tables_show_are_over_the_baseline() -> None:
+    """At each point, in their order, and those that the experiment names."""
+    trials = values_of(range(1, 10), {"a": 1.0, "b": 2.0, "c": 3.0}, 0)
+    trials += values_of(range(1, 10), {"a": 1.0, "b": 5.0}, 0, THERE)
+    of = dataclasses.replace(experiment(), until_decided=False)
+
+    def shown(of: Experiment) -> list[float | None]:
+        run = examine(of, Exact(), (HERE, THERE), trials, None, is_over=True)
+        return [ratio.estimate if ratio else None for ratio in run.shown_ratios(0.95)]
+
+    assert shown(of) == [near(2.0, rel=0.01), near(3.0, rel=0.01), near(5.0, rel=0.01), None]
+    named = dataclasses.replace(of, show=Show(ratios=(("c", "b"),)))
+    assert shown(named) == [near(1.5, rel=0.01), None]
+
+
 def test_what_is_open_in_an_unfinished_run_is_unfinished() -> None:
     trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
     examination = examined(trials)

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
-from ringside.analysis.suite import OverviewCell, analyse_suite, overview
+from ringside.analysis.run import analysis_of
+from ringside.analysis.suite import OverviewCell, analyse_suite, examine, overview, page_of
+from ringside.cli import context
 from ringside.model.results import Diagnostic, Outcome
 from ringside.render import markdown
 from ringside.render.tables import part_tables, tables
 from ringside.render.tables.contenders import contender_table, overview_table
+from ringside.store import Store
+from ringside.workloads.claims import not_tested
 from tests.support.analyses import analysis, near, point, scaled
+from tests.support.runs import experiment, make_run
 
 SMALL, LARGE = point(nodes=10), point(nodes=400)
 # Best first at the large point: limit, go, erlang; python failed there.
@@ -30,6 +36,30 @@ SERVICE = analysis(
     metrics=("rate",),
     name="service",
 )
+
+
+def test_claims_are_examined_in_the_order_of_their_sources() -> None:
+    """By the tests of their workload; one that another version knew has none."""
+    first, second = (context.catalogue().published(name) for name in ("2011-go-c10k", "2007-ring-showdown"))
+    found = examine([first, second], [])
+    assert [each.source for each in found] == [first] * len(first.claims) + [second] * len(second.claims)
+    assert [each.claim for each in found] == [*first.claims, *second.claims]
+    without_test = not_tested("this ringside has no test of it")
+    assert without_test not in [each.finding for each in found]
+    assert all(each.command.startswith("ringside run ") for each in found if each.finding.experiment)
+    for change in ({"id": "of-another-version"}, {"workload": "of-another-version"}):
+        changed = dataclasses.replace(second, claims=(dataclasses.replace(second.claims[0], **change),))
+        assert [each.finding for each in examine([changed], [])] == [without_test]
+    in_words = dataclasses.replace(second, claims=(dataclasses.replace(second.claims[0], id=""),))
+    assert examine([in_words], []) == ()
+
+
+def test_a_page_has_the_analysis_of_its_run_and_the_texts_of_its_files(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s.sqlite")
+    run = make_run(store, experiment("ring-showdown", blocks=2))
+    page = page_of(store, run)
+    assert page.analysis.run.id == run.id
+    assert page.sources == page.analysis.sources == analysis_of(store, run).sources
 
 
 def test_the_last_point_of_each_run_and_every_contender_once() -> None:
