@@ -6,7 +6,7 @@ from ringside.analysis.posts import Direction, Explained, Place, PostData
 from ringside.cli import context
 from ringside.model.results import Answer, Finding, Interval
 from ringside.stats.interval import median_interval
-from tests.support.analyses import near, whole
+from tests.support.analyses import interval, near, whole
 from tests.support.planted import BLOCKS, Levels, run_of
 
 JAM = context.catalogue().published("2011-go-code-jam")
@@ -29,10 +29,6 @@ RUN = run_of(
 OTHER = run_of("ring", "other", [("erlang", LARGE, "cpu_s", 50.0)], [], source="2011-go-c10k")
 DATA = PostData.of(RING, [OTHER, RUN])
 AT_SMALL, AT_LARGE = Place("ring", {"nodes": 100}), Place("ring", {"messages": 1000})
-
-
-def interval(low: float, estimate: float, high: float) -> Interval:
-    return Interval(estimate, low, high, 8)
 
 
 def test_directions_follow_intervals() -> None:

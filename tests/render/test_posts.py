@@ -12,11 +12,12 @@ from ringside.analysis.posts import PostData
 from ringside.analysis.run import RunAnalysis
 from ringside.cli import context
 from ringside.model.catalogue import Published
-from ringside.model.results import Answer, Finding, Interval
+from ringside.model.results import Answer, Finding
 from ringside.render import posts
 from ringside.render.posts import words
 from ringside.render.posts.page import Bar, Picture, Prose
 from ringside.render.posts.picture import specification
+from tests.support.analyses import interval
 from tests.support.planted import Levels, Row, run_of
 
 RING_2007, RING_2009, JOBS, BATCH, FEED, FIB, FANOUT = (
@@ -46,10 +47,6 @@ def text(name: str, runs: Sequence[RunAnalysis]) -> str:
 def planted(name: str, workload: str, *rows: Row) -> RunAnalysis:
     """A run of a post's own experiment; figures have some per cent of noise but those of the first row."""
     return run_of(workload, "mine", rows[1:], rows[:1], source=name)
-
-
-def interval(low: float, estimate: float, high: float) -> Interval:
-    return Interval(estimate, low, high, 8)
 
 
 def test_the_larger_of_two_is_named_first() -> None:

@@ -200,6 +200,11 @@ def near(value: Any, **tolerance: Any) -> Any:
     return pytest.approx(value, **tolerance)
 
 
+def interval(low: float, estimate: float, high: float) -> Interval:
+    """An interval of eight blocks."""
+    return Interval(estimate, low, high, 8)
+
+
 def exactly(value: float, n: int = 7) -> Interval:
     """The interval of n values, or ratios, that are all the same but for rounding errors."""
     return Interval(near(value), near(value), near(value), n)

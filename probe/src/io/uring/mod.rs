@@ -21,7 +21,7 @@ pub struct Uring {
     operations: Operations,
     buffers: Buffers,
     completed: Vec<Completion>,
-    /// Entries whose peer takes no more, perhaps: what it has sent before is read first.
+    /// Entries of which a send has failed, perhaps closed since: what the peer has sent before is read first.
     failed: Vec<u32>,
 }
 
