@@ -12,6 +12,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import vl_convert
@@ -50,6 +51,7 @@ MADE = "Made by `scripts/results.py` from [the records](../records/README.md); d
 BEGIN, END = "<!-- findings: made by scripts/results.py -->", "<!-- end of findings -->"
 
 
+@cache
 def read_records(folder: Path = RECORDS) -> dict[str, Record]:
     """All records of a folder, by what was run."""
     catalogue, questions, records = context.catalogue(), context.questions(), {}
