@@ -7,6 +7,7 @@ use crate::load::client::Client;
 use crate::load::decoder::ReplyFormat;
 use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;
+use crate::load::shard::wait::Activity;
 use std::sync::Arc;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -60,6 +61,7 @@ fn service_begins_when_the_request_goes_to_the_kernel() {
     shard.sending(0, now_ns());
     assert!(sends(&shard.received(0, OK, None)));
     let first_ns = shard.recorder.record.replies.service.max();
+    assert!(Activity::last_event_ns(&shard) >= shard.connections[0].sent_ns);
     // The next request is composed by now, and the client is busy with other replies.
     sleep_until(now_ns() + 20 * MS);
     let sent_ns = now_ns();
@@ -234,8 +236,13 @@ fn a_request_that_was_not_sent_is_as_old_as_the_load() {
         .unwrap();
     assert!(sends(&shard.connected(0)));
     shard.sending(0, now_ns());
+    shard.publish(at(500));
     let end_ns = shard.stop(at(1000), 0, 0);
     assert_eq!(end_ns, at(1000));
+    // The drain has no second of its own.
+    shard.publish(at(1500));
+    assert_eq!(shard.recorder.record.series.len(), 1);
+    assert_eq!(shard.recorder.record.second(0).open, 1);
     shard.count_unfinished(at(6000), end_ns);
     let record = &shard.recorder.record;
     assert_eq!((record.intended, record.unsent), (10, 9));
@@ -268,6 +275,25 @@ fn a_connection_is_listed_once() {
         assert!(shard.free.len() <= 2);
     }
     assert!(shard.recorder.record.idle_closes >= 100);
+}
+
+/// A request that servers leave unprocessed again and again is an error in the end.
+#[test]
+fn a_request_is_refused_so_often_at_most() {
+    let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
+    let mut io = FakeIo::default();
+    for refusal in 1..=12 {
+        assert_eq!(shard.recorder.record.errors_total(), 0, "{refusal}");
+        assert_eq!(shard.connections[0].stage, Stage::Busy);
+        shard.sending(0, now_ns());
+        shard.refused(0, now_ns());
+        shard.open_connections(now_ns(), &mut io).unwrap();
+        if refusal < 12 {
+            assert!(sends(&shard.connected(0)));
+        }
+    }
+    let errors = &shard.recorder.record.replies.errors;
+    assert_eq!(errors[ErrorKind::GoAway as usize], 1);
 }
 
 /// Chunks that are read at once have the last one's stamp: how much earlier the others may have come is the engine's error.
@@ -314,4 +340,65 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
         shard.recorder.record.chunks + shard.recorder.record.messages,
         6
     );
+}
+
+/// The exact wake-up is that for a request which has a connection. Replies wait for it where the kernel stamps them, but
+/// not while a connection is being opened.
+#[test]
+fn what_a_shard_waits_for() {
+    let (mut shard, start_ns) = idle(
+        r#""pacing": {"kind": "constant", "rate_per_s": 0.1}, "duration_s": 90, "connections": 3"#,
+    );
+    let mut io = FakeIo::default();
+    // Two of them are connected by now, and one has the first request.
+    shard.open_connections(start_ns, &mut io).unwrap();
+    shard.sending(0, start_ns);
+    for _ in 0..64 {
+        shard.deferral.read(true, true);
+    }
+    let now = start_ns + 10_000 * MS - MS / 10;
+    let (due_ns, sweep_ns) = (start_ns + 10_000 * MS, start_ns + 11_000 * MS);
+    let opening = shard.wakeup(now, sweep_ns);
+    assert_eq!((opening.at_ns, opening.is_exact), (due_ns, true));
+    assert_eq!((opening.reads_at_ns, opening.stays_unread), (now, false));
+    assert_eq!(shard.connected(2), Next::Wait);
+    shard.deferral.looked(now);
+    shard.deferral.sent();
+    let open = shard.wakeup(now, sweep_ns);
+    assert_eq!((open.at_ns, open.is_exact), (due_ns, true));
+    assert_eq!((open.reads_at_ns, open.stays_unread), (due_ns, true));
+    // A sweep that is due before the request.
+    let swept = shard.wakeup(now, due_ns - 1);
+    assert_eq!((swept.at_ns, swept.is_exact), (due_ns - 1, false));
+    // No connection is free.
+    shard.dispatch(due_ns, &mut io);
+    shard.dispatch(start_ns + 20_000 * MS, &mut io);
+    assert_eq!((io.sends, shard.free.len()), (2, 0));
+    let busy = shard.wakeup(start_ns + 20_000 * MS, start_ns + 40_000 * MS);
+    assert_eq!((busy.at_ns, busy.is_exact), (start_ns + 40_000 * MS, false));
+    shard.stop(now, 0, 0);
+    assert_eq!(shard.wakeup(now, sweep_ns), Wakeup::at(sweep_ns));
+}
+
+/// The chunks of many streams are read together, but not while some are being opened.
+#[test]
+fn many_streams_are_read_together() {
+    let waits = |connections: usize, is_open: bool| {
+        let (mut shard, start_ns) = idle(&format!(
+            r#""protocol": "stream", "duration_s": 9, "connections": {connections},
+            "stream": {{"chunk": "c {{k}}", "interval_s": 1}}"#
+        ));
+        let mut io = FakeIo::default();
+        while shard.recorder.record.opened < connections as u64 - 1 {
+            shard.open_connections(start_ns, &mut io).unwrap();
+        }
+        if is_open {
+            shard.connected(connections - 1);
+        }
+        shard.last_event_ns = start_ns;
+        shard.wakeup(start_ns, start_ns + 100 * MS).reads_at_ns > start_ns
+    };
+    assert!(waits(COALESCED_STREAMS, true));
+    assert!(!waits(COALESCED_STREAMS, false));
+    assert!(!waits(COALESCED_STREAMS - 1, true));
 }
