@@ -51,16 +51,16 @@ def vs(*words: str, status: int) -> Ended:
 
 def test_commands_in_pairs(workplace: object) -> None:
     """The pair is named in one line, and verdicts and figures are shown all the same."""
-    ended = vs("sleep 0.01", "sleep 0.1", "--fail-if", "slower:5%", status=1)
+    ended = vs("sleep 0.01", "sleep 0.25", "--fail-if", "slower:5%", status=1)
     (line,) = ended.stderr.splitlines()
     assert line.startswith("ringside: new over old: Wall is slower (+")
     assert line.endswith("%); --fail-if allows 5 %")
     assert "slower" in ended.stdout
-    assert vs("sleep 0.1", "sleep 0.01", "--fail-if", "slower", status=0).stderr == ""
-    scan = ("-L", "s", "0.1,0.2", "sleep 0.01", "sleep {s}", "--fail-if", "worse")
+    assert vs("sleep 0.25", "sleep 0.01", "--fail-if", "slower", status=0).stderr == ""
+    scan = ("-L", "s", "0.25,0.3", "sleep 0.01", "sleep {s}", "--fail-if", "worse")
     assert [line.split(":")[1] for line in vs(*scan, status=1).stderr.splitlines()] == [
-        " new over old at s=0.1",
-        " new over old at s=0.2",
+        " new over old at s=0.25",
+        " new over old at s=0.3",
     ]
 
 

@@ -19,6 +19,9 @@ from ringside import files
 from ringside.errors import UsageError
 from tests.support.command_line import RINGSIDE, in_process, ringside
 
+# A busy machine keeps a command waiting for a tenth of a second, which must turn no pair round.
+FAR_APART = ("sleep 0.01", "sleep 0.25")
+
 
 def test_two_commands_end_to_end(workplace: Path) -> None:
     Path("in.txt").write_text("three\nshort\nlines\n", encoding="utf-8")
@@ -52,7 +55,7 @@ def test_output_that_looks_like_the_protocol_is_only_output(workplace: Path) -> 
 
 
 def test_without_options_it_ends_once_all_is_decided(workplace: Path) -> None:
-    document = json.loads(in_process("vs", "sleep 0.01", "sleep 0.06", "--json").stdout)
+    document = json.loads(in_process("vs", *FAR_APART, "--json").stdout)
     assert (document["until"], document["time_s"], document["blocks"]) == ("decided", 30.0, None)
     assert document["margin"] == 0.05
     # A difference as large as this is clear at the first look.
@@ -86,21 +89,21 @@ def test_the_end_is_that_of_the_blocks_or_of_the_time(
     workplace: Path, words: tuple[str, ...], blocks: int
 ) -> None:
     """However clear it is before; and a time leaves seven blocks."""
-    made = in_process("vs", "sleep 0.01", "sleep 0.05", "--until", "end", *words, "--json").stdout
+    made = in_process("vs", *FAR_APART, "--until", "end", *words, "--json").stdout
     document = json.loads(made)
     assert (document["until"], document["blocks_done"]) == ("end", blocks)
     assert document["comparisons"][0]["verdict"] == "slower"
 
 
 def test_blocks_are_the_most(workplace: Path) -> None:
-    words = ("vs", "sleep 0.01", "sleep 0.05", "--blocks", "12", "--time", "1m", "--json")
+    words = ("vs", *FAR_APART, "--blocks", "12", "--time", "1m", "--json")
     document = json.loads(in_process(*words).stdout)
     assert (document["blocks"], document["blocks_done"], document["time_s"]) == (12, 7, 60.0)
 
 
 def test_six_blocks_have_intervals(workplace: Path) -> None:
     """No look comes before the seventh, so the interval is one of 95 %."""
-    text = in_process("vs", "sleep 0.01", "sleep 0.05", "--blocks", "6").stdout
+    text = in_process("vs", *FAR_APART, "--blocks", "6").stdout
     assert re.match(r"B took [0-9.]+× A's wall time \(\S+\): slower", " ".join(text.split()))
 
 
