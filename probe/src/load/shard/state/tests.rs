@@ -3,7 +3,7 @@
 use super::*;
 use crate::clock::{now_ns, sleep_until};
 use crate::io::{fakes::FakeIo, CloseReason, Handler};
-use crate::load::client::Client;
+use crate::load::client::{Client, Ending, Part};
 use crate::load::decoder::ReplyFormat;
 use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;
@@ -294,6 +294,44 @@ fn a_request_is_refused_so_often_at_most() {
     }
     let errors = &shard.recorder.record.replies.errors;
     assert_eq!(errors[ErrorKind::GoAway as usize], 1);
+}
+
+/// What a server says first is skipped by lines, or by messages where a layer has them; more than that is unsolicited.
+#[test]
+fn greetings_are_skipped() {
+    let greeted = || {
+        let (mut shard, start_ns) = idle(
+            r#""protocol": "tcp", "line": "hello", "skip": 2, "requests": 1, "connections": 1"#,
+        );
+        let mut io = FakeIo::default();
+        shard.open_connections(start_ns, &mut io).unwrap();
+        assert_eq!(shard.connected(0), Next::Wait);
+        shard
+    };
+    let mut lines = greeted();
+    assert_eq!(lines.received(0, b"one\ntw", None), Next::Wait);
+    assert!(sends(&lines.received(0, b"o\n", None)));
+    let mut messages = greeted();
+    let message = |shard: &mut Shard| shard.parsed(0, Part::Message(b"m"), None);
+    assert_eq!(message(&mut messages), Next::Wait);
+    assert!(sends(&message(&mut messages)));
+    let mut talks = greeted();
+    assert_eq!(talks.received(0, b"one\ntwo\nthree\n", None), Next::Close);
+    assert_eq!(talks.recorder.record.errors_total(), 1);
+}
+
+/// A slot whose connection takes no more requests gets another at once; one whose connection came to nothing waits.
+#[test]
+fn a_slot_that_joins_no_connection() {
+    for (ending, queued) in [(Ending::Left, 1), (Ending::NotJoined, 0)] {
+        let (mut shard, start_ns) = idle(r#""requests": 1, "connections": 1"#);
+        let mut io = FakeIo::default();
+        shard.open_connections(start_ns, &mut io).unwrap();
+        shard.connections[0].stage = Stage::Joining;
+        shard.ended(0, ending);
+        assert_eq!(shard.dialer.queued(), queued);
+        assert_eq!(shard.dialer.next_ns() == Some(0), queued > 0);
+    }
 }
 
 /// Chunks that are read at once have the last one's stamp: how much earlier the others may have come is the engine's error.
