@@ -13,7 +13,7 @@ from ringside.catalogue.loader import Catalogue
 from ringside.cli.context import known_workloads
 from ringside.errors import UsageError
 from ringside.measure import plan
-from ringside.measure.plan import Selection, experiments, selection_of
+from ringside.measure.plan import Selection, experiments, kept_suite, selection_of
 from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
 from ringside.model.design import Experiment, Goal, Level, Point, Show
 from ringside.workloads import workload
@@ -263,6 +263,12 @@ def test_settings_go_where_the_workload_has_the_factor(catalogue: Catalogue, wor
     assert "seconds" not in ring.factors
     assert feed.factors["seconds"] == ("2",)
     assert "nodes" not in feed.factors
+
+
+def test_a_suite_that_is_gone_keeps_how_it_was_chosen(catalogue: Catalogue) -> None:
+    """Its file can be removed while its run goes on; title and note are those of the file."""
+    selection = Selection("gone", until="end")
+    assert kept_suite(selection, "id", catalogue) == selection.as_suite("id")
 
 
 @pytest.mark.parametrize(

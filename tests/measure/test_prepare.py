@@ -235,6 +235,9 @@ def test_seeds_of_contenders_stay_within_the_contracts(
     maker = ContenderTrials(seed, prepared, FakeExecutor())
     request = maker.request(block, 0, Cell("one", prepared.points[0]), first=False)
     assert f"seed={seed_of_block}" in request.argv
+    # The first trial of a block times the fixed computation.
+    first = maker.request(block, 0, Cell("one", prepared.points[0]), first=True)
+    assert (first.reference, request.reference) == (True, False)
 
 
 # --- manifests that are broken ---

@@ -56,6 +56,13 @@ fn steps_one_after_another_and_loads_at_the_same_time() {
     assert!(told.contains(&(&json!("first"), &json!("all"), &json!(20))));
     assert!(told.contains(&(&json!("both"), &json!("few"), &json!(20))));
     assert!(told.contains(&(&json!("both"), &json!("more"), &json!(50))));
+    let samples = trial.of("sample");
+    let marks: Vec<_> = samples
+        .iter()
+        .filter_map(|sample| sample["mark"].as_str())
+        .collect();
+    let steps = ["begin first", "end first", "begin both", "end both"];
+    assert_eq!(marks, [&["ready", "idle"][..], &steps].concat());
     let cpu = |mark: &str| trial.marked(mark)["cpu_ns"].as_u64().unwrap();
     assert!(cpu("idle") <= cpu("begin first"));
     assert!(cpu("begin first") < cpu("end first"));
