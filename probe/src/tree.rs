@@ -118,4 +118,39 @@ mod tests {
             child.wait().unwrap();
         }
     }
+
+    /// A process is the child of the thread that started it, and is found without a look at all processes.
+    #[test]
+    fn includes_children_of_threads() {
+        let script = "
+import subprocess, threading, time
+def work():
+    subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL)
+    print(flush=True)
+    time.sleep(60)
+threading.Thread(target=work).start()";
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "python3 -c \"$0\" & wait", script])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let mut procfs = ProcFs::open().unwrap();
+        let root = child.id() as i32;
+        let tree = walk(
+            &mut procfs,
+            root,
+            Thoroughness::Known(&[]),
+            100,
+            &mut |_, _| {},
+        );
+        for process in &tree {
+            let pid = rustix::process::Pid::from_raw(process.pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+        child.wait().unwrap();
+        let parents: Vec<_> = tree.iter().map(|process| process.parent).collect();
+        assert!(!procfs.lists_children || parents == [root, tree[0].pid]);
+    }
 }
