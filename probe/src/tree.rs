@@ -87,18 +87,41 @@ pub fn walk(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::{kill_process, Pid, Signal};
+    use std::io::Read;
+    use std::process::{Child, Command, Stdio};
+
+    /// A shell with a script and its arguments, once something below it has written a line.
+    fn started(script: &[&str]) -> Child {
+        let mut child = Command::new("sh")
+            .arg("-c")
+            .args(script)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = [0];
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut line)
+            .unwrap();
+        child
+    }
+
+    /// Kills what is below the shell, which ends then.
+    fn end(tree: &[Process], shell: &mut Child) {
+        for process in tree {
+            kill_process(Pid::from_raw(process.pid).unwrap(), Signal::KILL).unwrap();
+        }
+        shell.wait().unwrap();
+    }
 
     /// The tree is the same with and without the kernel's lists of children.
     #[test]
     fn includes_grandchildren() {
         for lists in [true, false] {
-            let mut child = std::process::Command::new("sh")
-                .args(["-c", "sleep 60 & echo; wait"])
-                .stdout(std::process::Stdio::piped())
-                .spawn()
-                .unwrap();
-            let mut line = [0];
-            std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+            let mut child = started(&["sleep 60 & echo; wait"]);
             let mut procfs = ProcFs::open().unwrap();
             procfs.lists_children &= lists;
             let root = child.id() as i32;
@@ -113,9 +136,7 @@ mod tests {
             assert_eq!(tree.len(), 1);
             assert_eq!(tree[0].parent, root);
             assert_eq!(visited, [tree[0].pid]);
-            let pid = rustix::process::Pid::from_raw(tree[0].pid).unwrap();
-            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-            child.wait().unwrap();
+            end(&tree, &mut child);
         }
     }
 
@@ -129,13 +150,7 @@ def work():
     print(flush=True)
     time.sleep(60)
 threading.Thread(target=work).start()";
-        let mut child = std::process::Command::new("sh")
-            .args(["-c", "python3 -c \"$0\" & wait", script])
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = [0];
-        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
+        let mut child = started(&["python3 -c \"$0\" & wait", script]);
         let mut procfs = ProcFs::open().unwrap();
         let root = child.id() as i32;
         let tree = walk(
@@ -145,11 +160,7 @@ threading.Thread(target=work).start()";
             100,
             &mut |_, _| {},
         );
-        for process in &tree {
-            let pid = rustix::process::Pid::from_raw(process.pid).unwrap();
-            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        }
-        child.wait().unwrap();
+        end(&tree, &mut child);
         let parents: Vec<_> = tree.iter().map(|process| process.parent).collect();
         assert!(!procfs.lists_children || parents == [root, tree[0].pid]);
     }

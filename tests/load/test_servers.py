@@ -160,14 +160,13 @@ SERVERS = {
 }
 
 
-def each(*protocols: str) -> pytest.MarkDecorator:
+def spoken_pairs(*protocols: str) -> list[tuple[str, str]]:
     """Every server with every one of these protocols that it speaks."""
-    pairs = [
-        pytest.param(name, protocol, id=f"{name}-{protocol}")
-        for name, server in SERVERS.items()
-        for protocol in protocols
-        if protocol in server.routes
-    ]
+    return [pair for pair in product(SERVERS, protocols) if pair[1] in SERVERS[pair[0]].routes]
+
+
+def each(*protocols: str) -> pytest.MarkDecorator:
+    pairs = [pytest.param(*pair, id="-".join(pair)) for pair in spoken_pairs(*protocols)]
     return pytest.mark.parametrize(("name", "protocol"), pairs)
 
 
@@ -360,7 +359,7 @@ def bursts(
 ) -> Iterator[dict[tuple[str, str], Future[list[dict[str, Any]]]]]:
     """All servers at one time: most of it is waiting. Each has started before the first burst: beside others
     that start, one may get no processor for as long as it keeps a connection without a request."""
-    pairs = [pair for pair in product(SERVERS, HTTP) if pair[1] in SERVERS[pair[0]].routes]
+    pairs = spoken_pairs(*HTTP)
     with contextlib.ExitStack() as running, ThreadPoolExecutor(len(pairs)) as several:
 
         def start(name: str, protocol: str) -> Target:
