@@ -276,9 +276,10 @@ impl Supervisor {
                 leftover.unkillable = self.tree(&mut |_, _| {}).len() as u64;
                 break;
             }
+            // At once, before /proc is walked, which takes long while a fork bomb grows.
+            self.kill_children();
             // Orphans become children of the probe: what escapes one round is found in the next.
             let tree = self.tree(&mut kill);
-            self.kill_children();
             if !tree.iter().any(|process| process.alive) {
                 self.wait(Duration::from_millis(5));
             }

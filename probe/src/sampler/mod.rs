@@ -286,9 +286,12 @@ impl Sampler {
             processes: sample.processes,
             exceeds_limit: sample.rss_bytes > self.limits.memory_bytes,
         };
-        let has_files = excess.is_none() && self.files.has_much(now_ns, &self.procfs, &tree);
+        // A tree that grows fast may be a fork bomb. The kernel holds a process's map of memory while it forks, so
+        // reading PSS could wait for a minute; the next sample comes soon and sees a tree over its limit.
+        let reads_memory = excess.is_none() && (mark.is_some() || !self.growing);
+        let has_files = reads_memory && self.files.has_much(now_ns, &self.procfs, &tree);
         let reads_pss = mark.is_some() || has_files || self.pss.is_due(now_ns, &resident);
-        if excess.is_none() && reads_pss {
+        if reads_memory && reads_pss {
             let pss = pss::of_tree(&mut self.procfs, &tree);
             sample.pss_bytes = pss.map(|pss| pss.bytes);
             let cost = thread_cpu_ns().saturating_sub(after_threads);
