@@ -125,7 +125,6 @@ def test_the_live_page(browser: Browser, stored: tuple[Path, list[str]]) -> None
             "list": "/",
             "empty list": "/?text=nothing",
             "compare": f"/compare?one={runs[0]}&other={runs[1]}",
-            "form": "/compose?experiment=showdown-ring",
             "history": f"/history/{RING.name}",
             "not here": "/nowhere",
         }

@@ -66,7 +66,7 @@ def test_filters_leave_out_the_others(client: Client, stored: tuple[Path, list[s
 def test_every_answer_has_the_headers_and_no_inline_script(
     client: Client, stored: tuple[Path, list[str]]
 ) -> None:
-    for path in ("/", "/compare", "/compose?experiment=ring-cores", f"/runs/{stored[1][3]}", "/nothing"):
+    for path in ("/", "/compare", f"/runs/{stored[1][3]}", "/nothing"):
         _, body, headers = client.get(path)
         policy = headers["Content-Security-Policy"]
         assert "default-src 'none'; script-src 'self'; style-src 'self';" in policy
@@ -107,7 +107,7 @@ def test_a_report_has_its_own_policy(client: Client, stored: tuple[Path, list[st
     ],
 )
 def test_only_names_of_this_machine_are_answered(client: Client, host: str, status: int) -> None:
-    assert client.get("/compose", Host=host)[0] == status
+    assert client.get("/", Host=host)[0] == status
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
@@ -190,45 +190,6 @@ def test_data_of_a_run(client: Client, stored: tuple[Path, list[str]]) -> None:
     run = stored[1][0]
     assert json.loads(client.page(f"/runs/{run}/document.json"))["run"] == run
     assert client.page(f"/runs/{run}/figures.csv").startswith("contender,nodes,messages")
-
-
-def composed(client: Client, query: str) -> str:
-    page = client.page(f"/compose?{query}")
-    _, found, rest = page.partition('<pre id="command">')
-    return rest.partition("</pre>")[0] if found else page
-
-
-def test_the_form_composes_what_the_command_line_takes(client: Client) -> None:
-    assert composed(client, "experiment=ring-cores") == "ringside run ring-cores"
-    query = "experiment=ring-cores&only=go&only=erlang&set-nodes=10,20&blocks=8&until=2%25&margin=3%25"
-    assert composed(client, f"{query}&time=90s&seed=0&sandbox=1&serve=1") == (
-        "ringside run ring-cores --only go,erlang --set nodes=10,20 --blocks 8 --until 2% --margin 3% "
-        "--time 90s --seed 0 --sandbox --serve"
-    )
-    # Two contenders, two levels of nodes, two modes; as many CPUs as this machine has.
-    page = client.page(f"/compose?{query}&set-cores=1")
-    assert "8 cells, 64 trials in 8 blocks at most" in page
-
-
-@pytest.mark.parametrize(
-    ("query", "says"),
-    [
-        ("experiment=nothing", "there is no experiment <code>nothing</code>"),
-        ("experiment=/etc/passwd", "there is no experiment"),
-        ("experiment=ring-cores&set-nodes=x", "nodes"),
-        ("experiment=ring-cores&set-nodes=10,,20", "write its levels with a comma"),
-        ("experiment=ring-cores&blocks=0", "write a whole number from 1"),
-        ("experiment=ring-cores&blocks=%C2%B2", "write a whole number from 1"),
-        ("experiment=ring-cores&until=soon", "as decided, end, or a share"),
-        ("experiment=ring-cores&time=soon", "is not a duration"),
-        ("experiment=ring-cores&only=nobody", "nobody"),
-        ("experiment=ring-cores&full=1", "has no full form"),
-    ],
-)
-def test_a_wrong_field_is_said(client: Client, query: str, says: str) -> None:
-    page = client.page(f"/compose?{query}")
-    assert says in page
-    assert 'id="command"' not in page
 
 
 def test_what_is_not_there(client: Client) -> None:

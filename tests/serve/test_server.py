@@ -45,9 +45,9 @@ def test_an_address_of_the_network_is_answered_by_its_number_and_name() -> None:
     try:
         assert server.url.startswith("http://localhost:")
         client = Client(server.url)
-        assert client.get("/compose", Host="192.0.2.7:8000")[0] == 200
-        assert client.get("/compose", Host=socket.gethostname())[0] == 200
-        assert client.get("/compose", Host="evil.example")[0] == 421
+        assert client.get("/favicon.ico", Host="192.0.2.7:8000")[0] == 200
+        assert client.get("/favicon.ico", Host=socket.gethostname())[0] == 200
+        assert client.get("/favicon.ico", Host="evil.example")[0] == 421
     finally:
         server.stop()
 
@@ -91,7 +91,7 @@ def test_ctrl_c_ends_the_page_and_the_run(words: str, said: str, status: int, tm
         if url and re.search(said, line):
             break
     client = Client(url)
-    assert "Compose a command" in client.page("/compose")
+    assert "<svg" in client.page("/favicon.ico")
     process.send_signal(signal.SIGINT)
     _, rest = process.communicate(timeout=60)
     assert process.returncode == status

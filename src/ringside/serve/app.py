@@ -26,7 +26,7 @@ from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
 from ringside.model.results import RunState
 from ringside.render import diagnostics, documents, exports, heading, run_diff, sentences
 from ringside.render.history import drawing
-from ringside.serve import compose, pages, views
+from ringside.serve import pages, views
 from ringside.serve.guard import Guard
 from ringside.serve.live import MAX_WATCHERS, Hub
 from ringside.serve.source import Source, Worker
@@ -42,11 +42,10 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Pages:
-    """What the routes share. `catalogue` is read for each form, as its files may change."""
+    """What the routes share."""
 
     def __init__(self, source: Source, catalogue: Callable[[], Catalogue]) -> None:
         self.source = source
-        self.catalogue = catalogue
         self.worker = Worker()
         self.reports = views.Reports(catalogue)
         self.histories = views.Histories()
@@ -142,18 +141,6 @@ class Pages:
     def history(self, store: Store, request: Request) -> Response:
         return _html("history.html.j2", **self.histories.page(store, request.path_params["experiment"]))
 
-    async def compose(self, request: Request) -> Response:
-        query = request.query_params
-
-        def answer() -> Response:
-            try:
-                form = compose.form(self.catalogue(), query, query.getlist("only"))
-                return _html("compose.html.j2", form=form)
-            except RingsideError as error:
-                return trouble(error)
-
-        return await self.worker.run(answer)
-
     async def asset(self, request: Request) -> Response:
         name = request.path_params["name"]
         content = await self.worker.run(lambda: pages.file(name))
@@ -192,7 +179,6 @@ def create(
         Route("/runs/{run}/figures.csv", of.of_store(of.figures)),
         Route("/history/{experiment}", of.of_store(of.history)),
         Route("/compare", of.of_store(of.compare)),
-        Route("/compose", of.compose),
         Route("/static/{name}", of.asset),
         Route("/favicon.ico", of.icon),
     ]
