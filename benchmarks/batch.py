@@ -23,9 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.support.programs import carry_out, point
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.inputs import Inputs
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.runs.inputs import Inputs
+from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Ready
 from ringside.model.design import Input, Point
 from ringside.model.results import Outcome

@@ -30,13 +30,13 @@ import simulated
 import simulated_tables
 from ringside.analysis.run import analyse
 from ringside.cli.progress import LiveProgress
-from ringside.measure import command_trials
-from ringside.measure.command_trials import POINT, CommandTrials, ExecutionOptions
-from ringside.measure.commands import parse_commands
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.loop import BlockLoop
-from ringside.measure.places import ThisMachine
-from ringside.measure.stopping import StoppingRule
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.runs.loop import BlockLoop
+from ringside.measure.runs.places import ThisMachine
+from ringside.measure.runs.stopping import StoppingRule
+from ringside.measure.vs import command_trials
+from ringside.measure.vs.command_trials import POINT, CommandTrials, ExecutionOptions
+from ringside.measure.vs.commands import parse_commands
 from ringside.store import Store
 from ringside.workloads.command import COMMAND
 

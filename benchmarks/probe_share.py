@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ringside.measure.executor import LocalExecutor
+from ringside.measure.host.executor import LocalExecutor
 from ringside.probe.protocol import Limits, TrialOutcome, TrialRequest
 
 SECONDS = 5

@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure import trials as trial
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.receipts import expand
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.runs import trials as trial
+from ringside.measure.toolchain.builds import Toolchain
+from ringside.measure.toolchain.receipts import expand
 from ringside.model.catalogue import Ready, Unavailable
 from ringside.workloads.ring.workload import checksum
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure import plan
-from ringside.measure import trials as trial
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.receipts import expand
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.runs import plan
+from ringside.measure.runs import trials as trial
+from ringside.measure.toolchain.builds import Toolchain
+from ringside.measure.toolchain.receipts import expand
 from ringside.model.catalogue import Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Level, Limits
 from ringside.model.results import Outcome, Trial

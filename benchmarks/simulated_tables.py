@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ringside.measure.loop import blocks
+from ringside.measure.runs.loop import blocks
 from ringside.model.design import Point
 from ringside.model.results import Interval
 from ringside.stats.decisions import Decision, Family

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure import trials as trial
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.receipts import expand
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.runs import trials as trial
+from ringside.measure.toolchain.builds import Toolchain
+from ringside.measure.toolchain.receipts import expand
 from ringside.model.catalogue import Unavailable
 
 from pairs import take_turns, tell  # isort: skip

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 
-from ringside.measure.executor import LocalExecutor, off_contender_cpus
-from ringside.measure.trials import with_messages
+from ringside.measure.host.executor import LocalExecutor, off_contender_cpus
+from ringside.measure.runs.trials import with_messages
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import Limits, TrialRequest

@@ -8,7 +8,7 @@ import pytest
 
 from ringside.analysis.comparisons import Ranking
 from ringside.analysis.run import RunAnalysis
-from ringside.measure.loop import blocks
+from ringside.measure.runs.loop import blocks
 from ringside.model.design import Cell, Point
 from ringside.model.results import (
     Outcome,

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from ringside.cli import setup
-from ringside.measure import apt, host
+from ringside.measure import host
+from ringside.measure.toolchain import apt
 from tests.support.command_line import RINGSIDE, in_process
 from tests.support.fake_contenders import add_build
 

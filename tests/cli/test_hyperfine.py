@@ -19,7 +19,7 @@ import pytest
 from ringside.analysis.run import analysis_of
 from ringside.cli import context
 from ringside.cli import vs as vs_command
-from ringside.measure.exclusive import VARIABLE
+from ringside.measure.host.exclusive import VARIABLE
 from ringside.render.command import command
 from ringside.store.runs import single_run
 from tests.support import ROOT

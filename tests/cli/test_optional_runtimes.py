@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from ringside.cli.main import cli
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.inputs import Inputs
-from ringside.measure.receipts import find_receipt
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.runs.inputs import Inputs
+from ringside.measure.toolchain.builds import Toolchain
+from ringside.measure.toolchain.receipts import find_receipt
 from ringside.model.catalogue import Ready, Receipt
 from ringside.model.results import Outcome
 from ringside.workloads import workload as find_workload

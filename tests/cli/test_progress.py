@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from ringside.cli.progress import Estimate, LiveProgress
-from ringside.measure.stopping import StoppingRule
+from ringside.measure.runs.stopping import StoppingRule
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.store.plans import PlannedContender, plan_values

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ringside.measure import apt, host
+from ringside.measure import host
+from ringside.measure.toolchain import apt
 from ringside.workloads.fib.workload import fibonacci
 from tests.support.command_line import in_process
 from tests.support.fake_contenders import add_build, write_server

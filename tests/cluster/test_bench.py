@@ -17,7 +17,7 @@ from ringside.cluster.engine import Answer, Engine
 from ringside.cluster.engines import Engines
 from ringside.cluster.session import Node
 from ringside.errors import ProbeError
-from ringside.measure import trials
+from ringside.measure.runs import trials
 from ringside.model.design import Cell, Level, Limits
 from ringside.model.results import Outcome, Trial
 from ringside.probe.process import Probe

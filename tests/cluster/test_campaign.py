@@ -11,8 +11,8 @@ import pytest
 from ringside.catalogue.loader import Catalogue
 from ringside.cluster.bench import Bench
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
-from ringside.measure.campaign import new_task, resumed_task
-from ringside.measure.plan import Selection
+from ringside.measure.runs.campaign import new_task, resumed_task
+from ringside.measure.runs.plan import Selection
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial
 from ringside.store import Store
 from tests.support import stored_trials

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from ringside.measure.exclusive import VARIABLE
+from ringside.measure.host.exclusive import VARIABLE
 from ringside.model.results import REPEATABLE, Outcome, Trial
 from tests.support import namespaces
 from tests.support.command_line import RINGSIDE

@@ -17,7 +17,7 @@ from ringside.cluster.machines import Machines
 from ringside.cluster.parcel import parcel
 from ringside.cluster.session import connect
 from ringside.errors import ClusterError
-from ringside.measure.exclusive import VARIABLE, MachineLock
+from ringside.measure.host.exclusive import VARIABLE, MachineLock
 from ringside.model.results import REPEATABLE, Outcome
 from tests.support.command_line import ringside
 from tests.support.processes import is_over

@@ -12,8 +12,8 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.conformance.subject import files_below
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Receipt
 from ringside.model.results import Outcome
 from tests.support import ROOT

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from ringside.measure import plan
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.inputs import Inputs
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.runs import plan
+from ringside.measure.runs.inputs import Inputs
 from ringside.model.design import Level
 from ringside.model.results import Outcome, Trial
 from ringside.workloads import WORKLOADS

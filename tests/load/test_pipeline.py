@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ringside.measure.plain_server import free_port
+from ringside.measure.runs.plain_server import free_port
 from tests.support.command_line import RINGSIDE, in_process
 
 NOWHERE = "http://127.0.0.1:1/"

@@ -10,9 +10,9 @@ import pytest
 
 from ringside.errors import ProbeError
 from ringside.load.versus import LOAD, POINT, STEP, TargetTrials, load_message
-from ringside.measure.loop import BlockLoop
-from ringside.measure.places import SilentObserver, ThisMachine
-from ringside.measure.stopping import StoppingRule
+from ringside.measure.runs.loop import BlockLoop
+from ringside.measure.runs.places import SilentObserver, ThisMachine
+from ringside.measure.runs.stopping import StoppingRule
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Outcome
 from ringside.probe.process import Probe

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.toolchain.builds import Toolchain
 from tests.support.toolchains import script
 
 

@@ -9,8 +9,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "RELIABILITY.md"
 # Whose rows name no test: one file has all of them.
 FILES = {
-    "What a program does besides its work": "tests/measure/test_hostile_run.py",
-    "Faults of the environment": "tests/measure/test_faults.py",
+    "What a program does besides its work": "tests/measure/runs/test_hostile_run.py",
+    "Faults of the environment": "tests/measure/runs/test_faults.py",
 }
 # Whose rows name functions too: their file has many.
 BY_NAME = "What a program does to the probe"
@@ -47,9 +47,11 @@ def test_each_row_names_its_test() -> None:
 
 def test_rows_without_a_test_are_seen() -> None:
     chapter = BY_NAME
-    assert names_test(chapter, "| x | y | `tests/measure/test_attacks.py`, `test_floods` |")
+    assert names_test(chapter, "| x | y | `tests/measure/runs/test_attacks.py`, `test_floods` |")
     assert names_test(chapter, "| x | y | `a_flood_of_signals_is_taken_in_parts` in `probe/src/sys.rs` |")
-    assert not names_test(chapter, "| x | y | `tests/measure/test_attacks.py`, `test_that_is_not_there` |")
+    assert not names_test(
+        chapter, "| x | y | `tests/measure/runs/test_attacks.py`, `test_that_is_not_there` |"
+    )
     assert not names_test(chapter, "| x | y | `tests/measure/test_none.py` |")
-    assert not names_test(chapter, "| x | y | `tests/measure/test_attacks.py` |")
+    assert not names_test(chapter, "| x | y | `tests/measure/runs/test_attacks.py` |")
     assert not names_test(chapter, "| x | y | |")

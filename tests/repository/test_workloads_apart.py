@@ -21,7 +21,7 @@ OTHERS = sorted(
     if POSTS not in file.parents and not any(WORKLOADS / name in file.parents for name in NAMES)
 )
 # Words of other things, by the module that means those.
-OTHER_MEANINGS = {"measure/commands.py": {"jobs"}}  # the shell's own command
+OTHER_MEANINGS = {"measure/vs/commands.py": {"jobs"}}  # the shell's own command
 # Names that are no words of English, so that no text may have them either.
 UNMISTAKABLE = {"fib", "fanout", "sleepers"}
 

@@ -15,8 +15,8 @@ from ringside.cluster.bench import NodeFacts
 from ringside.cluster.machines import Machines
 from ringside.cluster.places import Cluster, contenders_of
 from ringside.cluster.session import Node, NodeLostError, Session
-from ringside.measure.campaign import Campaign, Task
-from ringside.measure.exclusive import VARIABLE
+from ringside.measure.host.exclusive import VARIABLE
+from ringside.measure.runs.campaign import Campaign, Task
 from ringside.store import Store
 from tests.support.fake_runs import FakeExecutor, Quiet
 

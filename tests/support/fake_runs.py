@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure import plan
-from ringside.measure.campaign import Campaign, LocalMachine, Task
-from ringside.measure.executor import Executor
-from ringside.measure.inputs import Inputs
-from ringside.measure.places import SilentObserver
-from ringside.measure.plan import Selection
-from ringside.measure.prepare import Prepared, check, prepare
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.host.executor import Executor
+from ringside.measure.runs import plan
+from ringside.measure.runs.campaign import Campaign, LocalMachine, Task
+from ringside.measure.runs.inputs import Inputs
+from ringside.measure.runs.places import SilentObserver
+from ringside.measure.runs.plan import Selection
+from ringside.measure.runs.prepare import Prepared, check, prepare
+from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Run, Trial

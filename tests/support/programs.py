@@ -15,11 +15,11 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.conformance.subject import Subject
-from ringside.measure import trials
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.inputs import Inputs
-from ringside.measure.receipts import entry_of_system
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.runs import trials
+from ringside.measure.runs.inputs import Inputs
+from ringside.measure.toolchain.builds import Toolchain
+from ringside.measure.toolchain.receipts import entry_of_system
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Input, Level, Limits, Point
 from ringside.model.results import Outcome, Trial

@@ -18,7 +18,7 @@ from typing import Any
 
 import filelock
 
-from ringside.measure.exclusive import VARIABLE
+from ringside.measure.host.exclusive import VARIABLE
 
 _STORE_BYTES = 80_000_000
 _STARTS = 4

@@ -28,8 +28,8 @@ from ringside.catalogue.contenders import read_contender
 from ringside.catalogue.experiments import read_experiment, read_published, read_suite
 from ringside.cli import context
 from ringside.errors import CatalogueError, ProbeError, RingsideError, StoreError, UsageError
-from ringside.measure import plan
-from ringside.measure.trials import with_messages
+from ringside.measure.runs import plan
+from ringside.measure.runs.trials import with_messages
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
 from ringside.probe import protocol

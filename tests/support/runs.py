@@ -10,9 +10,9 @@ from typing import Any
 
 from ringside.catalogue.experiments import read_experiment
 from ringside.catalogue.loader import Catalogue
-from ringside.measure import plan
-from ringside.measure.loop import blocks as random_blocks
-from ringside.measure.toolchain import source_files
+from ringside.measure.runs import plan
+from ringside.measure.runs.loop import blocks as random_blocks
+from ringside.measure.toolchain.builds import source_files
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import ProgramOutput, Sample, TrialOutcome

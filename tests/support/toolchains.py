@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ringside.measure.trials import examined
+from ringside.measure.runs.trials import examined
 from ringside.model.design import Level
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage, Phase, Pressure, Sample, TrialOutcome

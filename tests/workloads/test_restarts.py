@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.trials import examined
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.runs.trials import examined
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.restarts import RESTARTS

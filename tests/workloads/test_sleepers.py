@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.measure.trials import examined
+from ringside.measure.runs.trials import examined
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import ExpectedLines, Phase, Sample, TrialOutcome
 from ringside.workloads.sleepers import SLEEPERS

@@ -44,8 +44,8 @@ def check(
     """
     from ringside.cli import context
     from ringside.conformance import kit
-    from ringside.measure.exclusive import alone
-    from ringside.measure.executor import LocalExecutor
+    from ringside.measure.host.exclusive import alone
+    from ringside.measure.host.executor import LocalExecutor
     from ringside.model.catalogue import Unavailable
 
     contenders = _contenders(contender, outside)

@@ -13,8 +13,8 @@ from ringside.catalogue.loader import Catalogue
 from ringside.cli import streams
 from ringside.errors import RingsideError, UsageError
 from ringside.files import state_folder
-from ringside.measure.inputs import Inputs
-from ringside.measure.toolchain import Toolchain
+from ringside.measure.runs.inputs import Inputs
+from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import KnownWorkload, Question
 from ringside.model.results import Run
 from ringside.store import Store, record

@@ -19,7 +19,7 @@ from ringside.model.catalogue import Contender, Receipt, Runtime
 from ringside.render.table import TableCell, TableData
 
 if TYPE_CHECKING:
-    from ringside.measure.toolchain import Toolchain
+    from ringside.measure.toolchain.builds import Toolchain
 
 # How long the machine is watched for its noise.
 _WATCH_S = 1.0
@@ -49,7 +49,7 @@ def _contenders(
     contenders: Sequence[Contender], errors: Mapping[str, CatalogueError], toolchain: Toolchain
 ) -> TableData:
     """What each contender runs on, and a line for each manifest that cannot be read."""
-    from ringside.measure.receipts import remedy as remedy_for
+    from ringside.measure.toolchain.receipts import remedy as remedy_for
 
     rows = []
     for contender in contenders:
@@ -71,7 +71,7 @@ def _contenders(
 
 def _toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableData:
     """The oldest versions that are new enough, and those that are here."""
-    from ringside.measure.receipts import remedy as remedy_for
+    from ringside.measure.toolchain.receipts import remedy as remedy_for
 
     rust = probe_compiler(host.SOURCE_FOLDER)
     uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []
@@ -112,7 +112,7 @@ def probe_compiler(checkout: Path) -> Runtime | None:
 
 
 def _machine() -> list[tuple[TableCell, ...]]:
-    from ringside.measure.executor import LocalExecutor
+    from ringside.measure.host.executor import LocalExecutor
     from ringside.render.heading import machine
     from ringside.units import quantity
 

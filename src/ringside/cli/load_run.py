@@ -29,8 +29,8 @@ from ringside.load.live import Screen, progress_interval_s
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.load.versus import LoadDriver, with_addresses
-from ringside.measure.exclusive import alone
 from ringside.measure.host import memory_available_bytes
+from ringside.measure.host.exclusive import alone
 from ringside.model.design import DEFAULT_MARGIN
 from ringside.probe.process import Probe
 from ringside.probe.protocol import EngineMessage, EngineWarning, LoadPlan, LoadRequest
@@ -71,7 +71,6 @@ def drive(settings: LoadSettings) -> int:
 
 def _plan(settings: LoadSettings, targets: Sequence[Target], weights: Sequence[int], seed: int) -> LoadPlan:
     """The plan for targets with their weights, addresses apart. Raises UsageError."""
-
     plan = load_plan.plan(settings, targets, weights, seed)
     if settings.cluster is None:  # other machines check themselves
         _, hard_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -106,7 +105,6 @@ def _pattern_refused() -> Iterator[None]:
 
 def _is_ready(target: Target, wait_ready_s: float | None) -> bool:
     """Whether the target accepts connections, or nobody asked to wait for that."""
-
     if wait_ready_s is None or targets.wait(target, wait_ready_s):
         return True
     streams.say(
@@ -138,7 +136,6 @@ def _driver(settings: LoadSettings, addresses: Sequence[str]) -> Iterator[LoadDr
 
 def _engines(driver: LoadDriver) -> Engines | None:
     """The engines on other nodes; None where a probe here carries out the load."""
-
     if isinstance(driver, Probe):
         return None
     from ringside.cluster.engines import Engines
@@ -232,7 +229,6 @@ def _dialed(settings: LoadSettings, target: Target) -> Target:
 
 def _addresses(target: Target) -> tuple[list[str], list[str]]:
     """The target's addresses: those to be loaded, and those that do not answer."""
-
     answering, silent = targets.answering(targets.resolve(target))
     for address in silent:
         streams.say(f"{address} does not answer and is left out")

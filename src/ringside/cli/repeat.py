@@ -37,9 +37,9 @@ def repeat(
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
     from ringside.cli.run import parse_settings
-    from ringside.measure.exclusive import alone
-    from ringside.measure.executor import LocalExecutor
-    from ringside.measure.repeat import plain_command, repetition
+    from ringside.measure.host.exclusive import alone
+    from ringside.measure.host.executor import LocalExecutor
+    from ringside.measure.runs.repeat import plain_command, repetition
     from ringside.model.catalogue import Unavailable
     from ringside.model.results import Outcome
     from ringside.store.plans import read_plan

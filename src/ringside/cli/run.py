@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from ringside.catalogue.loader import Catalogue
     from ringside.cli.progress import LiveProgress
-    from ringside.measure.campaign import Campaign, Machines, Task
-    from ringside.measure.plan import Selection
-    from ringside.measure.toolchain import Toolchain
+    from ringside.measure.runs.campaign import Campaign, Machines, Task
+    from ringside.measure.runs.plan import Selection
+    from ringside.measure.toolchain.builds import Toolchain
     from ringside.model.catalogue import Contender
     from ringside.model.design import Goal
     from ringside.model.results import Run
@@ -106,7 +106,7 @@ def run(options: RunSettings) -> int:
     figures.
     """
     from ringside.cli import context
-    from ringside.measure.campaign import new_task, resumed_task
+    from ringside.measure.runs.campaign import new_task, resumed_task
     from ringside.store.runs import runs_of
 
     _check(options)
@@ -152,7 +152,7 @@ def _check(options: RunSettings) -> None:
 
 def _selection(options: RunSettings) -> Selection:
     """What a new run is of. Raises UsageError."""
-    from ringside.measure.plan import Selection
+    from ringside.measure.runs.plan import Selection
 
     settings = list(options.levels)
     if options.cores:
@@ -178,9 +178,9 @@ def _selection(options: RunSettings) -> Selection:
 def _show_plan(task: Task, catalogue: Catalogue) -> int:
     """Show what each experiment of a task would measure on this machine; the exit status."""
     from ringside.cli import context
-    from ringside.measure.executor import LocalExecutor
-    from ringside.measure.plan import past_limit
-    from ringside.measure.prepare import check, readable
+    from ringside.measure.host.executor import LocalExecutor
+    from ringside.measure.runs.plan import past_limit
+    from ringside.measure.runs.prepare import check, readable
     from ringside.render import terminal
     from ringside.render.table import TableCell, TableData
     from ringside.units import duration
@@ -221,9 +221,9 @@ def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: 
     """Carry out a task and show what it measured; the exit status. `storage`: None where the task is new."""
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
-    from ringside.measure.campaign import Campaign, LocalMachine
-    from ringside.measure.executor import LocalExecutor
-    from ringside.measure.prepare import check
+    from ringside.measure.host.executor import LocalExecutor
+    from ringside.measure.runs.campaign import Campaign, LocalMachine
+    from ringside.measure.runs.prepare import check
 
     # The first answers are there long before the last.
     shows_parts = task.suite_id is not None and not options.resume and not options.as_json
@@ -260,7 +260,7 @@ def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: 
 
 def _install(toolchain: Toolchain, progress: LiveProgress, contenders: Sequence[Contender]) -> None:
     """Install the runtimes that contenders lack, but for those that nobody is expected to have."""
-    from ringside.measure import apt
+    from ringside.measure.toolchain import apt
 
     with progress.paused():
         expected = [each for each in contenders if not each.runtime.optional]

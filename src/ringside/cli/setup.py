@@ -35,7 +35,7 @@ def setup(names: Sequence[str], experiments: Sequence[str]) -> int:
     elsewhere the commands are printed. Exit status 1 where a contender cannot run.
     """
     from ringside.cli import context
-    from ringside.measure import apt
+    from ringside.measure.toolchain import apt
 
     toolchain = context.toolchain()
     contenders, errors = _wanted(context.catalogue(), names, experiments)
@@ -68,7 +68,7 @@ def _wanted(
 ) -> tuple[list[Contender], dict[str, CatalogueError]]:
     """The contenders that are named or take part in the experiments, all where nothing is named; and the
     errors of manifests that cannot be read."""
-    from ringside.measure import plan
+    from ringside.measure.runs import plan
 
     if not names and not experiments:
         return catalogue.contenders()

@@ -18,9 +18,15 @@ from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
 from ringside.errors import ProbeError, RingsideError, UsageError
 from ringside.files import open_to_write
-from ringside.measure import command_trials, host
-from ringside.measure.command_trials import CommandTrials, ExecutionOptions
-from ringside.measure.commands import (
+from ringside.measure import host
+from ringside.measure.host.exclusive import alone
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.runs.loop import BlockLoop
+from ringside.measure.runs.places import ThisMachine
+from ringside.measure.runs.stopping import StoppingRule
+from ringside.measure.vs import command_trials
+from ringside.measure.vs.command_trials import CommandTrials, ExecutionOptions
+from ringside.measure.vs.commands import (
     Command,
     Hooks,
     check_parameter,
@@ -32,12 +38,7 @@ from ringside.measure.commands import (
     scanned_levels,
     split_shell,
 )
-from ringside.measure.exclusive import alone
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.loop import BlockLoop
-from ringside.measure.outputs import INHERIT, check_output
-from ringside.measure.places import ThisMachine
-from ringside.measure.stopping import StoppingRule
+from ringside.measure.vs.outputs import INHERIT, check_output
 from ringside.model.design import Experiment, Level, Point
 from ringside.model.results import Run
 from ringside.render import documents, heading, hyperfine, paired
@@ -167,7 +168,6 @@ def _measured(
 ) -> tuple[int, bool]:
     """Carry out all trials while this process has the lock of the machine. The exit status, and whether what
     was measured can be compared."""
-
     status, is_whole = 0, True
     try:
         with LiveProgress(context.stderr_console(), quiet=True) as progress:
@@ -232,7 +232,6 @@ def _form(settings: VsSettings) -> _Form:
 
 def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
     """The levels of each parameter. Raises UsageError."""
-
     factors: dict[str, tuple[Level, ...]] = {}
     if settings.scan and settings.lists:
         raise UsageError("-P and -L exclude each other: list the numbers with -L")
@@ -250,7 +249,6 @@ def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
 
 def _commands(settings: VsSettings, points: Sequence[Point]) -> tuple[Command, ...]:
     """The commands with what surrounds them, the reference first. Raises UsageError."""
-
     if settings.shell and settings.no_shell:
         raise UsageError("-N and --shell exclude each other")
     if not settings.texts:
@@ -288,7 +286,6 @@ def _warn_of_unused(settings: VsSettings, factors: Mapping[str, tuple[Level, ...
 
 def _execution(settings: VsSettings, stdin: Path | None) -> ExecutionOptions:
     """How each command is executed. Raises UsageError."""
-
     folder = Path.cwd()
     try:
         str(folder).encode()
@@ -326,7 +323,6 @@ def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
 def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
     """Until the goal is reached, or the blocks or the time are over: 30 seconds where neither is given. A
     command alone has no goal, and a time of its own."""
-
     others = (settings.blocks, settings.min_runs, settings.until, settings.time_s)
     if settings.runs is not None:
         if any(value is not None for value in others):
@@ -398,7 +394,6 @@ def _opened(exports: Mapping[str, str]) -> dict[str, Path | None]:
 
 def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: _Form) -> None:
     """Write verdicts and figures to stdout."""
-
     run = analysis.run
     blocks = count(analysis.blocks_done, "block")
     order = "in random order, " if len(analysis.cells) > 1 else ""
@@ -418,7 +413,6 @@ def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: _Form) -> None:
 
 def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], form: _Form) -> None:
     """Write each export to its file."""
-
     for kind, path in files.items():
         with time_unit(form.unit):
             text = hyperfine.FORMATS[kind](analysis, form.order)

@@ -21,14 +21,15 @@ from ringside.cluster.parcel import sent, sent_probe
 from ringside.cluster.session import NodeLostError
 from ringside.errors import ClusterError, ProbeError
 from ringside.files import cache_folder
-from ringside.measure import host, plan, sandbox
-from ringside.measure.exclusive import MachineLock
-from ringside.measure.executor import LocalExecutor
-from ringside.measure.inputs import Inputs
-from ringside.measure.places import SilentObserver, attempt
-from ringside.measure.prepare import Prepared, input_files
-from ringside.measure.toolchain import Toolchain
-from ringside.measure.trials import ContenderTrials
+from ringside.measure import host
+from ringside.measure.host.exclusive import MachineLock
+from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.runs import plan, sandbox
+from ringside.measure.runs.inputs import Inputs
+from ringside.measure.runs.places import SilentObserver, attempt
+from ringside.measure.runs.prepare import Prepared, input_files
+from ringside.measure.runs.trials import ContenderTrials
+from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Trial
@@ -120,7 +121,7 @@ class TwoSidedExecutor(LocalExecutor):
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A node as contenders find it. `host`: `measure/host.py` `facts`."""
+    """A node as contenders find it. `host`: `measure/host/__init__.py` `facts`."""
 
     host: Mapping[str, Any]
     cpus: int
@@ -203,17 +204,13 @@ class Bench:
 
 
 class _Silent(SilentObserver):
-    def on_prepare(self, contender: str) -> None:
-        pass
+    def on_prepare(self, contender: str) -> None: ...
 
-    def on_build(self, contender: Contender) -> None:
-        pass
+    def on_build(self, contender: Contender) -> None: ...
 
-    def on_prepared(self, contender: Ready | Unavailable) -> None:
-        pass
+    def on_prepared(self, contender: Ready | Unavailable) -> None: ...
 
-    def on_input(self, name: str, most_bytes: int) -> None:
-        pass
+    def on_input(self, name: str, most_bytes: int) -> None: ...
 
 
 def _nothing() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import ringside
 from ringside.errors import ProbeError, UsageError
-from ringside.measure.toolchain import source_paths
+from ringside.measure.toolchain.builds import source_paths
 from ringside.model.catalogue import Contender
 from ringside.probe.process import Probe, find_probe
 

@@ -15,9 +15,9 @@ from ringside.cluster.machines import Machine, Machines
 from ringside.cluster.parcel import parcel
 from ringside.cluster.session import NodeLostError, connect
 from ringside.errors import CatalogueError, UsageError
-from ringside.measure.campaign import Observer, Task
-from ringside.measure.places import Places
-from ringside.measure.prepare import Prepared, unreadable
+from ringside.measure.runs.campaign import Observer, Task
+from ringside.measure.runs.places import Places
+from ringside.measure.runs.prepare import Prepared, unreadable
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Run, Trial

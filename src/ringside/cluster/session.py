@@ -103,7 +103,7 @@ class Session:
         """The actor class of `kind`, to be started (`.remote(…)`) on that node and no other. It holds the
         node's resource while it lives, unless not `holds`, so that one run at a time has the node; where the
         node does not advertise it, whoever measures there must wait for the machine's lock
-        (`measure/exclusive.py`)."""
+        (`measure/host/exclusive.py`)."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         return self.ray.remote(kind).options(

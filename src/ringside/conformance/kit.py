@@ -16,8 +16,8 @@ from pathlib import Path
 from ringside.conformance.programs import OwnRules, check_program
 from ringside.conformance.servers import Kind, answered, check_server, plain_kind
 from ringside.conformance.subject import Finding, Subject
-from ringside.measure.executor import Executor
-from ringside.measure.inputs import Inputs
+from ringside.measure.host.executor import Executor
+from ringside.measure.runs.inputs import Inputs
 from ringside.model.catalogue import Ready
 from ringside.workloads import workload as find_workload
 from ringside.workloads.base import Workload

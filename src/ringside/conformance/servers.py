@@ -24,7 +24,7 @@ from ringside.conformance.subject import (
     lines_until,
     listeners,
 )
-from ringside.measure.plain_server import free_port
+from ringside.measure.runs.plain_server import free_port
 from ringside.model.design import Level, Point
 from ringside.workloads.base import Workload
 

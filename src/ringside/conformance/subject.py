@@ -17,11 +17,12 @@ from pathlib import Path
 
 import msgspec
 
-from ringside.measure import host, plan, trials
-from ringside.measure.executor import Executor, LocalExecutor
-from ringside.measure.inputs import Inputs
-from ringside.measure.receipts import expand
-from ringside.measure.repeat import plain_command
+from ringside.measure import host
+from ringside.measure.host.executor import Executor, LocalExecutor
+from ringside.measure.runs import plan, trials
+from ringside.measure.runs.inputs import Inputs
+from ringside.measure.runs.repeat import plain_command
+from ringside.measure.toolchain.receipts import expand
 from ringside.model.catalogue import Ready
 from ringside.model.design import Cell, Level, Limits, Point
 from ringside.model.results import Outcome, Trial
@@ -224,9 +225,8 @@ class Subject:
             input=self.inputs.get(file) if file else None,
         )
         if request.service:
-            request = msgspec.structs.replace(
-                request, service=msgspec.structs.replace(request.service, idle_s=_IDLE_S)
-            )
+            service = msgspec.structs.replace(request.service, idle_s=_IDLE_S)
+            request = msgspec.structs.replace(request, service=service)
         size_bytes = self.inputs.get(file).size_bytes if file else None
         blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "", input_bytes=size_bytes)
         trial = trials.with_messages(blank, self.executor.trial(request))

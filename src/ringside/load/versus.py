@@ -15,10 +15,10 @@ from ringside.load.document import as_document
 from ringside.load.result import LoadResult, failure
 from ringside.load.target import Target
 from ringside.measure import host
-from ringside.measure.loop import BlockLoop
-from ringside.measure.places import RunObserver, SilentObserver, ThisMachine
-from ringside.measure.stopping import StoppingRule
-from ringside.measure.trials import outcome_of
+from ringside.measure.runs.loop import BlockLoop
+from ringside.measure.runs.places import RunObserver, SilentObserver, ThisMachine
+from ringside.measure.runs.stopping import StoppingRule
+from ringside.measure.runs.trials import outcome_of
 from ringside.model.design import Cell, Experiment, Point, Show
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import (

@@ -73,8 +73,8 @@ class PlannedContender:
 
 
 class KeptSelection(TypedDict, total=False):
-    """How the command line chose experiments, as it is kept (`measure/plan.py`); `id`, `title`, `note`: of
-    a suite, as its file has them. Earlier versions lack some keys."""
+    """How the command line chose experiments, as it is kept (`measure/runs/plan.py`); `id`, `title`, `note`:
+    of a suite, as its file has them. Earlier versions lack some keys."""
 
     id: str
     title: str

@@ -101,7 +101,7 @@ CORES = Cores(
     least=1,
     most=4096,
 )
-# As many repeats as make a trial long enough (measure/calibration.py).
+# As many repeats as make a trial long enough (measure/runs/calibration.py).
 AUTO = "auto"
 
 

@@ -22,7 +22,7 @@ from ringside.conformance.http import GRAIN_S, NONSENSE, Client, Reply, check_pa
 from ringside.conformance.http import RULES as HTTP_RULES
 from ringside.conformance.servers import Kind, Server, running
 from ringside.conformance.subject import PORT, Subject, by_hand
-from ringside.measure.plain_server import free_port
+from ringside.measure.runs.plain_server import free_port
 from ringside.workloads.fanout.workload import sums_ns
 from ringside.workloads.phases import below
 

@@ -1,0 +1,236 @@
+"""Facts about this machine that are kept with every run: they may explain its figures."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import subprocess
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ringside import __version__
+
+# Where this module's checkout is, if it is in one; a folder of the Python installation else.
+SOURCE_FOLDER = Path(__file__).resolve().parents[4]
+
+
+def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
+    """Everything that is known of the machine, and ringside's version and revision, as JSON values. A fact
+    that cannot be had on this machine is null. `folder`: where ringside's checkout may be."""
+    cpu = _cpuinfo()
+    memory = _meminfo()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return {
+        "cpu_model": cpu.get("model name") or cpu.get("Model") or platform.machine(),
+        "cpus": os.cpu_count(),
+        "cpus_usable": sorted(os.sched_getaffinity(0)),
+        "architecture": platform.machine(),
+        "hypervisor": _hypervisor(cpu),
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "turbo": _turbo(),
+        "smt": _read("/sys/devices/system/cpu/smt/control"),
+        "kernel": platform.release(),
+        "system": _system(),
+        "memory_bytes": memory.get("MemTotal"),
+        "memory_available_bytes": memory.get("MemAvailable"),
+        "swap_bytes": memory.get("SwapTotal"),
+        "load_average": list(os.getloadavg()),
+        "pressure_cpu": _pressure(),
+        "transparent_hugepages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),
+        "limits": {
+            "descriptors_soft": soft,
+            "descriptors_hard": hard,
+            "threads_max": _number("/proc/sys/kernel/threads-max"),
+            "max_map_count": _number("/proc/sys/vm/max_map_count"),
+            "somaxconn": _number("/proc/sys/net/core/somaxconn"),
+        },
+        "python": platform.python_version(),
+        "ringside": __version__,
+        "revision": _revision(folder),
+    }
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What makes this another machine than the one of these facts, as texts; facts that are not known of both
+    are left out. For trials of one run all of them must be equal."""
+    fixed = ("cpu_model", "architecture", "kernel", "cpus_usable")
+    known = [name for name in fixed if before.get(name) is not None and now.get(name) is not None]
+    return [
+        f"{name.replace('_', ' ')} {_short(before[name])}, here {_short(now[name])}"
+        for name in known
+        if before[name] != now[name]
+    ]
+
+
+def _short(fact: Any) -> str:
+    return ",".join(map(str, fact)) if isinstance(fact, list) else str(fact)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A limit of CPU time by a cgroup: `cpus` that may be used on average, and how often its processes were
+    stopped because they had used their share."""
+
+    cpus: float
+    stopped: int
+
+
+def quota(proc: Path = Path("/proc/self")) -> Quota | None:
+    """The smallest quota of the cgroups that this process is in, of either version; None without any."""
+    quotas = []
+    mounts = [line.split() for line in (_read(str(proc / "mountinfo")) or "").splitlines()]
+    for line in (_read(str(proc / "cgroup")) or "").splitlines():
+        _, controllers, path = line.split(":", 2)
+        kind = "cgroup" if controllers else "cgroup2"
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        for fields in mounts:
+            options = fields[-1].split(",")
+            if fields[fields.index("-") + 1] != kind or (controllers and "cpu" not in options):
+                continue
+            # In a container the mount may begin below the root.
+            inside = Path(path).relative_to(fields[3]) if Path(path).is_relative_to(fields[3]) else Path()
+            top = Path(fields[4])
+            quotas += [quota for folder in (inside, *inside.parents) if (quota := _quota(top / folder))]
+    return min(quotas, key=lambda each: each.cpus, default=None)
+
+
+def _quota(folder: Path) -> Quota | None:
+    """Of one cgroup: `cpu.max` of version 2, `cpu.cfs_quota_us` of version 1."""
+    words = (_read(str(folder / "cpu.max")) or "").split()
+    words = words or [_read(str(folder / f"cpu.cfs_{each}_us")) or "" for each in ("quota", "period")]
+    if len(words) != 2 or not all(word.isdigit() for word in words):
+        return None
+    fields = dict(line.split() for line in (_read(str(folder / "cpu.stat")) or "").splitlines())
+    return Quota(int(words[0]) / int(words[1]), int(fields.get("nr_throttled", 0)))
+
+
+def memory_available_bytes() -> int:
+    """Memory that can be used without swapping."""
+    return _meminfo().get("MemAvailable", 1 << 30)
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return None
+
+
+def _number(path: str) -> int | None:
+    text = _read(path)
+    return int(text) if text and text.isdigit() else None
+
+
+def _cpuinfo() -> dict[str, str]:
+    """The first processor's entry of /proc/cpuinfo."""
+    fields: dict[str, str] = {}
+    for line in (_read("/proc/cpuinfo") or "").splitlines():
+        key, colon, value = line.partition(":")
+        if colon:
+            fields.setdefault(key.strip(), value.strip())
+    return fields
+
+
+def _meminfo() -> dict[str, int]:
+    """Sizes of /proc/meminfo in bytes."""
+    sizes = {}
+    for line in (_read("/proc/meminfo") or "").splitlines():
+        words = line.split()
+        if len(words) == 3 and words[2] == "kB":
+            sizes[words[0].rstrip(":")] = int(words[1]) * 1024
+    return sizes
+
+
+def _hypervisor(cpu: dict[str, str]) -> str | None:
+    if "hypervisor" not in cpu.get("flags", "").split():
+        return None
+    vendor = _read("/sys/class/dmi/id/sys_vendor")
+    return vendor or "vendor unknown"
+
+
+def _turbo() -> str | None:
+    text = _read("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    return None if text is None else ("off" if text == "1" else "on")
+
+
+def _chosen(text: str | None) -> str | None:
+    """The word in brackets: `always [madvise] never`."""
+    return text.split("[", 1)[1].split("]", 1)[0] if text and "[" in text else text
+
+
+def _pressure() -> float | None:
+    """CPU pressure (PSI): the share of the last ten seconds in which a task waited for a CPU, percent."""
+    text = _read("/proc/pressure/cpu")
+    if not text or "avg10=" not in text:
+        return None
+    return float(text.split("avg10=", 1)[1].split()[0])
+
+
+def os_release() -> dict[str, str]:
+    """What os-release says of this system (`ID`, `PRETTY_NAME`); nothing where there is no such file."""
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}
+
+
+def _system() -> str:
+    return os_release().get("PRETTY_NAME") or platform.system()
+
+
+def is_checkout(folder: Path) -> bool:
+    """Whether a folder holds ringside's own sources. An installed ringside may well lie inside a checkout of
+    something else."""
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        return bool(project["name"] == "ringside")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _revision(folder: Path) -> str | None:
+    """The git revision of ringside's checkout, with `+changes` where files differ from it. None where the
+    folder is not ringside's own, or not under git by itself."""
+    if not is_checkout(folder):
+        return None
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    if top is None or Path(top).resolve() != folder.resolve():
+        return None
+    return _git(folder, "describe", "--always", "--dirty=+changes", "--abbrev=12", "--exclude=*")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """What a git command printed, None where it failed."""
+    try:
+        done = subprocess.run(
+            ["git", *arguments],
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def environment(variables: Mapping[str, str] = os.environ) -> tuple[dict[str, str], list[str]]:
+    """The environment that measured programs get: the variables whose names and values are text, as requests
+    to the probe are UTF-8; and the names of the others."""
+    texts = {name: value for name, value in variables.items() if _is_text(name + value)}
+    return texts, [name for name in variables if name not in texts]
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Runs of experiments: plan, preparation, the loop over blocks, and trials of contenders."""

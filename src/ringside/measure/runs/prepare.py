@@ -1,0 +1,203 @@
+"""Experiments against catalogue and machine: checked, built, described for the plan of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from ringside.catalogue.loader import Catalogue
+from ringside.errors import CatalogueError
+from ringside.measure.host.executor import Capacity
+from ringside.measure.runs import plan, sandbox
+from ringside.measure.runs.inputs import Inputs
+from ringside.measure.toolchain.builds import Toolchain, source_files
+from ringside.measure.toolchain.receipts import origin
+from ringside.model.catalogue import Contender, Ready, Runtime, Unavailable, WorkloadEntry
+from ringside.model.design import Cell, Experiment, Input, Point
+from ringside.store import text_hash
+from ringside.store.plans import PlannedContender
+from ringside.workloads import workload as find_workload
+from ringside.workloads.base import AUTO, Workload
+
+# Sources larger than this are not kept with a run.
+_SOURCE_BYTES = 256 * 1024
+_LOG_CHARACTERS = 20_000
+
+
+class PreparationObserver(Protocol):
+    """Is called while contenders are built and inputs written."""
+
+    def on_prepare(self, contender: str) -> None: ...
+
+    def on_build(self, contender: Contender) -> None: ...
+
+    def on_prepared(self, contender: Ready | Unavailable) -> None: ...
+
+    def on_input(self, name: str, most_bytes: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """An experiment that can start: all that is needed is resolved and checked."""
+
+    experiment: Experiment
+    workload: Workload
+    points: tuple[Point, ...]
+    contenders: Mapping[str, Ready | Unavailable]
+    inputs: Mapping[Point, Input]
+
+    def input(self, point: Point) -> Input | None:
+        """The file that programs read at a point, however often."""
+        return self.inputs.get(point) or self.inputs.get(point.but(repeats=AUTO))
+
+    def why_unavailable(self, cell: Cell) -> str | None:
+        """Why a cell cannot be measured, or None."""
+        contender = self.contenders[cell.contender]
+        if isinstance(contender, Unavailable):
+            return contender.reason + (f"; {contender.remedy}" if contender.remedy else "")
+        headline = self.workload.shown(self.experiment)[0]
+        reason = plan.past_limit(contender.contender, self.workload, cell.point, headline)
+        if reason is None and self.experiment.engines:
+            reason = plan.out_of_reach(contender.contender, self.workload.name) or None
+        return reason
+
+    def unavailable(self) -> dict[Cell, str]:
+        """The cells that cannot be measured, each with its reason."""
+        cells = [Cell(name, point) for point in self.points for name in self.experiment.contenders]
+        return {cell: reason for cell in cells if (reason := self.why_unavailable(cell))}
+
+
+def check(experiment: Experiment, catalogue: Catalogue, executor: Capacity) -> tuple[Point, ...]:
+    """Check an experiment against catalogue and machine; its points. Raises UsageError where a name, a factor
+    or a level is wrong, or this machine has too few CPUs or descriptors."""
+    workload = find_workload(experiment.workload)
+    if experiment.sandbox:
+        sandbox.check()
+    contenders = readable(experiment, catalogue)
+    plan.check_contenders(contenders, workload)
+    points = plan.points(experiment, workload, executor.available_cpus())
+    plan.check_machine(points, workload, executor.available_cpus(), executor.descriptors())
+    for name in experiment.show.metrics:
+        workload.metric(name)
+    if experiment.show.sweep:
+        workload.factor(experiment.show.sweep)
+    if experiment.published:
+        catalogue.published(experiment.published)
+    return tuple(points)
+
+
+def readable(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contender]:
+    """The contenders of an experiment without those whose manifests are broken. Raises CatalogueError where
+    that is all of them."""
+    contenders: dict[str, Contender] = {}
+    broken: CatalogueError | None = None
+    for name in experiment.contenders:
+        try:
+            contenders[name] = catalogue.contender(name)
+        except CatalogueError as error:
+            broken = broken or error
+    if broken and not contenders:
+        raise broken
+    return contenders
+
+
+def unreadable(name: str, workload: Workload, error: CatalogueError) -> Unavailable:
+    """A contender whose manifest cannot be read: its cells are rows with the reason."""
+    nothing = Runtime(name="", executable=(), version=())
+    contender = Contender(
+        name=name,
+        folder=Path(os.devnull),
+        title=name,
+        runtime=nothing,
+        workloads={workload.name: WorkloadEntry(())},
+    )
+    return Unavailable(contender, str(error))
+
+
+def prepare(
+    experiment: Experiment,
+    points: tuple[Point, ...],
+    catalogue: Catalogue,
+    toolchain: Toolchain,
+    inputs: Inputs,
+    observer: PreparationObserver,
+) -> Prepared:
+    """Build here, side by side, what an experiment needs that was checked; `on_build` is called from threads.
+    Raises UsageError where there is no room for a file."""
+    workload = find_workload(experiment.workload)
+    contenders: dict[str, Ready | Unavailable] = {}
+    buildable: list[Contender] = []
+    for name in experiment.contenders:
+        try:
+            buildable.append(catalogue.contender(name))
+        except CatalogueError as error:
+            contenders[name] = unreadable(name, workload, error)
+    with closing(toolchain.prepare_all(buildable, observer.on_build)) as builds:
+        for name in experiment.contenders:
+            observer.on_prepare(name)
+            if name not in contenders:
+                contenders[name] = next(builds)
+            observer.on_prepared(contenders[name])
+    files = input_files(points, workload, inputs, observer)
+    return Prepared(experiment, workload, points, contenders, files)
+
+
+def input_files(
+    points: Sequence[Point], workload: Workload, inputs: Inputs, observer: PreparationObserver
+) -> dict[Point, Input]:
+    """The file that programs read at each point, written where it is missing. Raises UsageError."""
+    files = {point: workload.input(point) for point in points}
+    return {point: inputs.get(file, observer.on_input) for point, file in files.items() if file}
+
+
+def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, str]) -> PlannedContender:
+    """A contender as it is now; its sources are added to `sources`, by their hash."""
+    contender = prepared.contender
+    files = {}
+    for path, data in source_files(contender).items():
+        if len(data) <= _SOURCE_BYTES:
+            text = data.decode("utf-8", errors="replace")
+            files[path] = text_hash(text)
+            sources[files[path]] = text
+    description = PlannedContender(
+        title=contender.title,
+        family=contender.family,
+        model=contender.model,
+        language=contender.language,
+        queue=contender.queue,
+        scheduler=contender.scheduler,
+        parallel=contender.parallel,
+        idiom=contender.idiom,
+        tuning=contender.tuning,
+        unequal=contender.unequal,
+        kind=contender.workloads[workload].kind,
+        runtime=contender.runtime.name,
+        runs_on=contender.runtime.title or contender.language,
+        command=contender.workloads[workload].command,
+        capabilities=contender.workloads[workload].capabilities,
+        files=files,
+    )
+    if isinstance(prepared, Ready):
+        return replace(
+            description,
+            version=prepared.receipt.version,
+            receipt=prepared.receipt.text,
+            executable=prepared.receipt.executable,
+            origin=origin(prepared.receipt.executable),
+            content=prepared.content,
+            build_s=prepared.build_s,
+        )
+    receipt = prepared.receipt
+    return replace(
+        description,
+        version=receipt.version if receipt else None,
+        receipt=receipt.text if receipt else None,
+        executable=receipt.executable if receipt else None,
+        unavailable=prepared.reason,
+        remedy=prepared.remedy,
+        log=prepared.log[-_LOG_CHARACTERS:],
+    )

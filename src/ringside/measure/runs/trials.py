@@ -1,0 +1,360 @@
+"""Trials of contenders: the request that goes to the probe, and the trial that its messages make."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
+
+import msgspec
+
+from ringside.errors import BuildError, ProbeError
+from ringside.measure import host
+from ringside.measure.host import memory_available_bytes
+from ringside.measure.host.executor import Executor
+from ringside.measure.runs.places import RunObserver
+from ringside.measure.runs.plain_server import LOOPBACK, free_port, with_ready_line
+from ringside.measure.runs.prepare import Prepared
+from ringside.measure.runs.sandbox import sandboxed
+from ringside.measure.toolchain.receipts import expand
+from ringside.measure.toolchain.watch import FileWatch
+from ringside.model import design
+from ringside.model.catalogue import Ready, WorkloadEntry
+from ringside.model.design import Cell, Input, Point
+from ringside.model.results import Outcome, Span, Trial
+from ringside.probe.protocol import (
+    InputUse,
+    Limits,
+    LoadMessage,
+    LoadOutcome,
+    Phase,
+    Sample,
+    SpanMessage,
+    Started,
+    TrialMessage,
+    TrialOutcome,
+    TrialRequest,
+)
+from ringside.store import now
+from ringside.text import one_line
+from ringside.workloads.base import AUTO, HOLD, LARGEST_SEED, REPEATS, Workload
+from ringside.workloads.phases import Pause, impossible_phases, phase_contradictions
+
+# The longest that a contender is run before the first block.
+_REHEARSAL_S = 60.0
+# A server that takes longer has its whole limit in the first block.
+_REHEARSAL_READY_S = 15.0
+# What a contender may take of the memory that is available, unless an experiment limits it.
+_MEMORY_SHARE = 0.75
+
+
+def request(
+    ready: Ready,
+    cell: Cell,
+    workload: Workload,
+    *,
+    limits: design.Limits,
+    cpus: Sequence[int],
+    probe_cpus: Sequence[int],
+    environment: Mapping[str, str],
+    seed: int,
+    memory_available_bytes: int,
+    input: Input | None = None,
+    reference: bool = False,
+    host: str | None = None,
+) -> TrialRequest:
+    """The probe's request for one trial of a cell. `input`: the file that the workload has for the point.
+    `reference`: time the fixed computation before. `host`: where a server listens for loads of engines on
+    other machines. Raises UsageError where the workload's evidence does."""
+    point = cell.point
+    arguments = {**{key: str(level) for key, level in point.levels}, **workload.arguments(point)}
+    if arguments.get(REPEATS.name) == AUTO:
+        arguments[REPEATS.name] = "1"
+    arguments.setdefault("seed", str(seed))
+    entry, awaits = ready.contender.workloads[workload.name], workload.awaits(point)
+    if awaits and any(capability.name == HOLD for capability in workload.capabilities):
+        if HOLD in entry.capabilities:
+            arguments[HOLD] = "1"
+        else:
+            awaits = ()
+    if input:
+        arguments["input"] = str(input.path)
+    service = workload.service(point, seed)
+    if service and host:
+        arguments["host"] = host
+        service = msgspec.structs.replace(service, host=host, remote=True)
+    return TrialRequest(
+        argv=_argv(ready, entry, point, arguments),
+        cwd=str(ready.contender.folder),
+        env=dict(environment),
+        limits=Limits(
+            wall_s=limits.wall_s,
+            memory_bytes=limits.memory_bytes or int(memory_available_bytes * _MEMORY_SHARE),
+            output_bytes=limits.output_bytes or workload.output_bytes(point),
+            processes=limits.processes,
+        ),
+        cpus=tuple(cpus),
+        probe_cpus=tuple(probe_cpus),
+        timeline=workload.timeline_view is not None,
+        # A server's evidence is its answers.
+        expect=None if service else workload.evidence(point, seed, input),
+        service=service,
+        inputs=(InputUse(str(input.path), cached=workload.input_cached(point)),) if input else (),
+        awaits=awaits,
+        reference=reference,
+        temporary=True,
+    )
+
+
+def _argv(ready: Ready, entry: WorkloadEntry, point: Point, arguments: Mapping[str, str]) -> tuple[str, ...]:
+    names = {"runtime": ready.receipt.executable, "build": str(ready.build), **point.as_dict()}
+    if entry.is_plain:
+        host = arguments.get("host", LOOPBACK)
+        port = free_port(host)
+        command = expand(entry.command, {**arguments, **names, "port": port, "host": host})
+        return with_ready_line(command, port)
+    return (*expand(entry.command, names), *(f"{key}={value}" for key, value in arguments.items()))
+
+
+def padding_bytes(seed: int, block: int, position: int) -> int:
+    """Length of an environment variable that only takes room: the size of the environment moves the stack
+    and with it results (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!",
+    ASPLOS 2009), so it varies at random instead of favouring one contender."""
+    return random.Random(f"padding/{seed}/{block}/{position}").randrange(4096)
+
+
+def environment(
+    base: Mapping[str, str], ready: Ready, seed: int, block: int, position: int
+) -> dict[str, str]:
+    """A contender's whole environment: small, the same for all but for the variables of a variant, and of a
+    random size.
+
+    HOME lies in the build folder and Python writes no bytecode beside the sources (a build may compile
+    it), so that nothing is written elsewhere.
+    """
+    own = ready.contender.environment
+    return {
+        "PATH": base.get("PATH", "/usr/local/bin:/usr/bin:/bin"),
+        "HOME": str(ready.build),
+        "LANG": "C.UTF-8",
+        "TMPDIR": base.get("TMPDIR", "/tmp"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "ERL_CRASH_DUMP_BYTES": "0",
+        "RINGSIDE_PADDING": "." * padding_bytes(seed, block, position),
+        **dict(zip(own, expand(tuple(own.values()), {"build": ready.build}), strict=True)),
+    }
+
+
+def with_messages(blank: Trial, messages: Sequence[TrialMessage], interference: str | None = None) -> Trial:
+    """The trial with the probe's messages. `interference`: of another program with this one, in words. Raises
+    ProbeError where the outcome is missing or unknown."""
+    phases: list[Phase] = []
+    samples: list[Sample] = []
+    loads: list[LoadMessage] = []
+    spans: list[Span] = []
+    missing: tuple[str, ...] = ()
+    report: TrialOutcome | None = None
+    for message in messages:
+        match message:
+            case Phase():
+                phases.append(message)
+            case Sample():
+                samples.append(message)
+            case LoadMessage():
+                loads.append(message)
+            case SpanMessage():
+                spans.append(Span(message.unit, message.begin_ns, message.end_ns))
+            case Started():
+                missing = message.missing
+            case TrialOutcome():
+                report = message
+    if report is None:
+        raise ProbeError("the probe ended without an outcome")
+    if interference:
+        report = msgspec.structs.replace(report, interference=(*report.interference, interference))
+    return replace(
+        blank,
+        outcome=outcome_of(report),
+        detail=report.detail,
+        report=report,
+        phases={
+            name: tuple(phase.ns for phase in phases if phase.name == name)
+            for name in dict.fromkeys(phase.name for phase in phases)
+        },
+        phase_lines=tuple(phases),
+        read_ns=_read_ns(phases),
+        marks={sample.mark: sample for sample in samples if sample.mark},
+        samples=tuple(samples),
+        loads=tuple(loads),
+        spans=tuple(spans),
+        missing=missing,
+    )
+
+
+def _read_ns(phases: Sequence[Phase]) -> dict[str, tuple[int, int]]:
+    read_ns: dict[str, tuple[int, int]] = {}
+    for phase in phases:
+        read_ns[phase.name] = (read_ns.get(phase.name, (phase.t_ns,))[0], phase.t_ns)
+    return read_ns
+
+
+def examined(trial: Trial, workload: Workload, seed: int) -> Trial:
+    """The trial, or `wrong-evidence` where what an `ok` one reported cannot be true."""
+    if trial.outcome is not Outcome.OK:
+        return trial
+    contradiction = _phase_contradiction(trial, workload) or workload.contradiction(trial, seed)
+    if contradiction is None:
+        return trial
+    return replace(trial, outcome=Outcome.WRONG_EVIDENCE, detail=one_line(contradiction))
+
+
+def _phase_contradiction(trial: Trial, workload: Workload) -> str | None:
+    report = trial.report or TrialOutcome("ok")
+    awaited = [trial.marks[name] for name in workload.awaits(trial.cell.point) if name in trial.marks]
+    pauses = [Pause(mark.t_ns, report.paused_ns or 0) for mark in awaited[:1]]
+    # The kernel's figure is a mean over the CPUs that are busy, and has nothing of what the hypervisor took.
+    pressure_ns = report.pressure.cpu_ns if report.pressure else None
+    waited_ns = None if pressure_ns is None else pressure_ns * (os.cpu_count() or 1)
+    if waited_ns is not None:
+        waited_ns += sum(cpu.stolen_ns for cpu in report.cpus)
+    cpu_ns = (report.cpu_user_ns or 0) + (report.cpu_system_ns or 0)
+    idle_ns = max(0, (report.wall_ns or 0) - cpu_ns)
+    contradictions = chain(
+        impossible_phases(trial.phase_lines, workload.least_ns(trial.cell.point, trial.input_bytes)),
+        phase_contradictions(trial.phase_lines, workload.phase_rules, pauses, waited_ns, idle_ns),
+    )
+    return next(contradictions, None)
+
+
+def outcome_of(report: TrialOutcome | LoadOutcome) -> Outcome:
+    """How the trial ended. Raises ProbeError for an outcome that this version does not know."""
+    try:
+        return Outcome(report.outcome)
+    except ValueError:
+        raise ProbeError(f"the probe reported an unknown outcome: {one_line(report.outcome, 100)}") from None
+
+
+class ContenderTrials:
+    """Carries out trials of contenders."""
+
+    def __init__(
+        self, seed: int, prepared: Prepared, executor: Executor, *, listen_at: str | None = None
+    ) -> None:
+        """`listen_at`: the address of this machine where servers listen for loads of the executor's engines;
+        None: 127.0.0.1, for loads of the probe."""
+        self._seed = seed
+        self._listen_at = listen_at
+        self._prepared = prepared
+        self._executor = executor
+        self._environment, _ = host.environment()
+        self._memory_available_bytes = memory_available_bytes()
+        ready = (each for each in prepared.contenders.values() if isinstance(each, Ready))
+        self._watch = FileWatch(ready)
+
+    def close(self) -> None:
+        """After the last trial."""
+        self._watch.discard_changed()
+
+    def warm_up(self, observer: RunObserver) -> None:
+        """Each contender once, before the first block: files come into memory, bytecode caches are
+        written."""
+        prepared = self._prepared
+        smallest = min(prepared.points, key=prepared.workload.work)
+        for name in prepared.experiment.contenders:
+            cell = Cell(name, smallest)
+            if prepared.why_unavailable(cell) is None:
+                observer.on_warm_up(cell)
+                rehearsal = Cell(name, prepared.workload.rehearsal(smallest))
+                # A probe that fails here fails in the first block, too, where it is a row.
+                with suppress(ProbeError):
+                    trial = self.trial(0, 0, rehearsal, first=False, tick=observer.on_tick)
+                    if trial.outcome is Outcome.INTERRUPTED:
+                        raise KeyboardInterrupt
+
+    def request(self, block: int, position: int, cell: Cell, *, first: bool) -> TrialRequest:
+        """The probe's request for a trial, without the sandbox."""
+        ready = self._prepared.contenders[cell.contender]
+        assert isinstance(ready, Ready)
+        workload = self._prepared.workload
+        cpus, probe_cpus = self._executor.cpus(workload.cores(cell.point))
+        limits = self._prepared.experiment.limits
+        if block == 0:
+            # It is not measured: what hangs need not cost its whole limit here, too.
+            limits = replace(limits, wall_s=min(limits.wall_s, _REHEARSAL_S))
+        probe_request = request(
+            ready,
+            cell,
+            workload,
+            limits=limits,
+            cpus=cpus,
+            probe_cpus=probe_cpus,
+            environment=environment(self._environment, ready, self._seed, block, position),
+            seed=self._seed_of(block),
+            memory_available_bytes=self._memory_available_bytes,
+            input=self._prepared.input(cell.point),
+            reference=first,
+            host=self._listen_at,
+        )
+        service = probe_request.service
+        if block == 0 and service:
+            service = msgspec.structs.replace(service, ready_s=min(service.ready_s, _REHEARSAL_READY_S))
+            return msgspec.structs.replace(probe_request, service=service)
+        return probe_request
+
+    def can_measure(self, cell: Cell) -> bool:
+        request = self.request(0, 0, cell, first=False)
+        harmless = TrialRequest(
+            argv=("true",),
+            cwd="/",
+            env=request.env,
+            limits=request.limits,
+            cpus=request.cpus,
+            probe_cpus=request.probe_cpus,
+        )
+        try:
+            last = self._executor.trial(harmless)[-1]
+        except ProbeError:
+            return False
+        assert isinstance(last, TrialOutcome)
+        if last.outcome == Outcome.INTERRUPTED:
+            raise KeyboardInterrupt
+        return last.outcome == Outcome.OK
+
+    def _seed_of(self, block: int) -> int:
+        """The same for all contenders of a block, another in the next."""
+        return (self._seed + block) % (LARGEST_SEED + 1)
+
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+        ready = self._prepared.contenders[cell.contender]
+        assert isinstance(ready, Ready)
+        try:
+            changed = self._watch.changed_sources(ready)
+            rebuilt = self._watch.mend_build(ready)
+        except BuildError as error:
+            changed = str(error)
+        if changed:
+            return Trial(block, position, cell, Outcome.UNAVAILABLE, changed, started_at=now())
+        input_file = self._prepared.input(cell.point)
+        request = self.request(block, position, cell, first=first)
+        if self._prepared.experiment.sandbox:
+            files = [input_file.path] if input_file else []
+            folders = [ready.contender.folder, ready.build]
+            request = sandboxed(request, [*folders, *files], ready.receipt.executable)
+        blank = Trial(
+            block,
+            position,
+            cell,
+            Outcome.INTERRUPTED,
+            "",
+            cpus=request.cpus,
+            started_at=now(),
+            memory_limit_bytes=request.limits.memory_bytes,
+            input_bytes=input_file.size_bytes if input_file else None,
+        )
+        with self._watch.trial(ready):
+            messages = self._executor.trial(request, tick)
+        trial = with_messages(blank, messages, rebuilt)
+        return examined(trial, self._prepared.workload, self._seed_of(block))

@@ -1,0 +1,1 @@
+"""Runtimes and builds of contenders: what is installed, what is missing, what has changed."""

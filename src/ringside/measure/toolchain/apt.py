@@ -1,0 +1,156 @@
+"""What apt can install here, and that it does: some releases that it knows have newer versions of a package
+than the one that it would install by itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ringside.measure.toolchain.builds import Toolchain
+from ringside.measure.toolchain.receipts import at_least, entry_of_system, has_apt, version_of
+from ringside.model.catalogue import Contender, Runtime
+
+_TRIES = 3
+_PAUSE_S = 5.0
+
+# ` *** 2:1.19~1 500`: a version, below it where it comes from: `500 http://… bookworm/main amd64 Packages`.
+_VERSION = re.compile(r"^ (?:\*\*\*|   ) (?P<version>\S+)(?: -?\d+)?$")
+_SOURCE = re.compile(r"^ +-?\d+ \S+ (?P<release>[^\s/]+)/\S+ \S+ Packages$")
+_CANDIDATE = re.compile(r"^ +Candidate: (?P<version>\S+)$")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Package:
+    """What `apt-get install` is told; `release`: with `-t`, empty where apt's own choice will do."""
+
+    name: str
+    release: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return ("-t", self.release, self.name) if self.release else (self.name,)
+
+
+def packages_of(runtime: Runtime) -> tuple[Package, ...]:
+    """The packages that bring a runtime on this system. The first one is taken from the release that has it
+    in a version that the runtime asks for, where apt's own choice is older. Empty where the manifest has
+    instructions for this system instead, and no release helps."""
+    names = entry_of_system(runtime.install)
+    if not names:
+        return ()
+    release = newer_release(names[0], runtime.minimum) if runtime.minimum else ""
+    if not release and entry_of_system(runtime.instructions) is not None:
+        return ()
+    return (Package(names[0], release), *map(Package, names[1:]))
+
+
+def newer_release(package: str, minimum: str) -> str:
+    """The release with the oldest version of a package that is not below `minimum`; empty where apt's own
+    choice is not below it either, and where no release has one. Versions are those of upstream."""
+    candidate, by_version = _policy(package)
+    if candidate and _is_new_enough(candidate, minimum):
+        return ""
+    # The newest version comes first.
+    for version, release in reversed(by_version.items()):
+        if _is_new_enough(version, minimum):
+            return release
+    return ""
+
+
+def _is_new_enough(version: str, minimum: str) -> bool:
+    upstream = version_of(version.rpartition(":")[2])
+    return upstream is not None and at_least(upstream, minimum)
+
+
+def _policy(package: str) -> tuple[str | None, dict[str, str]]:
+    """The version that apt would install, and by version the first release that has it."""
+    try:
+        done = subprocess.run(
+            ["apt-cache", "policy", package],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "LC_ALL": "C"},
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return None, {}
+    candidate = version = None
+    releases: dict[str, str] = {}
+    for line in done.stdout.splitlines():
+        if match := _CANDIDATE.match(line):
+            candidate = match["version"]
+        elif match := _VERSION.match(line):
+            version = match["version"]
+        elif version and (match := _SOURCE.match(line)):
+            releases.setdefault(version, match["release"])
+    return candidate, releases
+
+
+def install_missing(
+    contenders: Sequence[Contender], toolchain: Toolchain, say: Callable[[str], None]
+) -> None:
+    """Install the packages of runtimes that have no receipt, where there is an apt-get and this is root;
+    without root, say with which commands. Elsewhere each contender's remedy says what to install."""
+    missing = [each for each in contenders if isinstance(toolchain.receipt(each.runtime), str)]
+    wanted = packages_for(missing) if has_apt() else []
+    if not wanted:
+        return
+    if os.geteuid() != 0:
+        for command in _commands(wanted):
+            say(f"missing runtimes; get them with: sudo apt-get install -y {command}")
+        return
+    say(f"installing runtimes on this system with apt-get: {', '.join(_commands(wanted))}")
+    retry(lambda: apt_get("update", "-qq"))
+    # Newer lists may have versions that are new enough.
+    packages = packages_for(missing)
+    install = partial(apt_get, "install", "-y", "-qq", "--no-install-recommends")
+    if not all(install(*command.split()) for command in _commands(packages)):
+        for package in packages:
+            # One by one: a package that this system lacks must not keep the others out.
+            if not retry(partial(install, *package.words)):
+                say(f"{package.name} could not be installed")
+    toolchain.forget_receipts()
+
+
+def packages_for(contenders: Sequence[Contender]) -> list[Package]:
+    """What brings the runtimes of these contenders, each package once."""
+    # Each runtime is asked for once: apt takes a moment.
+    runtimes = {repr(each.runtime): each.runtime for each in contenders}
+    return sorted({package for runtime in runtimes.values() for package in packages_of(runtime)})
+
+
+def _commands(packages: Sequence[Package]) -> list[str]:
+    """What follows `apt-get install`: once for each release."""
+    by_release: dict[str, list[str]] = {}
+    for package in packages:
+        by_release.setdefault(package.release, []).append(package.name)
+    return [
+        " ".join([*(["-t", release] if release else []), *names]) for release, names in by_release.items()
+    ]
+
+
+def apt_get(*words: str) -> bool:
+    """Whether apt-get did it; what it prints goes to stderr."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    done = subprocess.run(
+        ["apt-get", *words], stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment, check=False
+    )
+    return done.returncode == 0
+
+
+def retry(action: Callable[[], bool]) -> bool:
+    """Try up to three times, with pauses: networks fail now and then."""
+    for attempt in range(_TRIES):
+        if action():
+            return True
+        if attempt + 1 < _TRIES:
+            time.sleep(_PAUSE_S)
+    return False

@@ -1,0 +1,308 @@
+"""Builds of contenders, kept by the content of the sources, the receipt and the commands."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Event
+
+from filelock import FileLock, Timeout
+
+from ringside.errors import BuildError
+from ringside.measure.toolchain.receipts import brought, end_all, expand, find_receipt, remedy, run_group
+from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, Unavailable
+from ringside.text import one_line
+
+# Some twenty times what the longest of ours takes on two cores.
+BUILD_TIMEOUT_S = 600.0
+# Compilers use several CPUs in some of their phases only.
+BUILDS_AT_A_TIME = 2
+_POLL_S = 0.05
+_DONE = ".built"
+# How long the build steps took.
+_SECONDS = ".seconds"
+# What package managers print, and what to do about it.
+_WAYS_OUT = (
+    (
+        r"could not resolve|name resolution|network is unreachable|no such host|unknown host|dns error"
+        r"|connection refused|failed to establish a new connection|EAI_AGAIN|ENOTFOUND|ECONNREFUSED",
+        "this build needs a network: connect this machine and run again",
+    ),
+    (
+        r"EINTEGRITY|are in sync|--locked was passed|do not match the hashes|hash mismatch|checksum mismatch"
+        r"|checksum validation failed|verify the checksum",
+        "the lock file does not match its packages: restore the contender's folder, or lock anew",
+    ),
+)
+
+# What a build prints where it knows what is to be done.
+_REMEDY = re.compile(r"^remedy: (.+)$", re.MULTILINE)
+
+
+class Toolchain:
+    """Receipts and builds of contenders, below one folder (`.ringside/builds`)."""
+
+    def __init__(self, builds: Path) -> None:
+        self.builds = builds
+        self._receipts: dict[tuple[object, ...], Receipt | str] = {}
+        self._is_interrupted = Event()
+
+    def receipt(self, runtime: Runtime) -> Receipt | str:
+        """The receipt of a runtime, or in words why there is none. Looked for once for each runtime."""
+        key = (runtime.executable, runtime.version, runtime.minimum, runtime.locate)
+        if key not in self._receipts:
+            self._receipts[key] = find_receipt(runtime)
+        return self._receipts[key]
+
+    def forget_receipts(self) -> None:
+        """Look for each runtime anew: some may have been installed."""
+        self._receipts.clear()
+
+    def prepare(
+        self, contender: Contender, on_build: Callable[[Contender], None] = lambda contender: None
+    ) -> Ready | Unavailable:
+        """Receipt and build of a contender; builds only what is not there already. `on_build` is called
+        before its build commands run: they may take minutes."""
+        receipt = self.receipt(contender.runtime)
+        if isinstance(receipt, str):
+            return Unavailable(contender, receipt, remedy(contender.runtime))
+        content = content_hash(contender, receipt)
+        build = self._folder(contender, content)
+        try:
+            self._build(contender, receipt, build.resolve(), on_build)
+        except BuildError as error:
+            log = self._keep_log(build, error.log)
+            own = None if contender.runtime.brings else receipt
+            return Unavailable(contender, str(error), _way_out(error, log), error.log, own)
+        if contender.runtime.brings:
+            receipt = brought(contender.runtime, build.resolve())
+            if isinstance(receipt, str):
+                (build / _DONE).unlink(missing_ok=True)
+                # npm leaves out what it cannot get, as it does what is for other machines, without a word.
+                reason = f"its build brings no runtime for this machine ({os.uname().machine}): {receipt}"
+                return Unavailable(contender, reason, "connect it to a network and run again")
+        return Ready(contender, receipt, build.resolve(), content, _build_s(build))
+
+    def prepare_all(
+        self,
+        contenders: Iterable[Contender],
+        on_build: Callable[[Contender], None] = lambda contender: None,
+    ) -> Generator[Ready | Unavailable, None, None]:
+        """`prepare` of each, in their order, with builds side by side; `on_build` is called from threads."""
+        contenders = list(contenders)
+        builds: list[Future[Ready | Unavailable]] = []
+        with ThreadPoolExecutor(BUILDS_AT_A_TIME) as threads:
+            try:
+                try:
+                    for each in contenders:
+                        builds.append(threads.submit(self.prepare, each, on_build))
+                except RuntimeError:  # There is no memory for another thread.
+                    yield from (self.prepare(each, on_build) for each in contenders)
+                else:
+                    yield from (build.result() for build in builds)
+            except BaseException:  # An interrupt must not wait for builds.
+                threads.shutdown(wait=False, cancel_futures=True)
+                self._is_interrupted.set()
+                # Again and again: a thread may be about to begin a command.
+                while not all(build.done() for build in builds):
+                    end_all()
+                    time.sleep(_POLL_S)
+                self._is_interrupted.clear()
+                raise
+
+    def installed(self, contender: Contender, receipt: Receipt) -> Receipt | None:
+        """What a contender runs on: its runtime, or the one that its build brings, None where that is not
+        built."""
+        if not contender.runtime.brings:
+            return receipt
+        if not self.is_built(contender, receipt):
+            return None
+        found = brought(
+            contender.runtime, self._folder(contender, content_hash(contender, receipt)).resolve()
+        )
+        return found if isinstance(found, Receipt) else None
+
+    def is_built(self, contender: Contender, receipt: Receipt) -> bool:
+        """Whether there is nothing left to build for a contender."""
+        return (self._folder(contender, content_hash(contender, receipt)) / _DONE).exists()
+
+    def _folder(self, contender: Contender, content: str) -> Path:
+        return self.builds / f"{contender.built_as or contender.name}-{content[:12]}"
+
+    def _build(
+        self, contender: Contender, receipt: Receipt, build: Path, on_build: Callable[[Contender], None]
+    ) -> None:
+        try:
+            self.builds.mkdir(parents=True, exist_ok=True)
+            # Two runs at the same time build a contender once.
+            with self._locked(self.builds / f"{build.name}.lock"):
+                if (build / _DONE).exists():
+                    return
+                shutil.rmtree(build, ignore_errors=True)
+                build.mkdir()
+                if contender.builds:
+                    on_build(contender)
+                names = {"runtime": receipt.executable, "build": str(build)}
+                log, begun = "", time.monotonic()
+                for command in contender.builds:
+                    log += run_build(expand(command, names), contender.folder, log)
+                if contender.builds:
+                    (build / _SECONDS).write_text(f"{time.monotonic() - begun:.3f}\n", encoding="ascii")
+                # The marker comes last: a build that was interrupted is made again.
+                (build / _DONE).write_text(log, encoding="utf-8")
+                _log_file(build).unlink(missing_ok=True)
+        except OSError as error:
+            raise BuildError(f"the build in {build} failed: {error.strerror or error}") from error
+
+    @contextmanager
+    def _locked(self, path: Path) -> Iterator[None]:
+        """Hold a lock. Raises BuildError where an interrupt came before it was free."""
+        lock = FileLock(path)
+        while True:
+            with suppress(Timeout):
+                lock.acquire(timeout=_POLL_S)
+                break
+            if self._is_interrupted.is_set():
+                raise BuildError("interrupted")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _keep_log(self, build: Path, log: str) -> Path | None:
+        """Write a failed build's log beside its folder, where that can be done."""
+        if not log:
+            return None
+        try:
+            _log_file(build).write_text(log, encoding="utf-8")
+        except OSError:
+            return None
+        return _log_file(build)
+
+
+def _build_s(build: Path) -> float | None:
+    try:
+        return float((build / _SECONDS).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def _log_file(build: Path) -> Path:
+    return build.with_name(f"{build.name}.log")
+
+
+def _way_out(error: BuildError, log: Path | None) -> str:
+    """What to do about a failed build whose output is in `log`."""
+    if own := _REMEDY.search(error.log):
+        return one_line(own[1], 300)
+    for printed, way_out in _WAYS_OUT:
+        if re.search(printed, error.log, re.IGNORECASE):
+            return way_out + (f"; {log} has its output" if log else "")
+    if isinstance(error.__cause__, subprocess.TimeoutExpired):
+        return f"find in {log} what it waits for" if log else "find out what it waits for"
+    return f"fix the error in {log} and run again" if log else "fix this and run again"
+
+
+def content_hash(contender: Contender, receipt: Receipt) -> str:
+    """A hash over all that decides what a build is: sources, commands, receipt."""
+    digest = hashlib.sha256()
+
+    def add(*parts: str | bytes) -> None:
+        for part in parts:
+            data = part.encode() if isinstance(part, str) else part
+            digest.update(len(data).to_bytes(8, "big") + data)
+
+    # A lock decides what a package manager brings, whatever its own version.
+    own = () if contender.runtime.brings else (receipt.executable, receipt.version, receipt.text)
+    add(contender.runtime.name, *own, *contender.runtime.brings)
+    for command in contender.builds:
+        add(*command)
+    for name, data in source_files(contender).items():
+        add(name, data)
+    if not contender.has_sources:
+        for word in next(iter(contender.workloads.values())).command:
+            add(word, *([Path(word).read_bytes()] if Path(word).is_file() else []))
+    return digest.hexdigest()
+
+
+def source_files(contender: Contender) -> dict[str, bytes]:
+    """The files of a contender by their path inside its folder, without what tools leave behind; none where
+    it is only a command."""
+    return {str(path.relative_to(contender.folder)): path.read_bytes() for path in source_paths(contender)}
+
+
+def watched_paths(ready: Ready) -> list[Path]:
+    """The files that make a contender what it is, but for its build: its sources; of one that is only a
+    command the program, and the files that its words name."""
+    if ready.contender.has_sources:
+        return source_paths(ready.contender)
+    words = next(iter(ready.contender.workloads.values())).command
+    return [Path(ready.receipt.executable), *(Path(word) for word in words if Path(word).is_file())]
+
+
+def is_unchanged(ready: Ready) -> bool:
+    """Whether the content of a contender is still that with which it was made ready. Raises OSError."""
+    runtime = ready.contender.runtime
+    # The receipt of a program without a version is its content.
+    receipt = ready.receipt if runtime.version else find_receipt(runtime)
+    return not isinstance(receipt, str) and content_hash(ready.contender, receipt) == ready.content
+
+
+def source_paths(contender: Contender) -> list[Path]:
+    """The files that `source_files` reads, sorted."""
+    paths = []
+    for parent, folders, files in os.walk(contender.folder) if contender.has_sources else []:
+        # What tools make is not even looked into: it may be thousands of files, at each trial.
+        folders[:] = [name for name in folders if not _is_left_behind(name)]
+        paths += [Path(parent, name) for name in files if not _is_left_behind(name)]
+    return sorted(path for path in paths if path.is_file())
+
+
+def _is_left_behind(name: str) -> bool:
+    return name.startswith(".") or name in ("__pycache__", "target") or name.endswith((".pyc", ".beam"))
+
+
+def has_build(ready: Ready) -> bool:
+    """Whether the build of a contender is there as a whole."""
+    return (ready.build / _DONE).exists()
+
+
+def discard(ready: Ready) -> None:
+    """Have the next use of a build make it anew. Does nothing where its folder cannot be written."""
+    with suppress(OSError):
+        (ready.build / _DONE).unlink(missing_ok=True)
+
+
+def rebuild(ready: Ready) -> None:
+    """Make a build anew. Raises BuildError."""
+    discard(ready)
+    again = Toolchain(ready.build.parent).prepare(ready.contender)
+    if isinstance(again, Unavailable):
+        raise BuildError(again.reason, again.log)
+
+
+def run_build(command: Sequence[str], folder: Path, log: str = "") -> str:
+    """Run one build command in a folder; what it printed. Raises BuildError, whose log is that after `log`,
+    what the commands before printed."""
+    shown = " ".join(command)
+    try:
+        output, status = run_group(command, folder, BUILD_TIMEOUT_S)
+    except OSError as error:
+        raise BuildError(f"cannot be built: `{command[0]}`: {error.strerror}", log) from error
+    except subprocess.TimeoutExpired as error:
+        printed = f"$ {shown}\n{(error.output or b'').decode(errors='replace')}"
+        raise BuildError(
+            f"cannot be built: `{shown}` took over {BUILD_TIMEOUT_S:.0f} s", log + printed
+        ) from error
+    printed = f"$ {shown}\n{output}"
+    if status != 0:
+        raise BuildError(f"cannot be built: `{command[0]}` ended with {status}", log + printed)
+    return printed

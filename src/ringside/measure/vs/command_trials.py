@@ -1,0 +1,305 @@
+"""Trials of arbitrary commands, for `ringside vs`: the run that they belong to, and how each is carried
+out."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ringside.errors import RingsideError, UsageError
+from ringside.measure import host
+from ringside.measure.host.executor import Executor
+from ringside.measure.runs import trials
+from ringside.measure.runs.places import RunObserver
+from ringside.measure.runs.stopping import StoppingRule
+from ringside.measure.vs.commands import Command, filled_in, without_loader
+from ringside.measure.vs.outputs import Output
+from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Point
+from ringside.model.results import Outcome, Run, Trial
+from ringside.probe import orphans
+from ringside.probe.prctl import adopted
+from ringside.probe.protocol import Limits, TrialRequest
+from ringside.store import Store, now
+from ringside.store.plans import PlannedContender, plan_values
+from ringside.text import one_line
+from ringside.workloads.command import COMMAND
+
+# Where commands have no parameters, all of a run are at one point without factors.
+POINT = Point(())
+# The reference computations are timed again after this time.
+_REFERENCE_S = 2.0
+_OUTPUT_BYTES = 1 << 34
+_PROCESSES = 4096
+# Of what a failed hook wrote to stderr; its last line is shown.
+_STDERR_BYTES = 4096
+
+
+class CommandFailedError(RingsideError):
+    """A command failed: which one and why, in one line."""
+
+
+class HookFailedError(CommandFailedError):
+    """What is executed around a command failed: which one and why, in one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionOptions:
+    """How each command is executed. `folder`: where; `input`: the file that it reads as stdin; `ignored`: the
+    exit statuses that count as success, `all` with ends by a signal too."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    warmups: int = 1
+    timeout_s: float = 300.0
+    memory_bytes: int = 1 << 40
+    input: Path | None = None
+    cpus: tuple[int, ...] = ()
+    ignored: frozenset[int] | Literal["all"] = frozenset()
+
+
+def experiment_of(
+    commands: Sequence[Command],
+    rule: StoppingRule,
+    margin: float = DEFAULT_MARGIN,
+    factors: Mapping[str, tuple[Level, ...]] | None = None,
+) -> Experiment:
+    """The experiment of which these commands are the contenders, the first the baseline, and their parameters
+    the factors."""
+    names = tuple(command.name for command in commands)
+    return Experiment(
+        name="vs",
+        title=" / ".join(one_line(command.text, 80) for command in commands),
+        workload=COMMAND.name,
+        contenders=names,
+        factors=dict(factors or {}),
+        baseline=names[0],
+        blocks=rule.max_blocks,
+        until=rule.until,
+        until_decided=rule.decided,
+        time_s=rule.time_s,
+        margin=margin,
+    )
+
+
+def begin(
+    commands: Sequence[Command],
+    experiment: Experiment,
+    options: ExecutionOptions,
+    seed: int,
+    store: Store,
+    points: Sequence[Point] = (POINT,),
+    words: Sequence[str] | None = None,
+) -> Run:
+    """A new run of these commands in the store. The plan has their words with parameters as placeholders, and
+    the `words` of the options by which they were measured."""
+    contenders = {
+        command.name: PlannedContender(title=command.text, command=command.argv(POINT))
+        for command in commands
+    }
+    facts = host.facts(options.folder)
+    if options.cpus:
+        facts["cpus_usable"] = list(options.cpus)
+    plan = plan_values(experiment, points, contenders, options=words)
+    return store.begin_run(experiment.name, seed, plan, facts, {})
+
+
+class CommandTrials:
+    """Carries out trials of commands."""
+
+    def __init__(
+        self,
+        commands: Sequence[Command],
+        options: ExecutionOptions,
+        seed: int,
+        executor: Executor,
+        points: Sequence[Point] = (POINT,),
+    ) -> None:
+        self._commands = {command.name: command for command in commands}
+        self._argv = {
+            Cell(command.name, point): command.argv(point) for point in points for command in commands
+        }
+        self._cells = list(self._argv)
+        self._options = options
+        self._seed = seed
+        self._executor = executor
+        self._referenced = -_REFERENCE_S
+        self._set_up: list[Cell] = []
+        # What hooks left running, and for how long it worked while commands ran.
+        self._left: set[orphans.Child] = set()
+        self._worked_s = self._measured_s = 0.0
+
+    @property
+    def hooks_share(self) -> float:
+        """How much of a CPU what hooks left running used while commands ran."""
+        return self._worked_s / self._measured_s if self._measured_s else 0.0
+
+    def warm_up(self, observer: RunObserver) -> None:
+        """Set up each command, and execute each as often as the options say. Raises CommandFailedError."""
+        for cell in self._cells:
+            self._set_up.append(cell)
+            self._hook("--setup", self._commands[cell.contender].setup, cell)
+        for number in range(self._options.warmups):
+            for cell in self._cells:
+                observer.on_warm_up(cell)
+                trial = self._execution(0, 0, cell, observer.on_tick, f"warmup-{number}")
+                if trial.outcome is Outcome.INTERRUPTED:
+                    raise KeyboardInterrupt
+
+    def clean_up(self) -> None:
+        """Execute each command's `--cleanup`, after the last block or a failure. Raises the first error of
+        RingsideError's after all of them."""
+        first: RingsideError | None = None
+        for cell in self._set_up:
+            try:
+                self._hook("--cleanup", self._commands[cell.contender].cleanup, cell)
+            except RingsideError as error:
+                first = first or error
+        self._set_up.clear()
+        if first:
+            raise first
+
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+        """One execution, samples apart. Raises CommandFailedError where it failed and failures do not count,
+        UsageError where it could not be started."""
+        return self._execution(block, position, cell, tick, str(block - 1))
+
+    def can_measure(self, cell: Cell) -> bool:
+        """Not worth a try: commands are the user's own, and do nothing to the probe."""
+        del cell
+        return False
+
+    def _execution(
+        self, block: int, position: int, cell: Cell, tick: Callable[[], None], iteration: str
+    ) -> Trial:
+        command = self._commands[cell.contender]
+        self._hook("--prepare", command.prepare, cell)
+        before = self._cpu_of_left()
+        reference = time.monotonic() - self._referenced >= _REFERENCE_S
+        blank = Trial(
+            block, position, cell, Outcome.INTERRUPTED, "", cpus=self._options.cpus, started_at=now()
+        )
+        try:
+            with Output(command.output, self._options.folder) as output:
+                request = self._request(block, position, cell, iteration, output, reference=reference)
+                trial = trials.with_messages(blank, self._executor.trial(request, tick))
+            self._count_left(before, trial)
+            if reference:
+                self._referenced = time.monotonic()
+            # What was observed in the middle of it serves no figure.
+            checked = dataclasses.replace(self._checked(command, trial), samples=(), marks={})
+        except BaseException:
+            # What --prepare started is ended in any case; why the command failed is more important.
+            with contextlib.suppress(RingsideError):
+                self._hook("--conclude", command.conclude, cell)
+            raise
+        self._hook("--conclude", command.conclude, cell)
+        return checked
+
+    def _request(
+        self, block: int, position: int, cell: Cell, iteration: str, output: Output, *, reference: bool
+    ) -> TrialRequest:
+        options = self._options
+        padding = "." * trials.padding_bytes(self._seed, block, position)
+        return TrialRequest(
+            argv=self._argv[cell],
+            cwd=str(options.folder),
+            # Scripts that were written for hyperfine name files by this variable.
+            env={**options.environment, "RINGSIDE_PADDING": padding, "HYPERFINE_ITERATION": iteration},
+            cpus=options.cpus,
+            limits=Limits(options.timeout_s, options.memory_bytes, _OUTPUT_BYTES, _PROCESSES),
+            plain=True,
+            stdin=None if options.input is None else str(options.input),
+            stdout=output.stdout,
+            stderr=output.stderr,
+            reference=reference,
+        )
+
+    def _checked(self, command: Command, trial: Trial) -> Trial:
+        if trial.outcome in (Outcome.OK, Outcome.INTERRUPTED):
+            return trial
+        report = trial.report
+        crashed = trial.outcome is Outcome.CRASHED
+        if crashed and report and report.exit_status is None and report.signal is None:
+            raise UsageError(without_loader(self._argv[trial.cell][0]) or trial.detail)
+        ignored = self._options.ignored
+        if crashed and (ignored == "all" or (report and report.exit_status in ignored)):
+            # It counts; its detail still says how it ended.
+            return dataclasses.replace(trial, outcome=Outcome.OK)
+        stderr = report.stderr_tail.strip().rpartition("\n")[2] if report else ""
+        last = one_line(stderr, 200)
+        raise CommandFailedError(
+            f"{command.name} ({one_line(command.line(trial.cell.point), 80)}) {trial.outcome}: {trial.detail}"
+            + (f": {last}" if last else "")
+        )
+
+    def _keep(self, left: set[orphans.Child]) -> None:
+        """Look after what a hook left. It is reaped once it ends: another hook may wait until it is gone."""
+        self._left |= left
+        for pid, _ in left:
+            threading.Thread(target=_reap, args=(pid,), daemon=True).start()
+
+    def _cpu_of_left(self) -> dict[orphans.Child, float]:
+        """The CPU time in seconds of each process that hooks left, and of those that it has started."""
+        self._left &= orphans.children()
+        times: dict[orphans.Child, float] = {}
+        processes = list(self._left)
+        while processes:
+            pid, start = processes.pop()
+            fields = orphans.fields_of(pid)
+            if len(fields) > 19:
+                times[pid, start] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+                processes += orphans.children(pid)
+        return times
+
+    def _count_left(self, before: Mapping[orphans.Child, float], trial: Trial) -> None:
+        if trial.report and trial.block > 0:
+            after = self._cpu_of_left() if before else {}
+            self._worked_s += sum(
+                time_s - before[child] for child, time_s in after.items() if child in before
+            )
+            self._measured_s += (trial.report.wall_ns or 0) / 1e9
+
+    def _hook(self, option: str, text: str | None, cell: Cell) -> None:
+        """Execute what stands around the measured commands, if anything does."""
+        if text is None or not text.strip():
+            return
+        filled = filled_in(text, cell.point)
+        argv = self._commands[cell.contender].words(filled)
+        line = one_line(filled, 80)
+        # Not a pipe: what a hook leaves in the background, as a server, would keep it open.
+        others = orphans.children()
+        with tempfile.TemporaryFile() as errors, adopted():
+            try:
+                status = subprocess.run(
+                    argv,
+                    cwd=self._options.folder,
+                    env=dict(self._options.environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    check=False,
+                ).returncode
+            except OSError as error:
+                raise UsageError(f"{option} {line}: {error.strerror}") from error
+            self._keep(orphans.children() - others)
+            if not status:
+                return
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR_BYTES))
+            last = one_line(errors.read().decode(errors="replace").strip().rpartition("\n")[2], 200)
+        raise HookFailedError(
+            f"{option} {line} failed with exit status {status}" + (f": {last}" if last else "")
+        )
+
+
+def _reap(pid: int) -> None:
+    with contextlib.suppress(OSError):
+        os.waitpid(pid, 0)

@@ -1,0 +1,437 @@
+"""The commands of `ringside vs`, parsed and checked; and their parameters: `{VAR}` in them, and the points at
+which they are executed."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import shlex
+import shutil
+import statistics
+import string
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from ringside.errors import UsageError
+from ringside.files import pieces
+from ringside.model.design import Level, Point
+from ringside.text import one_line
+
+# One letter for each command where they are not named.
+MAX_COMMANDS = len(string.ascii_uppercase)
+DEFAULT_SHELL = ("sh",)
+# More points than that take longer than anybody waits.
+MAX_POINTS = 1000
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+_SCAN_HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
+
+# What bash has and POSIX shells lack, or take for something else.
+_BASHISM = re.compile(r"&>|\[\[ |[<>]\(|\|&|<<<|\{\d+\.\.\d+\}|(?:^|[;&|] *)source ")
+# Of an input that is a pipe.
+_MAX_INPUT_BYTES = 1 << 30
+# Of a program's file: the kernel reads no more of a `#!` line.
+_LOOK_BYTES = 256
+_PT_INTERP, _MAX_LOADER_BYTES = 3, 4096
+
+# Parts of a line that a shell takes as they are, and those in which it expands variables only.
+_QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
+_OPERATOR = re.compile(r"&&|\|\||[|;<>&()]|\n")
+_EXPANSION = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[{(?$!@*#0-9])|`")
+# Names of files that a shell would fill in; `?` and `[` are more often part of a URL.
+_PATTERN = re.compile(r"\*|(?<!\S)~")
+# Commands of POSIX shells that are no programs, or that as programs could not do what they are for.
+_BUILTIN = re.compile(
+    "[.:!{]|if|for|while|until|case|cd|eval|exec|exit|export|read|set|shift|source|times|trap|type|ulimit|umask"
+    "|unset|wait|alias|jobs"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Commands around the measured ones, as they were written: `setup` before the first block and `cleanup`
+    after the last one, once for each command; `prepares` and `concludes` around each execution, one for all
+    commands or one for each. None of them is timed."""
+
+    setup: str | None = None
+    prepares: tuple[str, ...] = ()
+    concludes: tuple[str, ...] = ()
+    cleanup: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: its name, and as it was written, where `{VAR}` stands for the level of a parameter. `shell`:
+    the words that start a shell for it and for its hooks; None: it is started by itself. `output`: where its
+    output goes, `None` for a pipe that is read and hashed. `is_literal`: what only a shell understands is
+    for the program."""
+
+    name: str
+    text: str
+    shell: tuple[str, ...] | None = None
+    setup: str | None = None
+    prepare: str | None = None
+    conclude: str | None = None
+    cleanup: str | None = None
+    output: str | None = None
+    is_literal: bool = False
+
+    def line(self, point: Point) -> str:
+        """The command line at a point, with its parameters filled in."""
+        return filled_in(self.text, point)
+
+    def argv(self, point: Point) -> tuple[str, ...]:
+        """The words that are executed. Raises UsageError where the line cannot be split."""
+        return self.words(self.line(point))
+
+    def words(self, line: str) -> tuple[str, ...]:
+        """The words that execute a line of the command, or of one of its hooks. Raises UsageError."""
+        return words(line, self.shell_of(line))
+
+    def shell_of(self, line: str) -> tuple[str, ...] | None:
+        """The shell that executes a line: where none was asked for, one for lines that need it. Raises
+        UsageError."""
+        if self.shell or self.is_literal or "\0" in line or _shell_reason(line) is None:
+            return self.shell
+        return DEFAULT_SHELL
+
+
+def parse_commands(
+    texts: Sequence[str],
+    names: Sequence[str] = (),
+    hooks: Hooks | None = None,
+    shell: Sequence[str] | None = None,
+    *,
+    points: Sequence[Point] = (Point(()),),
+    outputs: Sequence[str | None] = (),
+    is_literal: bool = False,
+) -> tuple[Command, ...]:
+    """The commands, which can be executed at all points; those without a name are A, B, C …. `outputs`: one
+    for all commands, or one for each. `is_literal`: words that mean something to a shell alone are meant for
+    the program. Raises UsageError with what is wrong."""
+    hooks = hooks or Hooks()
+    if not 1 <= len(texts) <= MAX_COMMANDS:
+        raise UsageError(
+            f"name 1 to {MAX_COMMANDS} commands, each quoted as one argument: "
+            "ringside vs 'sleep 0.1' 'sleep 0.2'"
+        )
+    prepares = _for_each(hooks.prepares, len(texts), "--prepare")
+    concludes = _for_each(hooks.concludes, len(texts), "--conclude")
+    each_output = _for_each(outputs, len(texts), "--output")
+    commands = tuple(
+        Command(
+            name,
+            text,
+            tuple(shell) if shell else None,
+            hooks.setup or None,
+            prepares[i] or None,
+            concludes[i] or None,
+            hooks.cleanup or None,
+            each_output[i],
+            is_literal,
+        )
+        for i, (name, text) in enumerate(zip(_names(texts, names), texts, strict=True))
+    )
+    for command in commands:
+        _check(command, points)
+    return commands
+
+
+def split_shell(text: str) -> tuple[str, ...] | None:
+    """The words of `--shell=TEXT`: `default` is sh, `none` is no shell. Raises UsageError."""
+    if text == "none":
+        return None
+    return DEFAULT_SHELL if text in ("", "default") else tuple(_split(text))
+
+
+def words(text: str, shell: Sequence[str] | None) -> tuple[str, ...]:
+    """The words of a command line; through a shell they are the shell's. Raises UsageError."""
+    if "\0" in text:
+        raise UsageError("a command cannot hold a NUL character")
+    argv = [*shell, "-c", text] if shell else _split(text)
+    if not argv or not argv[0] or not text.strip():
+        raise UsageError("a command is empty: quote it as one argument, 'sleep 0.1'")
+    return tuple(argv)
+
+
+def readable(path: Path | None) -> Path | None:
+    """The path of an input, whole. Raises UsageError where it cannot be read."""
+    if path is None:
+        return None
+    try:
+        with path.open("rb"):
+            return path.resolve()
+    except OSError as error:
+        raise UsageError(f"--input {path}: {error.strerror}") from error
+
+
+@contextmanager
+def input_file(path: Path | None) -> Iterator[Path | None]:
+    """The file of an input, for each execution anew: what can be read once, a pipe, is read into one that
+    lasts as long as this. Raises UsageError."""
+    if path is None or not path.is_fifo():
+        yield readable(path)
+        return
+    with tempfile.NamedTemporaryFile(prefix="ringside-input-") as copy:
+        try:
+            for piece in pieces(path):
+                copy.write(piece)
+                if copy.tell() > _MAX_INPUT_BYTES:
+                    raise UsageError(f"--input {path}: more than 1 GiB from a pipe: name a file")
+            copy.flush()
+        except OSError as error:
+            raise UsageError(f"--input {path}: {error.strerror}") from error
+        yield Path(copy.name)
+
+
+def _names(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+    own_names = [one_line(name, 60) for name in names]
+    all_names = [*own_names, *string.ascii_uppercase[len(own_names) : len(texts)]]
+    if not all(name.strip() for name in all_names):
+        raise UsageError("a name is empty: give each -n a word")
+    if len(set(all_names)) != len(all_names):
+        beyond = ", in their first 60 characters" if any(len(name) > 60 for name in names) else ""
+        raise UsageError(f"names must differ{beyond}: {', '.join(all_names)}")
+    return all_names
+
+
+def _for_each(values: Sequence[str | None], commands: int, option: str) -> list[str | None]:
+    if len(values) not in (0, 1, commands):
+        raise UsageError(f"give {option} once for all commands, or once for each of the {commands}")
+    return list(values) if len(values) == commands else (list(values) or [None]) * commands
+
+
+def _check(command: Command, points: Sequence[Point]) -> None:
+    # What prepares a command may make the program.
+    is_made = bool(command.setup or command.prepare)
+    for point in points:
+        argv = command.argv(point)
+        _check_program(argv[0], is_made=is_made and command.shell_of(command.line(point)) is None)
+    for hook in (command.setup, command.prepare, command.conclude, command.cleanup):
+        if hook is not None and hook.strip():
+            command.words(filled_in(hook, points[0]))
+
+
+def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
+    """What is to be said of commands before they are executed: their preparations differ; a shell executes
+    them, although none was asked for; they look like bash where sh is another shell."""
+    reasons: dict[str, str] = {}
+    bashisms: dict[str, str] = {}
+    for command in commands:
+        for line in (command.line(point) for point in points):
+            shell = command.shell_of(line)
+            if shell and not command.shell:
+                reasons.setdefault(command.name, _shell_reason(line) or "")
+            if shell == DEFAULT_SHELL and (bashism := _BASHISM.search(_QUOTED.sub("_", line))):
+                bashisms.setdefault(command.name, bashism[0].strip())
+    texts = []
+    prepares = {command.name: command.prepare for command in commands}
+    if len(set(prepares.values())) > 1:
+        parts = (
+            f"{name} after {one_line(text, 40) if text else 'nothing'}" for name, text in prepares.items()
+        )
+        texts.append(f"{', '.join(parts)}: what --prepare does differs, and its effects are in the ratio")
+    if reasons:
+        start_ms = 1000 * _shell_start_s()
+        texts.append(
+            f"{', '.join(reasons)}: executed through sh, since {next(iter(reasons.values()))} needs a shell; "
+            f"its start, here {start_ms:.1f} ms, is in the time (-S: all through it; -N: none)"
+        )
+    if bashisms and "bash" not in Path(shutil.which("sh") or "").resolve().name:
+        texts.append(
+            f"{', '.join(bashisms)}: `{next(iter(bashisms.values()))}` is of bash, and sh is another shell "
+            "here: --shell=bash"
+        )
+    return texts
+
+
+def _shell_start_s() -> float:
+    """How long a shell takes that does nothing, in the median."""
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run([*DEFAULT_SHELL, "-c", ":"], check=False, close_fds=False)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def _shell_reason(line: str) -> str | None:
+    """What of a line only a shell understands; None where there is nothing. Programs would get it as words,
+    and the measured work would be another one than was meant. Raises UsageError where a line without any
+    cannot be split."""
+    if syntax := _shell_syntax(line):
+        return syntax
+    program = next(iter(_split(line)), "")
+    is_assignment = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*=.*", program, re.DOTALL)
+    if (is_assignment or _BUILTIN.fullmatch(program)) and shutil.which(program) is None:
+        return f"`{one_line(program, 40)}`"
+    return None
+
+
+def _shell_syntax(line: str) -> str | None:
+    """The first operator outside of quotes, else the first expansion or pattern; None where there is none."""
+    operator = _OPERATOR.search(_QUOTED.sub("_", line))
+    if operator:
+        return "a new line" if operator[0] == "\n" else f"`{operator[0]}`"
+    expanded = _QUOTED.sub(lambda part: part[0] if part[0].startswith('"') else "_", line)
+    expansion = _EXPANSION.search(re.sub(r"\\.", "_", expanded, flags=re.DOTALL))
+    match = expansion or _PATTERN.search(_QUOTED.sub("_", line))
+    return f"`{match[0]}`" if match else None
+
+
+def _check_program(program: str, *, is_made: bool) -> None:
+    if is_made:
+        return
+    name, file = one_line(program, 80), shutil.which(program)
+    if file is not None:
+        if why := _why_not_started(file):
+            raise UsageError(f"{name} cannot be started: {why}")
+        return
+    if os.sep in program and Path(program).is_dir():
+        raise UsageError(f"{name} is a folder: name a program")
+    if os.sep in program and Path(program).exists():
+        raise UsageError(f"{name} has no permission to be executed: chmod +x it, or name its interpreter")
+    if os.path.isfile(program):
+        raise UsageError(f"{name} is a file and no program: quote each command as one argument")
+    raise UsageError(f"there is no program {name}")
+
+
+def _why_not_started(file: str) -> str:
+    """What the kernel would call `Exec format error`, or `No such file` of a file that is there; empty where
+    nothing is wrong, or nothing can be known."""
+    try:
+        with open(file, "rb") as opened:
+            start = opened.read(_LOOK_BYTES)
+    except OSError:
+        return ""
+    if not start.startswith(b"#!"):
+        # Other formats of binaries have their own handlers.
+        is_text = b"\0" not in start
+        return "it has no `#!` line: add one, or name its interpreter, as in `sh FILE`" if is_text else ""
+    line = start[2:].partition(b"\n")[0]
+    if line.endswith(b"\r"):
+        return "its first line ends with \\r, as on Windows: remove those with `sed -i 's/\\r$//' FILE`"
+    interpreter = os.fsdecode((line.split() or [b""])[0])
+    if not interpreter or not Path(interpreter).exists():
+        return f"its interpreter {one_line(interpreter, 80)} does not exist"
+    return ""
+
+
+def without_loader(program: str) -> str:
+    """Why the kernel found no file to start, of a program that is there: its dynamic loader is missing. Empty
+    where that is not why. Said after a failure only: with an emulator the loader may be elsewhere."""
+    loader = _elf_loader(shutil.which(program) or program)
+    if not loader or Path(loader).exists():
+        return ""
+    return (
+        f"{one_line(program, 80)} cannot be started: its loader {one_line(loader, 80)} does not exist: it "
+        "was built for another system, or its libraries are not installed"
+    )
+
+
+def _elf_loader(file: str) -> str:
+    """The dynamic loader that a program names (ELF's segment PT_INTERP); empty where it names none."""
+    try:
+        with open(file, "rb") as opened:
+            head = opened.read(64)
+            if head[:4] != b"\x7fELF":
+                return ""
+            order, is_wide = "<>"[head[5] == 2], head[4] == 2
+            # Where program headers begin, how long and how many they are; of one, its type, offset and size.
+            places = (f"{order}Q14xHH", 32) if is_wide else (f"{order}I10xHH", 28)
+            segment = f"{order}I4xQ16xQ" if is_wide else f"{order}II8xI"
+            table, size, number = struct.unpack_from(*(places[0], head), places[1])
+            for index in range(number):
+                opened.seek(table + index * size)
+                kind, offset, length = struct.unpack_from(segment, opened.read(size))
+                if kind == _PT_INTERP:
+                    opened.seek(offset)
+                    return os.fsdecode(opened.read(min(length, _MAX_LOADER_BYTES)).rstrip(b"\0"))
+    except (struct.error, OSError, OverflowError):
+        return ""
+    return ""
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        reason = str(error).lower()
+        raise UsageError(f"{one_line(text, 80)}: {reason}; quote it as for a shell") from error
+
+
+def scanned_levels(least: str, most: str, step: str | None) -> tuple[Level, ...]:
+    """The numbers of `-P VAR LEAST MOST -D STEP`, the step 1 where there is none; integers where all three
+    are. Raises UsageError."""
+    first, last, width = _number(least), _number(most), _number(step or "1")
+    if width <= 0:
+        raise UsageError(f"-D {one_line(step or '', 20)}: a step is larger than 0")
+    if first > last:
+        raise UsageError(
+            f"-P {one_line(least, 20)} {one_line(most, 20)}: from the smaller number up, {_SCAN_HINT}"
+        )
+    if (last - first) / width >= MAX_POINTS:
+        raise UsageError(f"-P {least} {most}: up to {MAX_POINTS:,} levels are possible; make -D larger")
+    numbers = [first + number * width for number in range(math.floor((last - first) / width) + 1)]
+    if all(number == number.to_integral_value() for number in (first, width)):
+        return tuple(int(number) for number in numbers)
+    return tuple(format(number, "f") for number in numbers)
+
+
+def listed_levels(text: str) -> tuple[Level, ...]:
+    """The levels of `-L VAR a,b,c`; a backslash before a comma, or before another
+    backslash, makes it part of a level. Numbers are integers
+    where they are written like one. Raises UsageError where one comes twice."""
+    parts = re.findall(r"(?:^|,)((?:\\[,\\]|[^,])*)", text)
+    texts = [re.sub(r"\\([,\\])", r"\1", part) for part in parts]
+    if len(set(texts)) != len(texts):
+        raise UsageError(f"-L {one_line(text, 60)}: name each value once")
+    return tuple(int(each) if re.fullmatch(r"0|-?[1-9][0-9]{0,17}", each) else each for each in texts)
+
+
+def scan_points(factors: Mapping[str, Sequence[Level]]) -> tuple[Point, ...]:
+    """Every combination of levels; one point without factors where there are none. Raises UsageError where
+    they are too many."""
+    points = math.prod(len(levels) for levels in factors.values())
+    if points > MAX_POINTS:
+        raise UsageError(f"the parameters have {points:,} combinations: up to {MAX_POINTS:,} are possible")
+    return tuple(
+        Point(tuple(zip(factors, levels, strict=True))) for levels in itertools.product(*factors.values())
+    )
+
+
+def check_parameter(name: str, factors: Mapping[str, Sequence[Level]]) -> None:
+    """Raises UsageError where a parameter has no usable name, or one that is there already."""
+    if name in factors:
+        raise UsageError(f"the parameter {one_line(name, 40)} is given twice")
+    if not _PLACEHOLDER.fullmatch("{" + name + "}") or name != one_line(name, 40):
+        raise UsageError(f"{one_line(name, 40)!r} is no name of a parameter: {_SCAN_HINT}")
+
+
+def filled_in(text: str, point: Point) -> str:
+    """The text with the levels of a point in place of `{VAR}`, in one pass, so that a level that looks like a
+    placeholder stays as it is. Other braces stay too."""
+    levels = point.as_dict()
+
+    def level(match: re.Match[str]) -> str:
+        return str(levels[match[1]]) if match[1] in levels else match[0]
+
+    return _PLACEHOLDER.sub(level, text)
+
+
+def _number(text: str) -> Decimal:
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or abs(number) > 10**15:
+        raise UsageError(f"-P: {one_line(text, 40)!r} is no number: {_SCAN_HINT}")
+    return number

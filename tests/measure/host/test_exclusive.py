@@ -1,0 +1,157 @@
+"""The lock that keeps two measurements apart."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ringside.measure.host import exclusive
+from ringside.measure.host.exclusive import VARIABLE, MachineLock, alone
+from ringside.store import Store
+from tests.support.command_line import RINGSIDE, ringside
+from tests.support.locks import another
+
+
+@pytest.fixture
+def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
+    return tmp_path / "lock"
+
+
+def test_nobody_waits_for_a_free_lock(lock: Path) -> None:
+    waits: list[float] = []
+    for _ in range(2):
+        with alone(lambda: waits.append(time.monotonic())):
+            assert lock.exists()
+    assert not waits
+
+
+@pytest.mark.usefixtures("lock")
+def test_a_second_measurement_waits_for_the_first() -> None:
+    with another() as other:
+        waits: list[int] = []
+
+        def end_other() -> None:
+            waits.append(1)
+            assert other.stdin
+            other.stdin.close()
+
+        with alone(end_other):
+            assert waits == [1]
+            assert other.wait(timeout=30) == 0
+
+
+@pytest.mark.usefixtures("lock")
+def test_the_second_of_two_runs_says_so_and_waits(
+    workplace: Path, add_fake: Callable[..., None], add_experiment: Callable[..., None]
+) -> None:
+    add_fake("good")
+    add_experiment("first", "good", blocks=30)
+    add_experiment("second", "good")
+
+    def words(name: str) -> list[str]:
+        return [*RINGSIDE, "run", name, "--until", "end", "--store", f"{name}.sqlite"]
+
+    null, pipe = subprocess.DEVNULL, subprocess.PIPE
+    with subprocess.Popen(words("first"), stdout=null, stderr=pipe, text=True) as first:
+        assert first.stderr
+        while "block 1 " not in (line := first.stderr.readline()):
+            assert line, "the first run has ended"
+        second = subprocess.run(words("second"), capture_output=True, text=True, timeout=120, check=False)
+        first.communicate(timeout=60)
+    assert (first.returncode, second.returncode) == (0, 0), second.stderr
+    assert "another ringside is measuring on this machine: waiting for its end" in second.stderr
+    (before,) = Store(workplace / "first.sqlite").runs()
+    after = Store(workplace / "second.sqlite")
+    (run,) = after.runs()
+    assert before.ended_at is not None
+    assert min(trial.started_at for trial in after.trials(run)) >= before.ended_at
+
+
+@pytest.mark.usefixtures("lock")
+def test_a_lock_of_a_process_that_was_killed_is_free() -> None:
+    with another() as other:
+        other.kill()
+        other.wait()
+    assert MachineLock().take()
+
+
+def test_who_cannot_wait_inside_takes_the_lock_or_not(lock: Path) -> None:
+    with alone(lambda: None):
+        assert not MachineLock().take()
+    ours = MachineLock()
+    assert ours.take()
+    # It is held until it is gone.
+    assert not MachineLock().take()
+    waits: list[int] = []
+
+    def give_back() -> None:
+        nonlocal ours
+        waits.append(1)
+        del ours
+
+    with alone(give_back):
+        assert waits == [1]
+
+
+def test_without_a_place_for_the_lock_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "/proc/no/such/folder/lock")
+    assert MachineLock().take()
+    with alone(lambda: None):
+        pass
+
+
+def test_a_failure_inside_gives_the_lock_back(lock: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), alone(lambda: None):
+        raise KeyboardInterrupt
+    assert MachineLock().take()
+
+
+def test_the_lock_is_the_users_own_whatever_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A desktop's run and one of cron have other folders for temporary files."""
+    monkeypatch.delenv(VARIABLE)
+    monkeypatch.setattr(exclusive, "_FOLDER", tmp_path)
+    for name in ("XDG_RUNTIME_DIR", "TMPDIR"):
+        monkeypatch.setenv(name, str(tmp_path / "desktop"))
+    with alone(lambda: None):
+        (path,) = tmp_path.iterdir()
+        assert path.name == f"ringside-{os.getuid()}.lock"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        for name in ("XDG_RUNTIME_DIR", "TMPDIR"):
+            monkeypatch.delenv(name)
+        assert not MachineLock().take()
+
+
+def test_a_load_beside_a_measurement_says_so_and_runs_wait_for_a_load(lock: Path, http: str) -> None:
+    words = ("load", f"{http}/", "--requests", "2")
+    with another():
+        beside = ringside(*words)
+    assert "another ringside is measuring on this machine: the figures of both may suffer" in beside.stderr
+    assert ringside(*words).stderr == ""
+    endless = [*RINGSIDE, "load", f"{http}/", "--duration", "1000s", "--rate", "10", "--json"]
+    with subprocess.Popen(endless, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as other:
+        while MachineLock().take():
+            time.sleep(0.05)
+        with alone(lambda: other.send_signal(signal.SIGINT)):
+            assert other.wait(60) == 130
+
+
+def test_a_check_waits_for_a_measurement(lock: Path, workplace: Path, add_fake: Callable[..., None]) -> None:
+    add_fake("good")
+    command = [*RINGSIDE, "check", "good", "--quick"]
+    with another():
+        check = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert check.stderr
+        assert "waiting for its end" in check.stderr.readline()
+        assert check.poll() is None
+    with check:
+        assert "good took" in check.communicate(timeout=120)[1]

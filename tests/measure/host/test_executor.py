@@ -1,0 +1,299 @@
+"""Trials by the real probe, of real programs that misbehave."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ringside.errors import ProbeError
+from ringside.measure.host.executor import LocalExecutor, off_contender_cpus
+from ringside.probe import orphans
+from ringside.probe.process import find_probe
+from ringside.probe.protocol import (
+    Evidence,
+    ExpectedLines,
+    Limits,
+    Phase,
+    Sample,
+    Started,
+    TrialOutcome,
+    TrialRequest,
+)
+from ringside.workloads.ring.workload import checksum, order
+from tests.support import TESTS, probes
+from tests.support.processes import is_over
+
+FAKE = TESTS / "fakes" / "fake.py"
+NODES, MESSAGES = 4, 5
+
+
+def request(how: str, *more: str, trace: int = 0, **limits: Any) -> TrialRequest:
+    lines = ExpectedLines(total=0)
+    if trace:
+        lines = ExpectedLines(NODES * MESSAGES, {":": 12, "*": 3, ">": 4, "@": 1})
+    arguments = [f"nodes={NODES}", f"messages={MESSAGES}", f"how={how}", "hold=1", f"trace={trace}", *more]
+    bounds = {"wall_s": 60, "memory_bytes": 2 << 30, "output_bytes": 1 << 20, "processes": 50}
+    return TrialRequest(
+        argv=(sys.executable, "-S", "-E", str(FAKE), *arguments),
+        cwd="/",
+        env={"PATH": os.environ["PATH"]},
+        limits=Limits(**{**bounds, **limits}),
+        expect=Evidence(
+            {"checksum": str(checksum(NODES, MESSAGES)), "order": str(order(NODES, MESSAGES))}, lines
+        ),
+        awaits=("spawned",),
+    )
+
+
+def outcome(of: TrialRequest) -> TrialOutcome:
+    last = LocalExecutor().trial(of)[-1]
+    assert isinstance(last, TrialOutcome)
+    return last
+
+
+def processes_in(folder: Path) -> list[int]:
+    """Processes that work in a folder. Their own numbers may be those of another namespace."""
+    pids = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.readlink(entry / "cwd") == str(folder):
+                pids.append(int(entry.name))
+    return pids
+
+
+# Where the probe can have namespaces of its own, and where it cannot.
+both_ways = pytest.mark.parametrize("namespaces", ["auto", "off"])
+
+
+def test_no_program_takes_less_time_than_its_only_thread_computes() -> None:
+    """Its end and its start are each stamped when they are, however short it is."""
+    executor = LocalExecutor()
+    limits = Limits(wall_s=60, memory_bytes=2 << 30, output_bytes=1 << 20, processes=50)
+    true = TrialRequest(argv=("/bin/true",), cwd="/", env={}, limits=limits)
+    for _ in range(300):
+        last = executor.trial(true)[-1]
+        assert isinstance(last, TrialOutcome)
+        cpu_ns = (last.cpu_user_ns or 0) + (last.cpu_system_ns or 0)
+        # The two are from different clocks of the kernel.
+        assert last.wall_ns is not None
+        assert last.wall_ns + 20_000 >= cpu_ns > 0, last
+
+
+def test_a_good_program_is_ok_with_figures() -> None:
+    messages = LocalExecutor().trial(request("good"))
+    last = messages[-1]
+    assert isinstance(messages[0], Started)
+    assert isinstance(last, TrialOutcome)
+    assert (last.outcome, last.detail) == ("ok", "")
+    assert last.cpu_user_ns is not None
+    assert last.cpu_system_ns is not None
+    assert last.cpu_user_ns + last.cpu_system_ns > 0
+    assert last.wall_ns
+    marks = {message.mark: message for message in messages if isinstance(message, Sample) and message.mark}
+    assert (marks["spawned"].pss_bytes or 0) > 1 << 20
+    phases = {message.name: message.ns for message in messages if isinstance(message, Phase)}
+    # On a busy host the relay takes longer than its round time.
+    assert phases.keys() == {"spawn", "relay"}
+    assert phases["spawn"] == 1000
+    assert phases["relay"] >= 2000
+
+
+@pytest.mark.parametrize("how", ["skips-a-unit", "reorders", "loses-a-message", "wrong-sum", "says-nothing"])
+def test_wrong_evidence_has_no_place_among_the_figures(how: str) -> None:
+    wrong = outcome(request(how))
+    assert wrong.outcome == "wrong-evidence"
+    assert wrong.detail
+
+
+def test_traced_lines_are_counted() -> None:
+    assert outcome(request("good", trace=1)).outcome == "ok"
+    assert outcome(request("traces-too-little", trace=1)).outcome == "wrong-evidence"
+    assert outcome(request("good", "trace=0", trace=1)).outcome == "wrong-evidence"
+
+
+def test_a_hung_program_that_ignores_sigterm_is_ended() -> None:
+    hung = outcome(request("hangs", wall_s=1))
+    assert hung.outcome == "timed-out"
+    assert (hung.wall_ns or 0) >= 1e9
+
+
+def test_a_crash_has_its_status_and_the_end_of_stderr() -> None:
+    crashed = outcome(request("crashes"))
+    assert (crashed.outcome, crashed.exit_status) == ("crashed", 1)
+    assert "</script>" in crashed.stderr_tail
+
+
+def test_a_flood_is_stopped() -> None:
+    assert outcome(request("floods")).outcome == "flooded"
+
+
+def test_memory_is_limited() -> None:
+    greedy = outcome(request("eats-memory", memory_bytes=100 << 20))
+    assert greedy.outcome == "out-of-memory"
+    assert (greedy.peak_pss_bytes or 0) > 100 << 20
+
+
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+@both_ways
+def test_nothing_outlives_its_trial(tmp_path: Path, cgroup: str, namespaces: str) -> None:
+    daemon = msgspec.structs.replace(
+        request("daemonises", f"marker={tmp_path / 'pid'}"),
+        cwd=str(tmp_path),
+        cgroup=cgroup,
+        namespaces=namespaces,
+    )
+    assert outcome(daemon).left_behind == 1
+    assert processes_in(tmp_path) == []
+
+
+@pytest.mark.parametrize(("seconds", "left_behind"), [("0.1", 0), ("60", 1)])
+def test_a_helper_may_end_a_moment_after_its_program(seconds: str, left_behind: int) -> None:
+    """As that of the Erlang VM does, which sees that its pipe has closed."""
+    good = request("good")
+    helped = (
+        "sh", "-c", f'sleep {seconds} </dev/null >/dev/null 2>&1 & exec "$@"', "sh", *good.argv,
+    )  # fmt: skip
+    assert outcome(msgspec.structs.replace(good, argv=helped)).left_behind == left_behind
+
+
+def test_what_a_plain_command_leaves_counts_however_short() -> None:
+    left = msgspec.structs.replace(
+        request("good"), argv=("sh", "-c", "sleep 0.2 &"), plain=True, expect=None, awaits=()
+    )
+    assert outcome(left).left_behind == 1
+    waited = msgspec.structs.replace(left, argv=("sh", "-c", "sleep 0.2 & wait"))
+    assert outcome(waited).left_behind == 0
+
+
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_what_outlives_a_program_does_not_touch_the_next_trial(tmp_path: Path, cgroup: str) -> None:
+    """Linux 6.18 kills a process that is started in a cgroup in which others were killed before."""
+    executor = LocalExecutor()
+    daemon = msgspec.structs.replace(request("daemonises", f"marker={tmp_path / 'pid'}"), cgroup=cgroup)
+    next_one = msgspec.structs.replace(request("good"), cgroup=cgroup)
+    for trial in (daemon, next_one, daemon, next_one):
+        final = executor.trial(trial)[-1]
+        assert isinstance(final, TrialOutcome)
+        assert final.outcome == "ok", final
+
+
+def test_a_program_that_is_not_there() -> None:
+    missing = outcome(msgspec.structs.replace(request("good"), argv=("/no/such/program",)))
+    assert missing.outcome == "crashed"
+    assert "/no/such/program" in missing.detail
+
+
+def test_ticks_come_while_a_trial_runs() -> None:
+    ticks: list[float] = []
+    LocalExecutor().trial(request("hangs", wall_s=3), lambda: ticks.append(time.monotonic()))
+    assert ticks
+
+
+def stubborn(folder: Path, namespaces: str) -> TrialRequest:
+    """A program that ignores all signals, and works in a folder."""
+    text = "trap '' TERM INT; : > ready; while :; do sleep 1; done"
+    return msgspec.structs.replace(
+        request("good"), argv=("sh", "-c", text), cwd=str(folder), namespaces=namespaces
+    )
+
+
+@both_ways
+def test_ctrl_c_ends_the_trial_and_the_probe_still_reports(tmp_path: Path, namespaces: str) -> None:
+    executor = LocalExecutor()
+    sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
+    messages = executor.trial(stubborn(tmp_path, namespaces))
+    sender.join()
+    assert isinstance(messages[0], Started)
+    assert isinstance(messages[-1], TrialOutcome)
+    assert messages[-1].outcome == "interrupted"
+    assert executor.probe.interrupted
+    assert is_over(lambda: not processes_in(tmp_path))
+
+
+@both_ways
+@pytest.mark.parametrize("which", ["started", "parent of the program"])
+def test_a_killed_probe_leaves_nothing_and_is_an_error(tmp_path: Path, namespaces: str, which: str) -> None:
+    before = orphans.children()
+
+    def kill() -> bool:
+        if not (tmp_path / "ready").exists():
+            return False
+        parents = {int(orphans.fields_of(pid)[1]) for pid in processes_in(tmp_path)}
+        ((started, _),) = orphans.children() - before
+        # In namespaces of its own the probe is another process than that which was started.
+        (inside,) = parents - set(processes_in(tmp_path))
+        os.kill(started if which == "started" else inside, signal.SIGKILL)
+        return True
+
+    sender = probes.when(kill)
+    with pytest.raises(ProbeError, match="was killed \\(SIGKILL\\)"):
+        LocalExecutor().trial(stubborn(tmp_path, namespaces))
+    sender.join()
+    assert is_over(lambda: not processes_in(tmp_path))
+    assert orphans.children() <= before
+
+
+def test_programs_begin_with_no_signal_ignored() -> None:
+    """Whatever the probe ignores, or was started with; a shell would keep that."""
+    ignored = signal.SIGUSR2
+    before = signal.signal(ignored, signal.SIG_IGN)
+    try:
+        looking = TrialRequest(
+            argv=("grep", "SigIgn", "/proc/self/status"),
+            cwd="/",
+            env={"PATH": os.environ["PATH"]},
+            limits=Limits(wall_s=10, memory_bytes=1 << 30, output_bytes=1000, processes=10),
+            plain=True,
+        )
+        assert outcome(looking).stdout_tail.split() == ["SigIgn:", "0" * 16]
+    finally:
+        signal.signal(ignored, before)
+
+
+def test_an_unusable_request_is_refused_by_the_probe() -> None:
+    done = subprocess.run([find_probe()], input=b"{}\n", capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert len(done.stderr.decode().strip().splitlines()) == 1
+    with pytest.raises(ProbeError, match="without an outcome"):
+        LocalExecutor().trial(msgspec.structs.replace(request("good"), version=99))
+
+
+def test_cpus_for_the_contender_come_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 2, 3, 5})
+    executor = LocalExecutor()
+    assert executor.available_cpus() == 4
+    assert executor.cpus(1) == ((5,), (0, 2, 3))
+    assert executor.cpus(4) == ((0, 2, 3, 5), ())
+
+
+@pytest.mark.parametrize(("hard", "most"), [(4096, 4096), (resource.RLIM_INFINITY, sys.maxsize)])
+def test_descriptors_are_those_of_the_hard_limit(
+    monkeypatch: pytest.MonkeyPatch, hard: int, most: int
+) -> None:
+    limits = {resource.RLIMIT_NOFILE: (1024, hard)}
+    monkeypatch.setattr(resource, "getrlimit", limits.__getitem__)
+    assert LocalExecutor().descriptors() == most
+
+
+@pytest.mark.parametrize(("usable", "own"), [({0, 2, 3}, (0, 2)), ({3}, {3})])
+def test_ringside_keeps_off_the_cpu_of_contenders_while_it_measures(
+    monkeypatch: pytest.MonkeyPatch, usable: set[int], own: tuple[int, ...] | set[int]
+) -> None:
+    kept: list[tuple[int, object]] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: usable)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: kept.append((pid, cpus)))
+    with off_contender_cpus(LocalExecutor()):
+        assert kept == [(0, own)]
+    # What is built afterwards has all of them.
+    assert kept[1:] == [(0, usable)]

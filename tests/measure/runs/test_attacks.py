@@ -1,0 +1,529 @@
+"""Programs that attack the probe, the run or each other: each is a mode of tests/fakes, and none may hang a
+trial, forge a figure, or outlive its end (docs/RELIABILITY.md)."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import msgspec
+import pytest
+
+from ringside.errors import ProbeError
+from ringside.measure.host.executor import LocalExecutor
+from ringside.probe import orphans
+from ringside.probe.process import Probe
+from ringside.probe.protocol import (
+    HttpRequest,
+    LoadPlan,
+    NamedLoad,
+    Phase,
+    Sample,
+    Service,
+    Started,
+    Step,
+    TrialMessage,
+    TrialOutcome,
+)
+from tests.measure.host.test_executor import both_ways, request
+from tests.support.ordinary_user import NOBODY, as_ordinary_user
+from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
+
+
+def attack(how: str, **more: Any) -> list[TrialMessage]:
+    keys = ("cpus", "probe_cpus", "cgroup", "namespaces", "sample_hz")
+    changes = {key: more.pop(key) for key in keys if key in more}
+    return LocalExecutor().trial(msgspec.structs.replace(request(how, **more), **changes))
+
+
+def last(messages: list[TrialMessage]) -> TrialOutcome:
+    (*_, final) = messages
+    assert isinstance(final, TrialOutcome)
+    return final
+
+
+def has_own_namespaces(messages: list[TrialMessage]) -> bool:
+    (started,) = (each for each in messages if isinstance(each, Started))
+    return not any(each.startswith("namespaces") for each in started.missing)
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ("terminates-the-probe", "SIGTERM to the probe from process"),
+        ("interrupts-the-probe", "SIGINT to the probe from process"),
+        ("terminates-the-probe-and-ends", "SIGTERM to the probe from "),
+        (
+            "has-the-kernel-signal-the-probe",
+            "SIGTERM to the probe from a sender that the kernel does not name",
+        ),
+        ("signals-the-probe-as-somebody-else", "SIGTERM to the probe from a sender that the kernel does not"),
+        ("blinds-the-probe", "SIGCONT to the probe from process"),
+        ("slows-the-probe", "the probe's scheduling was changed"),
+        ("makes-the-probe-idle", "the probe's scheduling was changed"),
+    ],
+)
+def test_interference_is_recorded_and_changes_nothing(how: str, text: str, namespaces: str) -> None:
+    final = last(attack(how, namespaces=namespaces))
+    assert (final.outcome, final.detail) == ("ok", "")
+    assert len(final.interference) == 1
+    assert text in final.interference[0]
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("how", "limit"),
+    [
+        ("open-files", "open files"),
+        ("open-files-to-ten", "open files"),
+        ("open-files-for-a-daemon", "open files"),
+        ("address-space", "address space"),
+        ("data", "data"),
+        ("stack", "stack"),
+        ("file-size", "file size"),
+        ("cpu-time", "CPU time"),
+        ("processes", "processes"),
+        ("locked-memory", "locked memory"),
+    ],
+)
+def test_who_lowers_the_probes_limits_is_named(how: str, limit: str, namespaces: str) -> None:
+    """Also where the probe dies of it; nothing of the trial is left."""
+    before = orphans.children()
+    why = f"the probe's limits were lowered: {limit}"
+    try:
+        final = last(attack(f"lowers-the-probes-{how}", namespaces=namespaces))
+        said = (final.outcome, final.detail)
+    except ProbeError as died:
+        said = ("probe-failed", str(died).replace("ringside-probe: ", ""))
+    died_of = ("probe-failed", f"the probe ended without an outcome: {why}")
+    assert said in (("wrong-evidence", why), died_of)
+    assert orphans.children() <= before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [
+        ("unmounts-proc", "/proc or /dev/shm of the probe was replaced"),
+        ("unmounts-shared-memory", "/proc or /dev/shm of the probe was replaced"),
+        ("makes-the-probe-a-victim", "the probe's oom_score_adj was changed"),
+    ],
+)
+def test_what_root_changes_around_the_probe(how: str, text: str) -> None:
+    if not has_own_namespaces(attack("good")):
+        pytest.skip("no namespaces can be made here")
+    final = last(attack(how))
+    assert (final.outcome, final.interference) == ("ok", (text,))
+
+
+def test_an_honest_program_interferes_with_nothing() -> None:
+    assert last(attack("good")).interference == ()
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("how", ["moves-the-probe", "moves-a-thread-of-the-probe"])
+@both_ways
+def test_a_probe_that_was_moved(how: str, namespaces: str) -> None:
+    final = last(attack(how, namespaces=namespaces))
+    assert final.interference == ("the probe was moved to other CPUs",)
+
+
+@both_ways
+def test_ringside_cannot_be_stopped(namespaces: str) -> None:
+    messages = attack("stops-ringside", namespaces=namespaces)
+    stopped = not has_own_namespaces(messages)
+    assert last(messages).outcome == "ok"
+    assert last(messages).interference == (("ringside was stopped by a signal",) if stopped else ())
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+@pytest.mark.parametrize("how", ["takes-all-cpus", "takes-all-cpus-in-a-thread"])
+def test_cpus_that_were_not_given(how: str) -> None:
+    final = last(attack(how, cpus=(min(os.sched_getaffinity(0)),)))
+    assert final.outcome == "wrong-evidence"
+    assert "took other CPUs than the" in final.detail
+
+
+def test_figures_cannot_be_forged() -> None:
+    messages = attack("writes-to-the-probe")
+    assert last(messages).outcome == "ok"
+    assert [each.name for each in messages if isinstance(each, Phase)] == ["spawn", "relay"]
+    messages = attack("reads-the-probes-memory")
+    assert [each.name for each in messages if isinstance(each, Phase)] == ["spawn", "relay"]
+
+
+# Writes messages into all files of ringside, of the probe, and of who started them.
+FORGES = """
+for process in $PPID {ringside}; do
+    for file in /proc/$process/fd/*; do
+        echo '{{"type":"phase","t_ns":1,"name":"forged","ns":1}}' > $file
+    done
+done 2>/dev/null
+test -e /proc/{ringside} && echo visible
+id -u
+"""
+
+
+def forged_names(probe: str, namespaces: str) -> list[Any]:
+    script = FORGES.format(ringside=os.getpid())
+    changes = {"argv": ("sh", "-c", script), "expect": None, "awaits": (), "namespaces": namespaces}
+    messages = Probe(probe).trial(msgspec.structs.replace(request("good"), **changes))
+    names = [each.name for each in messages if isinstance(each, Phase)]
+    return [names, has_own_namespaces(messages), *last(messages).stdout_tail.split()]
+
+
+@both_ways
+def test_an_ordinary_user_cannot_forge_figures(readable_probe: str, namespaces: str) -> None:
+    names, is_hidden, *seen = as_ordinary_user(forged_names, readable_probe, namespaces)
+    assert names == []
+    assert seen == ([] if is_hidden else ["visible"]) + [str(NOBODY if os.geteuid() == 0 else os.geteuid())]
+
+
+# Its work is done while it waits, in a thread. Processes with many mappings make the sample last. It says how
+# long it has run, and what CPU time the thread had while it waited.
+WORKS_WHILE_IT_WAITS = """
+import mmap, os, signal, sys, threading, time
+maps = [mmap.mmap(-1, 4096, prot=1 + 2 * (number % 2)) for number in range(30_000)]
+children = []
+for _ in range(6):
+    children.append(os.fork())
+    if children[-1] == 0:
+        signal.pause()
+used = 0
+def work():
+    global used
+    while not done:
+        used = time.thread_time_ns()
+done = False
+threading.Thread(target=work).start()
+print('::await name=spawned', flush=True)
+before = used
+sys.stdin.readline()
+used, done = used - before, True
+for child in children:
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+# Not at its end: that would be time of which it does not know.
+del maps
+with open('/proc/self/stat') as stat:
+    start = int(stat.read().rpartition(')')[2].split()[19]) / os.sysconf('SC_CLK_TCK')
+ran_ns = int((time.clock_gettime(time.CLOCK_BOOTTIME) - start) * 1e9)
+print('::result ran_ns=%d used_ns=%d' % (ran_ns, used), flush=True)
+"""
+
+
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_work_during_a_wait_is_wall_time(cgroup: str) -> None:
+    argv = (sys.executable, "-S", "-E", "-c", WORKS_WHILE_IT_WAITS)
+    program = msgspec.structs.replace(request("good"), argv=argv, expect=None, cgroup=cgroup)
+    final = last(LocalExecutor().trial(program))
+    assert final.outcome == "ok"
+    result = {name: int(value) for name, value in (final.result or {}).items()}
+    worked_ns = min(result["used_ns"], final.paused_ns)
+    # Ticks of the clocks, of 10 ms at most.
+    assert (final.wall_ns or 0) > result["ran_ns"] - final.paused_ns + worked_ns - 30_000_000
+
+
+# Three children, one after the other, that compute for 200 ms each, and are waited for by nobody.
+LEAVES_CHILDREN = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(3):
+    read_end, write_end = os.pipe()
+    if os.fork() == 0:
+        while time.process_time() < 0.2:
+            pass
+        os._exit(0)
+    os.close(write_end)
+    os.read(read_end, 1)
+"""
+
+
+@both_ways
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_cpu_time_of_children_that_nobody_waits_for(cgroup: str, namespaces: str) -> None:
+    """It is in the cgroup's account. Without one it is that of the last sample of each, with a warning."""
+    program = msgspec.structs.replace(
+        request("good"), argv=(sys.executable, "-S", "-E", "-c", LEAVES_CHILDREN), expect=None, awaits=()
+    )
+    messages = LocalExecutor().trial(msgspec.structs.replace(program, cgroup=cgroup, namespaces=namespaces))
+    final = last(messages)
+    cpu_ns = (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0)
+    assert final.outcome == "ok"
+    if final.cpu_source == "cgroup":
+        assert final.interference == ()
+        assert cpu_ns > 550_000_000
+    else:
+        assert cgroup == "off" or not any(isinstance(each, Started) and each.cgroup for each in messages)
+        # More than those of one, whatever a busy host leaves to samples.
+        assert cpu_ns > 250_000_000
+        assert cpu_ns >= max(each.cpu_ns for each in messages if isinstance(each, Sample))
+        assert final.interference[0].startswith("children ended that nobody waited for: ")
+
+
+def test_cpu_time_of_a_process_that_left_the_cgroup() -> None:
+    messages = attack("leaves-its-cgroup")
+    if not any(isinstance(each, Started) and each.cgroup for each in messages):
+        pytest.skip("no cgroup can be made here")
+    final = last(messages)
+    assert final.outcome == "ok"
+    assert final.cpu_source == "rusage"
+    assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 290_000_000
+    assert "left the trial's cgroup" in final.interference[0]
+    # The samples have it too.
+    assert max(each.cpu_ns for each in messages if isinstance(each, Sample)) > 50_000_000
+
+
+@pytest.mark.parametrize(
+    ("how", "sample_hz"),
+    [
+        ("leaves-its-cgroup-briefly", 0.0),
+        ("leaves-its-cgroup-for-its-namesake", 20.0),
+    ],
+)
+def test_cpu_time_outside_of_the_cgroup_counts(how: str, sample_hz: float) -> None:
+    messages = attack(how, sample_hz=sample_hz)
+    (started,) = (each for each in messages if isinstance(each, Started))
+    if not started.cgroup:
+        pytest.skip("no cgroup can be made here")
+    final = last(messages)
+    assert (final.outcome, final.cpu_source) == ("ok", "rusage")
+    assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 290_000_000
+    assert "left the trial's cgroup" in final.interference[0]
+
+
+def test_cgroups_that_are_deeper_than_a_path() -> None:
+    messages = attack("hides-in-deep-cgroups")
+    (started,) = (each for each in messages if isinstance(each, Started))
+    if not started.cgroup:
+        pytest.skip("no cgroup can be made here")
+    final = last(messages)
+    assert (final.outcome, final.cpu_source, final.interference) == ("ok", "cgroup", ())
+    assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 290_000_000
+    assert not Path(started.cgroup).exists()
+
+
+@pytest.mark.parametrize("how", ["stops-the-probe", "kills-the-probe"])
+def test_a_probe_in_namespaces_of_its_own_cannot_be_ended(how: str) -> None:
+    if not has_own_namespaces(attack("good")):
+        pytest.skip("no namespaces can be made here")
+    final = last(attack(how))
+    # Such signals have no effect on the first process of a namespace.
+    assert (final.outcome, final.detail, final.interference) == ("ok", "", ())
+
+
+@pytest.mark.parametrize("how", ["stops-the-probe", "kills-the-probe"])
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_a_probe_that_its_program_ends(how: str, cgroup: str) -> None:
+    before = orphans.children()
+    begun = time.monotonic()
+    with pytest.raises(ProbeError, match="stopped by a signal" if "stops" in how else "was killed"):
+        attack(how, cgroup=cgroup, namespaces="off")
+    # Not the wall limit, which is a minute.
+    assert time.monotonic() - begun < 20
+    assert orphans.children() <= before
+
+
+@pytest.mark.parametrize(
+    ("how", "detail"),
+    [
+        ("waits-unasked", "::await name='coffee' unasked"),
+        ("waits-again", "::await name='spawned' once more"),
+        ("prints-a-million-characters", ""),
+        ("prints-no-utf-8", ""),
+        ("prints-escapes", ""),
+    ],
+)
+def test_lines_that_break_the_contract(how: str, detail: str) -> None:
+    final = last(attack(how))
+    assert final.outcome == "wrong-evidence", final
+    assert detail in final.detail
+    assert final.detail.isprintable()
+    assert len(final.detail) < 500
+
+
+@pytest.mark.parametrize("cgroup", ["auto", "off"])
+def test_floods(cgroup: str) -> None:
+    # On other CPUs than the probe, as in runs: else it gets none among thousands of processes.
+    cpus, probe_cpus = LocalExecutor().cpus(1)
+    bomb = attack("forks-without-end", cgroup=cgroup, cpus=cpus, probe_cpus=probe_cpus)
+    assert last(bomb).outcome == "flooded"
+    assert last(attack("floods-stderr", cgroup=cgroup)).outcome == "flooded"
+    flooded = last(attack("starts-threads-without-end", cgroup=cgroup, threads=500))
+    assert flooded.outcome == "flooded"
+    assert "threads, the limit is 500" in flooded.detail
+
+
+def served(script: str, requests: int = 1, probe: str | None = None) -> TrialOutcome:
+    """A server from a script, under a load of so many requests."""
+    load = LoadPlan("http", requests=requests, timeout_s=2, request=HttpRequest(headers=(("Host", "here"),)))
+    server = msgspec.structs.replace(
+        request("good"),
+        # Not everybody may reach this interpreter.
+        argv=("python3" if probe else sys.executable, "-S", "-E", "-c", script),
+        expect=None,
+        service=Service(ready_s=10, idle_s=0.05, steps=(Step("only", (NamedLoad("all", load),)),)),
+    )
+    return last((Probe(probe) if probe else LocalExecutor()).trial(server))
+
+
+def test_the_port_of_somebody_else() -> None:
+    waits = "print('::ready port={}', flush=True)\nimport time; time.sleep(60)"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        foreign = served(waits.format(port))
+        assert foreign.outcome == "wrong-evidence"
+        assert foreign.detail == f"::ready names port {port}, which is another program's"
+    nobody = served(waits.format(port))
+    assert nobody.detail == f"::ready names port {port}, which has no listener on 127.0.0.1"
+
+
+@contextmanager
+def somebody_else(listener: socket.socket) -> Iterator[int]:
+    """Another program's server; its port."""
+    listener.listen()
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                with client:
+                    while client.recv(4096):
+                        client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    thread = Thread(target=serve)
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        listener.close()
+
+
+# Its files cannot be read, as those of a server that has given up privileges.
+HIDDEN = "import ctypes\nctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"
+
+
+def ends_of_servers(probe: str, scripts: list[str]) -> list[str]:
+    ends = [served(script, probe=probe) for script in scripts]
+    return [f"{end.outcome} {end.detail}" for end in ends]
+
+
+def test_a_program_whose_files_cannot_be_read(readable_probe: str) -> None:
+    with somebody_else(socket.socket()) as port:
+        foreign = HIDDEN + f"print('::ready port={port}', flush=True)\nimport time; time.sleep(60)"
+        honest = HIDDEN + RESETS.format(every=10_000_000)
+        ends = as_ordinary_user(ends_of_servers, readable_probe, [honest, foreign])
+    why = f"::ready names port {port}, which is another program's"
+    assert ends == ["ok ", f"wrong-evidence {why}: it still listened when all processes had ended"]
+
+
+# It gives its port to whoever waits for it: at once, or when its first request has come.
+SWAPS = """
+import os, socket, time
+listener = socket.create_server(('127.0.0.1', {port}))
+print('::ready port={port}', flush=True)
+{wait}
+listener.close()
+while not os.path.exists({note!r}):
+    time.sleep(0.01)
+{answer}
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "wait", "answer"),
+    [
+        ("begin", "time.sleep(0.02)", ""),
+        (
+            "end",
+            "client, _ = listener.accept()",
+            "client.recv(4096); client.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')",
+        ),
+    ],
+)
+def test_a_port_that_another_program_takes_over(tmp_path: Path, place: str, wait: str, answer: str) -> None:
+    note = tmp_path / "taken"
+    own, other = socket.socket(), socket.socket()
+    for each in (own, other):
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    own.bind(("127.0.0.1", 0))
+    port = own.getsockname()[1]
+    own.close()
+    ended: list[TrialOutcome] = []
+    script = SWAPS.format(port=port, note=str(note), wait=wait, answer=answer)
+    trial = Thread(target=lambda: ended.append(served(script)))
+    trial.start()
+    while trial.is_alive() and not is_listening(port):
+        time.sleep(0.001)
+    while trial.is_alive():
+        try:
+            other.bind(("127.0.0.1", port))
+            break
+        except OSError:
+            time.sleep(0.001)
+    with somebody_else(other):
+        note.touch()
+        trial.join()
+    (final,) = ended
+    assert final.outcome == "wrong-evidence"
+    assert final.detail.startswith(f"::ready names port {port}, which ")
+    # On a busy host the first look may come after it had gone.
+    assert place == "begin" or final.detail.endswith("at the end of step only")
+
+
+def is_listening(port: int) -> bool:
+    table = Path("/proc/net/tcp").read_text()
+    return f"0100007F:{port:04X} 00000000:0000 0A" in table
+
+
+RESETS = """
+import socket, struct
+listener = socket.create_server(('127.0.0.1', 0))
+print('::ready port=%d' % listener.getsockname()[1], flush=True)
+count = 0
+while True:
+    client, _ = listener.accept()
+    while client.recv(4096):
+        count += 1
+        if count % {every} == 0:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+            break
+        client.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')
+    client.close()
+"""
+
+
+def test_requests_that_lose_their_connection() -> None:
+    dropped = served(RESETS.format(every=50), 500)
+    assert dropped.outcome == "load-failed"
+    assert "10 of 500 requests had no answer; errors: " in dropped.detail
+    assert served(RESETS.format(every=10_000_000), 500).outcome == "ok"
+
+
+def test_requests_that_are_never_answered() -> None:
+    waits = RESETS.replace(
+        "            client.setsockopt", "            continue\n            client.setsockopt"
+    )
+    silent = served(waits.format(every=50), 101)
+    assert silent.outcome == "load-failed"
+    assert "2 of 101 requests had no answer; errors: timeout 2" in silent.detail
+
+
+def test_no_privileges_can_be_gained() -> None:
+    script = "print([line for line in open('/proc/self/status') if line.startswith('NoNewPrivs')])"
+    plain = msgspec.structs.replace(request("good"), argv=(sys.executable, "-c", script), expect=None)
+    assert "NoNewPrivs:\\t1" in last(LocalExecutor().trial(plain)).stdout_tail
+    # A command of the user's own may be anything.
+    command = msgspec.structs.replace(plain, plain=True, awaits=())
+    assert "NoNewPrivs:\\t0" in last(LocalExecutor().trial(command)).stdout_tail

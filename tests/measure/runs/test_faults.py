@@ -1,0 +1,330 @@
+"""Faults of the environment, had for real: each is one clear line, loses no finished trial, and the run can
+be resumed (docs/RELIABILITY.md)."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from ringside.errors import ProbeError
+from ringside.measure.host.executor import LocalExecutor
+from ringside.probe.protocol import Started
+from ringside.store import Store, database
+from tests.measure.host.test_executor import request
+from tests.render.test_kept_runs import kept_runs
+from tests.support.command_line import RINGSIDE, ringside
+from tests.support.processes import is_over, processes_of
+from tests.support.started import LOAD_SERVER, ports_of
+
+Add = Callable[..., None]
+
+# A mount namespace of one's own; where the user is not root, in a user namespace.
+OWN_MOUNTS = ["unshare", "-m" if os.getuid() == 0 else "-rm"]
+HAS_MOUNTS = (
+    shutil.which("unshare") is not None
+    and subprocess.run([*OWN_MOUNTS, "true"], capture_output=True, check=False).returncode == 0
+)
+can_mount = pytest.mark.skipif(not HAS_MOUNTS, reason="no mount namespace can be had")
+
+
+@pytest.fixture
+def place(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
+    """A workplace with an experiment of two contenders, `mine`."""
+    for name in ("one", "two"):
+        add_fake(name)
+    add_experiment("mine", "one", "two", blocks=8)
+    return workplace
+
+
+def shell(script: str, *, mounts: bool = False) -> subprocess.CompletedProcess[str]:
+    """A script in which `ringside` is the command; with `mounts` it can mount what it wants."""
+    words = " ".join(f"'{word}'" for word in RINGSIDE)
+    done = subprocess.run(
+        [*(OWN_MOUNTS if mounts else []), "sh", "-c", f'ringside() {{ {words} "$@"; }}\n{script}'],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+def last_line(done: subprocess.CompletedProcess[str]) -> str:
+    return done.stderr.strip().splitlines()[-1]
+
+
+def outcomes(text: str) -> dict[str, dict[str, int]]:
+    return {cell["contender"]: cell["outcomes"] for cell in json.loads(text)["cells"]}
+
+
+# --- the store -------------------------------------------------------------------------------------
+
+
+@pytest.mark.integration
+@can_mount
+def test_a_store_on_a_disk_that_is_only_read(place: Path) -> None:
+    ringside("run", "mine", "--blocks", "1")
+    done = shell(
+        """
+        mount --bind .ringside .ringside; mount -o remount,ro,bind .ringside
+        ringside show --json; ringside list runs >/dev/null || exit 9
+        ringside run mine; exit $?
+        """,
+        mounts=True,
+    )
+    assert done.returncode == 2, done
+    assert outcomes(done.stdout) == {"one": {"ok": 1}, "two": {"ok": 1}}
+    assert "name another one with --store" in last_line(done)
+
+
+@pytest.mark.integration
+def test_a_store_that_another_program_has_locked(place: Path) -> None:
+    ringside("run", "mine", "--blocks", "1")
+    with closing(sqlite3.connect(".ringside/ringside.sqlite", isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        done = ringside("run", "mine", "--blocks", "1", status=2)
+        connection.execute("ROLLBACK")
+    assert "database is locked; another program has it open" in last_line(done)
+    ringside("run", "mine", "--blocks", "1")
+
+
+@pytest.mark.integration
+def test_a_limit_on_the_size_of_files(place: Path) -> None:
+    done = shell("ulimit -f 200; ringside run mine --until end")
+    assert done.returncode == 2, done
+    assert "a limit on the size of files (ulimit -f) is reached" in last_line(done)
+    ((run, state),) = kept_runs()
+    assert state == "cut off"
+    resumed = ringside("run", "--resume", run, "--json")
+    assert outcomes(resumed.stdout) == {"one": {"ok": 8}, "two": {"ok": 8}}
+
+
+def test_a_clock_that_is_stepped_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of a host cannot be stepped for a test: what reads it is replaced."""
+    store = Store(tmp_path / "s.sqlite")
+    first = store.begin_run("e", 1, {}, {}, {})
+    monkeypatch.setattr(database, "now", lambda: "2001-01-01T00:00:00.000+00:00")
+    second = store.begin_run("e", 1, {}, {}, {})
+    third = store.begin_run("e", 1, {}, {}, {})
+    store.end_run(third)
+    assert len({first.id, second.id, third.id}) == 3
+    assert {run.id for run in store.runs()} == {first.id, second.id, third.id}
+    assert store.run(third.id).ended_at
+
+
+# --- descriptors, memory, streams ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [6, 12])
+def test_too_few_descriptors(place: Path, most: int) -> None:
+    done = shell(f"ulimit -n {most}; ringside run mine --blocks 2")
+    assert done.returncode == 2, done
+    assert (
+        done.stderr == f"ringside: only {most} files may be open at a time, and 64 are needed: ulimit -n 64\n"
+    )
+
+
+def test_too_little_memory(place: Path) -> None:
+    """Between this and enough, OpenBLAS ends the process with a line of its own."""
+    done = shell("ulimit -v 60000; ringside run mine --blocks 1")
+    assert done.returncode == 2, done
+    assert last_line(done).startswith("ringside: ")
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full", "<&- 2>/dev/full"])
+def test_streams_that_are_closed_or_full(place: Path, closed: str) -> None:
+    assert shell(f"ringside run mine --blocks 1 --until end {closed}").returncode == 0
+    ((_, state),) = kept_runs()
+    assert state == "done"
+    with closing(sqlite3.connect(".ringside/ringside.sqlite")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert connection.execute("SELECT count(*) FROM trial").fetchone() == (2,)
+
+
+def test_output_that_cannot_be_written_is_an_error(place: Path) -> None:
+    done = shell("ringside list contenders > /dev/full")
+    assert (done.returncode, done.stderr) == (2, "ringside: stdout: No space left on device\n")
+
+
+@pytest.mark.integration
+def test_a_terminal_that_goes_away(place: Path, add_experiment: Add) -> None:
+    add_experiment("long", "one", "two", blocks=200)
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(sys.executable, [*RINGSIDE, "run", "long", "--until", "end"])
+    try:
+        assert is_over(lambda: bool(processes_of(place)), 60)
+    finally:
+        os.close(terminal)  # SIGHUP, and errors for whatever is written from here on.
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 130
+    assert not processes_of(place)
+    ((run, state),) = kept_runs()
+    assert state == "cut off"
+    assert ringside("show", run, "--json", status=None).stdout
+
+
+@pytest.mark.integration
+def test_nohup_keeps_a_run_going(place: Path) -> None:
+    process = subprocess.Popen(
+        [*RINGSIDE, "run", "mine", "--blocks", "2", "--until", "end"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )
+    assert is_over(lambda: bool(processes_of(place)), 60)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(120) == 0
+
+
+# --- the kernel ------------------------------------------------------------------------------------
+
+
+@can_mount
+@pytest.mark.skipif(not Path("/sys/fs/cgroup").is_dir(), reason="no cgroups")
+def test_cgroups_that_cannot_be_written(place: Path) -> None:
+    script = """
+        for each in $(awk '/ - cgroup/ { print $5 }' /proc/self/mountinfo); do
+            mount -o remount,bind,ro "$each" || exit 9
+        done
+        ringside run mine --blocks 1 --json
+    """
+    done = shell(script, mounts=True)
+    if done.returncode == 9:
+        pytest.skip("cgroups cannot be mounted again")
+    assert done.returncode == 0, done
+    assert outcomes(done.stdout) == {"one": {"ok": 1}, "two": {"ok": 1}}
+    (warning,) = [each for each in json.loads(done.stdout)["warnings"] if "cgroup" in each["text"]]
+    assert "Read-only file system" in warning["text"]
+
+
+@can_mount
+def test_without_proc(place: Path) -> None:
+    done = shell("mount -t tmpfs none /proc; ringside run mine --blocks 1 --until end --json", mounts=True)
+    assert done.returncode == 0, done
+    assert outcomes(done.stdout) == {"one": {"ok": 1}, "two": {"ok": 1}}
+
+
+def test_a_cpu_that_is_not_there() -> None:
+    with pytest.raises(ProbeError, match=r"cpus: \[1000\] cannot be used: Invalid argument"):
+        LocalExecutor().trial(msgspec.structs.replace(request("good"), cpus=(1000,), cgroup="off"))
+
+
+@pytest.fixture
+def cpuset() -> Iterator[Path]:
+    """A cpuset with all CPUs, from which one can be taken away. Left out where none can be had."""
+    root = Path("/sys/fs/cgroup/cpuset")
+    usable = sorted(os.sched_getaffinity(0))
+    if not os.access(root / "cpuset.cpus", os.W_OK) or len(usable) < 2:
+        pytest.skip("no cpuset can be had")
+    folder = root / f"ringside-test-{os.getpid()}"
+    folder.mkdir()
+    (folder / "cpuset.mems").write_text((root / "cpuset.mems").read_text())
+    (folder / "cpuset.cpus").write_text(",".join(map(str, usable)))
+    yield folder
+    assert is_over(lambda: not (folder / "cgroup.procs").read_text())
+    folder.rmdir()
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("taken", [0, -1], ids=["the probe's", "the program's"])
+def test_a_cpu_that_is_taken_away_during_a_run(cpuset: Path, place: Path, taken: int) -> None:
+    """The system moves the threads, and not the program, which must not be blamed."""
+
+    def enter() -> None:
+        (cpuset / "cgroup.procs").write_text(str(os.getpid()))
+
+    run = [*RINGSIDE, "run", "mine", "--until", "end"]
+    with subprocess.Popen(
+        run, preexec_fn=enter, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        assert is_over(lambda: bool(processes_of(place)), 60)
+        usable = sorted(os.sched_getaffinity(0))
+        lost = usable.pop(taken)
+        (cpuset / "cpuset.cpus").write_text(",".join(map(str, usable)))
+        _, complaint = process.communicate(timeout=120)
+    last = complaint.decode().strip().splitlines()[-1]
+    assert process.returncode == 2
+    assert re.search(
+        rf"cpus: \[{lost}\] cannot be used: .*; `ringside run --resume \S+` continues it", last
+    ), last
+    resume = ["run", "--resume", "latest"]
+    done = subprocess.run([*RINGSIDE, *resume], preexec_fn=enter, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    everything = ",".join(map(str, sorted([*usable, lost])))
+    assert f"began on another machine (cpus usable {everything}, here" in done.stderr
+    # With the CPU again, all that is left is done.
+    ringside(*resume)
+    found = outcomes(ringside("show", "--json").stdout)
+    assert {name for cell in found.values() for name in cell} <= {"ok", "probe-failed"}
+    assert all(sum(cell.values()) == 8 for cell in found.values())
+
+
+def without_io_uring() -> None:
+    """A filter of system calls, as containers have it: io_uring_setup is refused."""
+    load_number, jump_if_equal, answer = 0x20, 0x15, 0x06
+    refuse, allow, io_uring_setup = 0x00050000 | 1, 0x7FFF0000, 425
+    steps = [(load_number, 0, 0, 0), (jump_if_equal, 0, 1, io_uring_setup), (answer, 0, 0, refuse)]
+    code = b"".join(struct.pack("HBBI", *step) for step in [*steps, (answer, 0, 0, allow)])
+    buffer = ctypes.create_string_buffer(code)
+    program = struct.pack("HxxxxxxQ", 4, ctypes.addressof(buffer))
+    libc = ctypes.CDLL(None)
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    libc.prctl(22, 2, ctypes.create_string_buffer(program), 0, 0)  # PR_SET_SECCOMP
+
+
+def test_without_io_uring(workplace: Path) -> None:
+    with ports_of(LOAD_SERVER) as (http, _):
+        load = [*RINGSIDE, "load", f"http://127.0.0.1:{http}/", "--requests", "50", "--json"]
+        for more, status in (([], 0), (["--io", "uring"], 2)):
+            done = subprocess.run(
+                [*load, *more], capture_output=True, text=True, preexec_fn=without_io_uring, check=False
+            )
+            assert done.returncode == status, done
+            assert "Traceback" not in done.stderr
+            if status == 0:
+                assert json.loads(done.stdout)["io"] == "epoll"
+            else:
+                assert "io_uring" in last_line(done)
+
+
+def test_the_cgroup_of_a_killed_probe_is_removed_by_the_next() -> None:
+    executor = LocalExecutor()
+
+    def cgroup() -> Path | None:
+        messages = executor.trial(request("good"))
+        (path,) = [each.cgroup for each in messages if isinstance(each, Started)]
+        return Path(path) if path else None
+
+    left = cgroup()
+    if left is None:
+        pytest.skip("no cgroup can be made here")
+    (probe,) = executor.probe._idle
+    os.kill(probe.pid, signal.SIGKILL)
+    probe.wait()
+    assert left.is_dir()
+    assert cgroup() != left
+    deadline = time.monotonic() + 10
+    while left.is_dir() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not left.is_dir()
+    with suppress(OSError):
+        executor.probe.close()

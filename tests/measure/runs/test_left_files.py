@@ -1,0 +1,271 @@
+"""Files that programs leave in the temporary folder or in shared memory, and memory in files that they do not
+map: both are reported, and no later program finds them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ringside.measure.host.executor import LocalExecutor
+from ringside.probe.process import Probe, find_probe
+from ringside.probe.protocol import TrialMessage, TrialRequest
+from tests.measure.host.test_executor import both_ways, request
+from tests.measure.runs.test_attacks import has_own_namespaces, last
+from tests.support.ordinary_user import as_ordinary_user
+from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
+from tests.support.processes import is_over
+
+
+def program(script: str, temporary: Path, namespaces: str = "auto") -> TrialRequest:
+    """A trial of a Python script that has a temporary folder of its own."""
+    plain = request("good")
+    return msgspec.structs.replace(
+        plain,
+        argv=(sys.executable, "-S", "-E", "-c", f"import os, sys, time\n{script}"),
+        env={**plain.env, "TMPDIR": str(temporary)},
+        expect=None,
+        awaits=(),
+        namespaces=namespaces,
+        temporary=True,
+    )
+
+
+def carried_out(script: str, temporary: Path, namespaces: str = "auto") -> list[TrialMessage]:
+    executor = LocalExecutor()
+    messages = executor.trial(program(script, temporary, namespaces))
+    executor.probe.close()
+    return messages
+
+
+def left(script: str, temporary: Path, namespaces: str = "auto") -> int:
+    """How many files a script leaves, by the probe; in truth there are none after it."""
+    final = last(carried_out(script, temporary, namespaces))
+    assert final.outcome == "ok", final
+    assert final.interference == ()
+    assert os.listdir(temporary) == []
+    return final.left_files
+
+
+LEAVES = """
+place = os.environ["TMPDIR"]
+os.makedirs(place + "/a/b")
+open(place + "/a/b/file", "w").close()
+os.symlink({outside!r}, place + "/a/outside")
+os.symlink({outside!r}, place + "/outside")
+os.chmod(place + "/a/b", 0)
+os.chmod(place + "/a", 0)
+os.chmod(place, 0)
+"""
+
+
+@both_ways
+def test_what_is_left_in_the_temporary_folder(tmp_path: Path, namespaces: str) -> None:
+    outside, temporary = tmp_path / "outside", tmp_path / "temporary"
+    for folder in (outside, temporary):
+        folder.mkdir()
+    (outside / "kept").touch()
+    assert left(LEAVES.format(outside=str(outside)), temporary, namespaces) == 5
+    assert os.listdir(outside) == ["kept"]
+
+
+@both_ways
+def test_a_program_that_cleans_up(tmp_path: Path, namespaces: str) -> None:
+    uses = """
+import shutil, tempfile
+with tempfile.TemporaryDirectory() as folder, tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+    assert folder.startswith(os.environ["TMPDIR"] + "/")
+    file.write(bytes(64 << 20))
+    os.mkfifo(folder + "/fifo")
+assert len(os.environ["TMPDIR"]) == len({temporary!r}) + len("/ringside-tmp-123456")
+"""
+    assert left(uses.format(temporary=str(tmp_path)), tmp_path, namespaces) == 0
+
+
+DEEP = """
+os.chdir(os.environ["TMPDIR"])
+for _ in range(2000):
+    os.mkdir("a-name-of-some-length")
+    os.chdir("a-name-of-some-length")
+"""
+
+
+def test_a_tree_deeper_than_a_path(tmp_path: Path) -> None:
+    assert left(DEEP, tmp_path) == 2000
+
+
+@pytest.mark.parametrize("how", ["os.rmdir", "lambda place: os.rename(place, place + '-moved')"])
+def test_a_temporary_folder_that_its_program_takes_away(how: str, tmp_path: Path) -> None:
+    executor = LocalExecutor()
+    away = f"({how})(os.environ['TMPDIR'])"
+    assert last(executor.trial(program(away, tmp_path))).left_files == 1
+    again = last(executor.trial(program("open(os.environ['TMPDIR'] + '/file', 'w')", tmp_path)))
+    assert (again.outcome, again.left_files) == ("ok", 1)
+    executor.probe.close()
+    assert [name.partition("-moved")[1] for name in os.listdir(tmp_path)] in ([], ["-moved"])
+
+
+SHARES = """
+import ctypes
+libc = ctypes.CDLL(None)
+assert os.listdir("/dev/shm") == []
+assert stat.S_IMODE(os.stat("/dev/shm").st_mode) == 0o1777
+open("/dev/shm/left", "w").close()
+os.mkdir("/dev/shm/folder")
+assert libc.shmget(0, 4096, 0o1600) >= 0
+assert libc.semget(0, 1, 0o1600) >= 0
+assert libc.msgget(0, 0o1600) >= 0
+"""
+
+
+def test_what_is_left_in_shared_memory(tmp_path: Path) -> None:
+    """No file on a disk, and no object of System V: each ends with the probe."""
+    executor = LocalExecutor()
+    for _ in range(2):
+        messages = executor.trial(program(f"import stat\n{SHARES}", tmp_path))
+        if not has_own_namespaces(messages):
+            pytest.skip("no namespaces can be made here")
+        final = last(messages)
+        assert (final.outcome, final.left_files) == ("ok", 5), final
+    harmless = last(
+        executor.trial(program("open('/dev/shm/used', 'w'); os.unlink('/dev/shm/used')", tmp_path))
+    )
+    assert (harmless.outcome, harmless.left_files) == ("ok", 0)
+
+
+HIDES = """
+for place in places:
+    for _ in range(30):
+        os.write(place, bytes(1 << 20))
+time.sleep(1)
+"""
+MAPS = """
+import mmap
+file = os.memfd_create("mapped")
+os.ftruncate(file, 40 << 20)
+memory = mmap.mmap(file, 40 << 20)
+memory[:] = bytes(40 << 20)
+time.sleep(1)
+"""
+
+
+@both_ways
+def test_memory_in_files_that_nobody_maps(tmp_path: Path, namespaces: str) -> None:
+    opens = "places = [os.memfd_create('hidden'), os.open('/dev/shm', os.O_TMPFILE | os.O_RDWR)]\n"
+    final = last(carried_out(opens + HIDES, tmp_path, namespaces))
+    assert (final.outcome, final.left_files) == ("ok", 0)
+    assert final.unmapped_bytes
+    assert abs(final.unmapped_bytes - (60 << 20)) < 2 << 20
+    assert (final.peak_pss_bytes or 0) < 40 << 20
+    mapped = last(carried_out(MAPS, tmp_path, namespaces))
+    assert mapped.unmapped_bytes is None
+    assert (mapped.peak_pss_bytes or 0) > 40 << 20
+
+
+def test_files_that_were_there_before_are_inputs(tmp_path: Path) -> None:
+    place = Path("/dev/shm/ringside-input")
+    place.write_bytes(bytes(60 << 20))
+    try:
+        time.sleep(0.1)
+        opens = f"given = open('{place}')\nplaces = [os.memfd_create('hidden')]\n"
+        final = last(carried_out(opens + HIDES, tmp_path, "off"))
+    finally:
+        place.unlink()
+    assert final.unmapped_bytes
+    assert abs(final.unmapped_bytes - (30 << 20)) < 2 << 20
+
+
+def test_memory_in_files_that_are_closed(tmp_path: Path) -> None:
+    hides = HIDES.replace("places", "[place]").replace("time.sleep", "os.close(place); time.sleep")
+    opens = "place = os.open('/dev/shm/hidden', os.O_CREAT | os.O_RDWR)\n"
+    messages = carried_out(opens + hides, tmp_path)
+    if not has_own_namespaces(messages):
+        Path("/dev/shm/hidden").unlink()
+        pytest.skip("no namespaces can be made here")
+    assert abs((last(messages).unmapped_bytes or 0) - (30 << 20)) < 2 << 20
+
+
+def test_memory_in_files_while_others_free_theirs(tmp_path: Path) -> None:
+    """The host's shared memory is less at the end of the trial than it was before."""
+    hides = "time.sleep(1)\nplaces = [os.open('/dev/shm', os.O_TMPFILE | os.O_RDWR)]\n" + HIDES
+    with tempfile.TemporaryFile(dir="/dev/shm") as of_another:
+        of_another.write(bytes(60 << 20))
+        of_another.flush()
+        freed = threading.Timer(0.5, of_another.truncate, (0,))
+        freed.start()
+        messages = carried_out(hides, tmp_path)
+        freed.join()
+    if not has_own_namespaces(messages):
+        pytest.skip("no namespaces can be made here")
+    assert abs((last(messages).unmapped_bytes or 0) - (30 << 20)) < 2 << 20
+
+
+def test_the_limit_on_memory_includes_such_files(tmp_path: Path) -> None:
+    hides = program("places = [os.memfd_create('hidden')]\n" + HIDES, tmp_path)
+    limits = msgspec.structs.replace(hides.limits, memory_bytes=30 << 20)
+    final = last(LocalExecutor().trial(msgspec.structs.replace(hides, limits=limits)))
+    assert (final.outcome, final.peak_pss_bytes is not None) == ("out-of-memory", True)
+
+
+def test_a_temporary_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    """The program then has the one that all share."""
+    nowhere = str(tmp_path / "nowhere")
+    messages = carried_out(f"assert os.environ['TMPDIR'] == {nowhere!r}", Path(nowhere))
+    assert last(messages).outcome == "ok"
+    (started, *_) = messages
+    assert any("temporary folder of the program's own" in text for text in started.missing)  # type: ignore[union-attr]
+
+
+@both_ways
+def test_a_probe_that_is_killed(tmp_path: Path, namespaces: str) -> None:
+    """The driver has its folder removed, or else the next probe of another driver."""
+    script = "open(os.environ['TMPDIR'] + '/file', 'w'); time.sleep(60)"
+    waits = program(script, tmp_path, namespaces)
+    process = subprocess.Popen([find_probe()], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin
+    process.stdin.write(waits.encode() + b"\n")
+    process.stdin.flush()
+    assert is_over(lambda: any(tmp_path.glob("ringside-tmp-*/file")))
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert left("pass", tmp_path, namespaces) == 0
+
+    probe = Probe()
+    assert last(probe.trial(program("pass", tmp_path, namespaces))).outcome == "ok"
+    (folder,) = tmp_path.iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    (idle,) = probe._idle
+    idle.kill()
+    time.sleep(0.1)
+    probe.close()
+    assert os.listdir(tmp_path) == []
+
+
+def counted(probe_path: str, folder: str, script: str) -> list[Any]:
+    shell = msgspec.structs.replace(program("", Path(folder)), argv=("/bin/sh", "-c", script))
+    probe = Probe(probe_path)
+    messages = probe.trial(shell)
+    probe.close()
+    final = last(messages)
+    return [final.outcome, final.stderr_tail, final.left_files - has_own_namespaces(messages)]
+
+
+def test_an_ordinary_user(readable_probe: str) -> None:
+    """Folders without permissions, and shared memory in a namespace of the user's own."""
+    makes = "mkdir -p $TMPDIR/a/b && echo > $TMPDIR/a/b/file && echo > /dev/shm/left"
+    leaves = f"{makes} && chmod 0 $TMPDIR/a/b $TMPDIR/a"
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        assert as_ordinary_user(counted, readable_probe, folder, leaves) == ["ok", "", 3]
+        assert os.listdir(folder) == []
+    Path("/dev/shm/left").unlink(missing_ok=True)

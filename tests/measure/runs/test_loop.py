@@ -1,0 +1,601 @@
+"""The loop over blocks with makers of trials that start nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.analysis.examination import examine
+from ringside.errors import ProbeError, UsageError
+from ringside.measure.runs.loop import BlockLoop, blocks
+from ringside.measure.runs.places import RunObserver, ThisMachine
+from ringside.measure.runs.stopping import StoppingRule, rule_of
+from ringside.model.design import Cell, Experiment, Point
+from ringside.model.results import Outcome, Run, Trial
+from ringside.probe.protocol import TrialOutcome
+from ringside.stats.sequential import FIRST_LOOK, planned_looks
+from ringside.store import Store
+from ringside.workloads.base import Measurement
+from ringside.workloads.command import COMMAND
+from tests.store.test_store import holding
+
+POINTS = tuple(Point((("nodes", nodes),)) for nodes in (2, 3))
+EXPERIMENT = Experiment("x", "X", "command", ("a", "b"), {}, "a", 3)
+SEED = 5
+Step = Outcome | type[BaseException]
+
+
+class Maker:
+    """Makes a trial of each outcome, or raises, by the trial's number (from 1) or its contender. `wall_ns`:
+    by block and cell."""
+
+    def __init__(
+        self,
+        steps: dict[int | str, Step] | None = None,
+        wall_ns: Callable[[int, Cell], int] | None = None,
+        *,
+        can_measure: bool = False,
+    ) -> None:
+        self.steps = steps or {}
+        self.wall_ns = wall_ns or (lambda block, cell: 1000 + len(self.made))
+        self.made: list[tuple[int, int, Cell, bool]] = []
+        self.warmed_up = 0
+        self.is_sound = can_measure
+        self.checked: list[Cell] = []
+
+    def can_measure(self, cell: Cell) -> bool:
+        self.checked.append(cell)
+        return self.is_sound
+
+    def warm_up(self, observer: RunObserver) -> None:
+        observer.on_warm_up(Cell("a", POINTS[0]))
+        self.warmed_up += 1
+
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+        tick()
+        self.made.append((block, position, cell, first))
+        step = self.steps.get(len(self.made), self.steps.get(cell.contender, Outcome.OK))
+        if isinstance(step, type):
+            raise step("the probe broke")
+        report = TrialOutcome("ok", wall_ns=self.wall_ns(block, cell))
+        return Trial(block, position, cell, step, "as it was", report=report)
+
+
+class Observer:
+    """An observer that remembers."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[Run, StoppingRule, Sequence[Cell], Measurement]] = []
+        self.ended: list[Trial] = []
+        self.started: list[tuple[int, Cell]] = []
+        self.ticks = 0
+
+    def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
+        self.begun.append((run, rule, cells, measurement))
+
+    def on_warm_up(self, cell: Cell) -> None: ...
+
+    def on_trial_begin(self, block: int, cell: Cell) -> None:
+        self.started.append((block, cell))
+
+    def on_wait(self) -> None:
+        raise AssertionError("nobody else measures")
+
+    def on_tick(self) -> None:
+        self.ticks += 1
+
+    def on_trial_end(self, trial: Trial, seconds: float) -> None:
+        assert 0 <= seconds < 60
+        self.ended.append(trial)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "s.sqlite")
+
+
+@pytest.fixture
+def run(store: Store) -> Run:
+    return store.begin_run("x", SEED, {}, {}, {})
+
+
+@pytest.fixture
+def benchmark(store: Store, run: Run) -> Callable[..., BlockLoop]:
+    def make(maker: Maker, observer: Observer | None = None, **changes: Any) -> BlockLoop:
+        settings: dict[str, Any] = {
+            "rule": StoppingRule(3),
+            "experiment": EXPERIMENT,
+            "run": run,
+            "store": store,
+            **changes,
+        }
+        observer = observer or Observer()
+        machine = ThisMachine(maker, observer, settings.pop("unavailable", None))
+        return BlockLoop(measurement=COMMAND, points=POINTS, places=machine, observer=observer, **settings)
+
+    return make
+
+
+Make = Callable[..., BlockLoop]
+PLANNED = [
+    (block.index, position, cell)
+    for block in blocks(POINTS, EXPERIMENT.contenders, 3, SEED)
+    for position, cell in enumerate(block.cells)
+]
+
+
+def places(trials: Sequence[Trial]) -> list[tuple[int, int, Cell]]:
+    return [(trial.block, trial.position, trial.cell) for trial in trials]
+
+
+def in_order(trials: Sequence[Trial]) -> list[Trial]:
+    """Rows of cells that are left out are kept before the trials of their block."""
+    return sorted(trials, key=lambda trial: (trial.block, trial.position))
+
+
+def test_blocks_are_carried_out_in_the_order_of_the_seed_and_everything_is_kept(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    maker, observer = Maker(), Observer()
+    assert benchmark(maker, observer).conduct()
+    assert [made[:3] for made in maker.made] == PLANNED
+    assert [first for *_, first in maker.made] == [position == 0 for _, position, _ in PLANNED]
+    trials = store.trials(run)
+    assert places(trials) == PLANNED
+    assert trials == observer.ended
+    assert [(trial.block, trial.cell) for trial in trials] == observer.started
+    assert observer.ticks == len(PLANNED)
+    cells = [Cell(name, point) for point in POINTS for name in "ab"]
+    assert observer.begun == [(run, StoppingRule(3), cells, COMMAND)]
+    assert maker.warmed_up == 1
+    assert store.run(run.id).ended_at is not None
+
+
+# --- a probe that fails ---
+
+
+@pytest.mark.parametrize("step", [ProbeError, Outcome.PROBE_FAILED])
+def test_a_probe_that_fails_once_is_a_row_and_the_run_goes_on(
+    benchmark: Make, store: Store, run: Run, step: Step
+) -> None:
+    assert benchmark(Maker({1: step, 3: step, 5: step})).conduct()
+    trials = store.trials(run)
+    assert places(trials) == PLANNED
+    failed = [number for number, trial in enumerate(trials, 1) if trial.outcome is Outcome.PROBE_FAILED]
+    assert failed == [1, 3, 5]
+    assert trials[2].started_at if step is ProbeError else True
+    assert trials[2].detail == ("the probe broke" if step is ProbeError else "as it was")
+
+
+def test_a_probe_that_fails_twice_in_a_row_ends_the_run_and_a_resume_repeats_these_cells(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    with pytest.raises(ProbeError, match="the probe failed 2 times in a row, last: the probe broke"):
+        benchmark(Maker({5: ProbeError, 6: ProbeError})).conduct()
+    trials = store.trials(run)
+    assert places(trials) == PLANNED[:6]
+    assert [trial.outcome for trial in trials[4:]] == [Outcome.PROBE_FAILED] * 2
+    assert store.run(run.id).ended_at is None
+    again = Maker()
+    assert benchmark(again).conduct()
+    assert [made[:3] for made in again.made] == PLANNED[4:]
+    assert store.run(run.id).ended_at is not None
+
+
+def test_two_contenders_that_make_the_probe_fail_one_after_the_other_do_not_end_the_run(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    """A harmless program is carried out in their place."""
+    maker = Maker({5: ProbeError, 6: ProbeError, 7: ProbeError}, can_measure=True)
+    assert benchmark(maker).conduct()
+    trials = store.trials(run)
+    assert places(trials) == PLANNED
+    assert [trial.outcome for trial in trials[4:7]] == [Outcome.PROBE_FAILED] * 3
+    # Once for each two of them.
+    assert maker.checked == [trials[5].cell]
+
+
+def test_a_contender_that_makes_the_probe_fail_does_not_end_the_run(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    """The sixth and the seventh trial are of one contender, at two points."""
+    assert benchmark(Maker({6: ProbeError, 7: ProbeError})).conduct()
+    assert places(store.trials(run)) == PLANNED
+
+
+# --- interrupts and resumes ---
+
+
+def test_an_interrupted_trial_is_kept_and_made_again(benchmark: Make, store: Store, run: Run) -> None:
+    observer = Observer()
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(Maker({6: Outcome.INTERRUPTED}), observer).conduct()
+    trials = store.trials(run)
+    assert places(trials) == PLANNED[:6]
+    assert (trials[5].outcome, trials[5].detail) == (Outcome.INTERRUPTED, "as it was")
+    # What the probe still reported.
+    assert trials[5].report is not None
+    assert observer.ended == trials
+    assert store.run(run.id).ended_at is None
+    again = Maker()
+    assert benchmark(again).conduct()
+    assert [made[:3] for made in again.made] == PLANNED[5:]
+    assert again.warmed_up == 1
+
+
+def test_an_interrupt_without_a_report_is_kept_too(benchmark: Make, store: Store, run: Run) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(Maker({6: KeyboardInterrupt})).conduct()
+    trials = store.trials(run)
+    assert places(trials) == PLANNED[:6]
+    assert trials[5].outcome is Outcome.INTERRUPTED
+    assert trials[5].detail == "interrupted before the probe had reported"
+    assert trials[5].started_at
+
+
+def test_a_resumed_block_times_the_reference_with_its_first_trial(benchmark: Make) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(Maker({6: Outcome.INTERRUPTED})).conduct()
+    again = Maker()
+    benchmark(again).conduct()
+    assert [(block, position) for block, position, _, first in again.made if first] == [(2, 1), (3, 0)]
+
+
+def test_nothing_is_left_of_a_run_that_ended(benchmark: Make, store: Store, run: Run) -> None:
+    benchmark(Maker()).conduct()
+    again = Maker()
+    assert benchmark(again).conduct()
+    assert again.made == []
+    assert len(store.trials(run)) == len(PLANNED)
+
+
+def test_two_processes_cannot_work_on_one_run(benchmark: Make, store: Store, run: Run) -> None:
+    maker = Maker()
+    with (
+        holding(str(Path(store.where)), run),
+        pytest.raises(UsageError, match=f"run {run.id} is in progress in another process"),
+    ):
+        benchmark(maker).conduct()
+    assert (maker.made, maker.warmed_up) == ([], 0)
+    assert store.trials(run) == []
+    assert benchmark(maker).conduct()
+
+
+# --- cells that are not measured ---
+
+
+def test_an_unavailable_cell_is_one_row_before_the_first_block(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    missing = Cell("b", POINTS[0])
+    for _ in range(2):
+        maker = Maker()
+        assert benchmark(maker, unavailable={missing: "no toolchain; install it"}).conduct()
+    row, *trials = store.trials(run)
+    assert (row.block, row.cell, row.outcome) == (0, missing, Outcome.UNAVAILABLE)
+    assert row.detail == "no toolchain; install it"
+    assert row.started_at
+    assert places(trials) == [place for place in PLANNED if place[2] != missing]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.FLOODED])
+def test_a_cell_that_fails_hopelessly_twice_is_left_out(
+    benchmark: Make, store: Store, run: Run, outcome: Outcome
+) -> None:
+    maker = Maker({"b": outcome})
+    assert benchmark(maker).conduct()
+    trials = in_order(store.trials(run))
+    assert places(trials) == PLANNED
+    for point in POINTS:
+        of_cell = [trial for trial in trials if trial.cell == Cell("b", point)]
+        assert [trial.outcome for trial in of_cell] == [outcome, outcome, Outcome.UNAVAILABLE]
+        assert of_cell[2].detail == f"left out: 2 trials of this cell were {outcome}"
+    assert {trial.outcome for trial in trials if trial.cell.contender == "a"} == {Outcome.OK}
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.WRONG_EVIDENCE, Outcome.LOAD_FAILED])
+def test_other_failures_are_tried_in_every_block(
+    benchmark: Make, store: Store, run: Run, outcome: Outcome
+) -> None:
+    assert benchmark(Maker({"b": outcome})).conduct()
+    of_b = [trial for trial in store.trials(run) if trial.cell.contender == "b"]
+    assert [trial.outcome for trial in of_b] == [outcome] * 6
+
+
+def test_a_resume_remembers_the_hopeless_cells(benchmark: Make, store: Store, run: Run) -> None:
+    # Two blocks, then an interrupt.
+    steps: dict[int | str, Step] = {"b": Outcome.TIMED_OUT, 9: Outcome.INTERRUPTED}
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(Maker(steps)).conduct()
+    again = Maker({"b": Outcome.TIMED_OUT})
+    assert benchmark(again).conduct()
+    assert {cell.contender for _, _, cell, _ in again.made} == {"a"}
+    last = [trial for trial in store.trials(run) if trial.block == 3 and trial.cell.contender == "b"]
+    assert [trial.outcome for trial in last] == [Outcome.UNAVAILABLE] * 2
+
+
+def test_a_cell_that_is_left_out_names_its_last_failure(benchmark: Make, store: Store, run: Run) -> None:
+    numbers = [number for number, (_, _, cell) in enumerate(PLANNED, 1) if cell == Cell("b", POINTS[0])]
+    maker = Maker({numbers[0]: Outcome.TIMED_OUT, numbers[1]: Outcome.FLOODED})
+    assert benchmark(maker).conduct()
+    last = in_order(store.trials(run))[numbers[2] - 1]
+    assert last.outcome is Outcome.UNAVAILABLE
+    assert last.detail == "left out: 2 trials of this cell were flooded"
+
+
+def test_a_block_whose_first_cell_is_left_out_still_times_the_reference(benchmark: Make) -> None:
+    maker = Maker({"a": Outcome.TIMED_OUT})
+    benchmark(maker).conduct()
+    assert [block for block, _, _, first in maker.made if first] == [1, 2, 3]
+
+
+# --- when it ends ---
+
+
+def test_no_block_begins_after_the_deadline(benchmark: Make, store: Store, run: Run) -> None:
+    assert not benchmark(Maker(), rule=StoppingRule(3, deadline_s=0)).conduct()
+    assert store.trials(run) == []
+    assert store.run(run.id).ended_at is None
+
+
+def test_a_run_whose_time_is_over_has_ended(benchmark: Make, store: Store, run: Run) -> None:
+    """That is as planned, unlike a deadline."""
+    assert benchmark(Maker(), rule=StoppingRule(30, time_s=0, min_timed_blocks=2)).conduct()
+    assert places(store.trials(run)) == PLANNED[:8]
+    assert store.run(run.id).ended_at is not None
+
+
+def test_a_resumed_run_remembers_the_blocks_that_it_has(benchmark: Make, store: Store, run: Run) -> None:
+    rule = StoppingRule(500, until=0.5, min_blocks=3)
+    with pytest.raises(KeyboardInterrupt):
+        benchmark(Maker({4 * 8 + 2: Outcome.INTERRUPTED}), rule=rule).conduct()
+    assert len(store.trials(run)) == 34
+    again = Maker()
+    assert benchmark(again, rule=rule).conduct()
+    # It had eight blocks and two trials of the ninth, one of them cut off.
+    assert len(again.made) == 7
+    assert {trial.block for trial in store.trials(run)} == set(range(1, 11))
+
+
+def test_a_run_until_narrow_that_is_resumed_ends_as_one_that_was_not_interrupted(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    """Its intervals are narrow after ten blocks, and not after those that it had when it was cut off."""
+
+    def drifting_ns(block: int, cell: Cell) -> int:
+        return 1000 if cell.contender == "a" else 1000 + block + (900 * block if block > 10 else 0)
+
+    rule = StoppingRule(500, until=0.5, min_blocks=3)
+    # All of twelve blocks but a trial of the fourth, which a lost machine left behind.
+    for block in blocks(POINTS, EXPERIMENT.contenders, 12, SEED):
+        for position, cell in enumerate(block.cells):
+            outcome = Outcome.INTERRUPTED if (block.index, position) == (4, 0) else Outcome.OK
+            report = TrialOutcome("ok", wall_ns=drifting_ns(block.index, cell))
+            store.add_trial(run, Trial(block.index, position, cell, outcome, "", report=report))
+    maker = Maker(wall_ns=drifting_ns)
+    assert benchmark(maker, rule=rule).conduct()
+    assert [made[:2] for made in maker.made] == [(4, 0)]
+
+
+# --- runs that end once all is decided ---
+
+
+def wall_ns(block: int, cell: Cell) -> int:
+    """b is clearly slower than a; c is much the same with two nodes, and noisy with three."""
+    noise = {2: 0.03, 3: 0.15}[int(cell.point["nodes"])] if cell.contender == "c" else 0.01
+    ratio = {"a": 1.0, "b": 2.0, "c": 1.01}[cell.contender]
+    gauss = random.Random(f"{block} {cell}").gauss(0, noise)
+    return round(1e6 * ratio * math.exp(gauss))
+
+
+DECIDING = dataclasses.replace(EXPERIMENT, contenders=("a", "b", "c"), blocks=16, until_decided=True)
+B, C = ([Cell(name, point) for point in POINTS] for name in "bc")
+
+
+def deciding(benchmark: Make, maker: Maker, **changes: Any) -> BlockLoop:
+    return benchmark(maker, **{"rule": rule_of(DECIDING), "experiment": DECIDING, **changes})
+
+
+def blocks_by_cell(trials: Sequence[Trial]) -> dict[Cell, set[int]]:
+    made: dict[Cell, set[int]] = {}
+    for trial in trials:
+        made.setdefault(trial.cell, set()).add(trial.block)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("contenders", "steps", "time_s"),
+    [
+        ("ab", {}, None),
+        # One that always fails keeps no run going.
+        ("ab", {"b": Outcome.CRASHED}, None),
+        # The time of a run leaves its first look.
+        ("abc", {}, 0.0),
+    ],
+)
+def test_runs_that_end_at_the_first_look(
+    benchmark: Make,
+    store: Store,
+    run: Run,
+    contenders: str,
+    steps: dict[int | str, Step],
+    time_s: float | None,
+) -> None:
+    of = dataclasses.replace(DECIDING, contenders=tuple(contenders), time_s=time_s)
+    assert benchmark(Maker(steps, wall_ns), rule=rule_of(of), experiment=of).conduct()
+    assert {trial.block for trial in store.trials(run)} == set(range(1, FIRST_LOOK + 1))
+    assert store.run(run.id).ended_at
+
+
+def test_cells_whose_comparisons_are_decided_get_no_further_trials(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    assert deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
+    made = blocks_by_cell(store.trials(run))
+    first, whole = set(range(1, FIRST_LOOK + 1)), set(range(1, 17))
+    assert [made[cell] for cell in B] == [first, first]
+    # The noisy one gets all blocks, and what it is compared with does.
+    assert made[C[1]] == made[Cell("a", POINTS[1])] == whole
+    # The other is decided in between; its baseline ends with it.
+    assert first < made[C[0]] < whole
+    assert made[Cell("a", POINTS[0])] == made[C[0]]
+    assert max(made[C[0]]) in [look.blocks for look in planned_looks(16)]
+    assert store.run(run.id).ended_at
+
+
+def test_positions_are_those_of_the_planned_block(benchmark: Make, store: Store, run: Run) -> None:
+    """Whatever is left out; so an order can be checked against the seed."""
+    deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
+    planned_places = {
+        (block.index, cell): position
+        for block in blocks(POINTS, DECIDING.contenders, 16, SEED)
+        for position, cell in enumerate(block.cells)
+    }
+    trials = store.trials(run)
+    assert all(planned_places[trial.block, trial.cell] == trial.position for trial in trials)
+
+
+@pytest.mark.parametrize("interrupted", [3, 42, 43, 50, 60])
+def test_a_resumed_run_decides_as_one_that_was_not_interrupted(
+    tmp_path: Path, benchmark: Make, store: Store, run: Run, interrupted: int
+) -> None:
+    other_store = Store(tmp_path / "other.sqlite")
+    other = other_store.begin_run("x", SEED, {}, {}, {})
+    assert deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
+    steps: dict[int | str, Step] = {interrupted: Outcome.INTERRUPTED}
+    cut_off = deciding(benchmark, Maker(steps, wall_ns), run=other, store=other_store)
+    with pytest.raises(KeyboardInterrupt):
+        cut_off.conduct()
+    again = deciding(benchmark, Maker(wall_ns=wall_ns), run=other, store=other_store)
+    assert again.conduct()
+    resumed = [trial for trial in other_store.trials(other) if trial.outcome is Outcome.OK]
+    assert places(resumed) == places(store.trials(run))
+    assert other_store.run(other.id).ended_at
+
+
+def test_the_analysis_counts_the_same_whole_blocks_and_decides_the_same(
+    benchmark: Make, store: Store, run: Run
+) -> None:
+    deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
+    trials = store.trials(run)
+    examination = examine(DECIDING, COMMAND, POINTS, trials, is_over=True)
+    assert examination.blocks == 16
+    cells = [Cell(name, point) for point in POINTS for name in DECIDING.contenders]
+    needed = [cell for cell in cells if examination.is_needed(cell)]
+    assert needed == [Cell("a", POINTS[1]), C[1]]
+
+
+def test_after_the_deadline_a_run_with_a_look_has_ended(benchmark: Make, store: Store, run: Run) -> None:
+    """What is not decided by then is inconclusive; more time would be another plan."""
+    late = dataclasses.replace(rule_of(DECIDING), deadline_s=0)
+    assert not deciding(benchmark, Maker(wall_ns=wall_ns), rule=late).conduct()
+    assert (store.trials(run), store.run(run.id).ended_at) == ([], None)
+    with pytest.raises(KeyboardInterrupt):
+        deciding(benchmark, Maker({6 * 7 + 1: Outcome.INTERRUPTED}, wall_ns)).conduct()
+    assert deciding(benchmark, Maker(wall_ns=wall_ns), rule=late).conduct()
+    # Neither a trial more, nor one to go on with.
+    assert len(store.trials(run)) == 6 * 7 + 1
+    assert store.run(run.id).ended_at
+
+
+def test_errors_of_a_maker_pass_through_and_nothing_is_lost(benchmark: Make, store: Store, run: Run) -> None:
+    with pytest.raises(UsageError):
+        benchmark(Maker({6: UsageError})).conduct()
+    assert places(store.trials(run)) == PLANNED[:5]
+    assert not store.is_held(run.id)
+
+
+# --- the order of blocks ---
+
+NAMES = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6, unique=True)
+LEVELS = st.lists(st.integers(2, 1000), min_size=1, max_size=5, unique=True)
+SEEDS = st.integers(0, 2**63 - 1)
+
+
+def points_of(*levels: int) -> list[Point]:
+    return [Point((("nodes", level),)) for level in levels]
+
+
+@given(levels=LEVELS, names=NAMES, count=st.integers(1, 5), seed=SEEDS)
+def test_every_block_holds_every_cell_once_with_the_contenders_of_a_point_side_by_side(
+    levels: list[int], names: list[str], count: int, seed: int
+) -> None:
+    at = points_of(*levels)
+    made = list(blocks(at, names, count, seed))
+    assert [block.index for block in made] == list(range(1, count + 1))
+    for block in made:
+        assert Counter(block.cells) == Counter(Cell(name, point) for name in names for point in at)
+        for start in range(0, len(block.cells), len(names)):
+            assert len({cell.point for cell in block.cells[start : start + len(names)]}) == 1
+
+
+@given(seed=SEEDS, count=st.integers(1, 6))
+def test_a_seed_fixes_the_order_and_a_longer_run_begins_like_a_shorter(seed: int, count: int) -> None:
+    longer = list(blocks(points_of(2, 3, 4), ["a", "b", "c"], count + 1, seed))
+    assert list(blocks(points_of(2, 3, 4), ["a", "b", "c"], count, seed)) == longer[:-1]
+
+
+def orders(seeds: int, count: int) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
+    """Of each block the order of three points, and that of three contenders at the first of them."""
+    return [
+        (
+            tuple(int(cell.point["nodes"]) for cell in block.cells[::3]),
+            tuple(cell.contender for cell in block.cells[:3]),
+        )
+        for seed in range(seeds)
+        for block in blocks(points_of(2, 3, 4), ["a", "b", "c"], count, seed)
+    ]
+
+
+def test_points_and_contenders_come_in_each_order_equally_often() -> None:
+    # 600 fair throws of a die: a face comes up 60 to 140 times but once in a hundred thousand; the seeds are
+    # fixed.
+    of_points, of_contenders = zip(*orders(60, 10), strict=True)
+    for counts in (Counter(of_points), Counter(of_contenders)):
+        assert len(counts) == 6
+        assert all(60 < count < 140 for count in counts.values())
+
+
+def test_orders_differ_between_the_blocks_of_a_run_and_between_the_points_of_a_block() -> None:
+    for seed in range(5):
+        made = list(blocks(points_of(2, 3, 4), ["a", "b", "c"], 20, seed))
+        assert len({tuple(cell.point for cell in block.cells) for block in made}) > 3
+        at_points = [
+            {tuple(cell.contender for cell in block.cells[start : start + 3]) for start in (0, 3, 6)}
+            for block in made
+        ]
+        assert any(len(different) > 1 for different in at_points)
+
+
+@given(levels=LEVELS, names=NAMES, seed=SEEDS)
+def test_a_contender_is_its_own_successor_from_point_to_point(
+    levels: list[int], names: list[str], seed: int
+) -> None:
+    order = [cell.contender for block in blocks(points_of(*levels), names, 4, seed) for cell in block.cells]
+    ends = range(len(names), len(order), len(names))
+    assert all(order[place] == order[place - 1] for place in ends)
+
+
+@given(levels=LEVELS, names=NAMES, seed=SEEDS)
+def test_the_last_cell_of_a_block_is_the_first_of_the_next(
+    levels: list[int], names: list[str], seed: int
+) -> None:
+    made = list(blocks(points_of(*levels), names, 4, seed))
+    assert all(before.cells[-1] == after.cells[0] for before, after in itertools.pairwise(made))
+
+
+def test_the_order_of_a_seed_stays() -> None:
+    # Runs that were cut off are resumed with the same blocks.
+    first, second = blocks(points_of(2, 3), ["a", "b", "c"], 2, 7)
+    for block, order in ((first, "c2 a2 b2 b3 c3 a3"), (second, "a3 b3 c3 c2 b2 a2")):
+        assert " ".join(f"{cell.contender}{cell.point['nodes']}" for cell in block.cells) == order

@@ -1,0 +1,438 @@
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import random
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringside.measure.runs.stopping import MAX_BLOCKS_UNTIL, Progress, StoppingRule, rule_of
+from ringside.model.design import Cell, Experiment, Point, Show
+from ringside.model.results import Outcome, Trial
+from ringside.stats.interval import CONFIDENCE
+from ringside.stats.paired import paired_ratio
+from ringside.stats.sequential import (
+    FIRST_LOOK,
+    SEQUENTIAL_CONFIDENCE,
+    planned_looks,
+    width_looks,
+)
+from ringside.workloads.base import Measurement
+from ringside.workloads.ring import RING
+from tests.support.points import point
+
+POINTS = (point(RING, nodes=10, messages=10), point(RING, nodes=20, messages=10))
+EXPERIMENT = Experiment("x", "X", "ring", ("a", "b"), {}, "a", 7)
+
+
+def trial(block: int, name: str, at: Point, ns: float, outcome: Outcome = Outcome.OK) -> Trial:
+    return Trial(block, 0, Cell(name, at), outcome, "", phases={"relay": (round(ns),)})
+
+
+class Clock:
+    """A clock that tests move."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 100.0
+        monkeypatch.setattr(time, "monotonic", lambda: self.now_s)
+
+
+class Blocks:
+    """Gives a progress the trials that are added here, block by block."""
+
+    def __init__(
+        self,
+        rule: StoppingRule,
+        experiment: Experiment = EXPERIMENT,
+        measurement: Measurement = RING,
+        points: Sequence[Point] = POINTS,
+    ) -> None:
+        self.progress = Progress(rule, experiment, measurement, points)
+        self.is_needed = self.progress.is_needed
+        self._trials: dict[int, list[Trial]] = {}
+
+    def add(self, trial: Trial) -> None:
+        self._trials.setdefault(trial.block, []).append(trial)
+
+    def is_reached(self, blocks: int) -> bool:
+        """Whether the goal is reached once the progress has so many blocks."""
+        while self.progress.blocks < blocks:
+            self.progress.add_block(self._trials.get(self.progress.blocks + 1, []))
+        return self.progress.is_reached
+
+
+progress = Blocks
+
+
+def deciding(
+    names: str = "ab", measurement: Measurement = RING, points: Sequence[Point] = POINTS, **changes: Any
+) -> Blocks:
+    """The progress of a run of up to 40 blocks that ends once all is decided."""
+    of = dataclasses.replace(EXPERIMENT, contenders=tuple(names), blocks=40, until_decided=True, **changes)
+    return Blocks(rule_of(of), of, measurement, points)
+
+
+def relays(of: Blocks, blocks: Sequence[int], ratios: Mapping[str, float], noise: float) -> None:
+    """Trials of these blocks at all points whose relay takes so many seconds, with so much noise; the same
+    trial has the same noise in every call."""
+    for block in blocks:
+        for at in POINTS:
+            for name, ratio in ratios.items():
+                gauss = random.Random(f"{block} {at} {name}").gauss(0, noise)
+                of.add(trial(block, name, at, 1e9 * ratio * math.exp(gauss)))
+
+
+def ends_after(of: Blocks, most: int = 40) -> int:
+    """The number of blocks after which a run is told to end."""
+    return next(blocks for blocks in range(most + 1) if of.is_reached(blocks))
+
+
+def fill(of: Blocks, blocks: int, noise: float, noisy_point: Point | None = None, names: str = "ab") -> None:
+    """Trials of so many blocks whose relay has so much noise; without noise at the other points if one is
+    named."""
+    generator = random.Random(3)
+    for block in range(1, blocks + 1):
+        for at in POINTS:
+            here = noise if noisy_point in (None, at) else 0.0
+            for name in names:
+                of.add(trial(block, name, at, 1e9 * math.exp(generator.gauss(0, here))))
+
+
+# --- the rule of an experiment ---
+
+
+def test_without_a_goal_there_are_as_many_blocks_as_the_experiment_says() -> None:
+    assert rule_of(EXPERIMENT) == StoppingRule(7)
+    assert rule_of(EXPERIMENT, 5.0) == StoppingRule(7, deadline_s=5.0)
+
+
+def test_with_a_goal_the_experiments_blocks_are_the_fewest() -> None:
+    narrow = dataclasses.replace(EXPERIMENT, until=0.03)
+    assert rule_of(narrow, 5.0) == StoppingRule(MAX_BLOCKS_UNTIL, until=0.03, min_blocks=7, deadline_s=5.0)
+    many = MAX_BLOCKS_UNTIL + 1
+    assert rule_of(dataclasses.replace(narrow, blocks=many)) == StoppingRule(
+        many, until=0.03, min_blocks=many
+    )
+
+
+def test_where_all_is_to_be_decided_the_experiments_blocks_are_the_most() -> None:
+    decided = dataclasses.replace(EXPERIMENT, until_decided=True, time_s=60.0)
+    assert rule_of(decided) == StoppingRule(7, decided=True, time_s=60.0)
+
+
+@pytest.mark.parametrize(
+    ("rule", "fixed"),
+    [
+        (StoppingRule(7), True),
+        # A deadline cuts a run off; it plans no other number of blocks.
+        (StoppingRule(7, deadline_s=5.0), True),
+        (StoppingRule(7, time_s=5.0), False),
+        (StoppingRule(8, decided=True), False),
+        # The first look is at the end.
+        (StoppingRule(7, decided=True), True),
+        (StoppingRule(7, decided=True, time_s=5.0), False),
+        (StoppingRule(7, until=0.02), False),
+    ],
+)
+def test_the_number_of_blocks_is_known_without_a_goal_and_a_time(rule: StoppingRule, fixed: bool) -> None:
+    assert rule.is_fixed is fixed
+
+
+# --- the number of blocks, the time ---
+
+
+def test_the_most_blocks_are_the_goal() -> None:
+    of = progress(StoppingRule(7, min_blocks=3))
+    assert [blocks for blocks in range(10) if of.is_reached(blocks)] == [7, 8, 9]
+
+
+def test_a_deadline_counts_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    of = progress(StoppingRule(7, deadline_s=5.0))
+    clock.now_s += 3.0
+    of.progress.start()
+    assert not of.progress.is_late()
+    clock.now_s += 4.9
+    assert not of.progress.is_late()
+    clock.now_s += 0.1
+    assert of.progress.is_late()
+    # The time of the run itself is another matter.
+    of.is_reached(7)
+    assert not of.progress.is_over()
+    clock.now_s += 1e9
+    assert not progress(StoppingRule(7)).progress.is_late()
+
+
+@pytest.mark.parametrize(
+    ("rule", "ends"),
+    [
+        (StoppingRule(9, time_s=5.0), FIRST_LOOK),
+        # A run that has fewer blocks anyway cannot wait for more.
+        (StoppingRule(3, time_s=5.0), 3),
+        (StoppingRule(9, time_s=5.0, min_timed_blocks=2), 2),
+    ],
+)
+def test_the_time_of_a_run_is_not_over_before_its_fewest_timed_blocks(
+    monkeypatch: pytest.MonkeyPatch, rule: StoppingRule, ends: int
+) -> None:
+    clock, of = Clock(monkeypatch), progress(rule).progress
+    over = []
+    for _ in range(10):
+        clock.now_s = 104.9
+        assert not of.is_over()
+        clock.now_s = 105.0
+        over.append(of.is_over())
+        of.add_block([])
+    assert over == [blocks >= ends for blocks in range(10)]
+    assert not of.is_late()
+
+
+# --- all decided ---
+
+
+def test_a_clear_difference_is_decided_at_the_first_look() -> None:
+    of = deciding()
+    relays(of, range(1, 41), {"a": 1.0, "b": 2.0}, noise=0.02)
+    assert ends_after(of) == FIRST_LOOK
+
+
+def test_what_is_nearly_the_same_is_decided_once_it_is_shown_to_be_equivalent() -> None:
+    of = deciding()
+    relays(of, range(1, 41), {"a": 1.0, "b": 1.001}, noise=0.02)
+    end = ends_after(of)
+    assert FIRST_LOOK < end < 40
+    assert end in [look.blocks for look in planned_looks(40)]
+
+
+def test_a_wider_margin_is_decided_earlier_and_none_never() -> None:
+    ends = []
+    for margin in (0.0, 0.05, 0.2):
+        of = deciding(margin=margin)
+        relays(of, range(1, 41), {"a": 1.0, "b": 1.001}, noise=0.02)
+        ends.append(ends_after(of))
+    assert ends[0] == 40
+    assert ends[0] > ends[1] > ends[2]
+
+
+def test_runs_end_at_planned_looks_only() -> None:
+    """Even where values have been clear for long."""
+    of = deciding()
+    relays(of, range(1, 41), {"a": 1.0, "b": 2.0}, noise=0.02)
+    looks = [look.blocks for look in planned_looks(40)]
+    assert [blocks for blocks in range(41) if of.is_reached(blocks)] == sorted({*looks, 40})
+
+
+@pytest.mark.parametrize("least", [1, 5, 7, 8, 12])
+def test_a_least_number_of_blocks_is_made_of_what_is_decided(least: int) -> None:
+    rule = dataclasses.replace(EXPERIMENT, contenders=("a", "b"), blocks=40, until_decided=True)
+    of = Blocks(dataclasses.replace(rule_of(rule), min_blocks=least), rule)
+    relays(of, range(1, 41), {"a": 1.0, "b": 2.0}, noise=0.02)
+    for blocks in range(max(FIRST_LOOK, least)):
+        assert not of.is_reached(blocks)
+        assert of.is_needed(Cell("a", POINTS[0]))
+    assert of.is_reached(max(FIRST_LOOK, least))
+
+
+@pytest.mark.parametrize(("least", "needed"), [(FIRST_LOOK, "ac"), (FIRST_LOOK + 1, "abc")])
+def test_once_the_least_number_is_made_decided_cells_are_dropped(least: int, needed: str) -> None:
+    """`b` is decided at the first look, `c` is not."""
+    rule = dataclasses.replace(EXPERIMENT, contenders=tuple("abc"), blocks=40, until_decided=True)
+    of = Blocks(dataclasses.replace(rule_of(rule), min_blocks=least), rule)
+    relays(of, range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.03}, noise=0.05)
+    assert not of.is_reached(FIRST_LOOK)
+    assert [name for name in "abc" if of.is_needed(Cell(name, POINTS[0]))] == list(needed)
+
+
+def test_one_comparison_that_is_open_is_enough_to_go_on() -> None:
+    for noisy_point in POINTS:
+        of = deciding()
+        fill(of, 20, noise=0.2, noisy_point=noisy_point)
+        assert not any(of.is_reached(blocks) for blocks in range(21))
+
+
+def test_cells_of_open_comparisons_are_needed() -> None:
+    of = deciding("abc")
+    relays(of, range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.03}, noise=0.05)
+    # Without a look, all are.
+    assert all(of.is_needed(Cell(name, at)) for name in "abc" for at in POINTS)
+    assert not of.is_reached(FIRST_LOOK)
+    assert [name for name in "abc" if of.is_needed(Cell(name, POINTS[0]))] == ["a", "c"]
+
+
+def test_cells_are_needed_point_by_point() -> None:
+    of = deciding()
+    for block in range(1, 8):
+        for at, ratio in zip(POINTS, (2.0, 1.0 + 0.3 * (-1) ** block), strict=True):
+            of.add(trial(block, "a", at, 1e9 + block))
+            of.add(trial(block, "b", at, 1e9 * ratio))
+    assert not of.is_reached(FIRST_LOOK)
+    needed = [of.is_needed(Cell(name, at)) for at in POINTS for name in "ab"]
+    assert needed == [False, False, True, True]
+
+
+def test_pairs_that_are_not_shown_keep_no_run_going() -> None:
+    ratios = {"a": 1.0, "b": 2.0, "c": 2.06}
+    of = deciding("abc")
+    relays(of, range(1, 8), ratios, noise=0.04)
+    # b and c cannot be told from each other yet, but both are compared with a only.
+    assert of.is_reached(FIRST_LOOK)
+    of = deciding("abc", show=Show(ratios=(("c", "b"),)))
+    relays(of, range(1, 8), ratios, noise=0.04)
+    assert not of.is_reached(FIRST_LOOK)
+    assert [name for name in "abc" if of.is_needed(Cell(name, POINTS[0]))] == ["b", "c"]
+
+
+def test_what_more_blocks_would_not_decide_does_not_keep_a_run_going() -> None:
+    of = deciding("abc")
+    for block in range(1, 8):
+        for at in POINTS:
+            of.add(trial(block, "a", at, 1e9))
+            # The same value in every block, and failures in more than a tenth of all that there can be.
+            of.add(trial(block, "b", at, 1e9))
+            of.add(trial(block, "c", at, 1e9, Outcome.CRASHED if block > 2 else Outcome.OK))
+    assert of.is_reached(FIRST_LOOK)
+
+
+def test_the_metrics_of_one_family_are_decided_together() -> None:
+    for one_family, reached in ((False, True), (True, False)):
+        measurement = copy.copy(RING)
+        measurement.one_family = one_family
+        of = deciding(measurement=measurement, show=Show(("hop_ns", "spawn_ns")))
+        generator = random.Random(3)
+        for block in range(1, 8):
+            for at in POINTS:
+                for name, ratio in (("a", 1), ("b", 2)):
+                    spawn_ns = round(1e9 * math.exp(generator.gauss(0, 0.3)))
+                    phases = {"relay": (ratio * 1_000_000_000 + block,), "spawn": (spawn_ns,)}
+                    of.add(dataclasses.replace(trial(block, name, at, 1), phases=phases))
+        assert of.is_reached(FIRST_LOOK) is reached
+
+
+@settings(max_examples=15)
+@given(st.floats(0.7, 1.4), st.floats(0.01, 0.2))
+def test_a_cell_that_is_not_needed_stays_so(ratio: float, noise: float) -> None:
+    """Its trials are missing from then on."""
+    of = deciding("abc")
+    needed = {Cell(name, at) for name in "abc" for at in POINTS}
+    generator = random.Random(5)
+    for block in range(1, 41):
+        for cell in sorted(needed, key=str):
+            ns = 1e9 * {"a": 1.0, "b": ratio, "c": 2.0}[cell.contender]
+            of.add(trial(block, cell.contender, cell.point, ns * math.exp(generator.gauss(0, noise))))
+        if of.is_reached(block):
+            break
+        now = {Cell(name, at) for name in "abc" for at in POINTS if of.is_needed(Cell(name, at))}
+        assert now <= needed
+        needed = now
+
+
+# --- narrow intervals ---
+
+
+def test_nothing_is_looked_at_without_a_goal() -> None:
+    of = progress(StoppingRule(500))
+    fill(of, 20, noise=0.0001)
+    assert not any(of.is_reached(blocks) for blocks in range(21))
+
+
+def test_narrow_intervals_are_noticed_at_the_looks_only() -> None:
+    of = progress(StoppingRule(500, until=0.05))
+    fill(of, 40, noise=0.001)
+    looks = width_looks(500)
+    assert [blocks for blocks in range(41) if of.is_reached(blocks)] == [at for at in looks if at <= 40]
+    assert looks[0] == 10
+
+
+def test_a_look_does_not_come_before_the_fewest_blocks() -> None:
+    of = progress(StoppingRule(500, until=0.05, min_blocks=14))
+    fill(of, 20, noise=0.001)
+    assert [blocks for blocks in range(18) if of.is_reached(blocks)] == [14, 16]
+
+
+def test_one_wide_interval_at_any_point_is_enough_to_go_on() -> None:
+    for noisy_point in (None, *POINTS):
+        of = progress(StoppingRule(500, until=0.05))
+        fill(of, 10, noise=0.5, noisy_point=noisy_point)
+        assert not of.is_reached(10)
+
+
+def test_a_goal_is_a_share_of_the_ratio() -> None:
+    of = progress(StoppingRule(500, until=0.05))
+    generator = random.Random(3)
+    for block in range(1, 11):
+        for at in POINTS:
+            of.add(trial(block, "a", at, 1e6))
+            # A hundred times as long, so an interval of 5 % is 5 wide.
+            of.add(trial(block, "b", at, 1e8 * math.exp(generator.gauss(0, 0.02))))
+    assert of.is_reached(10)
+
+
+def test_trials_that_failed_do_not_count() -> None:
+    of = progress(StoppingRule(500, until=0.05))
+    for block in range(1, 11):
+        for at in POINTS:
+            for name in "ab":
+                of.add(trial(block, name, at, 1e9, Outcome.WRONG_EVIDENCE))
+    assert not of.is_reached(10)
+
+
+def test_a_contender_without_figures_does_not_keep_a_run_going() -> None:
+    three = dataclasses.replace(EXPERIMENT, contenders=("a", "b", "c"))
+    of = progress(StoppingRule(500, until=0.05), three)
+    fill(of, 10, noise=0.001, names="ab")
+    assert of.is_reached(10)
+
+
+def test_the_pairs_that_are_shown_are_those_that_must_be_narrow() -> None:
+    show = Show(ratios=(("c", "b"),))
+    three = dataclasses.replace(EXPERIMENT, contenders=("a", "b", "c"), show=show)
+    of = progress(StoppingRule(500, until=0.05), three)
+    fill(of, 10, noise=0.5, names="a")
+    fill(of, 10, noise=0.001, names="bc")
+    assert of.is_reached(10)
+    of = progress(StoppingRule(500, until=0.05), dataclasses.replace(three, show=Show()))
+    fill(of, 10, noise=0.5, names="a")
+    fill(of, 10, noise=0.001, names="bc")
+    assert not of.is_reached(10)
+
+
+def test_the_headline_is_what_must_be_narrow() -> None:
+    shown = dataclasses.replace(EXPERIMENT, show=Show(("spawn_ns", "hop_ns")))
+    generator = random.Random(3)
+    for experiment, reached in ((EXPERIMENT, True), (shown, False)):
+        of = progress(StoppingRule(500, until=0.05), experiment)
+        for block in range(1, 11):
+            for at in POINTS:
+                for name in "ab":
+                    spawn_ns = round(1e9 * math.exp(generator.gauss(0, 0.5)))
+                    phases = {"relay": (1_000_000_000 + block,), "spawn": (spawn_ns,)}
+                    of.add(dataclasses.replace(trial(block, name, at, 1), phases=phases))
+        assert of.is_reached(10) is reached
+
+
+def test_intervals_are_those_of_a_sequential_test() -> None:
+    """They are wider than nominal ones, because they are looked at until they are narrow."""
+    generator = random.Random(3)
+    values = {block: 1e9 * math.exp(generator.gauss(0, 0.1)) for block in range(1, 11)}
+    others = dict.fromkeys(values, 1e9)
+    widths = []
+    for confidence in (CONFIDENCE, SEQUENTIAL_CONFIDENCE):
+        interval = paired_ratio(values, others, confidence)
+        assert interval
+        assert interval.low
+        assert interval.high
+        widths.append(interval.high / interval.low - 1)
+    assert widths[0] < widths[1]
+    for goal, reached in ((sum(widths) / 2, False), (widths[1] * 1.001, True)):
+        of = progress(StoppingRule(500, until=goal))
+        for block, value in values.items():
+            for at in POINTS:
+                of.add(trial(block, "a", at, 1e9))
+                of.add(trial(block, "b", at, value))
+        assert of.is_reached(10) is reached

@@ -1,0 +1,174 @@
+"""Which release of apt's brings a runtime, and what `setup` installs, by programs that answer as apt does."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ringside.catalogue.loader import Catalogue
+from ringside.cli import setup
+from ringside.measure import host
+from ringside.measure.toolchain import apt
+from ringside.measure.toolchain.apt import Package, newer_release, packages_of
+from ringside.measure.toolchain.receipts import find_receipt
+from ringside.model.catalogue import Runtime
+from tests.support import ROOT
+
+Add = Callable[..., None]
+
+DEBIAN_12 = """\
+thing:
+  Installed: (none)
+  Candidate: 2:1.19~1
+  Version table:
+     2:1.24~1 1
+          1 https://deb.test/debian experimental/main amd64 Packages
+     2:1.23~2~bpo12+1 100
+        100 https://deb.test/debian bookworm-backports/main amd64 Packages
+        100 https://mirror.test/debian other-backports/main amd64 Packages
+ *** 2:1.19~1 500
+        500 https://deb.test/debian bookworm/main amd64 Packages
+        100 /var/lib/dpkg/status
+"""
+THING = Runtime("thing", ("no-such-thing",), ("{runtime}",), "1.21", install={"debian": ("thing", "other")})
+
+
+@pytest.fixture
+def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Has `apt-cache policy` print a text, here and in processes, on a Debian 12."""
+    programs = tmp_path / "apt"
+    programs.mkdir()
+
+    def prints(text: str) -> None:
+        (programs / "answer").write_text(text)
+        (programs / "apt-cache").write_text(f'#!/bin/sh\n[ "$1" = policy ] && exec cat {programs}/answer\n')
+        (programs / "apt-cache").chmod(0o755)
+
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr(host, "os_release", lambda: {"ID": "debian", "VERSION_ID": "12"})
+    return prints
+
+
+@pytest.mark.parametrize(
+    ("minimum", "release"),
+    [
+        ("1.19", ""),
+        ("1.2", ""),
+        ("1.20", "bookworm-backports"),
+        ("1.23", "bookworm-backports"),
+        ("1.23.1", "experimental"),
+        ("1.25", ""),
+    ],
+)
+def test_the_release_with_the_oldest_version_that_will_do(
+    policy: Callable[[str], None], minimum: str, release: str
+) -> None:
+    policy(DEBIAN_12)
+    assert newer_release("thing", minimum) == release
+
+
+@pytest.mark.parametrize("text", ["", "N: Unable to locate package thing\n", "thing:\n  Candidate: (none)\n"])
+def test_a_package_that_apt_does_not_know(policy: Callable[[str], None], text: str) -> None:
+    policy(text)
+    assert newer_release("thing", "1.21") == ""
+    assert packages_of(THING) == (Package("thing"), Package("other"))
+
+
+def test_without_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert newer_release("thing", "1.21") == ""
+
+
+def test_only_the_first_package_comes_from_another_release(policy: Callable[[str], None]) -> None:
+    policy(DEBIAN_12)
+    assert packages_of(THING) == (Package("thing", "bookworm-backports"), Package("other"))
+    assert packages_of(replace(THING, minimum=None)) == (Package("thing"), Package("other"))
+    assert packages_of(replace(THING, install={})) == ()
+    assert Package("thing", "bookworm-backports").words == ("-t", "bookworm-backports", "thing")
+
+
+def test_instructions_are_for_a_system_without_such_a_release(policy: Callable[[str], None]) -> None:
+    told = replace(THING, instructions={"debian-12": "look at https://thing.test/"})
+    policy(DEBIAN_12)
+    assert packages_of(told)[0] == Package("thing", "bookworm-backports")
+    policy(re.sub(r"(?s) {5}2:1\.2.*(?= \*\*\*)", "", DEBIAN_12))
+    assert packages_of(told) == ()
+
+
+@pytest.mark.parametrize("name", ["go", "go-sync", "go-workers"])
+def test_debian_12_has_go_in_its_backports(name: str, policy: Callable[[str], None]) -> None:
+    policy(DEBIAN_12.replace("thing:", "golang-go:"))
+    runtime = Catalogue([ROOT]).contender(name).runtime
+    assert packages_of(runtime) == (Package("golang-go", "bookworm-backports"),)
+
+
+def test_setup_installs_from_that_release(
+    workplace: Path,
+    add_fake: Add,
+    policy: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    policy(DEBIAN_12)
+    add_fake("one")
+    manifest = workplace / "contenders" / "one" / "contender.toml"
+    ways = 'install = { debian = ["thing", "other"] }\ninstructions = { debian-12 = "look there" }\n'
+    text = re.sub(r"executable = .*", 'executable = ["no-such-thing"]', manifest.read_text())
+    manifest.write_text(text.replace('"3.11"\n', f'"1.21"\n{ways}'))
+    installed: list[tuple[str, ...]] = []
+
+    def record(*words: str) -> bool:
+        installed.append(words)
+        return True
+
+    monkeypatch.setattr(apt, "apt_get", record)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert setup.setup.main(["one"], standalone_mode=False) == 1
+    assert "with apt-get: other, -t bookworm-backports thing" in capsys.readouterr().err
+    quiet = ("install", "-y", "-qq", "--no-install-recommends")
+    assert installed == [
+        ("update", "-qq"),
+        (*quiet, "other"),
+        (*quiet, "-t", "bookworm-backports", "thing"),
+    ]
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert setup.setup.main(["one"], standalone_mode=False) == 1
+    written = capsys.readouterr().err
+    assert "get them with: sudo apt-get install -y other\n" in written
+    assert "get them with: sudo apt-get install -y -t bookworm-backports thing\n" in written
+    assert len(installed) == 3
+
+
+def test_contenders_of_one_compiler_get_each_its_library(
+    policy: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine with g++, and without any library, whatever this one has."""
+    policy("")
+    compiler = tmp_path / "apt" / "g++"
+    compiler.write_text(
+        "#!/bin/sh\ncase $1 in -dumpfullversion) echo 12.2.0 && exit;; esac\n"
+        "echo '<stdin>:1:10: fatal error: x.hpp: No such file or directory' >&2\nexit 1\n"
+    )
+    compiler.chmod(0o755)
+    (tmp_path / "apt" / "sh").symlink_to("/bin/sh")
+    monkeypatch.setenv("PATH", str(tmp_path / "apt"))
+    catalogue = Catalogue([ROOT])
+    contenders = [catalogue.contender(name) for name in ("cpp-beast", "cpp-coroutines")]
+    reason = find_receipt(contenders[0].runtime)
+    assert isinstance(reason, str)
+    assert f"{compiler} printed no recognisable version: <stdin>:1:10: fatal error: x.hpp: No such" in reason
+    names = {package.name for package in apt.packages_for(contenders)}
+    assert names == {"g++", "libboost-dev", "libasio-dev"}
+
+
+def test_each_package_is_asked_for_in_english(policy: Callable[[str], None], tmp_path: Path) -> None:
+    policy(DEBIAN_12)
+    script = tmp_path / "apt" / "apt-cache"
+    script.write_text('#!/bin/sh\necho "$LC_ALL $*" >"${0%/*}/asked"\n')
+    apt.newer_release("thing", "1.21")
+    assert (tmp_path / "apt" / "asked").read_text() == "C policy thing\n"

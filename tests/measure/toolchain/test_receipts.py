@@ -1,0 +1,247 @@
+"""Version receipts of runtimes, and how systems get runtimes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ringside.measure import host
+from ringside.measure.toolchain import receipts
+from ringside.measure.toolchain.builds import Toolchain
+from ringside.measure.toolchain.receipts import find_receipt
+from ringside.model.catalogue import Receipt, Runtime
+from tests.support.processes import is_over
+from tests.support.programs import CATALOGUE
+from tests.support.toolchains import contender, runtime, script, unavailable_of
+
+
+def test_the_first_executable_that_is_new_enough_is_taken(tmp_path: Path) -> None:
+    old = script(tmp_path / "old", "echo 'thing version 1.9.2'")
+    new = script(tmp_path / "new", f"echo 'thing  version 1.10 (2026)' >&2; echo; echo {'x' * 300}")
+    # The minimum itself is new enough; the text is one short line.
+    text = f"thing version 1.10 (2026) {'x' * 174}"
+    assert find_receipt(runtime(old, new, minimum="1.10.0")) == Receipt(str(new), "1.10", text)
+
+
+def test_why_there_is_no_receipt(tmp_path: Path) -> None:
+    silent = script(tmp_path / "silent", "exit 0")
+    failing = script(tmp_path / "failing", "echo 9.9; exit 1")
+    old = [script(tmp_path / f"old{number}", f"echo 1.{number}") for number in range(2)]
+    assert find_receipt(runtime(silent, failing, *old, minimum="2")) == (
+        f"needs {silent} or {failing} or {old[0]} or {old[1]} 2 or newer: {silent} printed no recognisable "
+        f"version; {failing} printed no recognisable version: 9.9; {old[0]} is 1.0, below 2"
+    )
+    assert find_receipt(runtime("no-such-thing-at-all")) == "needs no-such-thing-at-all: not found"
+    # The head of a program for 64-bit Arm.
+    foreign = script(tmp_path / "foreign", "")
+    foreign.write_bytes(b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + b"\x02\0\xb7\0" + b"\0" * 44)
+    reason = f"{foreign} printed no recognisable version: no program for this machine ({os.uname().machine})"
+    assert find_receipt(runtime(foreign)) == f"needs {foreign}: {reason}"
+
+
+def test_candidates_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder / "thing-dir").mkdir(parents=True)
+        for name in ("thing-1", "thing-2", "other"):
+            script(tmp_path / folder / name, "exit")
+        (tmp_path / folder / "thing-3").touch()
+    a, b = tmp_path / "a", tmp_path / "b"
+    # Another name of a folder is no other folder.
+    (tmp_path / "link").symlink_to(a)
+    monkeypatch.setenv("PATH", f":{a}::{tmp_path / 'none'}:{tmp_path / 'link'}:{b}:")
+    monkeypatch.chdir(a)
+    assert list(receipts.candidates(["other", "thing-?", "thing-1", f"{b}/thing-*", "THING-1"])) == [
+        *(f"{folder}/other" for folder in (a, b)),
+        *(f"{folder}/thing-{number}" for folder in (a, b) for number in (2, 1)),
+    ]
+    monkeypatch.delenv("PATH")
+    assert list(receipts.candidates(["other"])) == []
+    assert list(receipts.candidates([f"{b}/o*", f"{b}/other"])) == [f"{b}/other"]
+
+
+def test_a_path_may_begin_with_a_variable_of_the_environment(
+    tmp_path: Path, thing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without the variable, nothing is looked for in `/bin`.
+    monkeypatch.delenv("THING_HOME", raising=False)
+    assert list(receipts.candidates(["$THING_HOME/bin/sh"])) == []
+    monkeypatch.setenv("THING_HOME", str(tmp_path))
+    assert list(receipts.candidates(["$THING_HOME/thing"])) == [str(thing)]
+
+
+def test_a_shim_is_seen_through(tmp_path: Path, thing: Path) -> None:
+    shim = script(tmp_path / "shim", f'[ "$1" = where ] && echo {thing} || exec {thing}')
+    assert find_receipt(runtime(shim, locate=("{runtime}", "where"))) == Receipt(str(thing), "1.0", "1.0")
+    for locate in (("echo", "/etc/passwd"), ("echo", "/no/such/file"), ("echo", ""), ("false",)):
+        reason = f"needs {shim}: {shim} printed no path of an executable for `locate`"
+        assert find_receipt(runtime(shim, locate=locate)) == reason
+    # The next one may do.
+    choosy = ("sh", "-c", "case $0 in *thing) echo $0;; esac", "{runtime}")
+    assert find_receipt(runtime(shim, thing, locate=choosy)) == Receipt(str(thing), "1.0", "1.0")
+
+
+def test_a_receipt_is_looked_for_once(tmp_path: Path, tools: Toolchain) -> None:
+    count = tmp_path / "count"
+    thing = script(tmp_path / "thing", f"echo x >> {count}; echo 1.0")
+    receipts = [tools.receipt(runtime(thing)) for _ in range(3)]
+    assert receipts == [Receipt(str(thing), "1.0", "1.0")] * 3
+    assert count.read_text() == "x\n"
+    # All that decides it counts.
+    tools.receipt(runtime(thing, minimum="0.5"))
+    tools.receipt(runtime(thing, thing))
+    tools.receipt(replace(runtime(thing), version=("{runtime}", "-v")))
+    tools.receipt(runtime(thing, locate=("echo", str(thing))))
+    assert count.read_text() == "x\n" * 5
+
+
+def test_a_program_without_a_version_is_known_by_its_content(
+    thing: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = hashlib.sha256(thing.read_bytes()).hexdigest()
+    plain = Runtime("r", (str(thing),), ())
+    assert find_receipt(plain) == Receipt(str(thing), digest[:12], f"{thing} sha256:{digest}")
+    monkeypatch.setattr(receipts, "candidates", lambda names: iter(names))
+    thing.unlink()
+    assert find_receipt(plain) == f"{thing} cannot be read: No such file or directory"
+
+
+def test_version_commands_see_nothing_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They get no input, and are started in the root folder."""
+    monkeypatch.chdir(tmp_path)
+    thing = script(tmp_path / "thing", "cat; pwd; echo 1.0")
+    assert find_receipt(runtime(thing)) == Receipt(str(thing), "1.0", "/ 1.0")
+
+
+def test_a_version_command_that_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receipts, "VERSION_TIMEOUT_S", 0.5)
+    pid = tmp_path / "pid"
+    assert isinstance(find_receipt(runtime(script(tmp_path / "hang", f"echo $$ > {pid}; sleep 1000"))), str)
+    assert is_over(lambda: not Path("/proc", pid.read_text().strip()).exists())
+
+
+@pytest.mark.parametrize(
+    ("release", "names", "has_apt"),
+    [
+        ({"ID": "debian", "VERSION_ID": "12"}, ["debian-12", "debian"], True),
+        (
+            {"ID": "ubuntu", "VERSION_ID": "24.04", "ID_LIKE": "debian"},
+            ["ubuntu-24.04", "ubuntu", "debian"],
+            True,
+        ),
+        ({"ID": "mint", "ID_LIKE": "ubuntu debian"}, ["mint", "ubuntu", "debian"], True),
+        ({"ID": "pop", "ID_LIKE": "ubuntu"}, ["pop", "ubuntu"], True),
+        ({"ID": "arch"}, ["arch"], False),
+        ({"VERSION_ID": "1"}, [], False),
+        ({}, [], False),
+    ],
+)
+def test_names_of_systems(
+    monkeypatch: pytest.MonkeyPatch, release: dict[str, str], names: list[str], has_apt: bool
+) -> None:
+    monkeypatch.setattr(host, "os_release", lambda: release)
+    assert receipts.system_names() == names
+    assert receipts.has_apt() is has_apt
+
+
+@pytest.mark.parametrize(
+    ("release", "user", "remedy"),
+    [
+        ({"ID": "ubuntu", "ID_LIKE": "debian"}, 1000, "sudo apt-get install -y thing more"),
+        ({"ID": "debian"}, 0, "apt-get install -y thing more"),
+        # What names a system most specifically counts.
+        ({"ID": "debian", "VERSION_ID": "11"}, 0, "apt-get install -y old-thing"),
+        ({"ID": "debian", "VERSION_ID": "12"}, 0, "look at https://thing.test/"),
+        ({"ID": "suse"}, 0, "get thing.rpm"),
+        ({"ID": "fedora"}, 0, "install thing-rpm more"),
+        ({"ID": "arch"}, 0, "install go or gccgo (Debian: thing more)"),
+        ({}, 0, "install go or gccgo (Debian: thing more)"),
+    ],
+)
+def test_a_missing_runtime_comes_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: dict[str, str], user: int, remedy: str
+) -> None:
+    monkeypatch.setattr(host, "os_release", lambda: release)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    install = {
+        "debian": ("thing", "more"),
+        "debian-11": ("old-thing",),
+        "fedora": ("thing-rpm", "more"),
+        "suse": ("no-thing",),
+    }
+    instructions = {"debian-12": "look at https://thing.test/", "suse": "get thing.rpm"}
+    wanted = replace(runtime("go", "gccgo"), install=install, instructions=instructions)
+    unavailable = unavailable_of(Toolchain(tmp_path), contender(tmp_path / "c", wanted))
+    assert unavailable.remedy == remedy
+
+
+def test_without_packages_the_program_is_named(tmp_path: Path, tools: Toolchain) -> None:
+    old = script(tmp_path / "perl", "echo 'This is perl 5, version 28, subversion 1 (v5.28.1) built for x86'")
+    wanted = replace(runtime(old, minimum="5.30"), install={})
+    unavailable = unavailable_of(tools, contender(tmp_path / "c", wanted))
+    assert f"{old} is 5.28.1, below 5.30" in unavailable.reason
+    assert unavailable.remedy == f"install a newer {old} (5.30 or later)"
+    assert receipts.remedy(replace(wanted, executable=("no-such-thing",))) == "install no-such-thing"
+
+
+@pytest.mark.parametrize("name", ["go", "go-sync", "go-workers"])
+def test_ways_to_get_go(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Debian 12's own Go cannot build these, so that it must not be offered there."""
+    one = CATALOGUE.contender(name).runtime
+    release = {"ID": "debian", "VERSION_ID": "12"}
+    monkeypatch.setattr(host, "os_release", lambda: release)
+    assert "-t bookworm-backports golang-go" in receipts.remedy(one)
+    assert "https://go.dev/dl/" in receipts.remedy(one)
+    assert "\n" not in receipts.remedy(one)
+    release["VERSION_ID"] = "13"
+    assert receipts.remedy(one).endswith("apt-get install -y golang-go")
+
+
+@given(
+    st.lists(st.integers(0, 99), min_size=1, max_size=5), st.lists(st.integers(0, 99), min_size=1, max_size=5)
+)
+def test_versions_compare_by_number(one: list[int], other: list[int]) -> None:
+    def padded(parts: list[int]) -> list[int]:
+        return parts + [0] * (5 - len(parts))
+
+    text, minimum = ".".join(map(str, one)), ".".join(map(str, other))
+    assert receipts.at_least(text, minimum) == (padded(one) >= padded(other))
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("go version go1.26.8 linux/amd64", "1.26.8"),
+        ("\nThis is perl 5, version 36, subversion 0 (v5.36.0) built for x86_64\n(with 1.2.3)", "5.36.0"),
+        ("25, mochiweb 3.1.1", "25"),
+        ("openjdk 21 (build 21)\n1.2", "21"),
+        ("R11B-5", "11"),
+        ("25.2.3, mochiweb 2.20.1", "25.2.3"),
+        ("v007", "007"),
+        ("no digits", None),
+        ("", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_the_version_in_a_text(text: str, version: str | None) -> None:
+    assert receipts.version_of(text) == version
+
+
+@given(st.text())
+def test_no_text_of_a_program_breaks_the_reading_of_versions(text: str) -> None:
+    version = receipts.version_of(text)
+    assert version is None or receipts.at_least(version, "0")
+
+
+def test_unknown_names_in_braces_stay() -> None:
+    assert receipts.expand(["{runtime}", "a{b}c", "{x y}"], {"runtime": "r", "b": 1}) == [
+        "r",
+        "a1c",
+        "{x y}",
+    ]

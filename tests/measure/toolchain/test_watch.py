@@ -1,0 +1,247 @@
+"""Files of contenders that change during a run, and in whose trial that was."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from ringside.catalogue.loader import Catalogue
+from ringside.cli import context
+from ringside.errors import BuildError
+from ringside.measure.toolchain.builds import Toolchain, has_build
+from ringside.measure.toolchain.watch import FileWatch
+from ringside.model.catalogue import Ready
+from ringside.text import one_line
+
+BUILD = """
+[[build]]
+command = ["sh", "-c", "mkdir $0/deep; cp fake.py $0/deep/; ln -s deep/fake.py $0/link", "{build}"]
+"""
+
+
+@pytest.fixture
+def make(workplace: Path, add_fake: Callable[..., None]) -> Callable[..., Ready]:
+    """A contender with a build of its own."""
+
+    def add(name: str, build: str = BUILD) -> Ready:
+        add_fake(name)
+        manifest = workplace / "contenders" / name / "contender.toml"
+        manifest.write_text(manifest.read_text(encoding="utf-8") + build, encoding="utf-8")
+        ready = Toolchain(workplace / "builds").prepare(Catalogue([workplace]).contender(name))
+        assert isinstance(ready, Ready)
+        return ready
+
+    return add
+
+
+Make = Callable[..., Ready]
+
+
+def source(ready: Ready, name: str = "fake.py") -> Path:
+    return ready.contender.folder / name
+
+
+def test_what_does_not_change_is_not_reported(make: Make) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    for _ in range(2):
+        assert watch.changed_sources(one) is None
+        assert watch.mend_build(one) is None
+        with watch.trial(one):
+            pass
+    # Written as it was, it has other times but is the same; so it is with another mode.
+    source(one).write_bytes(source(one).read_bytes())
+    assert watch.changed_sources(one) is None
+    source(one).chmod(0o700)
+    assert watch.changed_sources(one) is None
+    # From then on these are its times.
+    source(one).unlink()
+    assert watch.changed_sources(one) is not None
+
+
+@pytest.mark.parametrize("change", ["add", "remove", "change"])
+def test_every_change_of_sources_is_seen(make: Make, change: str) -> None:
+    one, other = make("one"), make("other")
+    watch = FileWatch([one, other])
+    path = source(one, "added.py" if change == "add" else "fake.py")
+    if change == "remove":
+        path.unlink()
+    else:
+        path.write_text("# other\n", encoding="utf-8")
+    expected = f"its sources have changed since the run began: {path}"
+    assert watch.changed_sources(one) == expected
+    # Again, and only of that contender.
+    assert watch.changed_sources(one) == expected
+    assert watch.changed_sources(other) is None
+
+
+def test_of_several_changes_the_first_is_named(make: Make) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    for name in ("zebra.py", "bear.py", "cat.py"):
+        source(one, name).write_text("# new\n", encoding="utf-8")
+    assert (watch.changed_sources(one) or "").endswith(f": {source(one, 'bear.py')}")
+
+
+def test_names_of_files_are_hostile(make: Make) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    path = source(one, "a\x1b[31m" + "x" * 200)
+    folder = path.parent / ("y" * 200)
+    folder.mkdir()
+    long = folder / ("z" * 200)
+    long.touch()
+    reason = watch.changed_sources(one)
+    assert reason == f"its sources have changed since the run began: {one_line(str(long), 300)}"
+    long.unlink()
+    path.touch()
+    assert "·[31mxxx" in (watch.changed_sources(one) or "")
+
+
+def test_a_change_outside_of_trials_is_nobodys(make: Make) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    with watch.trial(one):
+        pass
+    time.sleep(0.05)
+    source(one).write_text("# changed\n", encoding="utf-8")
+    assert (watch.changed_sources(one) or "").endswith("fake.py")
+
+
+def test_a_change_belongs_to_the_trial_in_which_it_was_made(make: Make) -> None:
+    """Though trials follow each other faster than the clock of files ticks. Those of a contender itself count
+    as those of others do."""
+    changed, one = make("changed"), make("one")
+    watch = FileWatch([changed, one])
+    for count in range(10):
+        culprit, other = (changed, one)[:: 1 if count % 2 else -1]
+        with watch.trial(culprit):
+            source(changed).write_text(f"# {count}\n", encoding="utf-8")
+        with watch.trial(other):
+            pass
+        when = f"changed/fake.py during the trial of `{culprit.contender.name}`"
+        assert (watch.changed_sources(changed) or "").endswith(when)
+
+
+def test_a_trial_that_fails_counts(make: Make) -> None:
+    one, two = make("one"), make("two")
+    watch = FileWatch([one, two])
+    with suppress(KeyboardInterrupt), watch.trial(two):
+        source(one).write_text("# changed\n", encoding="utf-8")
+        raise KeyboardInterrupt
+    assert (watch.changed_sources(one) or "").endswith(" during the trial of `two`")
+
+
+# --- builds ---
+
+
+@pytest.mark.parametrize("change", ["change", "remove", "add", "link", "touch"])
+def test_a_build_that_was_changed_is_made_anew(make: Make, change: str) -> None:
+    one, two = make("one"), make("two")
+    text = (one.build / "deep" / "fake.py").read_text()
+    watch = FileWatch([one, two])
+    file = one.build / "deep" / "fake.py"
+    with watch.trial(two):
+        if change == "remove":
+            file.unlink()
+        elif change == "add":
+            (one.build / "deep" / "more").touch()
+        elif change == "link":
+            (one.build / "link").unlink()
+            (one.build / "link").symlink_to("/etc/passwd")
+        elif change == "touch":
+            os.utime(file)
+        else:
+            file.write_text("# changed\n", encoding="utf-8")
+    when = "" if change == "remove" else " during the trial of `two`"
+    assert watch.mend_build(two) is None
+    assert watch.mend_build(one) == f"its build was changed{when}, and was built again"
+    assert watch.mend_build(one) is None
+    assert sorted(path.name for path in one.build.iterdir()) == [".built", ".seconds", "deep", "link"]
+    assert [path.name for path in (one.build / "deep").iterdir()] == ["fake.py"]
+    assert (one.build / "link").read_text() == text
+
+
+def test_what_a_contender_does_to_its_own_build_is_its_business(make: Make) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    with watch.trial(one):
+        (one.build / "cache").touch()
+    assert watch.mend_build(one) is None
+    watch.discard_changed()
+    assert has_build(one)
+    # Without its marker it is made anew.
+    with watch.trial(one):
+        (one.build / ".built").unlink()
+    assert watch.mend_build(one) == "its build was changed, and was built again"
+    assert has_build(one)
+
+
+def test_a_build_that_cannot_be_made_anew(make: Make, workplace: Path) -> None:
+    build = f'\n[[build]]\ncommand = ["sh", "-c", "test ! -e {workplace}/broken || exit 3"]\n'
+    one, two = make("one", build), make("two")
+    watch = FileWatch([one, two])
+    with watch.trial(two):
+        (one.build / "more").touch()
+    (workplace / "broken").touch()
+    with pytest.raises(BuildError) as failed:
+        watch.mend_build(one)
+    assert str(failed.value) == (
+        "its build was changed during the trial of `two`, and cannot be built again: cannot be built: `sh` "
+        "ended with 3"
+    )
+    assert isinstance(failed.value.__cause__, BuildError)
+
+
+def test_at_the_end_builds_that_others_changed_are_discarded(make: Make) -> None:
+    one, two = make("one"), make("two")
+    watch = FileWatch([one, two])
+    with watch.trial(one):
+        pass
+    with watch.trial(two):
+        (one.build / "more").touch()
+    watch.discard_changed()
+    assert (has_build(one), has_build(two)) == (False, True)
+
+
+def test_a_clock_of_files_that_stands_still_is_not_waited_for_long(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = make("one")
+    watch = FileWatch([one])
+    with watch.trial(one):
+        pass
+    monkeypatch.setattr("ringside.measure.toolchain.watch._file_clock_ns", lambda: 0)
+    with watch.trial(one):
+        pass
+    assert watch.changed_sources(one) is None
+
+
+def test_a_program_of_a_command_that_is_built_anew_during_a_run_is_noticed(workplace: Path) -> None:
+    program = workplace / "server"
+    program.write_text("#!/bin/sh\nexec sleep 100\n")
+    program.chmod(0o755)
+    argument = workplace / "setting.txt"
+    argument.write_text("one")
+    contender = context.catalogue([f"mine={program} setting.txt {{port}}"]).contender("mine")
+    ready = Toolchain(workplace / "builds").prepare(contender)
+    assert isinstance(ready, Ready)
+    watch = FileWatch([ready])
+    # The same content written again is no change.
+    program.write_bytes(program.read_bytes())
+    assert watch.changed_sources(ready) is None
+    for file in (program, argument):
+        before = file.read_bytes()
+        file.write_bytes(before + b"# built anew\n")
+        reason = watch.changed_sources(ready)
+        assert reason
+        assert reason.startswith("its program has changed since the run began: ")
+        assert file.name in reason
+        # What it was again is no change either.
+        file.write_bytes(before)
+        assert watch.changed_sources(ready) is None

@@ -1,0 +1,428 @@
+"""The commands of `vs`: how they are split, named and refused."""
+
+from __future__ import annotations
+
+import shlex
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ringside.errors import UsageError
+from ringside.measure.vs.commands import (
+    MAX_COMMANDS,
+    Command,
+    Hooks,
+    check_parameter,
+    filled_in,
+    listed_levels,
+    notes,
+    parse_commands,
+    readable,
+    scan_points,
+    scanned_levels,
+    split_shell,
+    without_loader,
+    words,
+)
+from ringside.model.design import Level, Point, is_number
+from ringside.text import one_line
+from tests.support.command_line import in_process
+
+POINT = Point(())
+
+
+@pytest.mark.parametrize(
+    ("text", "syntax"),
+    [
+        ("echo a && sleep 1", "`&&`"),
+        ("echo a||true", "`||`"),
+        ("echo a;echo b", "`;`"),
+        ("cat <in >out", "`<`"),
+        ("sleep 1 &", "`&`"),
+        ("echo a # (b)", "`(`"),
+        ("echo b) c", "`)`"),
+        ("echo >&2", "`>`"),
+        ("echo a\necho b", "a new line"),
+        ("echo a\n| b", "a new line"),
+        # Operators go before expansions, and these before patterns.
+        ("echo $HOME | cat", "`|`"),
+        ("echo $HOME", "`$HOME`"),
+        ("echo ${HOME}", "`${`"),
+        ("echo $?", "`$?`"),
+        ('echo "$1"', "`$1`"),
+        ('echo "a\\\\$b"', "`$b`"),
+        ('echo "$(date)"', "`$(`"),
+        ("echo `date`", "```"),
+        ("ls *.txt", "`*`"),
+        ("echo ~/x", "`~`"),
+    ],
+)
+def test_what_only_a_shell_understands_gets_one_unless_it_is_meant(text: str, syntax: str) -> None:
+    commands = parse_commands([text])
+    assert (commands[0].shell, commands[0].argv(POINT)) == (None, ("sh", "-c", text))
+    assert f"A: executed through sh, since {syntax} needs a shell" in notes(commands, [POINT])[0]
+    assert parse_commands([text], shell=("sh",))[0].argv(POINT) == ("sh", "-c", text)
+    assert parse_commands([text], is_literal=True)[0].argv(POINT) == tuple(shlex.split(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo 'a && b | c; $HOME'",
+        'echo "a && b"',
+        r"find . -exec true {} \;",
+        r"echo \$HOME it\'s",
+        "awk '{print $1}'",
+        "echo --sum='1 & 2' a#b '*.txt' HEAD~1 http://h/?a=[1]",
+        "echo $",
+        "echo $=",
+        'echo "\\$HOME"',
+        'echo "it\'s"',
+        "echo 'a\n;'",
+    ],
+)
+def test_what_no_shell_would_change_is_no_operator(text: str) -> None:
+    assert parse_commands([text])[0].argv(POINT) == tuple(shlex.split(text))
+
+
+def test_names_of_shells() -> None:
+    assert split_shell("none") is None
+    assert split_shell("default") == split_shell("") == ("sh",)
+    assert split_shell("bash --norc") == ("bash", "--norc")
+    assert words("a 'b c' $d", None) == ("a", "b c", "$d")
+    assert words("a | b", ["bash", "-e"]) == ("bash", "-e", "-c", "a | b")
+    for shell in (None, ["sh"]):
+        with pytest.raises(UsageError, match="a command is empty"):
+            words(" ", shell)
+
+
+def test_an_input_must_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert readable(None) is None
+    (tmp_path / "in").touch()
+    assert readable(Path("in")) == tmp_path.resolve() / "in"
+    for name, reason in (("none", "No such file or directory"), (".", "Is a directory")):
+        with pytest.raises(UsageError) as refused:
+            readable(Path(name))
+        assert str(refused.value) == f"--input {name}: {reason}"
+
+
+# --- the fields of commands ---
+
+
+def test_every_hook_and_output_is_where_it_belongs() -> None:
+    hooks = Hooks("true setup", ("true before",), ("true after a", "true after b"), "true cleanup")
+    first, second = parse_commands(["true 1", "true 2"], ["one"], hooks, outputs=("null", None))
+    assert first == Command(
+        "one", "true 1", None, "true setup", "true before", "true after a", "true cleanup", "null"
+    )
+    assert second == Command(
+        "B", "true 2", None, "true setup", "true before", "true after b", "true cleanup", None
+    )
+    (shelled,) = parse_commands(["a | b"], shell=["sh", "-e"], outputs=("./x",))
+    assert shelled == Command("A", "a | b", ("sh", "-e"), output="./x")
+
+
+def test_hooks_that_are_empty_are_none() -> None:
+    (command,) = parse_commands(["true"], hooks=Hooks("", ("",), ("",), ""))
+    assert command == Command("A", "true")
+    # One of blanks is left alone.
+    (command,) = parse_commands(["true"], hooks=Hooks(" ", (" ",), (" ",), " "))
+    assert command == Command("A", "true", None, " ", " ", " ", " ")
+
+
+def test_names_are_letters_after_those_that_are_given() -> None:
+    commands = parse_commands(["true"] * MAX_COMMANDS, ["first", "a" * 80])
+    names = [command.name for command in commands]
+    assert names == ["first", one_line("a" * 80, 60), *"CDEFGHIJKLMNOPQRSTUVWXYZ"]
+
+
+def test_long_names_must_differ_where_they_are_shown() -> None:
+    with pytest.raises(UsageError, match="names must differ, in their first 60 characters: aaa"):
+        parse_commands(("true", "false"), names=("a" * 80 + "1", "a" * 80 + "2"))
+
+
+def test_parameters_are_filled_in_at_each_point() -> None:
+    points = [Point((("n", 1), ("p", "true"))), Point((("n", 2), ("p", "cat")))]
+    (command,) = parse_commands(["{p} {n} {other}"], hooks=Hooks(prepares=("{p}",)), points=points)
+    assert [command.line(point) for point in points] == ["true 1 {other}", "cat 2 {other}"]
+    assert [command.argv(point) for point in points] == [("true", "1", "{other}"), ("cat", "2", "{other}")]
+    (command,) = parse_commands(["{p} {n}"], shell=("sh",), points=points)
+    assert command.argv(points[1]) == ("sh", "-c", "cat 2")
+    with pytest.raises(UsageError, match="there is no program no-such-program"):
+        parse_commands(["{p}"], points=[points[0], Point((("p", "no-such-program"),))])
+    # One of the points is enough to need a shell there.
+    points = [points[0], Point((("p", "| cat"),))]
+    (command,) = parse_commands(["true {p}"], points=points)
+    assert [command.argv(point) for point in points] == [("true", "true"), ("sh", "-c", "true | cat")]
+
+
+# --- what is refused, word by word ---
+
+
+def refusal(*texts: str, names: tuple[str, ...] = (), hooks: Hooks | None = None, **options: object) -> str:
+    with pytest.raises(UsageError) as refused:
+        parse_commands(texts, names, hooks, **options)  # type: ignore[arg-type]
+    return str(refused.value)
+
+
+LONG = "true " + "x" * 200
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (
+            (),
+            "name 1 to 26 commands, each quoted as one argument: ringside vs 'sleep 0.1' 'sleep 0.2'",
+        ),
+        (("true", " "), "a command is empty: quote it as one argument, 'sleep 0.1'"),
+        (("'' x",), "a command is empty: quote it as one argument, 'sleep 0.1'"),
+        (("tr\0ue",), "a command cannot hold a NUL character"),
+        (("echo 'x",), "echo 'x: no closing quotation; quote it as for a shell"),
+        ((f"{LONG} 'x",), f"{one_line(LONG, 80)}: no closing quotation; quote it as for a shell"),
+        (("1A=1 env",), "there is no program 1A=1"),
+        (
+            ("sort", "pyproject.toml"),
+            "pyproject.toml is a file and no program: quote each command as one argument",
+        ),
+        (("x" * 200,), f"there is no program {one_line('x' * 200, 80)}"),
+        (
+            ("/etc/passwd",),
+            "/etc/passwd has no permission to be executed: chmod +x it, or name its interpreter",
+        ),
+        (("/no/such/thing",), "there is no program /no/such/thing"),
+    ],
+)
+def test_messages(texts: tuple[str, ...], message: str) -> None:
+    assert refusal(*texts) == message
+
+
+def test_messages_about_names_and_options() -> None:
+    assert refusal(*["true"] * 27).startswith("name 1 to 26 commands")
+    assert refusal("true", "true", names=("B",)) == "names must differ: B, B"
+    assert refusal("true", "true", names=("x", "x")) == "names must differ: x, x"
+    for empty in ("", " "):
+        assert refusal("true", "true", names=(empty,)) == "a name is empty: give each -n a word"
+    three = ("true", "true", "true")
+    for option, hooks in {
+        "--prepare": Hooks(prepares=("true", "true")),
+        "--conclude": Hooks(concludes=("true", "true")),
+    }.items():
+        assert refusal(*three, hooks=hooks) == (
+            f"give {option} once for all commands, or once for each of the 3"
+        )
+    assert refusal(*three, outputs=(None, None)) == (
+        "give --output once for all commands, or once for each of the 3"
+    )
+
+
+@pytest.mark.parametrize("name", ["setup", "prepares", "concludes", "cleanup"])
+def test_hooks_are_checked_as_commands_are(name: str) -> None:
+    def hooks(text: str) -> Hooks:
+        return Hooks(**{name: text if name in ("setup", "cleanup") else (text,)})  # type: ignore[arg-type]
+
+    for text in ("true | cat", "cd x", "A=1 env"):
+        (command,) = parse_commands(["true"], hooks=hooks(text))
+        assert (command.argv(POINT), command.words(text)) == (("true",), ("sh", "-c", text))
+    parse_commands(["true"], hooks=hooks("true | cat"), shell=("sh",))
+    parse_commands(["true"], hooks=hooks("true | cat"), is_literal=True)
+    assert "no closing quotation" in refusal("true", hooks=hooks("true 'x"), is_literal=True)
+    assert "NUL" in refusal("true", hooks=hooks("tr\0ue"), shell=("sh",))
+    # It may be made by what comes before it.
+    parse_commands(["true"], hooks=hooks("no-such-program"))
+
+
+@pytest.mark.parametrize("hooks", [Hooks(setup="make"), Hooks(prepares=("make",))])
+def test_a_shell_must_be_there_whatever_is_made(hooks: Hooks) -> None:
+    (command,) = parse_commands(["./not-yet"], hooks=hooks)
+    assert command.text == "./not-yet"
+    message = "there is no program no-such-shell"
+    assert refusal("./not-yet", hooks=hooks, shell=("no-such-shell",)) == message
+
+
+def test_what_concludes_or_cleans_up_makes_no_program() -> None:
+    hooks = Hooks(concludes=("true",), cleanup="true")
+    assert refusal("./not-yet", hooks=hooks) == "there is no program ./not-yet"
+
+
+# --- parameters ---
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "step", "levels"),
+    [
+        ("1", "4", None, (1, 2, 3, 4)),
+        ("30", "47", "5", (30, 35, 40, 45)),
+        ("-2", "0", None, (-2, -1, 0)),
+        ("3", "3", None, (3,)),
+        # Decimal arithmetic: no 0.30000000000000004, and the last level is there.
+        ("0.1", "0.5", "0.1", ("0.1", "0.2", "0.3", "0.4", "0.5")),
+        ("0", "1", "0.25", ("0.00", "0.25", "0.50", "0.75", "1.00")),
+        ("0.5", "2", None, ("0.5", "1.5")),
+        ("1", "2", "0.5", ("1.0", "1.5", "2.0")),
+        # An integer that is written otherwise is one.
+        ("1.0", "3", "1e0", (1, 2, 3)),
+        ("1000000000000000", "1000000000000000", None, (10**15,)),
+        ("-1e15", "-1e15", "1", (-(10**15),)),
+        ("1", "1000", None, tuple(range(1, 1001))),
+    ],
+)
+def test_levels_of_a_scan(least: str, most: str, step: str | None, levels: tuple[Level, ...]) -> None:
+    assert scanned_levels(least, most, step) == levels
+    assert all(map(is_number, levels))
+
+
+HINT = "write it as -P threads 1 8, or -P delay 0.1 0.5 -D 0.1"
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "step", "message"),
+    [
+        ("2", "1", None, f"-P 2 1: from the smaller number up, {HINT}"),
+        ("1", "2", "0", "-D 0: a step is larger than 0"),
+        ("1", "1001", None, "-P 1 1001: up to 1,000 levels are possible; make -D larger"),
+        ("x" * 50, "2", None, f"-P: {'x' * 39 + '…'!r} is no number: {HINT}"),
+        ("1", "1000000000000001", None, f"-P: '1000000000000001' is no number: {HINT}"),
+        ("-1000000000000001", "1", None, f"-P: '-1000000000000001' is no number: {HINT}"),
+        ("nan", "2", None, f"-P: 'nan' is no number: {HINT}"),
+        ("1", "2", "-1", "-D -1: a step is larger than 0"),
+        ("0", "99.9", "0.0999", "-P 0 99.9: up to 1,000 levels are possible; make -D larger"),
+        ("1", "2", "inf", f"-P: 'inf' is no number: {HINT}"),
+        (
+            f"{'0' * 30}2",
+            f"{'0' * 30}1",
+            None,
+            f"-P {'0' * 19}… {'0' * 19}…: from the smaller number up, {HINT}",
+        ),
+    ],
+)
+def test_why_a_scan_is_not_possible(least: str, most: str, step: str | None, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        scanned_levels(least, most, step)
+    assert str(refused.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("gcc,clang", ("gcc", "clang")),
+        ("1,-2,0,10", (1, -2, 0, 10)),
+        # What would be written in another way stays text.
+        ("01,+1,1.50,-0,1_0, 1", ("01", "+1", "1.50", "-0", "1_0", " 1")),
+        ("123456789012345678,1234567890123456789", (123456789012345678, "1234567890123456789")),
+        (r"a\,b,c", ("a,b", "c")),
+        (r"a\b,c\\d", (r"a\b", r"c\d")),
+        ("a\\\\,b\\\\", ("a\\", "b\\")),
+        ("", ("",)),
+        ("a,,b", ("a", "", "b")),
+        (",a,b", ("", "a", "b")),
+    ],
+)
+def test_levels_of_a_list(text: str, levels: tuple[Level, ...]) -> None:
+    assert listed_levels(text) == levels
+
+
+@pytest.mark.parametrize(("text", "shown"), [("a,b,a", "a,b,a"), (f"a,a,{'b' * 100}", f"a,a,{'b' * 55}…")])
+def test_each_value_of_a_list_is_named_once(text: str, shown: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        listed_levels(text)
+    assert str(refused.value) == f"-L {shown}: name each value once"
+
+
+@pytest.mark.parametrize(
+    ("level", "yes"), [(3, True), ("0.25", True), ("-1", True), ("1e3", False), ("own", False)]
+)
+def test_what_has_a_place_on_an_axis(level: Level, yes: bool) -> None:
+    assert is_number(level) is yes
+
+
+def test_every_combination_is_a_point() -> None:
+    points = scan_points({"a": ("x", "y"), "b": (1, 2)})
+    assert [point.as_dict() for point in points] == [
+        {"a": "x", "b": 1},
+        {"a": "x", "b": 2},
+        {"a": "y", "b": 1},
+        {"a": "y", "b": 2},
+    ]
+    assert scan_points({}) == (Point(()),)
+    assert len(scan_points(dict.fromkeys("abc", tuple(range(10))))) == 1000
+    with pytest.raises(UsageError) as refused:
+        scan_points({"a": tuple(range(1001))})
+    assert str(refused.value) == "the parameters have 1,001 combinations: up to 1,000 are possible"
+
+
+def test_placeholders_are_filled_in_once() -> None:
+    point = Point((("foo", "a,{bar}"), ("bar", "baz"), ("n", 3)))
+    assert filled_in("echo {foo} {bar} {n} {other} ${n} {{n}}", point) == "echo a,{bar} baz 3 {other} $3 {3}"
+    assert filled_in("awk '{print $1}' {}", point) == "awk '{print $1}' {}"
+
+
+def test_why_a_name_is_no_parameter() -> None:
+    for name in ("x", "a b", "größe", "x" * 40):
+        check_parameter(name, {"y": (1,)})
+    for name, shown in (
+        ("", ""),
+        ("a{b", "a{b"),
+        ("a\nb", "a b"),
+        ("a}b", "a}b"),
+        ("x" * 41, "x" * 39 + "…"),
+        ("a\x1b", "a·"),
+    ):
+        with pytest.raises(UsageError) as refused:
+            check_parameter(name, {})
+        assert str(refused.value) == f"{shown!r} is no name of a parameter: {HINT}"
+    with pytest.raises(UsageError) as refused:
+        check_parameter("y" * 50, {"y" * 50: (1,)})
+    assert str(refused.value) == f"the parameter {'y' * 39}… is given twice"
+
+
+@pytest.mark.parametrize(
+    ("start", "cause"),
+    [
+        ("echo a\n", "cannot be started: it has no `#!` line"),
+        ("", "cannot be started: it has no `#!` line"),
+        ("#!/no/such/python\n", "cannot be started: its interpreter /no/such/python does not exist"),
+        ("#!/bin/sh\r\necho a\r\n", r"cannot be started: its first line ends with \r"),
+    ],
+)
+def test_the_cause_is_named_where_a_script_cannot_be_started(
+    start: str, cause: str, workplace: Path, complaint: Callable[..., str]
+) -> None:
+    script = Path("script")
+    script.write_text(start, encoding="utf-8", newline="")
+    assert "no permission to be executed: chmod +x" in complaint("vs", "./script")
+    script.chmod(0o755)
+    assert f"./script {cause}" in complaint("vs", "./script")
+    Path("folder").mkdir()
+    assert "./folder is a folder" in complaint("vs", "./folder")
+    # A shell executes it.
+    if not start.startswith("#!"):
+        assert in_process("vs", "-r1", "-S", "./script").status == 0
+
+
+@pytest.mark.parametrize(
+    ("head", "places", "segment"),
+    [
+        (b"\x7fELF\x02\x01", "<Q14xHH", "<I4xQ16xQ8x8x"),
+        (b"\x7fELF\x01\x02", ">I10xHH", ">II8xI12x"),
+        (b"\x7fELF\x02\x01", "<Q14xHH", ""),
+    ],
+)
+def test_a_missing_loader_is_the_cause(head: bytes, places: str, segment: str, workplace: Path) -> None:
+    loader = b"/lib/no-such-loader.so.2\0"
+    entry = struct.pack(segment, 3, 400, len(loader)) if segment else b""
+    file = head.ljust(32 if head[4] == 2 else 28, b"\0") + struct.pack(places, 64, len(entry), 1)
+    Path("program").write_bytes(file.ljust(64, b"\0") + entry.ljust(336, b"\0") + loader)
+    cause = "./program cannot be started: its loader /lib/no-such-loader.so.2 does not exist"
+    assert without_loader("./program").startswith(cause) is bool(segment)
+    assert without_loader("true") == ""
+
+
+def test_prepares_that_differ_are_named() -> None:
+    both = parse_commands(["true", "true"], hooks=Hooks(prepares=("sleep 1", "")))
+    (note,) = notes(both, [POINT])
+    assert note.startswith("A after sleep 1, B after nothing: what --prepare does differs")
+    assert notes(parse_commands(["true", "true"], hooks=Hooks(prepares=("sleep 1",))), [POINT]) == []

@@ -1,0 +1,119 @@
+"""Where the output of a command goes, by real pipes and files."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from ringside.errors import UsageError
+from ringside.measure.vs.outputs import Output, check_output
+
+
+@pytest.mark.parametrize("where", [None, "pipe"])
+def test_the_probe_reads_a_pipe_by_itself(tmp_path: Path, where: str | None) -> None:
+    with Output(where, tmp_path) as output:
+        assert (output.stdout, output.stderr) == (None, None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_output_is_thrown_away(tmp_path: Path) -> None:
+    with Output("null", tmp_path) as output:
+        assert (output.stdout, output.stderr) == ("/dev/null", None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_each_execution_writes_its_file_anew(tmp_path: Path) -> None:
+    for text in ("first and longer", "second"):
+        with Output("./out.txt", tmp_path) as output:
+            assert (output.stdout, output.stderr) == (str(tmp_path.resolve() / "out.txt"), None)
+            with open(output.stdout or "", "a", encoding="utf-8") as file:
+                file.write(text)
+        assert (tmp_path / "out.txt").read_text() == text
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refused, Output("./no/such", tmp_path):
+        pass
+    assert str(refused.value) == "--output ./no/such: No such file or directory"
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_output_is_shown_as_a_whole_before_the_end(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Programs of another session open the paths, as the probe does."""
+    before = descriptors()
+    text = bytes(range(256)) * 1000
+    (tmp_path / "text").write_bytes(text)
+    for _ in range(2):
+        with Output("inherit", tmp_path) as output:
+            for path, end in ((output.stdout, "out"), (output.stderr, "err")):
+                assert path
+                script = f"{{ cat text; echo {end}; }} >{path}"
+                subprocess.run(["sh", "-c", script], cwd=tmp_path, check=True, start_new_session=True)
+        # All of it is there when the execution is over.
+        shown = capfdbinary.readouterr()
+        assert (shown.out, shown.err) == (text + b"out\n", text + b"err\n")
+    assert descriptors() == before
+
+
+def test_what_was_printed_before_comes_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(tmp_path / "shown", "w", encoding="utf-8") as shown:
+        monkeypatch.setattr("sys.stdout", shown)
+        print("before", end=" ")
+        with Output("inherit", tmp_path) as output:
+            Path(output.stdout or "").write_text("output", encoding="utf-8")
+    assert (tmp_path / "shown").read_text() == "before output"
+
+
+def test_a_reader_that_went_away_does_not_hold_up_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    gone = os.fdopen(write_end, "w", encoding="utf-8")
+    monkeypatch.setattr("sys.stdout", gone)
+    with Output("inherit", tmp_path) as output:
+        # Far more than a pipe holds: it is read to its end.
+        Path(output.stdout or "").write_bytes(b"x" * 1_000_000)
+    with suppress(BrokenPipeError):
+        gone.close()
+
+
+def test_an_output_that_failed_is_closed(tmp_path: Path) -> None:
+    before = descriptors()
+    with pytest.raises(KeyboardInterrupt), Output("inherit", tmp_path):
+        raise KeyboardInterrupt
+    assert descriptors() == before
+
+
+@pytest.mark.parametrize("where", ["null", "pipe", "inherit", "./x", "/tmp/x", "a/b"])
+def test_words_and_paths(where: str) -> None:
+    assert check_output(where) == where
+
+
+def test_a_word_that_is_neither() -> None:
+    with pytest.raises(UsageError) as refused:
+        check_output("out.txt")
+    assert str(refused.value) == (
+        "--output out.txt: write null, pipe, inherit, or a file with its folder: ./out.txt"
+    )
+
+
+def test_output_is_shown_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open(tmp_path / "shown", "w", encoding="utf-8") as shown:
+        monkeypatch.setattr("sys.stdout", shown)
+        with Output("inherit", tmp_path) as output:
+            Path(output.stdout or "").write_text("at once", encoding="utf-8")
+            give_up = time.monotonic() + 60
+            while not (tmp_path / "shown").read_text() and time.monotonic() < give_up:
+                time.sleep(0.01)
+            assert (tmp_path / "shown").read_text() == "at once"
