@@ -17,7 +17,7 @@ from ringside.cli.main import COMMANDS, cli
 from ringside.probe.process import find_probe
 from tests.support.command_line import RINGSIDE, ringside
 
-HEAVY = ("altair", "jinja2", "msgspec", "numpy", "rich", "scipy", "sqlalchemy")
+HEAVY = ("altair", "jinja2", "msgspec", "numpy", "rich", "scipy")
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -142,7 +142,7 @@ def test_analysis_formats_nothing(module: str) -> None:
     assert formatting(ast.parse(MODULES[module].read_text(encoding="utf-8"))) == [], module
 
 
-COMPUTERS = {"numpy", "scipy", "statistics", "sqlalchemy"}
+COMPUTERS = {"numpy", "scipy", "statistics", "sqlite3"}
 STORES = {"ringside.store", "ringside.store.database"}
 
 

@@ -11,11 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from ringside.errors import NoStoreError, StoreError
 from ringside.store import Store, connection
-from ringside.store.tables import REVISIONS
+from ringside.store.tables import FORMAT
 from tests.store.test_store import begin, trial
 from tests.support import ROOT
 from tests.support.command_line import RINGSIDE, in_process
@@ -36,22 +35,42 @@ def url(postgresql: Server, database: str) -> str:
     return postgresql.url(database)
 
 
-def test_a_store_of_a_later_revision_is_refused(postgresql: Server, database: str, url: str) -> None:
+def test_a_store_of_another_format_is_refused(postgresql: Server, database: str, url: str) -> None:
     Store(url).close()
-    postgresql.execute("UPDATE alembic_version SET version_num = '9999'", database)
+    postgresql.execute("UPDATE meta SET value = '9999'", database)
     for create in (True, False):
-        with pytest.raises(
-            StoreError, match=f"has tables of revision 9999, this ringside knows {REVISIONS[-1]}"
-        ):
+        with pytest.raises(StoreError, match=f"has format 9999, this ringside knows {FORMAT}"):
             Store(url, create=create)
 
 
+def test_numbers_of_rows_and_seeds_have_64_bits(postgresql: Server, database: str, url: str) -> None:
+    Store(url).close()
+    types = postgresql.execute(
+        "SELECT DISTINCT data_type FROM information_schema.columns WHERE table_schema = 'public' "
+        "AND (table_name, column_name) IN (('run', 'seed'), ('trial', 'id'), ('timeline', 'trial_id'))",
+        database,
+    )
+    assert types == [("bigint",)]
+
+
 def test_a_password_is_not_shown() -> None:
-    with pytest.raises(StoreError) as caught:
-        Store("postgresql://me:secret@127.0.0.1:1/none")
-    assert "secret" not in str(caught.value)
-    assert "postgresql+psycopg://me:***@127.0.0.1:1/none: connection failed" in str(caught.value)
-    assert "\n" not in str(caught.value)
+    for secret, shown in (
+        (
+            "postgresql://me:secret@127.0.0.1:1/none",
+            "postgresql://me:***@127.0.0.1:1/none: connection failed",
+        ),
+        (
+            "postgresql://127.0.0.1:1/x?password=secret&user=a",
+            "127.0.0.1:1/x?password=***&user=a: connection",
+        ),
+        # libpq repeats a URL that it cannot read.
+        ("postgresql://me:secret@[1/none", "postgresql://me:***@[1/none: "),
+    ):
+        with pytest.raises(StoreError) as caught:
+            Store(secret)
+        assert "secret" not in str(caught.value)
+        assert shown in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.fixture
@@ -72,23 +91,18 @@ def test_a_server_that_never_answers_is_one_line(silent: str, monkeypatch: pytes
 
 
 def test_silence_has_limits_unless_the_url_has_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def limits(url: str) -> dict[str, int]:
-        return connection._limits(sa.engine.make_url(url))
-
-    place = "postgresql+psycopg://host/database"
-    assert limits(place) == {
+    place = "postgresql://host/database"
+    assert connection._limits(place) == {
         "connect_timeout": 10,
         "keepalives_idle": 30,
         "keepalives_interval": 10,
         "keepalives_count": 3,
         "tcp_user_timeout": 60_000,
     }
-    own = limits(f"{place}?connect_timeout=3&tcp_user_timeout=5000")
+    own = connection._limits(f"{place}?connect_timeout=3&tcp_user_timeout=5000")
     assert own == {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
     monkeypatch.setenv("PGCONNECT_TIMEOUT", "4")
-    assert "connect_timeout" not in limits(place)
-    # Others have other words for it.
-    assert limits("postgresql+pg8000://host/database") == limits("mysql+pymysql://host/database") == {}
+    assert "connect_timeout" not in connection._limits(place)
 
 
 def test_a_lock_that_a_lost_server_cannot_answer_is_one_line(postgresql: Server, url: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -58,8 +57,8 @@ ROW: dict[str, Any] = {
 }
 
 
-def row(**changes: Any) -> SimpleNamespace:
-    return SimpleNamespace(**{**ROW, **changes})
+def row(**changes: Any) -> dict[str, Any]:
+    return {**ROW, **changes}
 
 
 def test_a_row_has_the_columns_that_it_always_had() -> None:
@@ -88,7 +87,7 @@ def test_what_a_trial_does_not_have_is_left_out_of_its_row() -> None:
     bare = Trial(0, 0, Cell("go", Point(())), Outcome.UNAVAILABLE, "no toolchain")
     values = trial_values(bare)
     assert (values["outcome_line"], values["phases"], values["marks"]) == ("{}", "{}", "{}")
-    assert trial_of(SimpleNamespace(**values)) == bare
+    assert trial_of(values) == bare
 
 
 def test_rows_of_earlier_versions_are_read() -> None:
@@ -132,16 +131,16 @@ def test_a_row_that_is_none_is_a_value_error(changes: dict[str, Any]) -> None:
         trial_of(row(**changes))
 
 
-def run_row(plan: Any = None, host: Any = None) -> SimpleNamespace:
-    return SimpleNamespace(
-        id="1-x",
-        experiment="x",
-        started_at="2026-01-01T00:00:00.000+00:00",
-        ended_at=None,
-        seed=1,
-        plan=json.dumps(plan or {}),
-        host=json.dumps(host or {}),
-    )
+def run_row(plan: Any = None, host: Any = None) -> dict[str, Any]:
+    return {
+        "id": "1-x",
+        "experiment": "x",
+        "started_at": "2026-01-01T00:00:00.000+00:00",
+        "ended_at": None,
+        "seed": 1,
+        "plan": json.dumps(plan or {}),
+        "host": json.dumps(host or {}),
+    }
 
 
 def test_all_facts_of_a_machine_are_kept() -> None:
@@ -202,8 +201,8 @@ def test_seconds_of_loads_are_read_apart() -> None:
         ),
     )
     values = trial_values(long)
-    assert trial_of(SimpleNamespace(**values)) == long
-    short = trial_of(SimpleNamespace(**values), seconds=False)
+    assert trial_of(values) == long
+    short = trial_of(values, seconds=False)
     assert short == dataclasses.replace(
         long, loads=(LoadMessage(step="s", name="n", requests=6), LoadMessage(step="s", name="other"))
     )

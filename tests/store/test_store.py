@@ -11,10 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
 import pytest
-import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from ringside.errors import StoreError, UsageError
 from ringside.model.design import Cell, Point
@@ -28,8 +25,7 @@ from ringside.probe.protocol import (
     SecondOfLoad,
     TrialOutcome,
 )
-from ringside.store import Store, tables, text_hash
-from ringside.store.samples import samples_of
+from ringside.store import Store, text_hash
 from tests.support import ROOT
 from tests.support.postgresql import Server
 
@@ -282,11 +278,6 @@ def test_reading_a_store_does_not_write_to_it(tmp_path: Path) -> None:
     run = begin(store)
     store.add_trial(run, trial())
     store.close()
-    with sqlite3.connect(path) as connection:
-        # As an earlier version made it.
-        for change in ("DROP INDEX trial_once", "DROP TABLE alembic_version"):
-            connection.execute(change)
-    connection.close()
     before = path.read_bytes()
     reader = Store(path, create=False)
     reader.trials(reader.run(), samples=True)
@@ -321,9 +312,9 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_there(tmp_path: Path) -> None
     run = begin(store)
     store.add_trial(run, trial())
     # SQLite's own limit gives the same error as a full disk.
-    pages = store._database._connection.exec_driver_sql("PRAGMA page_count").scalar()
-    store._database._connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
-    store._database._connection.commit()
+    connection = store._database.connection
+    pages = connection.execute("PRAGMA page_count").fetchone()["page_count"]
+    connection.execute(f"PRAGMA max_page_count = {pages}")
     big = Trial(1, 0, Cell("b", POINT), Outcome.OK, "x" * 1_000_000)
     with pytest.raises(StoreError, match="disk is full; free some space"):
         store.add_trial(run, big)
@@ -337,15 +328,6 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_there(tmp_path: Path) -> None
 def test_seeds_have_63_bits(where: str, seed: int) -> None:
     store = Store(where)
     assert store.run(begin(store, seed).id).seed == seed
-
-
-def test_numbers_of_rows_and_seeds_have_64_bits_in_postgresql() -> None:
-    ddl = [
-        str(sa.schema.CreateTable(table).compile(dialect=postgresql.dialect()))  # type: ignore[no-untyped-call]
-        for table in (tables.RUN, tables.TRIAL)
-    ]
-    assert "seed BIGINT NOT NULL" in ddl[0]
-    assert "id BIGSERIAL NOT NULL" in ddl[1]
 
 
 # --- one writer ---
@@ -370,124 +352,6 @@ def test_a_trial_that_says_nothing_of_its_cell_can_come_again(where: str, outcom
     for each in (trial(outcome=outcome), trial(outcome=outcome), trial()):
         store.add_trial(run, each)
     assert [each.outcome for each in store.trials(run)] == [outcome, outcome, Outcome.OK]
-
-
-# --- earlier versions ---
-
-# The first had no table of revisions.
-EARLIER = ["", "0001", "0002"]
-
-
-def aged(where: str, revision: str) -> None:
-    """Make a store what it was at that revision."""
-    database = Store(where)._database
-    with database.engine.begin() as connection:
-        for key, row in connection.execute(sa.select(tables.TIMELINE)).all():
-            old = msgspec.json.encode(samples_of(row)).decode()
-            changed = tables.TIMELINE.update().where(tables.TIMELINE.c.trial_id == key).values(samples=old)
-            connection.execute(changed)
-        if revision != "0002":
-            connection.exec_driver_sql("DROP INDEX trial_once")
-        if revision:
-            connection.execute(tables.REVISION.update().values(version_num=revision))
-        else:
-            connection.exec_driver_sql("DROP TABLE alembic_version")
-    database.close()
-
-
-def state_of(where: str) -> tuple[str, bool]:
-    """The revision that a store says it has, and whether a cell has one trial in a block."""
-    database = Store(where, create=False)._database
-    with database.engine.connect() as connection:
-        inspected = sa.inspect(connection)
-        has_revision = tables.REVISION.name in inspected.get_table_names()
-        query = sa.select(tables.REVISION.c.version_num)
-        revision = str(connection.execute(query).scalar()) if has_revision else ""
-        indexes = {index["name"] for index in inspected.get_indexes(tables.TRIAL.name)}
-    database.close()
-    return revision, "trial_once" in indexes
-
-
-@pytest.fixture
-def kept(where: str) -> Run:
-    """A run with two trials."""
-    store = Store(where)
-    run = begin(store)
-    for block in (1, 2):
-        store.add_trial(run, trial(block))
-    store.close()
-    return run
-
-
-@pytest.mark.parametrize("revision", EARLIER)
-def test_a_store_of_an_earlier_version_gets_todays_tables_and_keeps_its_rows(
-    where: str, kept: Run, revision: str
-) -> None:
-    aged(where, revision)
-    assert state_of(where) == (revision, revision == "0002")
-    store = Store(where)
-    assert state_of(where) == (tables.REVISIONS[-1], True)
-    assert store.trials(kept, samples=True) == [trial(1), trial(2)]
-    with pytest.raises(StoreError, match="UNIQUE|unique"):
-        store.add_trial(kept, trial(1))
-    store.add_trial(kept, trial(3))
-    assert [each.block for each in store.trials(kept)] == [1, 2, 3]
-    store.close()
-
-
-@pytest.mark.parametrize("revision", EARLIER)
-def test_reading_a_store_of_an_earlier_version_changes_nothing(where: str, kept: Run, revision: str) -> None:
-    aged(where, revision)
-    for options in ({"create": False}, {"read_only": True}):
-        store = Store(where, **options)
-        assert store.trials(store.run(kept.id), samples=True) == [trial(1), trial(2)]
-        store.close()
-    assert state_of(where) == (revision, revision == "0002")
-
-
-@pytest.mark.parametrize("revision", ["", "0001"])
-def test_a_store_of_an_earlier_version_with_duplicates_opens(where: str, kept: Run, revision: str) -> None:
-    aged(where, "0001")
-    earlier = Store(where, create=False)
-    earlier.add_trial(kept, trial(1))
-    earlier.close()
-    if not revision:
-        with earlier._database.engine.begin() as connection:
-            connection.exec_driver_sql("DROP TABLE alembic_version")
-        earlier.close()
-    store = Store(where)
-    assert [each.block for each in store.trials(kept)] == [1, 2, 1]
-    store.close()
-    assert state_of(where) == (tables.REVISIONS[-1], False)
-
-
-@pytest.mark.parametrize("revision", EARLIER[:1])
-def test_several_that_bring_up_a_store_at_the_same_time(where: str, kept: Run, revision: str) -> None:
-    aged(where, revision)
-    program = """
-import sys
-from ringside.store import Store
-print("ready", flush=True)
-sys.stdin.readline()
-Store(sys.argv[1]).close()
-"""
-    command = [sys.executable, "-c", program, where]
-    pipe = subprocess.PIPE
-    several = [subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(4)]
-    for process in several:
-        assert process.stdout
-        assert process.stdout.readline() == "ready\n"
-    for process in several:
-        assert process.stdin
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in several:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
-    assert state_of(where) == (tables.REVISIONS[-1], True)
-    store = Store(where, create=False)
-    assert store.trials(kept, samples=True) == [trial(1), trial(2)]
-    store.close()
 
 
 # --- who may add to a run ---

@@ -257,7 +257,7 @@ def _messages(messages: list[Any], decode: Callable[[bytes], Any]) -> tuple[Any,
 def messages_of_a_trial() -> Reader:
     """A line of the probe's, made a trial, kept and read again."""
     make, decode = _messages(_TRIAL_MESSAGES, trial_message)
-    store = Store("sqlite://")
+    store = Store(None)
     blank = Trial(1, 0, Cell("a", experiment_point()), Outcome.OK, "")
 
     def read(data: bytes, _: Path) -> None:
@@ -286,7 +286,7 @@ def experiment_point() -> Any:
 
 
 @contextmanager
-def _small_store(path: str | Path) -> Iterator[Store]:
+def _small_store(path: str | Path | None) -> Iterator[Store]:
     store = Store(path)
     factors = {"nodes": (10, 20), "messages": 5}
     make_run(store, experiment(contenders=("erlang", "go", "limit"), factors=factors, blocks=3), samples=20)
@@ -321,7 +321,7 @@ _JSON_COLUMNS = (
 
 def records(folder: Path) -> Reader:
     """Runs as one file, from the bytes to the exports: a small one, and one of each problem."""
-    with _small_store("sqlite://") as store:
+    with _small_store(None) as store:
         small = json.loads(json.dumps({"record": record.FORMAT, "tables": store.rows_of(store.runs())}))
     packed = lzma.compress(json.dumps(small).encode())
     path = folder / "format1.sqlite"

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import filelock
-import sqlalchemy as sa
 
 from ringside.errors import StoreError, UsageError
 from ringside.store.connection import Database, identity
@@ -26,7 +25,7 @@ class RunLocks:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._has_own = database.engine.dialect.name == "postgresql"
+        self._has_own = database.is_postgresql
         # By run: the lock and its file's identity, or the connection to PostgreSQL that has the lock; None
         # where it was lost.
         self._held: dict[str, Any] = {}
@@ -36,15 +35,15 @@ class RunLocks:
         """Keep others from adding to a run. Raises UsageError where another process already does, StoreError
         where the database fails."""
         try:
-            with self._database.transaction() as connection:
-                is_ours = self._take(connection, run_id)
+            with self._database.transaction():
+                is_ours = self._take(run_id)
             if not is_ours:
                 raise _busy(run_id)
             yield
         finally:
             self._give_back(run_id)
 
-    def check(self, connection: sa.Connection, run_id: str) -> None:
+    def check(self, run_id: str) -> None:
         """Before a write to a run that this process holds: have the lock again where it went away, with a
         connection of the database's or with the file. Raises StoreError where another process has it by
         now."""
@@ -53,21 +52,21 @@ class RunLocks:
         held = self._held[run_id]
         if self._has_own:
             # It ended with the connection.
-            is_lost = held is not connection.connection.driver_connection
+            is_lost = held is not self._database.connection
         else:
             is_lost = held is None or identity(self._lock_path(run_id)) != held[1]
-        if is_lost and not self._take(connection, run_id):
+        if is_lost and not self._take(run_id):
             raise StoreError(
                 f"the lock of run {run_id} was lost, and another process has it: nothing more is written"
             )
 
-    def _take(self, connection: sa.Connection, run_id: str) -> bool:
+    def _take(self, run_id: str) -> bool:
         """Whether the lock could be had."""
         if self._has_own:
-            query = sa.select(sa.func.pg_try_advisory_lock(_key(run_id)))
-            is_ours = bool(connection.execute(query).scalar())
-            self._held[run_id] = connection.connection.driver_connection if is_ours else None
-            return is_ours
+            query = "SELECT pg_try_advisory_lock(?) AS is_ours"
+            (row,) = self._database.execute(query, (_key(run_id),))
+            self._held[run_id] = self._database.connection if row["is_ours"] else None
+            return bool(row["is_ours"])
         if self._database.path is None:
             return True
         self._unlock_file(run_id)
@@ -87,8 +86,8 @@ class RunLocks:
             self._unlock_file(run_id)
         elif self._held.pop(run_id, None):
             # A connection that was lost has it no more.
-            with suppress(StoreError), self._database.transaction() as connection:
-                connection.execute(sa.select(sa.func.pg_advisory_unlock(_key(run_id))))
+            with suppress(StoreError), self._database.transaction():
+                self._database.execute("SELECT pg_advisory_unlock(?)", (_key(run_id),))
 
     def _unlock_file(self, run_id: str) -> None:
         if held := self._held.pop(run_id, None):
@@ -127,10 +126,10 @@ class RunLocks:
         query = (
             "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
             "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
-            "AND (classid::bigint << 32 | objid::bigint) = :key"
+            "AND (classid::bigint << 32 | objid::bigint) = ?"
         )
-        with self._database.own_errors(), self._database.engine.connect() as connection:
-            return connection.execute(sa.text(query), {"key": _key(run_id)}).first() is not None
+        with self._database.transaction():
+            return bool([*self._database.execute(query, (_key(run_id),))])
 
     def _lock_path(self, run_id: str) -> Path:
         path = self._database.path

@@ -14,7 +14,6 @@ from ringside.errors import StoreError
 from ringside.files import whole_file
 from ringside.model.results import Run
 from ringside.store.database import Store
-from ringside.store.tables import TIMELINE
 from ringside.text import one_line
 
 SUFFIX = ".json.xz"
@@ -40,7 +39,7 @@ def _table_text(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     text = json.dumps(rows, separators=(",", ":"), ensure_ascii=False)
     home = os.path.expanduser("~")
     # Samples name no paths, but base64 can look like one. A home of `/` is no prefix that says anything.
-    return text if name == TIMELINE.name or not home.strip("/~") else text.replace(f"{home}/", "~/")
+    return text if name == "timeline" or not home.strip("/~") else text.replace(f"{home}/", "~/")
 
 
 def read(path: Path) -> Store:
@@ -62,7 +61,7 @@ def read(path: Path) -> Store:
             "the ringside that wrote it"
         )
     tables: Any = document.get("tables")
-    store = Store("sqlite://")
+    store = Store(None)
     store.where = str(path)
     store.add_rows(tables)
     return store

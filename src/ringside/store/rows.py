@@ -80,32 +80,32 @@ class _OursAndShortLoads(_Ours, frozen=True):
     loads: tuple[_WithoutSeconds, ...] = ()
 
 
-def trial_of(row: Any, *, seconds: bool = True) -> Trial:
+def trial_of(row: dict[str, Any], *, seconds: bool = True) -> Trial:
     """The trial of a row, without its samples; `seconds`: False leaves out the seconds of its loads. Raises
     ValueError where the row is none."""
     ours: _OursAndLoads | _OursAndShortLoads = _json(
-        row.outcome_line, _OursAndLoads if seconds else _OursAndShortLoads
+        row["outcome_line"], _OursAndLoads if seconds else _OursAndShortLoads
     )
-    columns = msgspec.convert(row, _Columns, from_attributes=True)
+    columns = msgspec.convert(row, _Columns)
     # Keys of messages that the earliest versions did not write have defaults, their types too.
-    phases: dict[str, int] = _json(row.phases, dict[str, Count])
+    phases: dict[str, int] = _json(row["phases"], dict[str, Count])
     return Trial(
         block=columns.block,
         position=columns.position,
-        cell=_cell(columns.contender, row.point),
+        cell=_cell(columns.contender, row["point"]),
         outcome=columns.outcome,
         detail=columns.detail,
         started_at=columns.started_at,
-        cpus=_shared_json(row.cpus, tuple[int, ...]),
-        report=_json(row.outcome_line, TrialOutcome) if ours.outcome is not msgspec.UNSET else None,
+        cpus=_shared_json(row["cpus"], tuple[int, ...]),
+        report=_json(row["outcome_line"], TrialOutcome) if ours.outcome is not msgspec.UNSET else None,
         phases={name: ours.repeats.get(name, (total,)) for name, total in phases.items()},
         read_ns=ours.read_ns,
-        marks=_json(row.marks, dict[str, Sample]),
+        marks=_json(row["marks"], dict[str, Sample]),
         loads=tuple(
             _without_seconds(load) if isinstance(load, _WithoutSeconds) else load for load in ours.loads
         ),
         spans=tuple(Span(*span) for span in ours.spans),
-        missing=_shared_json(row.missing, tuple[str, ...]),
+        missing=_shared_json(row["missing"], tuple[str, ...]),
         memory_limit_bytes=ours.memory_limit_bytes,
         input_bytes=ours.input_bytes,
         machine=ours.machine,
@@ -153,10 +153,10 @@ class _TitledPlan(msgspec.Struct):
     suite: dict[str, Any] | None = None
 
 
-def run_of(row: Any) -> Run:
+def run_of(row: dict[str, Any]) -> Run:
     """The run of a row. Raises ValueError where the row is none."""
-    kept = {name: getattr(row, name) for name in ("id", "experiment", "started_at", "ended_at", "seed")}
-    values = {name: _json(getattr(row, name), dict[str, Any]) for name in ("plan", "host")}
+    kept = {name: row[name] for name in ("id", "experiment", "started_at", "ended_at", "seed")}
+    values = {name: _json(row[name], dict[str, Any]) for name in ("plan", "host")}
     msgspec.convert(values["host"], _Facts)
     return msgspec.convert({**kept, **values}, Run)
 
