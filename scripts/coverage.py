@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ringside.catalogue.loader import Catalogue
 from ringside.model.catalogue import Contender
-from ringside.render.markdown import escape
+from ringside.render.text.markdown import escape
 from ringside.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]

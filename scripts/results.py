@@ -24,14 +24,14 @@ from ringside.cli import context
 from ringside.model.catalogue import Published
 from ringside.model.results import Interval
 from ringside.render import posts
-from ringside.render.markdown import escape, table_markdown
 from ringside.render.plots.charts import standing_alone
 from ringside.render.plots.scatters import overview_panel
 from ringside.render.posts.picture import specification
 from ringside.render.site.records import Record, record_site
-from ringside.render.tables.contenders import claim_summary as claims_summary
-from ringside.render.tables.contenders import claim_table as claims_table
-from ringside.render.tables.points import published_tables
+from ringside.render.text.contenders import claim_summary as claims_summary
+from ringside.render.text.contenders import claim_table as claims_table
+from ringside.render.text.markdown import escape, table_markdown
+from ringside.render.text.tables import published_tables
 from ringside.stats.paired import paired_ratio
 from ringside.store import record
 from ringside.workloads import WORKLOADS

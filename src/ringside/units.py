@@ -49,7 +49,7 @@ _DIGITS = 3
 _TIME_UNIT: ContextVar[TimeUnit | None] = ContextVar("time_unit", default=None)
 # Decimals of a ratio whose interval ends just above or below 1.
 _MAX_RATIO_DECIMALS = 4
-# How a verdict looks (render/table.py).
+# How a verdict looks (render/text/cells.py).
 _KINDS = {"faster": "faster", "slower": "slower", "equivalent": "even"}
 # Smaller and larger, by unit; other units have the last pair.
 _SIZES = {"ns": ("faster", "slower"), "s": ("faster", "slower"), "B": ("less", "more")}

@@ -1,5 +1,5 @@
 """What else than the programs may have decided an order: each condition by planted figures, on both of its
-sides. The sentences are in tests/render/test_answers.py."""
+sides. The sentences are in tests/render/text/test_answers.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import CpuUse, EngineWarning, Evidence, LoadMessage, Pressure, TrialOutcome
-from ringside.render.answers import answers
+from ringside.render.text.answers import answers
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Measurement, Workload
 from tests.analysis import test_diagnostics_carry_over as carry_over

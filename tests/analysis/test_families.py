@@ -15,7 +15,8 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
 from ringside.model.design import Cell
 from ringside.model.results import Obstacle
-from ringside.render import families
+from ringside.render.html.pictures import family_picture
+from ringside.render.text import families
 from ringside.store.plans import PlannedContender
 from tests.support.analyses import HOP, MEMORY, analysis, point, scaled
 
@@ -173,7 +174,7 @@ def test_a_gain_is_a_ratio_of_pairs_without_an_order() -> None:
         "a1 (actors) gains the most, of 2 programs: time per hop is better by 2.00 times (2.00–2.00) than at "
         "cores=1; t1 (tasks on worker threads) gains the least, 1.00 times (1.00–1.00)"
     )
-    assert families.picture(gain)["better"] == "right"
+    assert family_picture(gain)["better"] == "right"
 
 
 @settings(max_examples=25, deadline=None)
@@ -186,7 +187,7 @@ def test_no_order_of_families_contradicts_a_pair(medians: list[float]) -> None:
         assert max(of.values[name].estimate for name in members[one]) < min(
             of.values[name].estimate for name in members[other]
         )
-    picture = families.picture(of)
+    picture = family_picture(of)
     places = [dot["place"] for row in picture["rows"] for dot in row["dots"]]
     assert all(0 <= place <= 1 for place in places)
 
@@ -214,4 +215,4 @@ def test_an_axis_of_figures_that_are_nothing() -> None:
     nothing = dataclasses.replace(
         of, values={**of.values, "a1": dataclasses.replace(of.values["a1"], estimate=0.0)}
     )
-    assert [row["dots"][0]["place"] for row in families.picture(nothing)["rows"]] == [0.037, 0.963]
+    assert [row["dots"][0]["place"] for row in family_picture(nothing)["rows"]] == [0.037, 0.963]

@@ -15,8 +15,9 @@ from ringside.analysis.machines import MachineAnalysis, MachineRow, analyse_mach
 from ringside.analysis.run import RunAnalysis, analyse
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial, Verdict
-from ringside.render import documents, heading
-from ringside.render.tables import tables
+from ringside.render.export import documents
+from ringside.render.text import heading
+from ringside.render.text.tables import tables
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import paired_ratio
 from ringside.stats.samples import between_groups

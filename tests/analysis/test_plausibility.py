@@ -12,7 +12,7 @@ from ringside.errors import StoreError
 from ringside.model.design import Cell, Level, Metric, NoFloor, Point
 from ringside.model.results import Diagnostic, Interval, Outcome, Run, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
-from ringside.render.tables.points import point_table
+from ringside.render.text.tables import point_table
 from ringside.workloads.base import Slope
 from ringside.workloads.command import COMMAND
 from ringside.workloads.ring import RING

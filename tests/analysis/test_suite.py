@@ -7,9 +7,9 @@ from ringside.analysis.run import analysis_of
 from ringside.analysis.suite import OverviewCell, analyse_suite, examine, overview, page_of
 from ringside.cli import context
 from ringside.model.results import Diagnostic, Outcome
-from ringside.render import markdown
-from ringside.render.tables import part_tables, tables
-from ringside.render.tables.contenders import contender_table, overview_table
+from ringside.render.text import markdown
+from ringside.render.text.contenders import contender_table, overview_table
+from ringside.render.text.tables import part_tables, tables
 from ringside.store import Store
 from ringside.workloads.claims import not_tested
 from tests.support.analyses import analysis, near, point, scaled

@@ -20,7 +20,7 @@ from ringside.analysis.run import analysis_of
 from ringside.cli import context
 from ringside.cli import vs as vs_command
 from ringside.measure.host.exclusive import VARIABLE
-from ringside.render.command import command
+from ringside.render.text.command import command
 from ringside.store.runs import single_run
 from tests.support import ROOT
 from tests.support.command_line import RINGSIDE, Ended, in_process

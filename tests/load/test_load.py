@@ -23,7 +23,7 @@ import pytest
 
 from ringside.analysis.run import analysis_of
 from ringside.cli import context
-from ringside.render.command import command
+from ringside.render.text.command import command
 from ringside.store.runs import single_run
 from tests.support.command_line import RINGSIDE, in_process, load_document
 from tests.support.started import ports_of

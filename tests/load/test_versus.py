@@ -16,7 +16,7 @@ from ringside.load.versus import POINT, load_message
 from ringside.model.design import DEFAULT_MARGIN, Cell
 from ringside.model.results import Obstacle, Outcome, Trial, Verdict
 from ringside.probe.protocol import LoadOutcome, LoadPlan, PoissonRate, engine_message
-from ringside.render import paired
+from ringside.render.export import documents
 from ringside.store import Store
 from tests.support.loads import HTTP, MS, STREAM, histogram, http_plan, load_plan, outcome
 
@@ -99,7 +99,7 @@ def test_the_documents_of_a_run(tmp_path: Path) -> None:
     loads = versus.documents(analysis, TARGETS, http_plan(duration_s=6))
     assert [(load["block"], load["name"]) for load in loads[:3]] == [(0, "A"), (0, "B"), (1, "A")]
     assert loads[1]["achieved_rate"] == pytest.approx(1070)
-    whole = paired.load_document(analysis, {"blocks": 7, "seed": 5}, loads)
+    whole = documents.load_document(analysis, {"blocks": 7, "seed": 5}, loads)
     assert (whole["blocks"], whole["blocks_done"], whole["seed"]) == (7, 6, 5)
     assert whole["comparisons"][0] == {
         "metric": "rate",

@@ -11,7 +11,7 @@ from pathlib import Path
 from ringside.analysis.run import RunAnalysis, analyse
 from ringside.analysis.suite import analyse_suite
 from ringside.catalogue.loader import Catalogue
-from ringside.render import markdown, sentences
+from ringside.render.text import markdown, sentences
 from ringside.store import Store
 from tests.support import ROOT, TESTS
 from tests.support.runs import experiment, make_run

@@ -13,7 +13,7 @@ import pytest
 
 from ringside.cli.main import cli
 from ringside.model.results import Outcome
-from ringside.render import documents
+from ringside.render.export import documents
 from ringside.workloads import WORKLOADS
 from tests.render import test_golden
 from tests.support import ROOT

@@ -34,10 +34,11 @@ from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
 from ringside.probe import protocol
 from ringside.probe.protocol import engine_message, trial_message
-from ringside.render import documents, exports, markdown, terminal
-from ringside.render.exports import TEXT_FORMATS
+from ringside.render.export import documents, formats
+from ringside.render.export.formats import TEXT_FORMATS
 from ringside.render.site import post
 from ringside.render.site.site import render_pages
+from ringside.render.text import markdown, terminal
 from ringside.store import Store, record
 from ringside.workloads import workload as find_workload
 from tests.support import ROOT
@@ -301,7 +302,7 @@ def read_everything(store: Store) -> None:
     for run in store.runs():
         analysis = analysis_of(store, run)
         json.loads(documents.as_json(documents.document(analysis)))
-        exports.as_csv(analysis).encode()
+        formats.as_csv(analysis).encode()
         markdown.render(analysis).encode()
         for render in TEXT_FORMATS.values():
             # Some have no place for such a run.

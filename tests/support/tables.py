@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringside.render.table import TableData
+from ringside.render.text.cells import TableData
 
 
 def texts(table: TableData) -> list[list[str]]:

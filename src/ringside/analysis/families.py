@@ -1,5 +1,5 @@
 """Contenders by the family of their concurrency model, and what the figures of a run say of whole families:
-readers choose a model before a runtime. Words are in render/families.py."""
+readers choose a model before a runtime. Words are in render/text/families.py."""
 
 from __future__ import annotations
 

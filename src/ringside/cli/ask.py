@@ -30,7 +30,8 @@ def ask(words: Sequence[str], *, form: str | None = None, store: str | None = No
     """
     from ringside.analysis.families import answer
     from ringside.cli import context
-    from ringside.render import documents, families, markdown, terminal
+    from ringside.render.export import documents
+    from ringside.render.text import markdown, terminal
 
     questions = chosen(context.catalogue().questions(), words)
     try:
@@ -41,7 +42,7 @@ def ask(words: Sequence[str], *, form: str | None = None, store: str | None = No
         analyses = _newest(storage, {each.experiment for question in questions for each in question.figures})
     answers = answer(questions, analyses)
     if form == "json":
-        sys.stdout.write(documents.as_json(families.document(answers)))
+        sys.stdout.write(documents.as_json(documents.questions_document(answers)))
     elif form == "markdown":
         sys.stdout.write(markdown.render_questions(answers))
     else:

@@ -24,8 +24,9 @@ def claims(runs: Sequence[str], *, form: str | None = None, store: str | None = 
     from ringside.analysis.run import analysis_of
     from ringside.analysis.suite import examine
     from ringside.cli import context
-    from ringside.render import documents, markdown, terminal
-    from ringside.render.tables.contenders import claim_table
+    from ringside.render.export import documents
+    from ringside.render.text import markdown, terminal
+    from ringside.render.text.contenders import claim_table
     from ringside.store.runs import runs_of
 
     storage = context.open_store(store, create=False)

@@ -51,7 +51,8 @@ def compare(
     from ringside.analysis.run import analysis_of
     from ringside.analysis.run_diff import diff
     from ringside.cli import context, gates
-    from ringside.render import documents, markdown, run_diff, terminal
+    from ringside.render.export import documents
+    from ringside.render.text import changes, markdown, terminal
     from ringside.store.runs import runs_of_side
 
     storage = context.open_store(store, create=False)
@@ -66,7 +67,7 @@ def compare(
         sys.stdout.write(markdown.render_diff(difference))
     else:
         console = context.stdout_console()
-        terminal.render(run_diff.diff_table(difference), console)
+        terminal.render(changes.diff_table(difference), console)
         terminal.diagnose(difference.diagnostics, console)
     return gates.status(
         fail_if,

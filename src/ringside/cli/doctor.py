@@ -16,7 +16,7 @@ from ringside.cli.listing import left_out
 from ringside.errors import CatalogueError, ProbeError
 from ringside.measure import host
 from ringside.model.catalogue import Contender, Receipt, Runtime
-from ringside.render.table import TableCell, TableData
+from ringside.render.text.cells import TableCell, TableData
 
 if TYPE_CHECKING:
     from ringside.measure.toolchain.builds import Toolchain
@@ -32,7 +32,7 @@ def doctor() -> int:
     Exit status 1 where a contender cannot run.
     """
     from ringside.cli import context
-    from ringside.render import terminal
+    from ringside.render.text import terminal
 
     console, toolchain = context.stdout_console(), context.toolchain()
     contenders, errors = context.catalogue().contenders()
@@ -113,7 +113,7 @@ def probe_compiler(checkout: Path) -> Runtime | None:
 
 def _machine() -> list[tuple[TableCell, ...]]:
     from ringside.measure.host.executor import LocalExecutor
-    from ringside.render.heading import machine
+    from ringside.render.text.heading import machine
     from ringside.units import quantity
 
     facts = host.facts()

@@ -35,7 +35,7 @@ def export(run: str, *, form: str, output: Path | None, store: str | None = None
     """
     from ringside.analysis.run import analysis_of
     from ringside.cli import context
-    from ringside.render.exports import TEXT_FORMATS, left_out, write_parquet
+    from ringside.render.export.formats import TEXT_FORMATS, left_out, write_parquet
     from ringside.store import record
     from ringside.store.runs import runs_of, single_run
 

@@ -11,7 +11,7 @@ import click
 
 from ringside.cli import params, streams
 from ringside.errors import CatalogueError, NoStoreError, UsageError
-from ringside.render.table import TableCell, TableData
+from ringside.render.text.cells import TableCell, TableData
 from ringside.text import one_line
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def listing(
     versions that are here, its tuning, and what is unequal.
     """
     from ringside.cli import context
-    from ringside.render import terminal
+    from ringside.render.text import terminal
 
     if names:
         if kind != "contenders":
@@ -64,7 +64,7 @@ def listing(
 
 def _runs(store: str | None, console: Console) -> int:
     from ringside.cli import context
-    from ringside.render import terminal
+    from ringside.render.text import terminal
 
     try:
         storage = context.open_store(store, create=False)

@@ -34,7 +34,8 @@ from ringside.measure.host.exclusive import alone
 from ringside.model.design import DEFAULT_MARGIN
 from ringside.probe.process import Probe
 from ringside.probe.protocol import EngineMessage, EngineWarning, LoadPlan, LoadRequest
-from ringside.render import paired
+from ringside.render.export import documents
+from ringside.render.text import paired
 from ringside.store.plans import read_plan
 from ringside.text import one_line
 from ringside.units import MILLISECONDS, TIME_UNITS
@@ -308,7 +309,7 @@ def _compare(
                 within_ms = versus.started_within_ns(analysis) / 1e6
                 facts |= {"engines": list(engines), "engines_started_within_ms": within_ms}
             loads = versus.documents(analysis, targets, plan)
-            print(json.dumps(paired.load_document(analysis, facts, loads), indent=2))
+            print(json.dumps(documents.load_document(analysis, facts, loads), indent=2))
         else:
             paired.show(
                 analysis, versus.how(analysis, targets, plans, list(engines)), context.stdout_console()

@@ -16,7 +16,7 @@ from ringside.measure.runs.stopping import StoppingRule
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
-from ringside.render.command import with_options
+from ringside.render.text.command import with_options
 from ringside.store.plans import read_plan
 from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import count, duration

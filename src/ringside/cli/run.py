@@ -181,8 +181,8 @@ def _show_plan(task: Task, catalogue: Catalogue) -> int:
     from ringside.measure.host.executor import LocalExecutor
     from ringside.measure.runs.plan import past_limit
     from ringside.measure.runs.prepare import check, readable
-    from ringside.render import terminal
-    from ringside.render.table import TableCell, TableData
+    from ringside.render.text import terminal
+    from ringside.render.text.cells import TableCell, TableData
     from ringside.units import duration
     from ringside.workloads import workload as find_workload
 
@@ -300,7 +300,7 @@ def _conducted(
 
 def _hint(options: RunSettings, name: str | None) -> str:
     """How the run, or suite, of that name is resumed; empty where none has begun."""
-    from ringside.render.command import with_options
+    from ringside.render.text.command import with_options
 
     if name is None:
         return ""
@@ -335,7 +335,7 @@ def _present(options: RunSettings, task: Task, campaign: Campaign, *, with_parts
 def _show_part(storage: Store, progress: LiveProgress, everything: bool, run: Run) -> None:
     from ringside.analysis.run import analysis_of
     from ringside.cli import context
-    from ringside.render import terminal
+    from ringside.render.text import terminal
 
     with progress.paused():
         analysis = analysis_of(storage, run, for_plots=False)

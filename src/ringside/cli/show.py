@@ -51,7 +51,8 @@ def present(
     from ringside.analysis.run import analysis_of
     from ringside.analysis.suite import analyse_suite
     from ringside.cli import context
-    from ringside.render import documents, exports, markdown, terminal
+    from ringside.render.export import documents, formats
+    from ringside.render.text import markdown, terminal
 
     context.leave_garbage()
     analyses = [analysis_of(storage, run, for_plots=False) for run in runs]
@@ -80,5 +81,5 @@ def present(
         sys.stdout.write(text)
     else:
         # Runs of a suite have other factors each: a table for each, an empty line between.
-        sys.stdout.write("\n".join(exports.as_csv(analysis) for analysis in analyses))
+        sys.stdout.write("\n".join(formats.as_csv(analysis) for analysis in analyses))
     return 0 if all(analysis.is_complete for analysis in analyses) else EXIT_FAILED

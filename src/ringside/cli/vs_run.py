@@ -41,7 +41,8 @@ from ringside.measure.vs.commands import (
 from ringside.measure.vs.outputs import INHERIT, check_output
 from ringside.model.design import Experiment, Level, Point
 from ringside.model.results import Run
-from ringside.render import documents, heading, hyperfine, paired
+from ringside.render.export import documents, hyperfine
+from ringside.render.text import heading, paired
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store
 from ringside.text import one_line
@@ -403,7 +404,7 @@ def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: _Form) -> None:
         return
     with time_unit(form.unit):
         if form.kind == "json":
-            sys.stdout.write(documents.as_json(paired.vs_document(analysis, facts)))
+            sys.stdout.write(documents.as_json(documents.vs_document(analysis, facts)))
         elif form.kind == "markdown":
             sys.stdout.write(paired.as_markdown(analysis, how, form.order))
         else:

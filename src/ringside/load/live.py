@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ringside import units as numbers
 from ringside.probe.protocol import EngineMessage, LoadPlan, Progress, Staircase
-from ringside.render import bars
+from ringside.render.text import terminal
 from ringside.text import one_line
 
 _STYLES = ("", "blue", "cyan", "yellow", "bright_red")
@@ -111,15 +111,15 @@ class View:
         latencies = [value for counts in merged for value in counts]
         if not latencies:
             return []
-        edges = bars.band_edges(min(latencies), max(latencies), max_rows, fine=False)
-        cells = [bars.band_counts(counts.items(), edges) for counts in merged]
+        edges = terminal.band_edges(min(latencies), max(latencies), max_rows, fine=False)
+        cells = [terminal.band_counts(counts.items(), edges) for counts in merged]
         darkest = max(max(column) for column in cells)
         rows = []
         for band in reversed(range(len(edges))):
-            row = Text(f"{bars.band_label(edges[band]):>{_LABEL}} ")
+            row = Text(f"{terminal.band_label(edges[band]):>{_LABEL}} ")
             for column in cells:
-                level = bars.shade(column[band], darkest)
-                row.append(bars.SHADES[level], style=_STYLES[level])
+                level = terminal.shade(column[band], darkest)
+                row.append(terminal.SHADES[level], style=_STYLES[level])
             rows.append(row)
         end = f"{self._seconds(last_s)} s"
         axis = f"{'':{_LABEL}} 0{end:>{max(len(end) + 1, len(merged) - 1)}}"

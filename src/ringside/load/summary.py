@@ -20,8 +20,8 @@ from ringside.probe.protocol import (
     PoissonRate,
     Staircase,
 )
-from ringside.render import bars, terminal
-from ringside.render.table import TableCell, TableData
+from ringside.render.text import terminal
+from ringside.render.text.cells import TableCell, TableData
 from ringside.stats.samples import MIN_BEYOND
 from ringside.text import one_line, sentences
 from ringside.units import MILLISECONDS, TimeUnit, significant
@@ -367,17 +367,17 @@ def bar_lines(pairs: Sequence[tuple[int, int]], width: int) -> list[str]:
     values = [value for value, count in pairs if count]
     if not values:
         return []
-    edges = bars.band_edges(min(values), max(values), _BARS)
-    counts = bars.band_counts(pairs, edges)
+    edges = terminal.band_edges(min(values), max(values), _BARS)
+    counts = terminal.band_counts(pairs, edges)
     highest, total = max(counts), sum(counts)
-    labels = [bars.band_label(edge) for edge in edges]
+    labels = [terminal.band_label(edge) for edge in edges]
     label_width, count_width = max(map(len, labels)), len(f"{highest:,}")
     # Label, space, bar, space, count, space, share of seven characters.
     room = max(1, min(_BAR_WIDTH, width - label_width - count_width - 10))
     lines = []
     for label, count in zip(labels, counts, strict=True):
         share = f"{count / total:.2%}" if count else ""
-        drawn = bars.bar(count / highest, room)
+        drawn = terminal.bar(count / highest, room)
         text = f"{label:>{label_width}} {drawn:<{room}} {count:>{count_width},} {share:>7}"
         lines.append(text[:width].rstrip())
     return lines

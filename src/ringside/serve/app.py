@@ -24,8 +24,10 @@ from ringside.analysis.run_diff import RunDiff, diff
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
 from ringside.model.results import RunState
-from ringside.render import diagnostics, documents, exports, heading, run_diff, sentences
-from ringside.render.history import drawing
+from ringside.render.export import documents, formats
+from ringside.render.html.pictures import drawing
+from ringside.render.plots.changes import diff_chart
+from ringside.render.text import changes, diagnostics, heading, sentences
 from ringside.serve import pages, views
 from ringside.serve.guard import Guard
 from ringside.serve.live import MAX_WATCHERS, Hub
@@ -122,7 +124,7 @@ class Pages:
         return Response(documents.as_json(values), media_type="application/json")
 
     def figures(self, store: Store, request: Request) -> Response:
-        text = exports.as_csv(_analysis(store, request.path_params["run"]))
+        text = formats.as_csv(_analysis(store, request.path_params["run"]))
         return Response(text, media_type="text/csv; charset=utf-8")
 
     def compare(self, store: Store, request: Request) -> Response:
@@ -218,9 +220,9 @@ def _run_list(store: Store, chosen: views.Filter) -> Response:
 
 def _difference(of: RunDiff, metric: str | None) -> dict[str, Any]:
     """What the template shows of two runs."""
-    plots = run_diff.diff_chart(of)
+    plots = diff_chart(of)
     return {
-        "table": run_diff.diff_table(of),
+        "table": changes.diff_table(of),
         "plots": plots,
         "drawings": [(panel.title, drawing(panel.spec, _WIDTH)) for panel in plots.panels],
         "diagnostics": diagnostics.for_pages(of.diagnostics),

@@ -15,12 +15,12 @@ import jinja2
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
-from ringside.render import diagnostics, heading, sentences
-from ringside.render.answers import answers
 from ringside.render.html.templates import environment, read_file, vega
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import colour
-from ringside.render.tables import tables
+from ringside.render.text import diagnostics, heading, sentences
+from ringside.render.text.answers import answers
+from ringside.render.text.tables import tables
 
 _FOLDER = Path(__file__).parent
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}

@@ -19,7 +19,7 @@ from ringside.errors import RingsideError, UsageError
 from ringside.model.catalogue import Question
 from ringside.model.design import Metric
 from ringside.model.results import RunState
-from ringside.render.history import history_view
+from ringside.render.html.pictures import history_view
 from ringside.render.site.site import render_pages
 from ringside.serve.guard import POLICY
 from ringside.store import RunSummary, Store

@@ -9,9 +9,9 @@ from typing import Any
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
-from ringside.render import command
 from ringside.render.html import templates
-from ringside.render.table import TableCell, TableData
+from ringside.render.text import command
+from ringside.render.text.cells import TableCell, TableData
 from ringside.store.plans import PlannedContender
 
 # What the machine did when a run began, and what looked at it: they differ between runs of one machine.

@@ -9,11 +9,11 @@ from typing import Any
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Overview, OverviewColumn, SuiteAnalysis
-from ringside.render import heading
-from ringside.render.answers import answers
-from ringside.render.command import command, own_command
-from ringside.render.families import of_page
-from ringside.render.heading import headline
+from ringside.render.html.pictures import questions_of_page
+from ringside.render.text import heading
+from ringside.render.text.answers import answers
+from ringside.render.text.command import command, own_command
+from ringside.render.text.heading import headline
 from ringside.store.plans import KeptSelection
 from ringside.text import capitalised, minute
 
@@ -38,7 +38,7 @@ def front(suite: SuiteAnalysis) -> dict[str, Any]:
             }
             for number, analysis in enumerate(analyses, 1)
         ],
-        "questions": of_page(suite.answers),
+        "questions": questions_of_page(suite.answers),
         "overview": None if single else _overview(suite.overview),
         "machines": list(dict.fromkeys(heading.machine(analysis.run.host) for analysis in analyses)),
         "commands": commands(analyses),

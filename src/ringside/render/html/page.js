@@ -22,7 +22,7 @@
     link.click();
     window.setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
-  // All series of a plot, as `render/plots/files.py` writes them.
+  // All series of a plot, as `render/plots/charts.py` writes them.
   let marks = [];
   const csv = (datasets) => {
     const series = Object.entries(datasets).filter(([name, rows]) => !marks.includes(name) && rows.length);

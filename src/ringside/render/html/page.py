@@ -21,18 +21,19 @@ from ringside.analysis.families import FamilyStanding
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import ExaminedClaim, SuiteAnalysis
 from ringside.model.results import Answer
-from ringside.render import families, sentences
-from ringside.render.command import own_command
-from ringside.render.diagnostics import for_pages
-from ringside.render.documents import FORMAT, document
+from ringside.render.export.documents import FORMAT, document
 from ringside.render.html import appendix, templates
 from ringside.render.html.front import front
+from ringside.render.html.pictures import family_picture
 from ringside.render.html.templates import Script, environment, json_element, packed, policy, script, vega
 from ringside.render.plots.charts import MARKS, charts_with_stems, config, missing
 from ringside.render.plots.spec import Json, colour
-from ringside.render.table import TableData
-from ringside.render.tables import part_tables
-from ringside.render.tables.contenders import claim_summary, claim_table, contender_table
+from ringside.render.text import families, sentences
+from ringside.render.text.cells import TableData
+from ringside.render.text.command import own_command
+from ringside.render.text.contenders import claim_summary, claim_table, contender_table
+from ringside.render.text.diagnostics import for_pages
+from ringside.render.text.tables import part_tables
 from ringside.text import minute
 
 
@@ -191,7 +192,7 @@ def _families(standing: FamilyStanding) -> dict[str, Any]:
     return {
         "where": families.where(standing),
         "sentences": families.sentences(standing),
-        "picture": families.picture(standing),
+        "picture": family_picture(standing),
     }
 
 

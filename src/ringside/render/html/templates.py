@@ -25,7 +25,7 @@ from markupsafe import Markup
 from ringside import __version__, units
 from ringside.files import cache_folder, whole_file
 from ringside.render.plots.spec import contender_colour
-from ringside.render.table import column_kinds
+from ringside.render.text.cells import column_kinds
 from ringside.text import one_line
 
 FOLDER = Path(__file__).parent
@@ -33,12 +33,6 @@ FOLDER = Path(__file__).parent
 
 def read_file(name: str) -> str:
     return (FOLDER / name).read_text(encoding="utf-8")
-
-
-def light_colours() -> dict[str, str]:
-    """The page's colours in the light, by the names of its variables."""
-    first = read_file("page.css").split("}", 1)[0]
-    return dict(re.findall(r"--([a-z0-9]+): *(#[0-9a-f]{6});", first))
 
 
 # Longer sources are shown without colours: highlighting is slow.

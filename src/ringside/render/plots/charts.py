@@ -12,11 +12,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import ReportError
-from ringside.render.html.templates import light_colours
 from ringside.render.plots import curves, lines, rows, scatters, timelines
 from ringside.render.plots.rows import dots
 from ringside.render.plots.spec import Chart, Json, Panel, described
@@ -146,6 +146,12 @@ def figures_as_csv(spec: Json) -> str:
     writer.writerow(columns)
     writer.writerows([_field(row.get(column)) for column in columns] for row in rows)
     return text.getvalue()
+
+
+def light_colours() -> dict[str, str]:
+    """The page's colours in the light, by the names of its variables."""
+    first = (Path(__file__).parents[1] / "html" / "page.css").read_text(encoding="utf-8").split("}", 1)[0]
+    return dict(re.findall(r"--([a-z0-9]+): *(#[0-9a-f]{6});", first))
 
 
 def standing_alone(panel: Panel, title: str) -> str:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ringside.analysis.posts import PostData
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Published
-from ringside.render.answers import platform
-from ringside.render.heading import machine
-from ringside.render.markdown import escape
 from ringside.render.posts import words
+from ringside.render.text.answers import platform
+from ringside.render.text.heading import machine
+from ringside.render.text.markdown import escape
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,17 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis, analyse_suite
 from ringside.model.design import Metric, Point
 from ringside.model.results import Answer, Interval
-from ringside.render import exports, heading
-from ringside.render.answers import answer_text, short_answer, where
-from ringside.render.documents import document
+from ringside.render.export import formats
+from ringside.render.export.documents import document
 from ringside.render.html.front import commands, title
-from ringside.render.markdown import escape, table_markdown, warning
 from ringside.render.plots import charts
 from ringside.render.plots.charts import Figure, missing
 from ringside.render.site.folder import Folder
-from ringside.render.tables import part_tables
-from ringside.render.tables.contenders import claim_table, contender_table, overview_table
+from ringside.render.text import heading
+from ringside.render.text.answers import answer_text, short_answer, where
+from ringside.render.text.contenders import claim_table, contender_table, overview_table
+from ringside.render.text.markdown import escape, table_markdown, warning
+from ringside.render.text.tables import part_tables
 from ringside.text import one_line
 
 _BADGE_HEIGHT, _SIDE, _SIZE = 20, 6, 11
@@ -135,7 +136,7 @@ def write_post(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
         parts += _section(analysis, figures, place, several=several)
         name = file_name(analysis.run.id)
         files[f"data/{name}.json"] = as_bytes(published_data(analysis))
-        files[f"data/{name}.csv"] = exports.as_csv(analysis).encode()
+        files[f"data/{name}.csv"] = formats.as_csv(analysis).encode()
         files[f"badges/{file_name(analysis.experiment.name)}.svg"] = badge(analysis).encode()
     parts += [table_markdown(contender_table(*analyses)), ""]
     parts += ["## How it was measured", ""]

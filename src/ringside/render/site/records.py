@@ -18,18 +18,17 @@ from ringside.analysis.history import history, of_analysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Overview, Page, SuiteAnalysis, analyse_suite
 from ringside.model.catalogue import Contender, Question
-from ringside.render import families, heading
-from ringside.render.answers import Sentence, answers
-from ringside.render.diagnostics import for_pages
-from ringside.render.dots import headline_picture
-from ringside.render.history import history_view
 from ringside.render.html import templates
 from ringside.render.html.front import front
+from ringside.render.html.pictures import family_picture, headline_picture, history_view, questions_of_page
 from ringside.render.site.post import file_name
 from ringside.render.site.site import page
-from ringside.render.table import TableCell, TableData
-from ringside.render.tables import answer_table, cells, part_tables
-from ringside.render.tables.contenders import contender_table
+from ringside.render.text import cells, families, heading
+from ringside.render.text.answers import Sentence, answers
+from ringside.render.text.cells import TableCell, TableData
+from ringside.render.text.contenders import contender_table
+from ringside.render.text.diagnostics import for_pages
+from ringside.render.text.tables import answer_table, part_tables
 from ringside.store.plans import PlannedContender
 from ringside.text import minute
 from ringside.workloads import WORKLOADS
@@ -167,7 +166,7 @@ def _index(site: Site) -> bytes:
         site,
         "",
         "What does each concurrency model cost?",
-        questions=families.of_page(asked.suite.answers) if asked else [],
+        questions=questions_of_page(asked.suite.answers) if asked else [],
         widest=widest,
         widest_href=f"{file_name(widest.name)}.html",
         parts=_parts(widest, ""),
@@ -209,7 +208,7 @@ def _parts(record: Record, root: str) -> list[dict[str, Any]]:
             "href": f"{root}{record.place(analysis)}",
             "sentences": answers(analysis),
             "noun": analysis.headline.noun,
-            "families": families.picture(standing) if standing else None,
+            "families": family_picture(standing) if standing else None,
             "dots": None if standing else headline_picture(analysis, analysis.overview_point),
         }
         for analysis, standing in zip(record.suite.runs, record.suite.by_family, strict=True)
@@ -274,7 +273,7 @@ def _standing(standing: Any) -> dict[str, Any]:
     return {
         "where": families.where(standing),
         "sentences": families.sentences(standing),
-        "picture": families.picture(standing),
+        "picture": family_picture(standing),
     }
 
 

@@ -21,13 +21,14 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Page, analyse_suite
 from ringside.model.catalogue import Question
 from ringside.model.design import Metric
-from ringside.render import exports, heading
-from ringside.render.answers import answers
-from ringside.render.history import history_view
+from ringside.render.export import formats
 from ringside.render.html.page import render
+from ringside.render.html.pictures import history_view
 from ringside.render.html.templates import environment, read_file
 from ringside.render.site.folder import Folder
 from ringside.render.site.post import as_bytes, badge, file_name, history_run, published_data
+from ringside.render.text import heading
+from ringside.render.text.answers import answers
 from ringside.text import minute, one_line
 
 _ATOM = "http://www.w3.org/2005/Atom"
@@ -152,7 +153,7 @@ def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
         known[run.id] = run
         files[f"runs/{run.name}.html"] = render_pages([each], home="../index.html").encode()
         files[f"data/{run.name}.json"] = as_bytes(published_data(each.analysis))
-        files[f"data/{run.name}.csv"] = exports.as_csv(each.analysis).encode()
+        files[f"data/{run.name}.csv"] = formats.as_csv(each.analysis).encode()
     runs = sorted(known.values(), key=lambda run: (run.started_at, run.id), reverse=True)
     analyses = {each.analysis.run.id: each.analysis for each in pages}
     for experiment in dict.fromkeys(each.analysis.experiment.name for each in pages):

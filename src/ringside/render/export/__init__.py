@@ -1,0 +1,1 @@
+"""Documents and files for other tools."""

@@ -1,0 +1,224 @@
+"""A run in the formats of other tools, and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ringside import units
+from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.run import RunAnalysis
+from ringside.errors import UsageError
+from ringside.model.design import Metric
+from ringside.model.results import Interval, Outcome
+from ringside.render.export import hyperfine
+from ringside.render.text import command
+from ringside.text import last_lines, one_line
+from ringside.workloads.command import COMMAND
+
+_MAX_NAME = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A compared metric of a cell. `name` is unique within the run's file, and across experiments."""
+
+    name: str
+    cell: CellAnalysis
+    metric: Metric
+    value: Interval
+
+
+def benchmarks(analysis: RunAnalysis) -> Iterator[Benchmark]:
+    """All benchmarks of a run, cell by cell."""
+    for cell in analysis.cells.values():
+        for metric in analysis.metrics:
+            if value := cell.metrics.get(metric.name):
+                parts = (
+                    analysis.experiment.name,
+                    cell.cell.contender,
+                    str(cell.cell.point),
+                    metric.name,
+                )
+                name = one_line(" ".join(part for part in parts if part), _MAX_NAME)
+                yield Benchmark(name, cell, metric, value)
+
+
+_MAX_BENCHER_NAME = 1024
+_NS_PER_S = 1e9
+
+
+def bencher(analysis: RunAnalysis) -> str:
+    """Benchmarks by name, measures with value and 95 % interval. Times are in nanoseconds, as Bencher's own
+    measure `latency` is."""
+    document: dict[str, dict[str, dict[str, float]]] = {}
+    for benchmark in benchmarks(analysis):
+        value = benchmark.value
+        factor = _NS_PER_S if benchmark.metric.unit == "s" else 1.0
+        measure = {"value": value.estimate * factor}
+        if value.low is not None and value.high is not None:
+            measure |= {"lower_value": value.low * factor, "upper_value": value.high * factor}
+        cell = benchmark.cell.cell
+        name = one_line(f"{cell.contender} {cell.point}".strip(), _MAX_BENCHER_NAME)
+        document.setdefault(name, {})[benchmark.metric.name.replace("_", "-")] = measure
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def github_action(analysis: RunAnalysis, *, smaller_is_better: bool = True) -> str:
+    """A list for its tool `customSmallerIsBetter` (or `customBiggerIsBetter`): compared metrics of that
+    direction."""
+    entries = []
+    for benchmark in benchmarks(analysis):
+        metric, value = benchmark.metric, benchmark.value
+        if metric.smaller_is_better != smaller_is_better:
+            continue
+        entry: dict[str, Any] = {
+            "name": benchmark.name,
+            "unit": metric.unit or "1",
+            "value": value.estimate,
+        }
+        if value.low is not None and value.high is not None:
+            entry["range"] = "–".join(units.significant(end) for end in (value.low, value.high))
+        entry["extra"] = f"{metric.explanation}; {units.count(value.n, 'block')}, run {analysis.run.id}"
+        entries.append(entry)
+    return json.dumps(entries, indent=1, allow_nan=False) + "\n"
+
+
+def left_out(analysis: RunAnalysis, form: str) -> str:
+    """What a format of one direction leaves out, and which has it; empty where that is nothing."""
+    if not form.startswith("github-action-benchmark"):
+        return ""
+    wants_bigger = form.endswith("-bigger")
+    kept = {metric.name for metric in analysis.metrics if metric.smaller_is_better != wants_bigger}
+    others = [metric.name for metric in analysis.metrics if metric.name not in kept]
+    other = "github-action-benchmark" + "-bigger" * (not wants_bigger)
+    return f"left out: {', '.join(others)}; --format {other} has them" if others else ""
+
+
+_PYPERF_VERSION = "1.0"
+# What pyperf calls our units, and how much of its unit one of ours is.
+_PYPERF_UNITS = {"s": ("second", 1.0), "ns": ("second", 1e-9), "B": ("byte", 1.0)}
+
+
+def pyperf(analysis: RunAnalysis) -> str:
+    """A benchmark for each cell and each compared metric that is a time or a size, a run with one value for
+    each block. pyperf's own verdicts take the values of two files for independent: pairs are lost. Raises
+    UsageError where no metric is a time or a size."""
+    entries = []
+    for benchmark in benchmarks(analysis):
+        if benchmark.metric.unit not in _PYPERF_UNITS:
+            continue
+        unit, factor = _PYPERF_UNITS[benchmark.metric.unit]
+        by_block = benchmark.cell.by_block[benchmark.metric.name]
+        # pyperf refuses values that are not positive.
+        values = [value * factor for _, value in sorted(by_block.items()) if value > 0]
+        if values:
+            entries.append(
+                {
+                    "metadata": {"name": benchmark.name, "unit": unit, "loops": 1},
+                    "runs": [{"values": [value]} for value in values],
+                }
+            )
+    if not entries:
+        raise UsageError(f"run {analysis.run.id} has no time or size with figures, which is all pyperf knows")
+    document = {"version": _PYPERF_VERSION, "metadata": _pyperf_metadata(analysis), "benchmarks": entries}
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def _pyperf_metadata(analysis: RunAnalysis) -> dict[str, str]:
+    host = analysis.run.host
+    metadata = {
+        "cpu_model_name": str(host.get("cpu_model", "")),
+        "platform": str(host.get("system", "")),
+        "description": one_line(analysis.experiment.title),
+    }
+    return {key: value for key, value in metadata.items() if value}
+
+
+def of_hyperfine(analysis: RunAnalysis) -> str:
+    """A run of commands as `vs --export-json` writes it. Raises UsageError for any other."""
+    if analysis.measurement.name != COMMAND.name:
+        raise UsageError(
+            f"run {analysis.run.id} is not one of `ringside vs`, which hyperfine's layout is for"
+        )
+    return hyperfine.as_json(analysis)
+
+
+# Formats that are text, by the names that users give. Parquet is written to a file (`write_parquet`).
+TEXT_FORMATS: dict[str, Callable[[RunAnalysis], str]] = {
+    "hyperfine": of_hyperfine,
+    "pyperf": pyperf,
+    "bencher": bencher,
+    "github-action-benchmark": github_action,
+    "github-action-benchmark-bigger": partial(github_action, smaller_is_better=False),
+}
+
+
+def write_parquet(analysis: RunAnalysis, file: Path) -> None:
+    """A row for each metric of each trial with figures: run, block, contender, a column for each factor
+    (text), metric, unit, value. Raises UsageError where pyarrow is missing or the file cannot be written."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise UsageError("Parquet is written by pyarrow: pip install 'ringside[parquet]'")
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    factors = [name for name, _ in analysis.points[0].levels]
+    types: dict[str, Any] = {"run": pa.string(), "block": pa.int32(), "contender": pa.string()}
+    types |= {f"factor_{name}": pa.string() for name in factors}
+    types |= {"metric": pa.string(), "unit": pa.string(), "value": pa.float64()}
+    rows = _parquet_rows(analysis, factors)
+    columns = {name: [row[place] for row in rows] for place, name in enumerate(types)}
+    try:
+        pq.write_table(pa.table(columns, schema=pa.schema(types)), file)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error}") from error
+
+
+def _parquet_rows(analysis: RunAnalysis, factors: list[str]) -> list[tuple[Any, ...]]:
+    rows = []
+    for analysed in analysis.cells.values():
+        cell = analysed.cell
+        levels = [str(cell.point[name]) for name in factors]
+        for metric, by_block in analysed.by_block.items():
+            unit = analysis.measurement.metric(metric).unit
+            for block, value in sorted(by_block.items()):
+                rows.append((analysis.run.id, block, cell.contender, *levels, metric, unit, value))
+    return rows
+
+
+def as_csv(analysis: RunAnalysis) -> str:
+    """Columns: contender, the factors, metric, unit, median, low, high, n, trials, ok, reason, stderr (the
+    last lines of a trial that failed), repeat (the command that repeats it). A cell without figures is a row
+    without a metric."""
+    factors = [name for name, _ in analysis.points[0].levels]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    figures = ("metric", "unit", "median", "low", "high", "n")
+    writer.writerow(["contender", *factors, *figures, "trials", "ok", "reason", "stderr", "repeat"])
+    for cell in analysis.cells.values():
+        start = [cell.cell.contender, *(cell.cell.point[factor] for factor in factors)]
+        end = [
+            sum(cell.outcomes.values()),
+            cell.outcomes.get(Outcome.OK, 0),
+            harmless(cell.reason),
+            harmless(" | ".join(last_lines(cell.stderr))),
+            command.command_to_repeat(analysis, cell),
+        ]
+        for name, value in cell.metrics.items():
+            unit = analysis.measurement.metric(name).unit
+            writer.writerow([*start, name, unit, value.estimate, value.low, value.high, value.n, *end])
+        if not cell.metrics:
+            writer.writerow([*start, "", "", "", "", "", 0, *end])
+    return out.getvalue()
+
+
+def harmless(text: str) -> str:
+    """Text that a spreadsheet does not take for a formula."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

@@ -1,0 +1,187 @@
+"""Pictures that need no script: a row for each contender, its interval as a bar and its median as a dot, all
+on one axis. Places are shares of the axis, 0 to 1."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from ringside import units
+from ringside.analysis.families import FamilyStanding, QuestionAnswer
+from ringside.analysis.history import History
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Point
+from ringside.render.plots.changes import history_chart
+from ringside.render.plots.charts import config, missing
+from ringside.render.plots.spec import (
+    Json,
+)
+from ringside.render.text import families
+from ringside.render.text.changes import change_table, run_table
+from ringside.text import capitalised
+
+# Ticks are multiples of these: each step is tried until there are enough; of bytes, powers of two.
+_DECIMAL_STEPS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), tuple(range(1, 10)))
+_BINARY_STEPS = (10, 5, 2, 1)
+# More labels than four would touch each other beside a second panel.
+_FEWEST, _MOST = 3, 4
+_EDGE = 0.08
+
+
+def axis(values: Sequence[float], unit: str) -> tuple[Callable[[float], float], list[float]]:
+    """The place of a value on an axis with some room at its ends, logarithmic where all values are positive,
+    and the values of its ticks."""
+    least, most = min(values), max(values)
+    is_logarithmic = least > 0
+    scaled: Callable[[float], float] = math.log10 if is_logarithmic else float
+    low, high = scaled(least if is_logarithmic else min(least, 0.0)), scaled(most)
+    room = 0.04 * (high - low) or 0.5
+    low, high = low - room, high + room
+    ticks = _ticks(10**low, 10**high, unit) if is_logarithmic else []
+    ticks = ticks if len(ticks) > 1 else sorted({least, most})
+    return (lambda value: round((scaled(value) - low) / (high - low), 4), ticks)
+
+
+def _ticks(low: float, high: float, unit: str) -> list[float]:
+    """Round values between two ends of a logarithmic axis."""
+    if unit == "B":
+        bits = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
+        choices = [[2.0**bit for bit in bits if bit % step == 0] for step in _BINARY_STEPS]
+    else:
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        exact = [
+            [float(f"{step}e{decade}") for decade in decades for step in each] for each in _DECIMAL_STEPS
+        ]
+        choices = [[tick for tick in ticks if low <= tick <= high] for ticks in exact]
+    enough = next((ticks for ticks in choices if len(ticks) >= _FEWEST), choices[-1])
+    return enough[:: math.ceil(len(enough) / _MOST)] if enough else []
+
+
+def labelled(ticks: Sequence[float], place: Callable[[float], float], unit: str) -> list[dict[str, Any]]:
+    """Ticks as the templates draw them. `edge`: the side at which a label would leave the picture."""
+    return [
+        {
+            "place": place(tick),
+            "text": units.quantity(tick, unit),
+            "edge": "first" if place(tick) < _EDGE else "last" if place(tick) > 1 - _EDGE else "",
+        }
+        for tick in ticks
+    ]
+
+
+def headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | None:
+    """The headline of all contenders at a point, in the order of the tables; None where none has a figure.
+    `kind`: the class of one that is not ranked among the others, else nothing."""
+    metric, ranking = analysis.headline, analysis.rankings[analysis.headline.name, point]
+    figures = [(name, analysis.cell(name, point).metrics.get(metric.name)) for name in ranking.order]
+    values = {name: value for name, value in figures if value}
+    if not values:
+        return None
+    ends = [end for value in values.values() for end in (value.estimate, value.low, value.high)]
+    place, ticks = axis([end for end in ends if end is not None], metric.unit)
+    first = analysis.kind(ranking.order[0])
+    return {
+        "title": capitalised(metric.noun),
+        "ticks": labelled(ticks, place, metric.unit),
+        "better": "left" if metric.smaller_is_better else "right",
+        "rows": [
+            {
+                "name": name,
+                "kind": "" if analysis.kind(name) == first else analysis.kind(name),
+                "place": place(value.estimate),
+                "from": place(value.estimate if value.low is None else value.low),
+                "to": place(value.estimate if value.high is None else value.high),
+                "text": units.with_interval(value, metric.unit),
+            }
+            for name, value in values.items()
+        ],
+        "lacking": [name for name in analysis.names if name not in values],
+    }
+
+
+def family_picture(standing: FamilyStanding) -> dict[str, Any]:
+    """What the template draws: an axis, logarithmic where all figures are positive, and for each family its
+    range and a dot for each contender. Places are shares of the axis, 0 to 1."""
+    unit = standing.unit
+    values = {name: standing.values[name].estimate for name in standing.contenders}
+    place, ticks = axis(list(values.values()), unit)
+    return {
+        "title": f"Times better than at {families._other(standing)}"
+        if standing.over
+        else standing.metric.title,
+        "ticks": labelled(ticks, place, unit),
+        "better": "left" if standing.smaller_is_better else "right",
+        "rows": [
+            {
+                "family": families.FAMILIES[family.name],
+                "from": min(place(values[name]) for name in family.members),
+                "to": max(place(values[name]) for name in family.members),
+                "dots": [
+                    {
+                        "name": name,
+                        "place": place(values[name]),
+                        "text": families._amount(standing, name),
+                        "median": families._median(standing, name),
+                    }
+                    for name in family.members
+                ],
+            }
+            for family in standing.families
+        ],
+    }
+
+
+def questions_of_page(answers: Sequence[QuestionAnswer]) -> list[dict[str, Any]]:
+    """The questions that were measured, as a page shows them."""
+    return [
+        {
+            "text": answer.question.text,
+            "name": answer.question.name,
+            "holds": answer.question.holds,
+            "limits": answer.question.limits,
+            "parts": [
+                {
+                    "words": part.figure.words,
+                    "where": families.where(part.standing),
+                    "sentences": families.sentences(part.standing),
+                    "picture": family_picture(part.standing),
+                    "lacking": part.standing.lacking,
+                    "experiment": part.standing.analysis.experiment.name,
+                }
+                for part in answer.parts
+                if part.standing
+            ],
+        }
+        for answer in answers
+        if answer.is_measured
+    ]
+
+
+_WIDTH = 1100
+
+
+def history_view(history: History, links: Mapping[str, str]) -> dict[str, Any]:
+    """What the template shows. `links`: addresses of reports by the runs' ids."""
+    plots = history_chart(history) if len(history.runs) > 1 and history.series else None
+    return {
+        "history": history,
+        "plots": plots,
+        "drawings": [(panel.title, drawing(panel.spec)) for panel in plots.panels] if plots else [],
+        "tables": [change_table(history), run_table(history)],
+        "links": links,
+    }
+
+
+def drawing(spec: Json, width: int = _WIDTH) -> Markup | None:
+    """A plot as SVG that stands in a page and has its colours, light or dark; `width`: of the plot without
+    its axis, in pixels. None where the package that draws is missing."""
+    if missing():
+        return None
+    convert = importlib.import_module("vl_convert")
+    svg: str = convert.vegalite_to_svg(json.dumps({**spec, "width": width, "config": config()}))
+    return Markup(svg)

@@ -1,0 +1,1 @@
+"""An analysis in words and tables, in a terminal and as Markdown."""

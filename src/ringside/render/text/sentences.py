@@ -1,0 +1,171 @@
+"""Comparisons in sentences that can be quoted, for experiments, `vs` and `load --vs` alike."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+
+from ringside import units
+from ringside.analysis.cells import MAX_FAILED_SHARE
+from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Metric, Point
+from ringside.model.results import Comparison, Obstacle, Verdict
+from ringside.render.text.answers import OVERSTATED, Sentence, possessive, without_stalls
+
+_TIMES = ("ns", "s")
+_OBSTACLES = {
+    Obstacle.FAILED_BLOCKS: f"since more than {units.percent(MAX_FAILED_SHARE)} of the blocks failed",
+    Obstacle.SAME_VALUES: "since both had the same value in every block",
+    Obstacle.NO_STEADY_STATE: "since there is no steady state",
+    Obstacle.UNFINISHED: "since the run is not finished",
+    Obstacle.NO_REFERENCE: "since the change of the machine is not known",
+}
+_SHOWN = {"different": "a difference", "equivalent": "equivalence"}
+
+
+def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
+    """`B took 0.690× A's wall time (0.681–0.702): 1.45 times faster (1.42–1.47)`."""
+    times, ends = units.ratio_parts(comparison.ratio)
+    contender, baseline = comparison.contender, comparison.baseline
+    verb = "took" if metric.unit in _TIMES else "has"
+    text = f"{contender} {verb} {times}× {possessive(baseline)} {metric.noun}"
+    text += f" ({ends})" if ends else ""
+    if comparison.stalls:
+        return Sentence(f"{text}: {without_stalls(comparison.stalls, metric)}", "quiet")
+    text += f": {_verdict(comparison, metric)}"
+    if comparison.contradicted:
+        text += f", which contradicts an earlier look that had shown {_SHOWN[comparison.contradicted]}"
+    text += OVERSTATED if comparison.overstated else ""
+    if comparison.verdict is Verdict.INCONCLUSIVE:
+        why = _why(comparison)
+        return Sentence(f"{text}, {why}" if why else text, "quiet")
+    return Sentence(text, units.kind(comparison.verdict))
+
+
+def _verdict(comparison: Comparison, metric: Metric) -> str:
+    """The word; of times with how many times, or by how many per cent, where the ratio does not say that."""
+    word, ratio = units.verdict_word(comparison.verdict, metric), comparison.ratio
+    if comparison.verdict not in (Verdict.FASTER, Verdict.SLOWER) or metric.unit not in _TIMES:
+        return word
+    times = ratio if ratio.estimate > 1 else units.inverse(ratio)
+    if times is ratio and not units.is_small_excess(times):
+        return word
+    size, ends = units.excess(times)
+    return f"{size} {word} ({ends})" if ends else f"{size} {word}"
+
+
+def _why(comparison: Comparison) -> str:
+    """Why a comparison is inconclusive, and what would decide it."""
+    if comparison.obstacle is Obstacle.TOO_FEW_BLOCKS:
+        # A run that may end early has wider intervals, which six blocks cannot give.
+        least = max(BLOCKS_FOR_VERDICT, comparison.ratio.n + 1)
+        return f"too few blocks ({comparison.ratio.n} of {least})"
+    if comparison.obstacle:
+        return _OBSTACLES[comparison.obstacle]
+    if comparison.blocks_needed:
+        return f"about {comparison.blocks_needed:,} blocks would decide it"
+    low, high = comparison.ratio.low, comparison.ratio.high
+    excludes_1 = (low is not None and low > 1) or (high is not None and high < 1)
+    return "which among so many comparisons may be chance" if excludes_1 else ""
+
+
+def pair_sentence(
+    analysis: RunAnalysis, metric: Metric, contender: str, baseline: str, point: Point
+) -> Sentence:
+    """A pair at a point, or that it cannot be compared there."""
+    comparison = analysis.comparison(metric, contender, baseline, point)
+    if comparison:
+        return comparison_sentence(comparison, metric)
+    return Sentence(f"No block measured the {metric.noun} of both {baseline} and {contender}", "quiet")
+
+
+def at_point(analysis: RunAnalysis, metric: Metric, point: Point) -> list[Sentence]:
+    """A sentence for each contender, the best median first."""
+    return [
+        _contender_sentence(analysis, metric, point, name)
+        for name in analysis.rankings[metric.name, point].order
+    ]
+
+
+def overall(analysis: RunAnalysis, metric: Metric) -> list[Sentence]:
+    """A sentence for each contender over all points; none where there is one point only."""
+    if len(analysis.points) < 2:
+        return []
+    return [
+        _over_points(analysis, metric, name)
+        for name in analysis.names
+        if name != analysis.experiment.baseline
+    ]
+
+
+def _contender_sentence(analysis: RunAnalysis, metric: Metric, point: Point, name: str) -> Sentence:
+    baseline = analysis.experiment.baseline
+    cell = analysis.cell(name, point)
+    value = cell.metrics.get(metric.name)
+    if value is None:
+        reason = cell.reason or "no trial reported it"
+        return Sentence(f"{name} has no {metric.noun}: {reason}", "failed")
+    amount = f"{metric.noun} {units.with_interval(value, metric.unit)}"
+    if name == baseline:
+        return Sentence(f"{name}, the baseline: {amount}", "quiet")
+    comparison = analysis.comparison(metric, name, baseline, point)
+    if comparison:
+        sentence = comparison_sentence(comparison, metric)
+        return dataclasses.replace(sentence, text=sentence.text + _across_classes(analysis, name, baseline))
+    baseline_value = analysis.cell(baseline, point).metrics.get(metric.name)
+    is_zero = value.estimate == 0 or (baseline_value is not None and baseline_value.estimate == 0)
+    why = "0 has no ratio" if is_zero else f"{baseline} has none in the same blocks"
+    return Sentence(f"{name}: {amount}; {why}", "quiet")
+
+
+def _across_classes(analysis: RunAnalysis, name: str, baseline: str) -> str:
+    kinds = analysis.kind(name), analysis.kind(baseline)
+    return f" (classes differ: {kinds[0]}, {kinds[1]})" if kinds[0] != kinds[1] else ""
+
+
+def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:
+    baseline, total = analysis.experiment.baseline, len(analysis.points)
+    comparisons = [
+        comparison
+        for point in analysis.points
+        if (comparison := analysis.comparison(metric, name, baseline, point))
+    ]
+    if not comparisons:
+        reasons = Counter(
+            cell.reason for point in analysis.points if (cell := analysis.cell(name, point)).reason
+        )
+        reason = reasons.most_common(1)[0][0] if reasons else f"{baseline} has no figures to compare with"
+        return Sentence(f"{name} cannot be compared with {baseline}: {reason}", "failed")
+    what = f"{_span(comparisons)} {possessive(baseline)} {metric.noun}"
+    absent = total - len(comparisons)
+    missing = f"; {absent} of {total} points without a figure" if absent else ""
+    verdicts = Counter(comparison.claim for comparison in comparisons)
+    verdict, count = verdicts.most_common(1)[0]
+    kind = units.kind(verdict) if verdict is not Verdict.INCONCLUSIVE else "quiet"
+    if count == len(comparisons):
+        where = f"at {units.all_of(count, 'point')}" if not absent else f"at {units.count(count, 'point')}"
+        return Sentence(f"{_relation(verdict, metric, name, baseline)} {where}: {what}{missing}", kind)
+    parts = ", ".join(
+        f"{units.verdict_word(each, metric)} at {verdicts[each]}" for each in Verdict if verdicts[each]
+    )
+    return Sentence(f"{name} against {baseline} is {parts} of {total} points: {what}{missing}", "even")
+
+
+def _span(comparisons: Sequence[Comparison]) -> str:
+    """`0.690×`, or `0.690× to 1.20×` over several points."""
+    ratios = [comparison.ratio.estimate for comparison in comparisons]
+    ends = dict.fromkeys(f"{units.significant(end)}×" for end in (min(ratios), max(ratios)))
+    return " to ".join(ends)
+
+
+def _relation(verdict: Verdict, metric: Metric, name: str, baseline: str) -> str:
+    word = units.verdict_word(verdict, metric)
+    if verdict is Verdict.EQUIVALENT:
+        return f"{name} is equivalent to {baseline}"
+    if verdict is Verdict.INCONCLUSIVE:
+        return f"{name} against {baseline} is inconclusive"
+    if metric.unit in _TIMES:
+        return f"{name} is {word} than {baseline}"
+    return f"{possessive(name)} {metric.noun} is {word} than {possessive(baseline)}"

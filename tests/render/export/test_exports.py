@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import csv as reader
+import importlib.util
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from ringside.analysis.run import RunAnalysis
+from ringside.errors import UsageError
+from ringside.render.export import formats
+from ringside.render.export.formats import bencher, github_action, pyperf, write_parquet
+from tests.support.analyses import HOSTILE, NOISE, Exact, analysis, point, scaled
+
+P = point(nodes=10)
+
+
+@pytest.fixture
+def run() -> RunAnalysis:
+    """A time in ns, a time in s, a size, and a rate, all different; a contender without figures."""
+    values = {
+        ("go", P): {
+            "hop_ns": scaled(200.0),
+            "cpu_s": scaled(3.0),
+            "rate": scaled(5000.0),
+            "memory_bytes": scaled(4096.0),
+        }
+    }
+    metrics = ("hop_ns", "cpu_s", "rate", "memory_bytes")
+    return analysis(values, metrics=metrics, failed=[("erlang", P)], title=HOSTILE, name="ring")
+
+
+def test_all_texts_are_json(run: RunAnalysis) -> None:
+    github = "github-action-benchmark"
+    assert set(formats.TEXT_FORMATS) == {"hyperfine", "pyperf", "bencher", github, f"{github}-bigger"}
+    # A run of `vs` alone has that layout.
+    with pytest.raises(UsageError, match="hyperfine's layout"):
+        formats.TEXT_FORMATS["hyperfine"](run)
+    for name in ("pyperf", "bencher", github, f"{github}-bigger"):
+        text = formats.TEXT_FORMATS[name](run)
+        assert json.loads(text)
+        assert HOSTILE not in text
+
+
+def test_what_an_export_of_one_direction_leaves_out_is_in_the_other(run: RunAnalysis) -> None:
+    rates = json.loads(formats.TEXT_FORMATS["github-action-benchmark-bigger"](run))
+    directions = {metric.name: metric.smaller_is_better for metric in run.metrics}
+    bigger = [name for name, is_smaller in directions.items() if not is_smaller]
+    assert [entry["name"].split()[-1] for entry in rates] == bigger
+    note = formats.left_out(run, "github-action-benchmark")
+    assert (note == "") == (not bigger)
+    assert all(name in note for name in bigger)
+    assert formats.left_out(run, "pyperf") == ""
+
+
+def test_bencher_has_times_in_nanoseconds_and_their_intervals(run: RunAnalysis) -> None:
+    document = json.loads(bencher(run))
+    assert document.keys() == {"go nodes=10"}
+    measures = document["go nodes=10"]
+    assert measures == {
+        "hop-ns": {"value": 200.0, "lower_value": 194.0, "upper_value": 208.0},
+        "cpu-s": {
+            "value": 3e9,
+            "lower_value": pytest.approx(2.91e9),
+            "upper_value": pytest.approx(3.12e9),
+        },
+        "rate": {"value": 5000.0, "lower_value": 4850.0, "upper_value": 5200.0},
+        "memory-bytes": {
+            "value": 4096.0,
+            "lower_value": pytest.approx(3973.12),
+            "upper_value": pytest.approx(4259.84),
+        },
+    }
+
+
+def test_bencher_has_no_interval_of_few_blocks() -> None:
+    run = analysis({("go", P): {"hop_ns": [1.0, 3.0]}})
+    assert json.loads(bencher(run)) == {"go nodes=10": {"hop-ns": {"value": 2.0}}}
+
+
+def test_github_action_benchmark_has_metrics_of_one_direction(run: RunAnalysis) -> None:
+    entries = json.loads(github_action(run))
+    assert [entry["name"] for entry in entries] == [
+        f"ring go nodes=10 {metric}" for metric in ("hop_ns", "cpu_s", "memory_bytes")
+    ]
+    assert entries[0] == {
+        "name": "ring go nodes=10 hop_ns",
+        "unit": "ns",
+        "value": 200.0,
+        "range": "194–208",
+        "extra": "time of one delivery; 7 blocks, run run-1",
+    }
+    (rate,) = json.loads(github_action(run, smaller_is_better=False))
+    assert (rate["unit"], rate["value"], rate["range"]) == ("/s", 5000.0, "4,850–5,200")
+
+
+def test_pyperf_has_a_run_for_each_block(run: RunAnalysis) -> None:
+    document = json.loads(pyperf(run))
+    assert document["version"] == "1.0"
+    assert document["metadata"]["cpu_model_name"] == "Example CPU 3000"
+    by_name = {entry["metadata"]["name"]: entry for entry in document["benchmarks"]}
+    assert list(by_name) == [f"ring go nodes=10 {name}" for name in ("hop_ns", "cpu_s", "memory_bytes")]
+    hop = by_name["ring go nodes=10 hop_ns"]
+    assert hop["metadata"]["unit"] == "second"
+    values = [value for each in hop["runs"] for value in each["values"]]
+    assert values == pytest.approx([200e-9 * relative for relative in NOISE])
+    assert by_name["ring go nodes=10 memory_bytes"]["metadata"]["unit"] == "byte"
+
+
+def test_pyperf_reads_what_is_written_for_it(run: RunAnalysis, tmp_path: Path) -> None:
+    module = pytest.importorskip("pyperf")
+    file = tmp_path / "run.json"
+    file.write_text(pyperf(run), encoding="utf-8")
+    suite = module.BenchmarkSuite.load(str(file))
+    benchmark = suite.get_benchmark("ring go nodes=10 cpu_s")
+    assert benchmark.get_nvalue() == 7
+    assert benchmark.median() == pytest.approx(3.0)
+
+
+class Rates(Exact):
+    compared = ("rate",)
+
+
+def test_pyperf_knows_times_and_sizes_only() -> None:
+    run = analysis({("go", P): {"rate": NOISE}}, measurement=Rates())
+    with pytest.raises(UsageError, match="no time or size"):
+        pyperf(run)
+
+
+def test_parquet_has_a_row_for_each_figure_of_each_trial(run: RunAnalysis, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet as reader
+
+    file = tmp_path / "run.parquet"
+    write_parquet(run, file)
+    rows = reader.read_table(file).to_pylist()
+    assert len(rows) == 4 * 7
+    assert rows[1] == {
+        "run": "run-1",
+        "block": 2,
+        "contender": "go",
+        "factor_nodes": "10",
+        "metric": "hop_ns",
+        "unit": "ns",
+        "value": pytest.approx(196.0),
+    }
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_parquet(run, tmp_path / "no-folder" / "run.parquet")
+
+
+def test_parquet_without_its_package(
+    run: RunAnalysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"ringside\[parquet\]"):
+        write_parquet(run, tmp_path / "run.parquet")
+
+
+def test_a_row_for_each_metric_of_each_cell() -> None:
+    place = point(nodes=10, trace=0)
+    values = {("go", place): {"hop_ns": scaled(200.0), "cpu_s": scaled(3.0)}}
+    run = analysis(values, failed=[("erlang", place)], baseline="go")
+    header, *rows = reader.reader(io.StringIO(formats.as_csv(run)))
+    assert header == [
+        *("contender", "nodes", "trace", "metric", "unit", "median", "low", "high", "n"),
+        *("trials", "ok", "reason", "stderr", "repeat"),
+    ]
+    assert rows == [
+        ["go", "10", "0", "hop_ns", "ns", "200.0", "194.0", "208.0", "7", "7", "7", "", "", ""],
+        ["go", "10", "0", "cpu_s", "s", "3.0", "2.91", "3.12", "7", "7", "7", "", "", ""],
+        ["erlang", "10", "0", "", "", "", "", "", "0", "7", "0", "crashed: exit status 3", "", ""],
+    ]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1"])
+def test_no_text_is_a_formula(text: str) -> None:
+    assert formats.harmless(text) == f"'{text}"
+
+
+def test_other_text_is_left_as_it_is() -> None:
+    assert formats.harmless("exit status 1 - why") == "exit status 1 - why"

@@ -1,0 +1,487 @@
+"""A run in sentences."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import io
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import Page, overview
+from ringside.model.catalogue import ContenderClass
+from ringside.model.design import Cell, Metric, NoFloor, Point
+from ringside.model.results import Outcome, Stalls, Trial
+from ringside.render.export.documents import document
+from ringside.render.site import post
+from ringside.render.site.site import render_pages
+from ringside.render.text import markdown, terminal
+from ringside.render.text.answers import answers, short_answer, stalled
+from ringside.render.text.sentences import at_point, overall
+from tests.support.analyses import (
+    HOP,
+    MEMORY,
+    RATE,
+    Exact,
+    Values,
+    analyse,
+    analysis,
+    near,
+    planned,
+    point,
+    scaled,
+)
+from tests.support.sentences import Reader
+
+P, Q, R = point(nodes=10), point(nodes=20), point(nodes=30)
+
+
+def run(
+    values: dict[str, float], *others: dict[str, float], metric: str = "hop_ns", floor: str | None = None
+) -> RunAnalysis:
+    """A run at as many points as there are figures of contenders."""
+    figures = {
+        (name, place): {metric: scaled(value)}
+        for place, at in zip((P, Q, R), (values, *others), strict=False)
+        for name, value in at.items()
+    }
+    return analysis(figures, measurement=Exact(), metrics=[metric], floor=floor)
+
+
+def text(of: RunAnalysis) -> str:
+    """The whole answer, which no table contradicts."""
+    sentences = [sentence.text for sentence in answers(of)]
+    Reader(of).check(sentences)
+    return ". ".join(sentences)
+
+
+def test_the_first_the_next_and_the_last() -> None:
+    found = run({"erlang": 100.0, "go": 150.0, "pony": 800.0})
+    assert text(found) == (
+        "erlang is first: time per hop 100 ns (97–104). "
+        "go takes 1.50 times (1.50–1.50) as long as erlang; "
+        "pony takes 8.00 times (8.00–8.00) as long, the last of 3"
+    )
+    assert [sentence.kind for sentence in answers(found)] == ["faster", "quiet"]
+
+
+@pytest.mark.parametrize(
+    ("points", "answer"),
+    [
+        ([{"go": 100.0}], "go: time per hop 100 ns (97–104)"),
+        # The floor is not first, and may be the baseline.
+        (
+            [{"erlang": 100.0, "go": 150.0, "limit": 8.0}],
+            "erlang is first: time per hop 100 ns (97–104). "
+            "go takes 1.50 times (1.50–1.50) as long as erlang",
+        ),
+        ([{"limit": 8.0, "erlang": 100.0}], "erlang: time per hop 100 ns (97–104)"),
+        # The floor alone, everywhere, here, and elsewhere.
+        (
+            [{"limit": 8.0}, {"limit": 32.0}],
+            "limit at nodes=20: time per hop 32.0 ns (31.0–33.3). "
+            "Over both points: from 8.00 ns at nodes=10 to 32.0 ns at nodes=20",
+        ),
+        (
+            [{"limit": 8.0, "go": 100.0}, {"limit": 8.0}],
+            "limit at nodes=20: time per hop 8.00 ns (7.76–8.32). "
+            "only go of its class has a figure at nodes=10; only limit of its class has a figure at nodes=20",
+        ),
+        (
+            [{"limit": 8.0}, {"limit": 8.0, "go": 100.0}],
+            "go at nodes=20: time per hop 100 ns (97–104). It has no figure at the other point",
+        ),
+        # One contender at several points has the range of its figures.
+        (
+            [{"go": 300.0}, {"go": 100.0}, {"go": 200.0}],
+            "go at nodes=30: time per hop 200 ns (194–208). "
+            "Over all 3 points: from 100 ns at nodes=20 to 300 ns at nodes=10",
+        ),
+    ],
+)
+def test_answers_of_few_contenders(points: list[dict[str, float]], answer: str) -> None:
+    assert text(run(*points, floor="limit")) == answer
+
+
+def test_more_is_better() -> None:
+    found = run({"erlang": 100.0, "go": 50.0}, metric="rate")
+    assert "That is 2.00 times (2.00–2.00) go's" in text(found)
+
+
+SWINGS = (1.3, 0.7, 1.2, 0.8, 1.1, 0.9, 1.0)
+CLOSE = (1.01, 0.99, 1.005, 0.995, 1.01, 0.99, 1.0)
+
+
+def beside(value: float, changes: Sequence[float]) -> list[float]:
+    return [one * change for one, change in zip(scaled(value), changes, strict=True)]
+
+
+def test_a_place_is_shared_only_by_those_that_are_equivalent() -> None:
+    """And "last" is only who has a rank of its own."""
+    values: dict[tuple[str, Point], dict[str, Values]] = {
+        ("erlang", P): {"hop_ns": scaled(100.0)},
+        ("go", P): {"hop_ns": beside(100.0, CLOSE)},
+        ("node", P): {"hop_ns": beside(300.0, SWINGS)},
+        ("ruby", P): {"hop_ns": scaled(310.0)},
+    }
+    found = text(analysis(values, measurement=Exact()))
+    assert "go and erlang share the first place, equivalent within 5 %: " in found or (
+        "erlang and go share the first place, equivalent within 5 %: " in found
+    )
+    assert "the last" not in found
+    values["go", P] = {"hop_ns": beside(100.0, SWINGS)}
+    found = text(analysis(values, measurement=Exact()))
+    assert found.startswith("Who is first is not decided after 7 blocks: erlang or go may be; ") or (
+        found.startswith("Who is first is not decided after 7 blocks: go or erlang may be; ")
+    )
+    assert "share" not in found
+
+
+def test_the_same_holds_only_where_the_whole_order_is_the_same_and_decided() -> None:
+    same = run({"erlang": 100.0, "go": 150.0}, {"erlang": 100.0, "go": 190.0})
+    assert text(same).endswith(". The same holds at both points")
+    other = run({"erlang": 300.0, "go": 150.0}, {"erlang": 100.0, "go": 190.0})
+    assert text(other).endswith(". go is first at nodes=10; erlang is first at nodes=20")
+    behind = run({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 1.0, "b": 3.0, "c": 2.0})
+    assert text(behind).endswith(". a is first at both points; behind, the order differs or is not decided")
+
+
+def test_a_point_that_is_open_or_has_no_trial_holds_nothing() -> None:
+    values: dict[tuple[str, Point], dict[str, Values]] = {
+        (name, place): {"hop_ns": scaled(value)}
+        for place in (P, Q)
+        for name, value in (("erlang", 100.0), ("go", 150.0))
+    }
+    values["go", Q] = {"hop_ns": beside(100.0, SWINGS)}
+    values |= {(name, R): {} for name in ("erlang", "go")}
+    found = text(analysis(values, measurement=Exact()))
+    assert found.endswith(
+        ". erlang is first at nodes=10; the first place is not decided at nodes=20; "
+        "no contender has a figure at nodes=30"
+    )
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_too_few_blocks_decide_nothing(blocks: int) -> None:
+    values = {(name, P): {"hop_ns": [value] * blocks} for name, value in (("erlang", 1.0), ("go", 31.0))}
+    found = text(analysis(values, measurement=Exact()))
+    assert found == (
+        f"Who is first is not decided after {blocks} block{'s' * (blocks > 1)}: erlang or go may be; "
+        f"the best median is erlang's, time per hop 1.00 ns{' (1.00–1.00)' * (blocks > 5)}"
+    )
+
+
+def test_a_run_that_was_cut_off_has_no_places() -> None:
+    values = {(name, P): {"hop_ns": scaled(value)} for name, value in (("erlang", 100.0), ("go", 3100.0))}
+    found = analysis(values, measurement=Exact(), blocks=300, ended=False)
+    assert text(found) == (
+        "Not decided yet: 7 of 300 blocks. So far erlang has the best median, time per hop 100 ns (97–104); "
+        "go takes 31.0 times (31.0–31.0) as long as erlang"
+    )
+    assert short_answer(found) == "not decided yet: 7 of 300 blocks"
+
+
+def test_a_small_difference_is_a_percentage_and_may_be_inside_the_margin() -> None:
+    assert text(run({"erlang": 100.0, "go": 101.0})).endswith(
+        "go takes 1.0 % (1.0–1.0 %) longer than erlang, less than the margin of 5 %"
+    )
+    assert text(run({"erlang": 120.0, "go": 100.0}, metric="rate")).endswith(
+        "That is 20 % (20–20 %) more than go's"
+    )
+
+
+def test_a_baseline_that_failed() -> None:
+    values = {(name, P): {"hop_ns": scaled(value)} for name, value in (("go", 100.0), ("node", 300.0))}
+    found = analysis(values, failed=[("erlang", P)], measurement=Exact(), baseline="erlang")
+    assert text(found) == (
+        "go is first of 2 with a figure: time per hop 100 ns (97–104). "
+        "node takes 3.00 times (3.00–3.00) as long as go. "
+        "erlang, the baseline, has no figure: nothing is compared with it"
+    )
+
+
+def failing(*, ended: bool = True) -> RunAnalysis:
+    """go is faster in two of seven blocks, and crashes in the others."""
+    trials = []
+    for block, ms in enumerate(scaled(100.0), 1):
+        times = {"erlang": ms, "go": 0.8 * ms if block <= 2 else None}
+        trials += [
+            Trial(block, place, Cell(name, P), Outcome.OK, "", phases={"hop_ns": (round(time * 1e6),)})
+            if time
+            else Trial(block, place, Cell(name, P), Outcome.CRASHED, "exit status 3")
+            for place, (name, time) in enumerate(times.items())
+        ]
+    run = planned(("erlang", "go"), [P])
+    return analyse(run if ended else dataclasses.replace(run, ended_at=None), trials, Exact())
+
+
+def test_who_failed_in_most_blocks_is_not_the_best() -> None:
+    """The blocks that are left may be those in which it was fast."""
+    found = failing()
+    assert text(found).startswith(
+        "Who is first is not decided after 7 blocks: erlang or go may be; "
+        "the best median of those that rarely failed is erlang's, time per hop 100 ns"
+    )
+    assert found.rankings["hop_ns", P].order == ("erlang", "go")
+    cell = overview([found]).columns[0].cell("go")
+    assert cell
+    assert (cell.ratio, cell.is_best, cell.outcome) == (None, False, Outcome.CRASHED)
+    # Nor is it behind the best by a ratio below 1.
+    assert text(failing(ended=False)) == (
+        "Not decided yet: 7 blocks. "
+        "So far erlang has the best median of those that rarely failed, time per hop 100 ns (97–104)"
+    )
+
+
+def test_forty_contenders() -> None:
+    """Seven blocks tell them apart by steps of 1.5 and more, and leave forty that are alike open."""
+    apart = run({f"c{number:02}": 1.6**number for number in range(40)})
+    assert text(apart).startswith("c00 is first: ")
+    assert text(apart).endswith("as long, the last of 40")
+    few = {(f"c{number:02}", P): {"hop_ns": [100.0 + number]} for number in range(40)}
+    assert "c00, c01, c02 or 37 others may be" in text(analysis(few, measurement=Exact()))
+    four = dict(list(few.items())[:4])
+    assert "c00, c01, c02 or 1 other may be" in text(analysis(four, measurement=Exact()))
+    assert short_answer(analysis(few, measurement=Exact())) == "not decided"
+
+
+@pytest.mark.parametrize(
+    ("floor", "reason"),
+    [
+        (120.0, "limit, the floor, is 20 % worse (20–20 %)"),
+        (100.0, "limit, the floor, is not shown to be better"),
+    ],
+)
+def test_nobody_is_first_without_a_word_on_a_floor_that_is_no_better(floor: float, reason: str) -> None:
+    found = run({"python-threads": 100.0, "go": 150.0, "limit": floor}, floor="limit")
+    assert answers(found)[0].text == (
+        "python-threads has the best time per hop, 100 ns (97–104); "
+        f"it may not be the program that decides this: {reason}"
+    )
+    assert "is first" not in text(found)
+    assert short_answer(found) == "python-threads 100 ns, cause not certain"
+    several = run(*[{"python-threads": 100.0, "go": 150.0, "limit": floor}] * 2, floor="limit")
+    assert text(several).endswith("The same order was measured at both points")
+    assert "is first" not in text(several)
+
+
+def test_a_floor_that_is_beaten_says_what_it_is_not() -> None:
+    """In the words of the metric, or that `limit` is written for time. One that is better says nothing."""
+
+    class Late(Exact):
+        metrics = (dataclasses.replace(HOP, no_floor=NoFloor("limit has one timer for all")), MEMORY)
+
+    def answer(metric: str, floor: float) -> str:
+        values = {"python-threads": 100.0, "go": 150.0, "limit": floor}
+        figures = {(name, P): {metric: scaled(value)} for name, value in values.items()}
+        run = analysis(figures, measurement=Late(), metrics=[metric], floor="limit")
+        assert not {each.code for each in run.diagnostics} & {"faster-than-floor"}
+        return text(run)
+
+    beaten = "it may not be the program that decides this: limit, the floor, is 20 % worse (20–20 %): "
+    assert f"{beaten}limit has one timer for all" in answer("hop_ns", 120.0)
+    words = "limit is written for the time of the whole work, not for this"
+    assert f"{beaten}{words}" in answer("memory_bytes", 120.0)
+    for metric in ("hop_ns", "memory_bytes"):
+        assert answer(metric, 50.0).startswith("python-threads is first: ")
+
+
+class Waiting(Exact):
+    """A measurement of which a half is not the program's."""
+
+    def own_share(self, headline: str, point: Point, figures: Mapping[str, float]) -> tuple[float, str]:
+        assert (headline, set(figures)) == ("hop_ns", {"hop_ns"})
+        return 0.5, "half of it is waiting"
+
+
+@pytest.mark.parametrize(("times", "is_excluded"), [(1.9, False), (2.1, True)])
+def test_what_is_not_the_programs_matters_where_it_could_have_decided(
+    times: float, is_excluded: bool
+) -> None:
+    values = {
+        (name, P): {"hop_ns": scaled(value)} for name, value in (("erlang", 100.0), ("go", 100 * times))
+    }
+    found = text(analysis(values, measurement=Waiting()))
+    assert ("it may not be the program that decides this: go: half of it is waiting" in found) != is_excluded
+    assert found.startswith("erlang is first: ") == is_excluded
+
+
+def test_the_only_one_of_its_class() -> None:
+    values = {(name, P): {"hop_ns": scaled(value)} for name, value in (("go", 110.0), ("erlang", 41.0))}
+    found = analysis(values, measurement=Exact(), baseline="go", kinds={"erlang": "bare"})
+    assert text(found) == (
+        "go is the only idiomatic contender with a figure: time per hop 110 ns (107–114). "
+        "Beside it: erlang (bare) 41.0 ns (39.8–42.6)"
+    )
+
+
+def test_nobody_has_figures() -> None:
+    nothing: dict[str, list[float | None]] = {"hop_ns": [None] * 7}
+    found = analysis({("erlang", P): nothing}, failed=[("go", P)], measurement=Exact())
+    [sentence] = answers(found)
+    assert (sentence.text, sentence.kind) == (
+        "No contender has a figure (time per hop): the table of failures says why",
+        "failed",
+    )
+
+
+def test_ratios_stay_inside_the_class_of_the_baseline() -> None:
+    values = {
+        (name, P): {"hop_ns": scaled(value)}
+        for name, value in (("go", 100.0), ("rust", 150.0), ("erlang", 2.0), ("python", 300.0))
+    }
+    kinds: dict[str, ContenderClass] = {"erlang": "bare", "python": "bare"}
+    found = analysis(values, measurement=Exact(), baseline="go", kinds=kinds)
+    assert text(found) == (
+        "go is first of the 2 idiomatic contenders: time per hop 100 ns (97–104). "
+        "rust takes 1.50 times (1.50–1.50) as long as go. "
+        "Not ranked among them: erlang (bare) 2.00 ns (1.94–2.08)"
+    )
+
+
+def test_a_run_without_a_trial_has_no_failures_either() -> None:
+    begun = analyse(planned(["go"], [P], ended=False), [], Exact())
+    assert text(begun) == "No trial of this run has ended yet"
+
+
+def small_differences(**changes: Any) -> RunAnalysis:
+    """Two that differ from a third by 1 to 7 %, and by 80 %."""
+    values = {(name, P): {"hop_ns": scaled(value)} for name, value in (("go", 100.0), ("perl", 180.0))}
+    slower = (1.01, 1.02, 1.03, 1.04, 1.05, 1.06, 1.07)
+    values["ruby", P] = {"hop_ns": tuple(map(operator.mul, scaled(100.0), slower))}
+    return analysis(values, measurement=Exact(), **{"until_decided": True, "blocks": 40} | changes)
+
+
+def test_a_small_ratio_at_which_a_run_stopped_is_likely_nearer_to_1() -> None:
+    """In every form; not the large ratio beside it, nor where all planned blocks were made."""
+    mark = " (stopped when decided: likely nearer to 1)"
+    stopped = small_differences()
+    assert text(stopped).endswith(
+        f"ruby takes 4 % (1–7 %) longer than go{mark}; "
+        "perl takes 1.80 times (1.80–1.80) as long, the last of 3"
+    )
+    assert [sentence.text.endswith(mark) for sentence in at_point(stopped, HOP, P)] == [False, True, False]
+    assert "Stopped when decided, so likely nearer to 1: the ratios of ruby." in markdown.render(stopped)
+    values = document(stopped)
+    assert [(each["contender"], each["overstated"]) for each in values["comparisons"]] == [
+        ("perl", False),
+        ("ruby", True),
+    ]
+    for changes in ({"blocks": 7}, {"until_decided": False}):
+        whole = small_differences(**changes)
+        assert mark not in text(whole)
+        assert [each["overstated"] for each in document(whole)["comparisons"]] == [False, False]
+
+
+def stalling(rest: float, *points: Point, baseline: str = "erlang") -> RunAnalysis:
+    """Twenty blocks in which `go` takes `rest` times as long as `erlang`, but in six 1.5 times or more."""
+    changes = [rest * (1 + (-1) ** block * block / 4000) for block in range(14)]
+    changes += [1.5, 1.6, 1.7, 1.8, 1.9, 2.0]
+    both = {"erlang": [100.0] * 20, "go": [100 * each for each in changes]}
+    values = {(name, place): {"hop_ns": both[name]} for place in points or (P,) for name in both}
+    return analysis(values, measurement=Exact(), baseline=baseline)
+
+
+@pytest.mark.parametrize(
+    ("metric", "words"),
+    [
+        (HOP, "go stalled in 6 of 20 blocks, by 50 % or more"),
+        (RATE, "go stalled in 6 of 20 blocks, by 33 % or more"),
+        (MEMORY, "go has outliers in 6 of 20 blocks, by 50 % or more"),
+    ],
+)
+def test_stalls_are_of_times_and_rates(metric: Metric, words: str) -> None:
+    assert stalled(Stalls("go", 6, 20, 1.5), metric) == words
+
+
+def test_what_stalls_alone_make_is_worded_as_stalls() -> None:
+    found, mark = stalling(1.001), "go stalled in 6 of 20 blocks, by 50 % or more"
+    assert answers(found)[0].text == (
+        "erlang has the best time per hop, 100 ns (100–100); it may not be the program that decides this: "
+        f"{mark}, without which it is not shown to be behind"
+    )
+    (_, sentence) = at_point(found, HOP, P)
+    assert sentence.text.endswith(f": {mark}; without these no difference is shown")
+    assert sentence.kind == "quiet"
+    (comparison,) = document(found)["comparisons"]
+    assert comparison["verdict"] == "slower"
+    assert comparison["stalls"] == {"contender": "go", "blocks": 6, "total": 20, "least": near(1.5, rel=0.01)}
+    assert markdown.render(found).count("| stalls |") == 1
+    assert f"\n{mark}; without these no difference is shown.\n" in markdown.render(found)
+    # It is the worse that stalls, the baseline too.
+    assert at_point(stalling(1.001, baseline="go"), HOP, P)[0].text.startswith("erlang took 0.")
+    assert mark in at_point(stalling(1.001, baseline="go"), HOP, P)[0].text
+    (other,) = overall(stalling(1.001, P, Q), HOP)
+    assert other.text.startswith("go against erlang is inconclusive at both points: ")
+    slow = stalling(1.1)
+    assert text(slow).startswith("erlang is first: ")
+    assert document(slow)["comparisons"][0]["stalls"] is None
+
+
+def of_two(erlang: Values, go: Values, **options: Any) -> RunAnalysis:
+    values = {("erlang", P): {"hop_ns": erlang}, ("go", P): {"hop_ns": go}}
+    return analysis(values, measurement=Exact(), **options)
+
+
+def all_failed() -> RunAnalysis:
+    names = ("erlang", "go")
+    trials = [
+        Trial(block, 0, Cell(name, P), Outcome.CRASHED, "exit status 3")
+        for block in range(1, 8)
+        for name in names
+    ]
+    return analyse(planned(names, [P]), trials, Exact())
+
+
+RUNS: dict[str, Callable[[], RunAnalysis]] = {
+    "an order": lambda: run({"erlang": 100.0, "go": 150.0, "pony": 800.0}, {"erlang": 100.0, "go": 90.0}),
+    "a small difference": small_differences,
+    "stalls": lambda: stalling(1.001),
+    "no figures": lambda: of_two([None] * 7, [None] * 7),
+    "one block": lambda: of_two([100.0], [150.0]),
+    "one contender": lambda: run({"go": 100.0}),
+    "one point without trials": lambda: analysis(
+        {("erlang", P): {"hop_ns": scaled(1.0)}, ("go", P): {"hop_ns": scaled(2.0)}},
+        unavailable=[("erlang", Q), ("go", Q)],
+        measurement=Exact(),
+    ),
+    "cut off": lambda: of_two(scaled(100.0), scaled(150.0), blocks=40, ended=False),
+    "ties": lambda: of_two([100.0] * 7, [100.0] * 7),
+    "all failed": all_failed,
+    "one failed in most blocks": failing,
+    "cut off, and one failed in most blocks": lambda: failing(ended=False),
+    "the baseline failed": lambda: analysis(
+        {("go", P): {"hop_ns": scaled(1.0)}}, failed=[("erlang", P)], measurement=Exact(), baseline="erlang"
+    ),
+    "forty alike": lambda: run({f"c{number:02}": 100.0 + number / 100 for number in range(40)}),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_form_has_the_same_sentences_which_are_true(
+    monkeypatch: pytest.MonkeyPatch, name: str, tmp_path: Path
+) -> None:
+    of = RUNS[name]()
+    assert text(of)
+    # Without its charts, which say nothing.
+    monkeypatch.setattr(post, "missing", lambda: True)
+    console = Console(file=io.StringIO(), width=2000)
+    terminal.show(of, console)
+    assert isinstance(console.file, io.StringIO)
+    post.write_post(tmp_path / "post", [of])
+    forms = [
+        console.file.getvalue(),
+        markdown.render(of),
+        " ".join(document(of)["answers"]),
+        html.unescape(render_pages([Page(of, {})])),
+        (tmp_path / "post" / "post.md").read_text(),
+    ]
+    for sentence in answers(of):
+        assert [sentence.text in form for form in forms] == [True] * len(forms)
+    assert html.escape(short_answer(of)) in post.badge(of)

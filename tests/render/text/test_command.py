@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from typing import Any
+
+import pytest
+
+from ringside.analysis.run import RunAnalysis
+from ringside.render.text.command import command, own_command, repeat_command, with_options
+from ringside.store.plans import PlannedContender
+from ringside.workloads import WORKLOADS
+from ringside.workloads.command import COMMAND
+from ringside.workloads.target import TARGET
+from tests.support.analyses import analysis, point, scaled
+
+P = point(nodes=10)
+
+
+def chosen(**selection: Any) -> RunAnalysis:
+    run = analysis({("go", P): {"hop_ns": scaled(1.0)}})
+    return dataclasses.replace(
+        run, measurement=WORKLOADS["ring"], plan=dataclasses.replace(run.plan, **selection)
+    )
+
+
+NAME = chosen().experiment.name
+FULL: dict[str, Any] = {
+    "name": "mine",
+    "only": ["go", "my own"],
+    "settings": {"nodes": ["10", "20"], "mode": ["serial"]},
+    "blocks": 8,
+    "until": 0.02,
+    "margin": 0.03,
+    "seed": 7,
+    "full": True,
+    "sandbox": True,
+    "engines": 2,
+    "outside": ["./my own", "b=./b --port {port}"],
+}
+WORDS = (
+    "ringside run mine --full --only 'go,my own' --set nodes=10,20 --set mode=serial --blocks 8 "
+    "--margin 0.03 --seed 7 --until 2% --sandbox --on auto --engines 2 --with './my own' "
+    "--with 'b=./b --port {port}'"
+)
+
+
+@pytest.mark.parametrize("part", ["suite", "selection"])
+def test_what_the_command_line_changed_is_in_the_command(part: str) -> None:
+    assert command(chosen(**{part: FULL})) == WORDS
+    assert command(chosen(**{part: {**FULL, "until": "end", "full": False}})) == WORDS.replace(
+        " --full", ""
+    ).replace("2%", "end")
+    nothing: dict[str, Any] = {**dict.fromkeys(FULL), "name": "mine", "only": [], "outside": []}
+    assert command(chosen(**{part: nothing})) == "ringside run mine"
+
+
+def test_a_part_of_a_suite_has_a_command_of_its_own() -> None:
+    run = chosen(suite=FULL)
+    run = dataclasses.replace(
+        run, experiment=dataclasses.replace(run.experiment, factors={"nodes": (10, 20)})
+    )
+    # Its own contenders and factors, of those chosen for the suite.
+    assert own_command(run) == WORDS.replace("mine --full --only 'go,my own'", f"{NAME} --only go").replace(
+        " --set mode=serial", ""
+    )
+    assert own_command(chosen(suite={**FULL, "only": []})).startswith(f"ringside run {NAME} --set")
+    assert own_command(chosen(selection=FULL)) == WORDS
+
+
+def test_a_run_of_an_earlier_version_names_its_experiment() -> None:
+    run = chosen()
+    assert command(run) == f"ringside run {run.experiment.name}"
+
+
+def test_a_trial_is_repeated_with_the_contenders_from_outside() -> None:
+    run = chosen(selection=FULL)
+    outside = "--with './my own' --with 'b=./b --port {port}'"
+    again = repeat_command(run, "my own", {"nodes": 20})
+    assert again == f"ringside repeat {run.run.id} 'my own' --set nodes=20 {outside}"
+    assert with_options(None) == with_options({"name": "mine"}) == []
+
+
+def test_of_commands_and_servers_what_was_compared() -> None:
+    titles = {"A": "sleep {n}", "B": "sleep '{n} '"}
+    planned = {name: PlannedContender(title=title) for name, title in titles.items()}
+    figures = {(name, point(n=n)): {"wall_s": scaled(1.0)} for name in titles for n in (1, 2)}
+    run = analysis(figures, measurement=COMMAND, contenders=planned)
+    run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, factors={"n": (1, 2)}))
+    assert shlex.split(command(run)) == ["ringside", "vs", "-L", "n", "1,2", *titles.values()]
+    factors = {"n": ("a,b", "c\\", "d\\,e")}
+    run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, factors=factors))
+    assert shlex.split(command(run))[4] == r"a\,b,c\\,d\\\,e"
+
+    servers = {"A": "http://127.0.0.1:1/", "B": "http://127.0.0.1:2/"}
+    planned = {name: PlannedContender(title=title) for name, title in servers.items()}
+    of_servers = {(name, point()): {"rate": scaled(1.0)} for name in servers}
+    run = analysis(of_servers, measurement=TARGET, contenders=planned)
+    assert command(run) == "ringside load http://127.0.0.1:1/ --vs http://127.0.0.1:2/"

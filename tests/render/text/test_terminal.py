@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from ringside.analysis.run import RunAnalysis
+from ringside.render.text import terminal
+from ringside.render.text.answers import answer_text
+from ringside.render.text.cells import TableCell, TableData
+from ringside.render.text.heading import heading, machine
+from ringside.render.text.tables import answer_table
+from tests.support.analyses import CPU, HOP, HOSTILE, MEMORY, Exact, analysis, point, scaled
+
+MANY = [point(nodes=number) for number in range(1, 6)]
+
+
+class Secondary(Exact):
+    compared = (HOP.name, CPU.name)
+    secondary = (MEMORY.name,)
+
+
+def run_at(points: int) -> RunAnalysis:
+    values = {
+        (name, place): {"hop_ns": scaled(hop), "cpu_s": scaled(hop), "memory_bytes": scaled(hop * 1e6)}
+        for name, hop in (("erlang", 95.0), ("stackless-pypy", 620.0), ("go", 155.0))
+        for place in MANY[:points]
+    }
+    return analysis(values, measurement=Secondary(), failed=[("limit", MANY[0])], ended=False)
+
+
+def printed(run: RunAnalysis, width: int, *, everything: bool = False) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=width, highlight=False, markup=False)
+    terminal.show(run, console, everything=everything)
+    return out.getvalue()
+
+
+def answer_of(run: RunAnalysis) -> str:
+    """The beginning of its answer, which is in one line on any screen."""
+    return answer_text(run)[:20]
+
+
+@pytest.mark.parametrize("points", [1, 4, 5])
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+def test_tables_fit_the_screen(points: int, width: int) -> None:
+    text = printed(run_at(points), width)
+    assert max(len(line) for line in text.splitlines()) <= width
+    assert "stackless-pypy" in text
+
+
+def test_a_narrow_screen_drops_columns_and_then_shows_lists() -> None:
+    run = run_at(1)
+    assert "Memory" in printed(run, 120)
+    assert "Memory" not in printed(run, 70)
+    assert "× erlang" in printed(run, 80)
+    assert "  × erlang: 6.53" in printed(run, 40)
+
+
+def test_what_a_first_look_leaves_out_is_there_when_everything_is_asked_for() -> None:
+    """Tables of other metrics than the headline, and what a narrow screen would drop."""
+    few, many = run_at(1), run_at(5)
+    assert [text in printed(many, 120) for text in ("Per hop: ", "CPU: ")] == [True, False]
+    assert "CPU: " in printed(many, 120, everything=True)
+    assert "Memory" in printed(few, 70, everything=True)
+
+
+def test_small_bars_show_the_headline_of_each() -> None:
+    """Eight cells for the largest; where colours and drawing cannot be, there are none."""
+    text = printed(run_at(1), 200)
+    bars = {line.split()[0]: line.count("█") for line in text.splitlines() if "█" in line}
+    assert bars == {"erlang": 1, "go": 2, "stackless-pypy": 8}
+    assert "▎" in next(line for line in text.splitlines() if line.startswith("erlang") and "█" in line)
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii", errors="replace")
+    terminal.show(run_at(1), Console(file=out, width=200))
+    out.seek(0)
+    assert "?" * 3 not in out.read().split(answer_of(run_at(1)))[1]
+
+
+def test_columns_that_do_not_fit_follow_in_a_table_of_their_own() -> None:
+    names = ("contender", *(f"a column of some width {number}" for number in range(4)))
+    rows = tuple(
+        (TableCell(name, "text"), TableCell("1", bar=share), *(TableCell(str(number)) for number in range(3)))
+        for name, share in (("go", 1.0), ("erlang", 0.5))
+    )
+    out = io.StringIO()
+    terminal.render(TableData("A title", names, rows), Console(file=out, width=80, highlight=False))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line for line in lines if line.startswith("contender")] == [
+        line for line in lines if "a column" in line
+    ]
+    assert sum(line.startswith("go ") for line in lines) == 2
+    for number in range(4):
+        assert sum(f"width {number}" in line for line in lines) == 1
+    assert "████████" in lines[3]
+    assert "████" in lines[4]
+
+
+def test_lists_leave_out_what_is_empty() -> None:
+    out = io.StringIO()
+    row = (TableCell("go", "text"), TableCell("12.3"), TableCell("", "quiet"), TableCell("–", "quiet"))
+    table = TableData("", ("contender", *(f"a column of some width {number}" for number in range(3))), (row,))
+    terminal.render(table, Console(file=out, width=40))
+    assert out.getvalue().splitlines() == [
+        "go",
+        "  a column of some width 0: 12.3",
+        "  a column of some width 2: –",
+    ]
+
+
+@pytest.mark.parametrize("points", [1, 4, 5])
+def test_the_answer_and_its_table_are_the_last(points: int) -> None:
+    """Behind the other tables and the warnings, so that they are what a screen still shows."""
+    run = run_at(points)
+    text = printed(run, 120)
+    contenders, warning, answer = (
+        text.index(each)
+        for each in ("Contenders", "Warning: The run was interrupted: its figures come", answer_of(run))
+    )
+    assert contenders < warning < answer
+    table = text[answer:]
+    # A table whose rows are points has no bars.
+    assert ("█" in table) == (points < 5)
+    assert "Warning" not in table
+    assert "stackless-pypy" in table
+    assert text.splitlines().count(answer_table(run).title) == 1
+
+
+def test_hostile_text_is_text() -> None:
+    run = analysis({(HOSTILE, MANY[0]): {"hop_ns": scaled(1.0)}}, title=HOSTILE)
+    out = io.StringIO()
+    terminal.show(run, Console(file=out, width=300, force_terminal=True, color_system=None))
+    assert "\x1b[31m" not in out.getvalue()
+    assert "onerror=alert(1)" in out.getvalue()
+
+
+def test_rich_markup_is_text() -> None:
+    out = io.StringIO()
+    table = TableData("[red]title", ("a", "b"), ((TableCell("[b]x", "text"), TableCell("[/]1")),))
+    terminal.render(table, Console(file=out, width=80))
+    assert "[red]title" in out.getvalue()
+    assert "[b]x" in out.getvalue()
+    assert "[/]1" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("planned", "until", "text"),
+    [
+        (7, None, "run run-1, 7 blocks, 7 trials, nodes=1"),
+        (9, None, "run run-1, 7 of 9 blocks, 7 trials, nodes=1"),
+        (6, 0.02, "run run-1, 7 blocks, 7 trials, nodes=1"),
+    ],
+)
+def test_the_heading(planned: int, until: float | None, text: str) -> None:
+    values = {("go", MANY[0]): {"hop_ns": scaled(1.0)}}
+    assert heading(analysis(values, blocks=planned, until=until, ended=planned <= 7)) == text
+    # A run that is over needed no more.
+    assert "7 blocks" in heading(analysis(values, blocks=planned, until=until))
+
+
+def test_the_machine() -> None:
+    host = {"cpu_model": "X", "cpus": 4, "memory_bytes": 16 << 30, "kernel": "6.1", "hypervisor": "KVM"}
+    assert machine(host) == "X, 4 CPUs, 16 GiB, Linux 6.1, virtual (KVM)"
+    assert machine({}) == "unknown CPU, ? CPUs, Linux ?"
+    place = {**host, "engines": {"east": host, "west": host}}
+    assert machine({**host, "engines": 2, "machines": {"north ← east, west": place}}) == (
+        f"{machine(host)}; load from east, west: {machine(host)}"
+    )
+    several = {"a ← b": {**host, "engines": {"b": host}}, "c ← d": {**host, "engines": {"d": host}}}
+    assert machine({**host, "engines": 1, "machines": several}) == (
+        f"a ← b, c ← d: {machine(host)}; load from 1 engine on other machines"
+    )
