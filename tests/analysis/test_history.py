@@ -21,7 +21,7 @@ from ringside.analysis.history import (
 from ringside.model.design import Point
 from ringside.model.results import Interval
 from ringside.store.plans import PlannedContender
-from tests.render.html.test_history import LEVELS, runs
+from tests.render.text.test_changes import LEVELS, runs
 from tests.support.analyses import HOP, HOST, analysis, near, point, scaled
 
 P, Q = point(nodes=10, cores=1), point(nodes=20, cores=1)

@@ -1,8 +1,10 @@
-"""The analysis of a whole run."""
+"""The analysis of whole runs: of experiments, commands and targets, and what is drawn of them."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -11,13 +13,22 @@ from ringside.analysis.run import RunAnalysis
 from ringside.measure.runs.loop import blocks
 from ringside.model.design import Cell, Point
 from ringside.model.results import (
+    Diagnostic,
+    Interval,
     Outcome,
+    Span,
+    Timeline,
     Trial,
     Verdict,
 )
-from ringside.probe.protocol import TrialOutcome
+from ringside.model.results import Series as TimeSeries
+from ringside.probe.protocol import EngineWarning, LatencySummary, LoadMessage, TrialOutcome
+from ringside.workloads.base import ScalingLaw, Slope
+from ringside.workloads.target import TARGET
 from tests.support.analyses import (
+    CPU,
     HOP,
+    MEMORY,
     RATE,
     Compared,
     Exact,
@@ -25,14 +36,15 @@ from tests.support.analyses import (
     analysis,
     exactly,
     near,
+    ok,
     planned,
     point,
     scaled,
     whole,
 )
+from tests.support.executions import HERE, commands, compared
 
 P, Q = point(nodes=10, mode="x"), point(nodes=20, mode="x")
-HERE = Point(())
 
 
 @pytest.fixture
@@ -173,3 +185,205 @@ def test_a_program_beside_itself() -> None:
     # In earlier versions a cell followed itself by chance.
     before = dataclasses.replace(made.run, plan={**made.run.plan, "version": 3})
     assert analyse(before, trials, made.measurement).control is None
+
+
+SEVEN = [0.100, 0.101, 0.103, 0.099, 0.102, 0.098, 0.105]
+
+
+def verdicts(result: RunAnalysis) -> dict[tuple[str, str], Verdict]:
+    return {(each.contender, each.metric): each.verdict for each in result.shown_comparisons()}
+
+
+def test_commands_are_compared_by_time_and_memory() -> None:
+
+    def both(of_a: Sequence[float], of_b: Sequence[float]) -> RunAnalysis:
+        return commands({("A", HERE): of_a, ("B", HERE): of_b})
+
+    result = both(SEVEN, [value / 1.07 for value in SEVEN])
+    assert verdicts(result) == {
+        ("B", "wall_s"): Verdict.FASTER,
+        ("B", "cpu_s"): Verdict.FASTER,
+        ("B", "peak_memory_bytes"): Verdict.INCONCLUSIVE,
+    }
+    comparison = result.comparison(result.headline, "B", "A", HERE)
+    assert comparison
+    assert comparison.ratio.estimate == near(1 / 1.07)
+    cell = result.cell("A", HERE)
+    assert {name: each.estimate for name, each in cell.metrics.items()} == near(
+        {"wall_s": 0.101, "cpu_s": 0.0909, "user_s": 0.0808, "system_s": 0.0101, "peak_memory_bytes": 2**20}
+    )
+    assert result.diagnostics == (Diagnostic("same-values", ("B / A",)),)
+    assert verdicts(both(SEVEN, [value * 2 for value in SEVEN]))["B", "wall_s"] is Verdict.SLOWER
+    assert verdicts(both(SEVEN, SEVEN[::-1]))["B", "wall_s"] is Verdict.EQUIVALENT
+
+
+def load(block: int, name: str, rate: float, p50_ms: int, *codes: str, **load_facts: Any) -> Trial:
+    """A load with this rate and median latency; the p99 is three times the median."""
+    latency = LatencySummary(count=100, p50_ns=p50_ms * 10**6, p99_ns=3 * p50_ms * 10**6)
+    warnings = tuple(EngineWarning(code, f"text of {code}", "remedy") for code in codes)
+    message = LoadMessage(
+        **{
+            "step": "measured",
+            "name": "all",
+            "requests": 100,
+            "achieved_rate_per_s": rate,
+            "histograms": {"latency": latency},
+            "warnings": warnings,
+            **load_facts,
+        }
+    )
+    return Trial(block, 0, Cell(name, HERE), Outcome(message.outcome), message.detail, loads=(message,))
+
+
+def targets(trials: Sequence[Trial], **show: Any) -> RunAnalysis:
+    return compared(TARGET, trials, **show)
+
+
+def test_targets_are_compared_by_rate_and_latency() -> None:
+    """The new one answers twice as many requests in twice the time."""
+    trials = [
+        load(block, name, (500 + block) * factor, (20 + block) * factor)
+        for block in range(1, 8)
+        for name, factor in (("old", 1), ("new", 2))
+    ]
+    result = targets(trials)
+    assert verdicts(result) == {
+        ("new", "rate"): Verdict.FASTER,
+        ("new", "latency_p50"): Verdict.SLOWER,
+        ("new", "latency_p99"): Verdict.SLOWER,
+    }
+    assert result.rankings["rate", HERE] == Ranking(("new", "old"), {"new": (1, 1), "old": (2, 2)})
+    assert result.rankings["latency_p99", HERE] == Ranking(("old", "new"), {"old": (1, 1), "new": (2, 2)})
+    assert {name: each.estimate for name, each in result.cell("old", HERE).metrics.items()} == {
+        "rate": 504.0,
+        "latency_p50": 24e6,
+        "latency_p99": 72e6,
+    }
+    assert (result.diagnostics, result.blocks_done, result.trial_count) == ((), 7, 14)
+    # An open loop has a rate of its own.
+    open_loop = targets(trials, metrics=("latency_p50",))
+    assert verdicts(open_loop) == {("new", "latency_p50"): Verdict.SLOWER}
+
+
+def test_weak_points_of_targets() -> None:
+    trials = [
+        *(load(block, "old", 500, 20, "generator-bound", "short-run") for block in range(1, 7)),
+        *(load(block, "new", 500, 20) for block in range(1, 6)),
+        load(6, "new", 0, 1, outcome="load-failed", detail="refused", requests=0),
+    ]
+    held_back, failed, bound, short = targets(trials).diagnostics
+    assert (held_back.code, held_back.subjects) == ("failed-blocks", ("new / old",))
+    assert (failed.code, failed.subjects, failed.values) == ("load-failed", ("new",), {"runs": 1})
+    assert (bound.code, bound.subjects, bound.values) == ("generator-bound", ("old",), {"runs": 6})
+    assert (short.code, short.subjects, short.values) == ("short-run", ("old",), {"runs": 6})
+    assert targets(trials).cell("new", HERE).outcomes == {Outcome.OK: 5, Outcome.LOAD_FAILED: 1}
+
+
+P, Q = point(nodes=10, mode="x"), point(nodes=20, mode="x")
+
+
+class Pictures(Exact):
+    """Each trial has a time line and a span, by its block."""
+
+    def timeline_of(self, trial: Trial) -> Timeline | None:
+        series = TimeSeries((0.0,), (1.0,))
+        return Timeline(trial.block, (0.0, 1.0), {}, series, series, series)
+
+    def spans_of(self, trial: Trial) -> tuple[Span, ...]:
+        return (Span(trial.block, 0, 1),)
+
+
+def test_the_trial_in_the_middle_is_shown_over_time() -> None:
+    """The best is in the first block, the worst in the third."""
+    hops = [1.0, 3.0, 9.0, 2.0, 4.0]
+    result = analyse(
+        planned(["go"], [P]),
+        [ok(block, "go", P, hop_ns=hop) for block, hop in enumerate(hops, 1)],
+        Pictures(),
+    )
+    assert [(cell, line.block) for cell, line in result.timelines.items()] == [(Cell("go", P), 2)]
+    assert result.spans == {Cell("go", P): (Span(2, 0, 1),)}
+
+
+# --- what a workload wants besides -----------------------------------------------------------------
+
+
+class Batch(Exact):
+    """Laws over cores and cases, and a breakdown."""
+
+    scaling_laws = (
+        ScalingLaw("cores", HOP.name, kind="cores"),
+        ScalingLaw("cases", HOP.name),
+        ScalingLaw("mode", HOP.name),
+    )
+    breakdown = (CPU.name, MEMORY.name)
+    slopes = (Slope("per_case", "ns", "Per case", "", over="cases", metric=HOP.name),)
+
+    def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
+        return f"{contender} on {point['cores']}: {figures[HOP.name].estimate}" if contender == "go" else None
+
+
+def batch(cores: Sequence[int], cases: Sequence[int], **options: Any) -> RunAnalysis:
+    places = [point(cores=some, cases=many, mode="x") for some in cores for many in cases]
+    values = {
+        (name, place): {
+            "hop_ns": scaled(per * int(place["cases"]) / int(place["cores"])),
+            "cpu_s": scaled(per),
+        }
+        for name, per in (("go", 2.0), ("erlang", 4.0))
+        for place in places
+    }
+    return analysis(values, measurement=Batch(), **options)
+
+
+def test_laws_apply_to_numbers_that_vary() -> None:
+    both = batch((1, 2, 4), (100, 200))
+    assert [(each.law.over, each.fixed["cases"]) for each in both.cores_scaling] == [
+        ("cores", 100),
+        ("cores", 200),
+    ]
+    assert [table.law.over for table in both.growth] == ["cases"]
+    assert both.growth[0].exponents["go", both.growth[0].settings[0]].estimate == near(1.0)
+    assert both.cores_scaling[0].rows[0].speed_ups[4].estimate == near(4.0)
+    one = batch((1,), (100,))
+    assert (one.cores_scaling, one.growth) == ((), ())
+    named = analysis(
+        {("go", point(cores=1, cases=1, mode=mode)): {"hop_ns": scaled(1)} for mode in ("x", "y")},
+        measurement=Batch(),
+    )
+    assert (named.cores_scaling, named.growth) == ((), ())
+    mixed = analysis(
+        {("go", point(cores=1, cases=cases, mode="x")): {"hop_ns": scaled(1)} for cases in (1, "all")},
+        measurement=Batch(),
+    )
+    assert mixed.growth == ()
+
+
+def test_slopes() -> None:
+    result = batch((1,), (100, 200))
+    assert [(each.contender, each.fixed) for each in result.slopes] == [
+        (name, point(cores=1, mode="x")) for name in ("go", "erlang")
+    ]
+    assert [each.value.estimate for each in result.slopes] == near([2.0, 4.0])
+
+
+# --- Where the time of programs went ---
+
+
+def test_where_the_time_went_is_shown_at_the_most_cores() -> None:
+    rows = batch((1, 2, 4), (100, 200)).breakdown
+    assert [(row.cell.contender, row.cell.point["cores"], row.cell.point["cases"]) for row in rows] == [
+        (name, 4, cases) for cases in (100, 200) for name in ("go", "erlang")
+    ]
+    assert [row.diagnosis for row in rows] == ["go on 4: 50.0", None, "go on 4: 100.0", None]
+    # What there is no figure of is left out.
+    assert [{name: each.estimate for name, each in row.figures.items()} for row in rows[:2]] == [
+        {"cpu_s": 2.0},
+        {"cpu_s": 4.0},
+    ]
+
+
+def test_where_the_time_went_on_one_number_of_cores_and_in_failures() -> None:
+    rows = batch((2,), (100, 200), failed=[("limit", point(cores=2, cases=100, mode="x"))]).breakdown
+    assert len(rows) == 4
+    assert analysis({("go", P): {"hop_ns": scaled(1)}}).breakdown == ()
