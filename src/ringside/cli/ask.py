@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import params, streams
+from ringside.cli.options import takes_options
 from ringside.errors import NoStoreError, RingsideError, UsageError
 
 if TYPE_CHECKING:
@@ -19,10 +20,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[WORD]…")
-@params.form_option("json", "One JSON document.")
-@params.form_option("markdown", "Markdown.")
-@params.store_option
-def ask(words: Sequence[str], *, form: str | None = None, store: str | None = None) -> int:
+@takes_options
+def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | None = params.STORE) -> int:
     """Show the questions that matter for work like yours, answered by family from the newest runs.
 
     WORDs say what the work is like: `connections`, `failures`, … (an unknown one prints them all); without

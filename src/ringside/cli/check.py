@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ringside.cli import EXIT_FAILED, params, streams
+from ringside.cli.options import flag, option, takes_options
 from ringside.errors import UsageError
 from ringside.text import LOG_LINES, last_lines, one_line
 
@@ -25,17 +26,14 @@ _say = partial(streams.say, name="check")
 
 @click.command()
 @click.argument("contender", metavar="FOLDER|CONTENDER", required=False)
-@params.with_option
-@click.option("--workload", "chosen", multiple=True, metavar="W", help="Only this workload; may be repeated.")
-@click.option("--quick", is_flag=True, help="Fewer sizes and invalid inputs: seconds for each workload.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@takes_options
 def check(
     contender: str | None,
     *,
-    outside: Sequence[str] = (),
-    chosen: Sequence[str] = (),
-    quick: bool = False,
-    as_json: bool = False,
+    outside: Sequence[str] = params.OUTSIDE,
+    chosen: Sequence[str] = option("--workload W", "Only this workload; may be repeated.", multiple=True),
+    quick: bool = flag("--quick", "Fewer sizes and invalid inputs: seconds for each workload."),
+    as_json: bool = flag("--json", "Print one JSON document."),
 ) -> int:
     """Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.
 

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 import click
 
 from ringside.cli import params
+from ringside.cli.options import takes_options
 
 
 @click.command()
 @click.argument("runs", nargs=-1)
-@params.form_option("json", "One JSON document.")
-@params.form_option("markdown", "Markdown.")
-@params.store_option
-def claims(runs: Sequence[str], *, form: str | None = None, store: str | None = None) -> int:
+@takes_options
+def claims(runs: Sequence[str], *, form: str | None = params.FORM, store: str | None = params.STORE) -> int:
     """Test the claims of the posts, and of other sources, with RUNS (default: latest).
 
     A claim is confirmed, refuted, holds under other conditions, is inconclusive, cannot be tested as it was,

@@ -8,38 +8,29 @@ from collections.abc import Sequence
 import click
 
 from ringside.cli import params
+from ringside.cli.options import option, takes_options
 
 
 @click.command()
 @click.argument("one")
 @click.argument("other")
-@click.option("--metric", metavar="NAME", help="Only this metric [default: what the experiment compares].")
-@click.option(
-    "--fail-if",
-    "fail_if",
-    type=params.gate,
-    multiple=True,
-    metavar="slower:3%",
-    help="Exit status 1 where OTHER has this verdict by at least this much.",
-)
-@click.option(
-    "--margin",
-    type=params.margin,
-    metavar="5%",
-    help=f"{params.MARGIN_HELP} [default: that of OTHER's experiment].",
-)
-@params.form_option("json", "One JSON document.")
-@params.form_option("markdown", "Markdown.")
-@params.store_option
+@takes_options
 def compare(
     one: str,
     other: str,
     *,
-    metric: str | None = None,
-    fail_if: Sequence[tuple[str, float]] = (),
-    margin: float | None = None,
-    form: str | None = None,
-    store: str | None = None,
+    metric: str | None = option("--metric NAME", "Only this metric [default: what the experiment compares]."),
+    fail_if: Sequence[tuple[str, float]] = option(
+        "--fail-if slower:3%",
+        "Exit status 1 where OTHER has this verdict by at least this much.",
+        type=params.gate,
+        multiple=True,
+    ),
+    margin: float | None = option(
+        "--margin 5%", f"{params.MARGIN_HELP} [default: that of OTHER's experiment].", type=params.margin
+    ),
+    form: str | None = params.FORM,
+    store: str | None = params.STORE,
 ) -> int:
     """Compare two runs of one workload, OTHER over ONE; or several a side, as A1,A2,A3 B1,B2.
 

@@ -8,25 +8,25 @@ from pathlib import Path
 import click
 
 from ringside.cli import EXIT_FAILED, params, streams
+from ringside.cli.options import option, takes_options
 from ringside.errors import UsageError
+
+_FORMATS = (
+    *("hyperfine", "pyperf", "bencher", "github-action-benchmark"),
+    *("github-action-benchmark-bigger", "parquet", "record"),
+)
 
 
 @click.command()
 @click.argument("run", default="latest")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(
-        [
-            *("hyperfine", "pyperf", "bencher", "github-action-benchmark"),
-            *("github-action-benchmark-bigger", "parquet", "record"),
-        ]
-    ),
-    required=True,
-)
-@click.option("-o", "--output", type=params.FILE, help="A file instead of stdout.")
-@params.store_option
-def export(run: str, *, form: str, output: Path | None, store: str | None = None) -> int:
+@takes_options
+def export(
+    run: str,
+    *,
+    form: str = option("--format", "", type=click.Choice(_FORMATS), required=True),
+    output: Path | None = option("-o, --output PATH", "A file instead of stdout.", type=params.FILE),
+    store: str | None = params.STORE,
+) -> int:
     """Export RUN (default: latest).
 
     The formats are those of other tools, except `record`: one file FILE.json.xz with all that the store has

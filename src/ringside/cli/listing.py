@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import params, streams
+from ringside.cli.options import takes_options
 from ringside.errors import CatalogueError, NoStoreError, UsageError
 from ringside.render.text.cells import TableCell, TableData
 from ringside.text import one_line
@@ -28,10 +29,13 @@ KINDS = ("workloads", "contenders", "experiments", "runs")
 @click.command("list")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @click.argument("names", nargs=-1, metavar="[CONTENDER]...")
-@params.with_option
-@params.store_option
+@takes_options
 def listing(
-    kind: str | None, names: Sequence[str] = (), *, outside: Sequence[str] = (), store: str | None = None
+    kind: str | None,
+    names: Sequence[str] = (),
+    *,
+    outside: Sequence[str] = params.OUTSIDE,
+    store: str | None = params.STORE,
 ) -> int:
     """List workloads, contenders and experiments of the catalogue, or runs of the store.
 

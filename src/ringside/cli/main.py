@@ -26,40 +26,26 @@ if TYPE_CHECKING:
 # Open files that a command needs: some twenty, with room for what a library opens.
 _FILES = 64
 
-# For each command its module, which holds it by the same name, and the first sentence of its help.
+# The first sentence of each command's help. Its module has its name, except where that is one of Python's.
 COMMANDS = {
-    "ask": (
-        "ask",
-        "Show the questions that matter for work like yours, answered by family from the newest runs.",
-    ),
-    "check": (
-        "check",
-        "Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.",
-    ),
-    "claims": ("claims", "Test the claims of the posts, and of other sources, with RUNS (default: latest)."),
-    "compare": (
-        "compare",
-        "Compare two runs of one workload, OTHER over ONE; or several a side, as A1,A2,A3 B1,B2.",
-    ),
-    "doctor": ("doctor", "Show what is installed, what is missing, and how quiet the machine is."),
-    "export": ("export", "Export RUN (default: latest)."),
-    "list": ("listing", "List workloads, contenders and experiments of the catalogue, or runs of the store."),
-    "load": ("load", "Drive load at TARGET and show what its users would see."),
-    "new": (
-        "new",
-        "Write a contender to begin with: a folder NAME with a copy of a bundled one that conforms.",
-    ),
-    "repeat": ("repeat", "Repeat a trial of CONTENDER in RUN and show what it writes."),
-    "report": (
-        "report",
-        "Write one self-contained HTML page of RUNS (default: latest), or a folder to publish.",
-    ),
-    "run": ("run", "Run EXPERIMENT (a name, or the path of a TOML file) and show its tables."),
-    "serve": ("serve", "Show the runs of the store in a browser, also while they are in progress."),
-    "setup": ("setup", "Install missing runtimes and build contenders."),
-    "show": ("show", "Show RUN's tables (default: latest)."),
-    "vs": ("vs", "Compare any commands, each quoted as one argument: in pairs, in random order."),
+    "ask": "Show the questions that matter for work like yours, answered by family from the newest runs.",
+    "check": "Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.",
+    "claims": "Test the claims of the posts, and of other sources, with RUNS (default: latest).",
+    "compare": "Compare two runs of one workload, OTHER over ONE; or several a side, as A1,A2,A3 B1,B2.",
+    "doctor": "Show what is installed, what is missing, and how quiet the machine is.",
+    "export": "Export RUN (default: latest).",
+    "list": "List workloads, contenders and experiments of the catalogue, or runs of the store.",
+    "load": "Drive load at TARGET and show what its users would see.",
+    "new": "Write a contender to begin with: a folder NAME with a copy of a bundled one that conforms.",
+    "repeat": "Repeat a trial of CONTENDER in RUN and show what it writes.",
+    "report": "Write one self-contained HTML page of RUNS (default: latest), or a folder to publish.",
+    "run": "Run EXPERIMENT (a name, or the path of a TOML file) and show its tables.",
+    "serve": "Show the runs of the store in a browser, also while they are in progress.",
+    "setup": "Install missing runtimes and build contenders.",
+    "show": "Show RUN's tables (default: latest).",
+    "vs": "Compare any commands, each quoted as one argument: in pairs, in random order.",
 }
+_MODULES = {"list": "listing"}
 
 
 class _LazyGroup(click.Group):
@@ -71,20 +57,20 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = COMMANDS[cmd_name][0]
+        module = _MODULES.get(cmd_name, cmd_name)
         command: click.Command = getattr(importlib.import_module(f"ringside.cli.{module}"), module)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+            formatter.write_dl([*COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
         commands = [
             CompletionItem(name, help=summary)
-            for name, (_, summary) in COMMANDS.items()
+            for name, summary in COMMANDS.items()
             if name.startswith(incomplete)
         ]
         # Not the group's own: that imports every command.

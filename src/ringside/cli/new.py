@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from ringside.cli import streams
+from ringside.cli import params, streams
+from ringside.cli.options import option, takes_options
 from ringside.errors import UsageError
 from ringside.text import one_line
 
@@ -24,23 +25,21 @@ def _check_kind(_context: click.Context, _parameter: click.Parameter, kind: str)
 @click.command()
 @click.argument("kind", metavar="{contender}", callback=_check_kind)
 @click.argument("name")
-@click.option("--language", required=True, metavar="L", help="Its language, such as python, go, rust, c.")
-@click.option(
-    "--workload",
-    "workloads",
-    multiple=True,
-    metavar="W",
-    help="A workload; may be repeated [default: those that the copied contender teaches].",
-)
-@click.option(
-    "--in",
-    "folder",
-    default=".",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    help="Where its folder is made [default: here].",
-)
-def new(kind: str, name: str, *, language: str, workloads: Sequence[str] = (), folder: Path = Path()) -> int:
+@takes_options
+def new(
+    kind: str,
+    name: str,
+    *,
+    language: str = option("--language L", "Its language, such as python, go, rust, c.", required=True),
+    workloads: Sequence[str] = option(
+        "--workload W",
+        "A workload; may be repeated [default: those that the copied contender teaches].",
+        multiple=True,
+    ),
+    folder: Path | None = option(
+        "--in FOLDER", "Where its folder is made [default: here].", type=params.FILE
+    ),
+) -> int:
     """Write a contender to begin with: a folder NAME with a copy of a bundled one that conforms.
 
     Nothing is overwritten.
@@ -50,7 +49,7 @@ def new(kind: str, name: str, *, language: str, workloads: Sequence[str] = (), f
 
     del kind
     made = copied_files(name, language, workloads, context.known_workloads())
-    place = folder / name
+    place = (folder or Path()) / name
     write(place, made)
     for path in sorted(made):
         print(place / path)

@@ -1,10 +1,12 @@
-"""Options that are declared once, each as a field of a settings class: how it is written, its type, default
-and help. click's options, and the help with its sections, are made from the fields."""
+"""Options of all commands. Each is declared once, with its names, type, default and help: as a field of a
+settings class, or as the default of a parameter of a command's function. click's options, and the help with
+its sections, are made from the declarations."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
 Settings = TypeVar("Settings")
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 COMMON = "Common options"
 _WORDS = "ringside.words"
@@ -24,7 +25,7 @@ class Option(click.Option):
     """An option in a section of the help. `shown`: how it is written there, where the ways to write it would
     take too much room."""
 
-    def __init__(self, *names: Any, section: str = COMMON, shown: str = "", **attributes: Any) -> None:
+    def __init__(self, *names: Any, section: str, shown: str = "", **attributes: Any) -> None:
         super().__init__(*names, **attributes)
         self.section = section
         self.shown = shown
@@ -69,27 +70,57 @@ def help_records(
 
 
 def option(
-    section: str, written: str, help_text: str, *, default: Any = None, notes: Any = None, **attributes: Any
+    written: str, help_text: str, *, default: Any = None, notes: Sequence[Any] = (), **attributes: Any
 ) -> Any:
     """A field of a settings class that is an option. `written`: the ways to write it, and its value, as in
     `-w, --warmup N`. `default`: the field's value where it is left out. `notes`: what else is known of it.
-    `attributes` are click's, and `shown`."""
+    `attributes` are click's, `shown`, and `section`: where it stands in the help, with those after it."""
     if attributes.get("multiple"):
         default = ()
     elif attributes.get("is_flag"):
         default = False
     *others, last = written.split(", ")
     name, _, metavar = last.partition(" ")
-    attributes |= {"section": section, "metavar": metavar or None, "help": help_text or None}
-    metadata = {"names": (*others, name), "attributes": attributes, "notes": notes}
+    attributes |= {"metavar": metavar or None, "help": help_text or None}
+    metadata = {"options": [((*others, name), None, attributes)], "notes": notes}
     return dataclasses.field(default=default, metadata=metadata)
 
 
-def declared(settings: Any) -> Iterator[tuple[dataclasses.Field[Any], Sequence[str], Any]]:
-    """The fields of a settings class that are options, the ways to write each, and its notes."""
-    for field in dataclasses.fields(settings):
-        if "names" in field.metadata:
-            yield field, field.metadata["names"], field.metadata["notes"]
+def flag(written: str, help_text: str, **attributes: Any) -> Any:
+    """An option without a value: true where it is given."""
+    return option(written, help_text, is_flag=True, **attributes)
+
+
+def forms(**help_texts: str) -> Any:
+    """Flags that choose the form of the output, of which one may be given: the value is its name, or None."""
+
+    def choose(context: click.Context, chosen: click.Parameter, is_chosen: bool) -> None:
+        other = context.params.setdefault("form", None)
+        if is_chosen and other:
+            raise click.UsageError(f"--{other} and {chosen.opts[0]} exclude each other: leave one out")
+        if is_chosen:
+            context.params["form"] = chosen.opts[0].removeprefix("--")
+
+    options = [
+        (
+            (f"--{name}",),
+            f"is_{name}",
+            {"is_flag": True, "expose_value": False, "callback": choose, "help": text},
+        )
+        for name, text in help_texts.items()
+    ]
+    return dataclasses.field(default=None, metadata={"options": options, "notes": ()})
+
+
+def declared(owner: Any) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
+    """The options of a settings class by its fields, or of a function by its parameters."""
+    if isinstance(owner, type):
+        fields = {field.name: field for field in dataclasses.fields(owner)}
+    else:
+        fields = {name: each.default for name, each in inspect.signature(owner).parameters.items()}
+    for name, field in fields.items():
+        if isinstance(field, dataclasses.Field) and "options" in field.metadata:
+            yield name, field
 
 
 def given_options(but: Collection[str]) -> tuple[str, ...]:
@@ -122,8 +153,30 @@ def takes(settings: type[Settings]) -> Callable[[Callable[[Settings], int]], Cal
         def command(**values: Any) -> int:
             return function(settings(**{name: value for name, value in values.items() if value is not None}))
 
-        for field, names, _ in reversed([*declared(settings)]):
-            click.option(*names, field.name, cls=Option, **field.metadata["attributes"])(command)
-        return command
+        return _with_options(command, settings)
 
     return decorate
+
+
+def takes_options(function: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options that its function's parameters declare."""
+    defaults = {name: field.default for name, field in declared(function)}
+
+    @functools.wraps(function)
+    def command(**values: Any) -> int:
+        return function(
+            **{name: defaults.get(name) if value is None else value for name, value in values.items()}
+        )
+
+    return _with_options(command, function)
+
+
+def _with_options(command: Callable[..., int], owner: Any) -> Callable[..., int]:
+    options, section = [], COMMON
+    for name, field in declared(owner):
+        for names, parameter, attributes in field.metadata["options"]:
+            section = attributes.get("section", section)
+            options.append(((*names, parameter or name), {**attributes, "section": section}))
+    for words, attributes in reversed(options):
+        click.option(*words, cls=Option, **attributes)(command)
+    return command

@@ -6,11 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from ringside import units
+from ringside.cli.options import forms, option
 from ringside.files import read_at_most
 from ringside.text import one_line
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ringside.model.design import Goal
 
 T = TypeVar("T")
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 # What `--fail-if` accepts, and the verdict that each means; `worse` and `better` suit any metric.
 _GATES = {
@@ -59,24 +59,13 @@ STORE_HELP = "The store [default: .ringside/ringside.sqlite]."
 WITH_HELP = "A contender outside the catalogue: its folder, or the command of a server with `{port}` in it."
 PORT_HELP = "The port of the page; 0: any that is free [default: 8000]."
 PORT, DEFAULT_PORT = click.IntRange(0, 65_535), 8000
-store_option = click.option("--store", metavar="PATH|URL", help=STORE_HELP)
-with_option = click.option("--with", "outside", multiple=True, metavar="FOLDER|NAME=COMMAND", help=WITH_HELP)
-
-
-def form_option(name: str, help_text: str) -> Callable[[Function], Function]:
-    """A flag that chooses the form of the output, the argument `form` (None without any). Two of them are an
-    error."""
-
-    def choose(context: click.Context, option: click.Parameter, is_chosen: bool) -> None:
-        other = context.params.setdefault("form", None)
-        if is_chosen and other:
-            raise click.UsageError(f"--{other} and {option.opts[0]} exclude each other: leave one out")
-        if is_chosen:
-            context.params["form"] = name
-
-    return click.option(
-        f"--{name}", f"is_{name}", is_flag=True, expose_value=False, callback=choose, help=help_text
-    )
+# The options of several commands.
+STORE = option("--store PATH|URL", STORE_HELP)
+OUTSIDE = option("--with FOLDER|NAME=COMMAND", WITH_HELP, multiple=True)
+FORM = forms(json="One JSON document.", markdown="Markdown.")
+FORM_OR_CSV = forms(
+    json="One JSON document.", markdown="Markdown.", csv="CSV, a row for each metric of each cell."
+)
 
 
 def duration(text: str) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from ringside.cli import EXIT_FAILED, params, streams
+from ringside.cli.options import option, takes_options
 from ringside.errors import UsageError
 from ringside.text import last_lines, one_line
 
@@ -17,18 +18,16 @@ _LINES = 200
 @click.command()
 @click.argument("run")
 @click.argument("contender")
-@click.option(
-    "--set", "settings", multiple=True, metavar="FACTOR=LEVEL", help="The point [default: of a failure]."
-)
-@params.with_option
-@params.store_option
+@takes_options
 def repeat(
     run: str,
     contender: str,
     *,
-    settings: Sequence[str] = (),
-    outside: Sequence[str] = (),
-    store: str | None = None,
+    settings: Sequence[str] = option(
+        "--set FACTOR=LEVEL", "The point [default: of a failure].", multiple=True
+    ),
+    outside: Sequence[str] = params.OUTSIDE,
+    store: str | None = params.STORE,
 ) -> int:
     """Repeat a trial of CONTENDER in RUN and show what it writes.
 

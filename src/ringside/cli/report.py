@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import params
+from ringside.cli.options import option, takes_options
 from ringside.errors import ReportError
 
 if TYPE_CHECKING:
@@ -20,35 +21,23 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("runs", nargs=-1)
-@click.option("-o", "--output", type=params.FILE, help="The page [default: report.html].")
-@click.option(
-    "--figures",
-    "figures_to",
-    type=params.FILE,
-    metavar="DIR",
-    help="Also write each plot as SVG, PNG and CSV.",
-)
-@click.option(
-    "--site", "site_to", type=params.FILE, metavar="DIR", help="Write or extend a site of runs instead."
-)
-@click.option("--site-url", default="", metavar="URL", help="The address of the site, for its feed.")
-@click.option(
-    "--post", "post_to", type=params.FILE, metavar="DIR", help="Write a post.md with plots and data instead."
-)
-@click.option(
-    "--badge", "badge_to", type=params.FILE, metavar="FILE", help="Write a badge of the first run instead."
-)
-@params.store_option
+@takes_options
 def report(
     runs: Sequence[str],
     *,
-    output: Path | None,
-    figures_to: Path | None = None,
-    site_to: Path | None = None,
-    site_url: str = "",
-    post_to: Path | None = None,
-    badge_to: Path | None = None,
-    store: str | None = None,
+    output: Path | None = option("-o, --output PATH", "The page [default: report.html].", type=params.FILE),
+    figures_to: Path | None = option(
+        "--figures DIR", "Also write each plot as SVG, PNG and CSV.", type=params.FILE
+    ),
+    site_to: Path | None = option("--site DIR", "Write or extend a site of runs instead.", type=params.FILE),
+    site_url: str | None = option("--site-url URL", "The address of the site, for its feed."),
+    post_to: Path | None = option(
+        "--post DIR", "Write a post.md with plots and data instead.", type=params.FILE
+    ),
+    badge_to: Path | None = option(
+        "--badge FILE", "Write a badge of the first run instead.", type=params.FILE
+    ),
+    store: str | None = params.STORE,
 ) -> int:
     """Write one self-contained HTML page of RUNS (default: latest), or a folder to publish."""
     from ringside.analysis.suite import page_of
@@ -74,7 +63,7 @@ def report(
         written = folder.write_figures(figures_to, [page.analysis for page in pages])
         print(f"{figures_to}: {len(written)} files", file=sys.stderr)
     if site_to is not None:
-        paths = site.write_site(site_to, pages, site_url)
+        paths = site.write_site(site_to, pages, site_url or "")
         print(f"{site_to / 'index.html'}, and {len(paths) - 1} files more", file=sys.stderr)
     if post_to is not None:
         paths = post.write_post(post_to, [page.analysis for page in pages])

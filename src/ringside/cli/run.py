@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, params, streams
-from ringside.cli.options import COMMON, option, takes
+from ringside.cli.options import flag, option, takes
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -36,63 +36,40 @@ class RunSettings:
     """The command line of `ringside run`; None where an option was left out."""
 
     experiment: str | None = None
-    outside: tuple[str, ...] = option(COMMON, "--with FOLDER|NAME=COMMAND", params.WITH_HELP, multiple=True)
-    only: tuple[str, ...] = option(COMMON, "--only C[,C…]", "Only these contenders.", multiple=True)
-    levels: tuple[str, ...] = option(
-        COMMON, "--set FACTOR=LEVEL[,…]", "Other levels of a factor.", multiple=True
-    )
-    cores: str | None = option(
-        COMMON, "--cores N[,N…]|all", "Numbers of CPUs; all: 1, 2, 4 … and all of them."
-    )
+    outside: tuple[str, ...] = option("--with FOLDER|NAME=COMMAND", params.WITH_HELP, multiple=True)
+    only: tuple[str, ...] = option("--only C[,C…]", "Only these contenders.", multiple=True)
+    levels: tuple[str, ...] = option("--set FACTOR=LEVEL[,…]", "Other levels of a factor.", multiple=True)
+    cores: str | None = option("--cores N[,N…]|all", "Numbers of CPUs; all: 1, 2, 4 … and all of them.")
     blocks: int | None = option(
-        COMMON, "--blocks N", "At most N passes over all cells.", type=click.IntRange(1, 10_000)
+        "--blocks N", "At most N passes over all cells.", type=click.IntRange(1, 10_000)
     )
-    until: Goal | None = option(COMMON, "--until GOAL", params.UNTIL_HELP, type=params.goal)
+    until: Goal | None = option("--until GOAL", params.UNTIL_HELP, type=params.goal)
     margin: float | None = option(
-        COMMON,
-        "--margin 5%",
-        f"{params.MARGIN_HELP} [default: the experiment's, else 5%].",
-        type=params.margin,
+        "--margin 5%", f"{params.MARGIN_HELP} [default: the experiment's, else 5%].", type=params.margin
     )
-    time_s: float | None = option(
-        COMMON, "--time 5m", "Begin no new block after this time.", type=params.time_limit
-    )
-    seed: int | None = option(
-        COMMON, "--seed N", "Seed of the random orders [default: a new one].", type=params.SEED
-    )
-    full: bool = option(COMMON, "--full", "The suite at full size, however long it takes.", is_flag=True)
-    sandbox: bool = option(
-        COMMON,
-        "--sandbox",
-        "Contenders under bubblewrap: read-only system, no other processes.",
-        is_flag=True,
-    )
-    sets_up: bool = option(
-        COMMON, "--setup", "Install missing runtimes, each before its experiment.", is_flag=True
-    )
-    is_dry: bool = option(
-        COMMON, "--dry-run", "Show what would be measured, and measure nothing.", is_flag=True
-    )
-    resume: str | None = option(COMMON, "--resume RUN", "Continue an interrupted run.")
+    time_s: float | None = option("--time 5m", "Begin no new block after this time.", type=params.time_limit)
+    seed: int | None = option("--seed N", "Seed of the random orders [default: a new one].", type=params.SEED)
+    full: bool = flag("--full", "The suite at full size, however long it takes.")
+    sandbox: bool = flag("--sandbox", "Contenders under bubblewrap: read-only system, no other processes.")
+    sets_up: bool = flag("--setup", "Install missing runtimes, each before its experiment.")
+    is_dry: bool = flag("--dry-run", "Show what would be measured, and measure nothing.")
+    resume: str | None = option("--resume RUN", "Continue an interrupted run.")
     on: str | None = option(
-        COMMON, "--on CLUSTER", "Measure on a Ray cluster: ray://HOST:PORT, auto, local (docs/CLUSTER.md)."
+        "--on CLUSTER", "Measure on a Ray cluster: ray://HOST:PORT, auto, local (docs/CLUSTER.md)."
     )
     engines: int | tuple[str, ...] | None = option(
-        COMMON,
         "--engines N|NODE,…",
         "With --on: the load of servers comes from N other nodes, or from these.",
         type=params.engines,
     )
-    serves: bool = option(
-        COMMON, "--serve", "Show the run in a browser while it is in progress.", is_flag=True
-    )
-    port: int = option(COMMON, "--port N", params.PORT_HELP, type=params.PORT, default=params.DEFAULT_PORT)
-    everything: bool = option(COMMON, "--all", "Show all tables, with all columns.", is_flag=True)
-    as_json: bool = option(COMMON, "--json", "Print one JSON document instead of tables.", is_flag=True)
+    serves: bool = flag("--serve", "Show the run in a browser while it is in progress.")
+    port: int = option("--port N", params.PORT_HELP, type=params.PORT, default=params.DEFAULT_PORT)
+    everything: bool = flag("--all", "Show all tables, with all columns.")
+    as_json: bool = flag("--json", "Print one JSON document instead of tables.")
     report_to: Path | None = option(
-        COMMON, "--report FILE", "At the end, write a page as `ringside report`.", type=params.FILE
+        "--report FILE", "At the end, write a page as `ringside report`.", type=params.FILE
     )
-    store: str | None = option(COMMON, "--store PATH|URL", params.STORE_HELP)
+    store: str | None = option("--store PATH|URL", params.STORE_HELP)
 
 
 @click.command()

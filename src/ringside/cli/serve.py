@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import params
+from ringside.cli.options import option, takes_options
 
 if TYPE_CHECKING:
     from ringside.serve.server import Server
@@ -18,10 +19,13 @@ LOCAL = "127.0.0.1"
 
 
 @click.command()
-@click.option("--host", default=LOCAL, metavar="ADDRESS", show_default=True, help="Listen here.")
-@click.option("--port", type=params.PORT, default=params.DEFAULT_PORT, metavar="N", help=params.PORT_HELP)
-@params.store_option
-def serve(*, host: str, port: int, store: str | None = None) -> int:
+@takes_options
+def serve(
+    *,
+    host: str = option("--host ADDRESS", f"Listen here [default: {LOCAL}].", default=LOCAL),
+    port: int = option("--port N", params.PORT_HELP, type=params.PORT, default=params.DEFAULT_PORT),
+    store: str | None = params.STORE,
+) -> int:
     """Show the runs of the store in a browser, also while they are in progress.
 
     The page changes nothing. Everybody who can reach the address sees all runs with their sources; by default

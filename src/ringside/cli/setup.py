@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import EXIT_FAILED, streams
+from ringside.cli.options import option, takes_options
 from ringside.errors import CatalogueError
 from ringside.model.catalogue import Contender, Unavailable
 from ringside.text import LOG_LINES, last_lines
@@ -21,14 +22,13 @@ _say = partial(streams.say, name="setup")
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[CONTENDER]...")
-@click.option(
-    "--for",
-    "experiments",
-    multiple=True,
-    metavar="EXPERIMENT",
-    help="The contenders of an experiment or a suite.",
-)
-def setup(names: Sequence[str], experiments: Sequence[str]) -> int:
+@takes_options
+def setup(
+    names: Sequence[str],
+    experiments: Sequence[str] = option(
+        "--for EXPERIMENT", "The contenders of an experiment or a suite.", multiple=True
+    ),
+) -> int:
     """Install missing runtimes and build contenders.
 
     All contenders if none is named, two at a time. Runtimes are installed as root on Debian or Ubuntu;

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import EXIT_FAILED, params
+from ringside.cli.options import flag, takes_options
 
 if TYPE_CHECKING:
     from ringside.model.results import Run
@@ -17,12 +18,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", default="latest")
-@params.form_option("json", "One JSON document.")
-@params.form_option("markdown", "Markdown.")
-@params.form_option("csv", "CSV, a row for each metric of each cell.")
-@click.option("--all", "everything", is_flag=True, help="All tables, with all of their columns.")
-@params.store_option
-def show(run: str, *, form: str | None, everything: bool = False, store: str | None = None) -> int:
+@takes_options
+def show(
+    run: str,
+    *,
+    form: str | None = params.FORM_OR_CSV,
+    everything: bool = flag("--all", "All tables, with all of their columns."),
+    store: str | None = params.STORE,
+) -> int:
     """Show RUN's tables (default: latest).
 
     Exit status 1 where cells have no figures.
