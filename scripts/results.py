@@ -23,11 +23,7 @@ from ringside.analysis.suite import ExaminedClaim, examine, overview, page_of
 from ringside.cli import context
 from ringside.model.catalogue import Published
 from ringside.model.results import Interval
-from ringside.render import posts
 from ringside.render.plots.charts import standing_alone
-from ringside.render.plots.scatters import overview_panel
-from ringside.render.posts.picture import specification
-from ringside.render.site.records import Record, record_site
 from ringside.render.text.contenders import claim_summary as claims_summary
 from ringside.render.text.contenders import claim_table as claims_table
 from ringside.render.text.markdown import escape, table_markdown
@@ -37,6 +33,10 @@ from ringside.store import record
 from ringside.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from scripts import post_pictures, posts  # noqa: E402
+from scripts.records_site import Record, Site  # noqa: E402
+
 RECORDS = ROOT / "records"
 # Of the same experiments on older runtimes, for what turns on a version.
 OLDER = RECORDS / "older"
@@ -75,7 +75,7 @@ def contracts() -> dict[str, str]:
 def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str:
     """docs/CLAIMS.md: for each source its experiments, its figures beside today's, its claims and answers."""
     examined = examine(sources, analyses)
-    of_posts = [each for each in examined if each.source.name in posts.WRITERS]
+    of_posts = [each for each in examined if each.source.name in posts.POSTS]
     others = [each for each in examined if each not in of_posts]
     parts = [
         "# Claims and figures, then and now",
@@ -251,7 +251,7 @@ def findings(records: Mapping[str, Record]) -> str:
 
 def picture(analyses: Sequence[RunAnalysis]) -> bytes:
     """The overview as a PNG."""
-    panel = overview_panel(overview(analyses))
+    panel = post_pictures.overview_panel(overview(analyses))
     svg = vl_convert.vegalite_to_svg(standing_alone(panel, panel.title))
     return vl_convert.svg_to_png(svg, scale=2)
 
@@ -293,10 +293,12 @@ def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
     text = readme(own.read_text(encoding="utf-8"), records)
     tested = [*records[SUITE].suite.runs, *records[SLEEPERS].suite.runs]
     older = read_records(OLDER)[SUITE].suite.runs
-    site = record_site(list(records.values()), contracts(), catalogue.contenders()[0])
+    site = Site(records.values(), contracts(), catalogue.contenders()[0]).files()
+    own_posts = posts.posts_of(sources, records[SUITE].suite.runs, older)
+    titles = {name: drawn.title for name, drawn in post_pictures.pictures(own_posts).items()}
     return {
         **{SITE / place: content for place, content in site.items()},
-        DOCS / "POSTS.md": posts.document(sources, records[SUITE].suite.runs, MADE, older).encode(),
+        DOCS / "POSTS.md": posts.document(own_posts, MADE, titles).encode(),
         DOCS / "CLAIMS.md": claims(tested, sources).encode(),
         own: text.encode(),
     }
@@ -324,9 +326,10 @@ def main(arguments: Sequence[str]) -> int:
         path.write_bytes(text)
     for name, file in PICTURES.items():
         (DOCS / "images" / file).write_bytes(picture(records[name].suite.runs))
-    for file, post in posts.pictures(published(), records[SUITE].suite.runs).items():
-        svg = vl_convert.vegalite_to_svg(specification(post))
-        (DOCS / "images" / file).write_text(svg, encoding="utf-8")
+    own_posts = posts.posts_of(published(), records[SUITE].suite.runs)
+    for name, drawn in post_pictures.pictures(own_posts).items():
+        svg = vl_convert.vegalite_to_svg(drawn.specification())
+        (DOCS / "images" / f"post-{name}.svg").write_text(svg, encoding="utf-8")
     return 0
 
 

@@ -65,7 +65,7 @@ def test_a_finding_is_a_ratio_of_pairs_that_the_run_shows(parts: list[RunAnalysi
 
 def test_the_overview_as_a_picture(parts: list[RunAnalysis]) -> None:
     assert results.picture(parts).startswith(b"\x89PNG")
-    rows = results.overview_panel(results.overview(parts)).spec["datasets"]["rows"]
+    rows = results.post_pictures.overview_panel(results.overview(parts)).spec["datasets"]["rows"]
     of_ring = {row["contender"]: row for row in rows if row["problem"] == "ring"}
     assert of_ring["erlang"]["shown"] == "1.00"
     assert 0.05 < float(of_ring["limit"]["shown"]) < 0.09

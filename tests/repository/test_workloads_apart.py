@@ -13,12 +13,8 @@ from tests.support import ROOT
 SOURCE = ROOT / "src" / "ringside"
 WORKLOADS = SOURCE / "workloads"
 NAMES = sorted(file.parent.name for file in WORKLOADS.glob("*/check.py"))
-# The prose of the posts: each of them is about workloads.
-POSTS = SOURCE / "render" / "posts"
 OTHERS = sorted(
-    file
-    for file in SOURCE.rglob("*.py")
-    if POSTS not in file.parents and not any(WORKLOADS / name in file.parents for name in NAMES)
+    file for file in SOURCE.rglob("*.py") if not any(WORKLOADS / name in file.parents for name in NAMES)
 )
 # Words of other things, by the module that means those.
 OTHER_MEANINGS = {"measure/vs/commands.py": {"jobs"}}  # the shell's own command

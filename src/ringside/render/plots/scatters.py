@@ -1,20 +1,17 @@
-"""Points: contenders by two metrics, every trial over the blocks, and problems × contenders."""
+"""Points: contenders by two metrics, and every trial over the blocks."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import Overview
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
 from ringside.render.plots.spec import (
     Chart,
     Json,
-    Panel,
     axis_title,
     hue,
     layer,
@@ -147,52 +144,3 @@ def _trials(analysis: RunAnalysis, point: Point) -> Json | None:
     ]
     ends = {name: by_block[max(by_block)] / unit for name, by_block in values.items()}
     return with_names(layers, _TRIALS_HEIGHT, {"rows": rows}, colours, ends, upright)
-
-
-_ROW = 26
-# Everything this many times behind the best, and more, has the darkest colour.
-_WORST = 100.0
-# What is ahead of the best by more has two digits, which fit.
-_AHEAD = 0.995
-_LEVEL = 8
-
-
-def overview_panel(overview: Overview) -> Panel:
-    """A field for each contender that took part in a problem, with its ratio to the best."""
-    rows = [
-        {
-            "problem": column.label,
-            "contender": name,
-            # The floor is ahead of the best.
-            "behind": math.log10(min(max(ratio, 1.0), _WORST)),
-            "shown": units.significant(ratio) if ratio >= _AHEAD else f"{ratio:.2g}",
-            "dark": ratio > _WORST**0.5,
-        }
-        for column in overview.columns
-        for name in overview.names
-        if (ratio := column.behind(name)) is not None
-    ]
-    # Names of many experiments have no room side by side.
-    slanted = (
-        {"labelAngle": -35, "labelAlign": "left"} if len(overview.columns) > _LEVEL else {"labelAngle": 0}
-    )
-    at = {
-        "x": nominal(
-            "problem", sort=None, axis={"title": None, "orient": "top", "labelOverlap": False, **slanted}
-        ),
-        "y": nominal("contender", sort=None, axis={"title": None}),
-    }
-    shade = {"domain": [0, math.log10(_WORST)], "scheme": "viridis", "reverse": True}
-    field = {
-        **at,
-        "color": quantitative("behind", scale=shade, legend=None),
-        "tooltip": tooltip(contender="contender", problem="problem", shown="times the best"),
-    }
-    ink = {"condition": {"test": "datum.dark", "value": "#ffffff"}, "value": "#000000"}
-    text = {**at, "text": nominal("shown"), "color": ink}
-    layers = [
-        layer("rows", "rect", stroke="var(--paper)", encoding=field),
-        layer("rows", "text", fontSize=12 if len(overview.columns) <= _LEVEL else 10, encoding=text),
-    ]
-    height = _ROW * len({row["contender"] for row in rows})
-    return Panel("Times the best of each problem", layered(layers, height, {"rows": rows}))

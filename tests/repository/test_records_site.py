@@ -11,10 +11,10 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import pytest
+from scripts.records_site import Record, Site
 
 from ringside.analysis.suite import Page, page_of
 from ringside.cli import context
-from ringside.render.site.records import Record, record_site
 from ringside.store import Store
 from tests.support import ROOT
 from tests.support.runs import HOSTILE, experiment, make_run
@@ -69,7 +69,7 @@ def files(pages: dict[str, Page]) -> dict[str, bytes]:
         Record.of("suite", [pages["ring"], pages["fib"]], questions),
         Record.of("again", [pages["again"]], questions),
     ]
-    return record_site(records, {"ring": "A *ring* of units. [More](GONE.md)."}, [])
+    return Site(records, {"ring": "A *ring* of units. [More](GONE.md)."}, []).files()
 
 
 def test_it_has_a_page_for_each_thing(files: dict[str, bytes]) -> None:
@@ -82,7 +82,7 @@ def test_it_has_a_page_for_each_thing(files: dict[str, bytes]) -> None:
 
 def test_the_same_records_give_the_same_files(pages: dict[str, Page]) -> None:
     def site() -> dict[str, bytes]:
-        return record_site([Record.of("fib", [pages["fib"]], ())], {}, context.catalogue().contenders()[0])
+        return Site([Record.of("fib", [pages["fib"]], ())], {}, context.catalogue().contenders()[0]).files()
 
     assert site() == site()
 
@@ -128,7 +128,7 @@ def test_questions_come_first_where_a_record_answers_them(
         context.questions()[0].figures[0], experiment=ring.experiment.name, metric=ring.headline.name, at={}
     )
     asked = dataclasses.replace(context.questions()[0], text="What then?", figures=(figure,))
-    index = record_site([Record.of("suite", [pages["ring"]], [asked])], {}, [])["index.html"].decode()
+    index = Site([Record.of("suite", [pages["ring"]], [asked])], {}, []).files()["index.html"].decode()
     assert index.index("What then?") < index.index('id="parts"')
     assert '<a href="suite/showdown-ring.html">showdown-ring</a>' in index
 

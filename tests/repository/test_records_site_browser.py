@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, ViewportSize
 
 from tests.render.html.test_accessibility import SCHEMES, assert_none, violations
 from tests.render.html.test_report_browser import PHONE, SHEET, brightness, column, sideways
-from tests.render.test_records_site import SITE
+from tests.repository.test_records_site import SITE
 from tests.support.browsers import launched, watched
 
 ORIGIN = SITE.as_uri()

@@ -1,0 +1,281 @@
+"""Makes docs/POSTS.md from `posts.md.j2`: prose written by hand, with figures of the records. A sentence that
+depends on figures has its condition in it: `above`, `below` or `requires`. Where a record breaks one, the
+build stops and names the sentence, which has to be written anew."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from ringside import units
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import examine
+from ringside.model.catalogue import Published
+from ringside.model.design import Level, Point
+from ringside.model.results import Answer, Finding, Interval
+from ringside.render.text.answers import platform
+from ringside.render.text.heading import machine
+from ringside.render.text.markdown import escape
+from ringside.stats.interval import median_interval
+from ringside.stats.paired import paired_ratio
+
+TEMPLATE = Path(__file__).parent / "posts.md.j2"
+# The sources that are posts, in the order in which they were written: 2009 is the revision of one of 2007.
+POSTS = (
+    *("2009-erlang-vs-stackless", "2007-ring-showdown", "2011-background-jobs", "2011-go-code-jam"),
+    *("2011-go-c10k", "2015-python-vs-go", "2016-go-fanout"),
+)
+# Ratios up to this one, and down to its inverse, are no difference, as in verdicts.
+MARGIN = 1.05
+_DECIDED = (Answer.CONFIRMED, Answer.REFUTED, Answer.OTHER_CONDITIONS)
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+# Stands where the condition of a sentence does not hold; in no text.
+_BROKEN = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Points of a workload that have these levels."""
+
+    workload: str
+    levels: Mapping[str, Level]
+
+    def at(self, **levels: Level) -> Place:
+        return Place(self.workload, {**self.levels, **levels})
+
+    def point(self, run: RunAnalysis) -> Point | None:
+        """The last such point of a run, which is the largest."""
+        levels = self.levels.items()
+        points = [point for point in run.points if levels <= point.as_dict().items()]
+        return points[-1] if points and run.experiment.workload == self.workload else None
+
+
+def at(workload: str, **levels: Level) -> Place:
+    return Place(workload, levels)
+
+
+class Post:
+    """A source with its figures, the runs of a record, and what they say of its claims."""
+
+    def __init__(
+        self, source: Published, runs: Sequence[RunAnalysis], older: Sequence[RunAnalysis] = ()
+    ) -> None:
+        """`older`: runs on older runtimes."""
+        self.source = source
+        self.runs = runs
+        self.findings = {each.claim.id: each.finding for each in examine([source], runs)}
+        self.older = Post(source, older) if older else None
+        self.own = [run for run in runs if run.experiment.published == source.name]
+
+    @property
+    def heading(self) -> str:
+        return f"{escape(self.source.title)} ({escape(self.source.date)})"
+
+    @property
+    def versions(self) -> str:
+        """What the programs of its own experiments run on, but for those that no runtime stands behind."""
+        contenders = (each for run in self.own for each in run.contenders.values())
+        names = {
+            platform(each) for each in contenders if each.platform and each.version and each.kind != "floor"
+        }
+        *first, last = sorted(names)
+        return escape(f"{', '.join(first)} and {last}" if first else last)
+
+    def finding(self, claim: str) -> Finding:
+        return self.findings[claim]
+
+    def says(self, claim: str, *answers: str) -> bool:
+        """Whether the runs give a claim one of these answers, such as `refuted`."""
+        return self.findings[claim].answer.name.lower() in answers
+
+    def decided(self) -> list[str]:
+        """The claims that these runs and those on older runtimes both decide."""
+        both = (self.findings, self.older.findings if self.older else {})
+        return [id for id in both[0] if all(id in of and of[id].answer in _DECIDED for of in both)]
+
+    def turned(self) -> list[str]:
+        """Those of them that come out otherwise."""
+        assert self.older
+        return [
+            id
+            for id in self.decided()
+            if (self.findings[id].answer is Answer.REFUTED)
+            != (self.older.findings[id].answer is Answer.REFUTED)
+        ]
+
+    def run(self, names: Iterable[str], *places: Place) -> RunAnalysis:
+        """The run that has these contenders at all of these places: one of the source's own first, then one
+        with more points. Raises SystemExit where there is none."""
+        fitting = (
+            run for run in self.runs if {*names} <= {*run.names} and all(each.point(run) for each in places)
+        )
+        found = max(fitting, key=lambda run: (run in self.own, len(run.points)), default=None)
+        if found is None:
+            raise SystemExit(f"{self.source.name}: no run has {', '.join(names)} at {places[0]}")
+        return found
+
+    def ratio(
+        self, metric: str, above: str, below: str, place: Place, other: Place | None = None
+    ) -> Interval:
+        """A metric of one contender over that of another, from pairs inside blocks of one run; `other`: the
+        place of the second, where it is another one."""
+        run = self.run((above, below), place, other or place)
+        points = place.point(run), (other or place).point(run)
+        values = [
+            run.values(metric, name, point)
+            for name, point in zip((above, below), points, strict=True)
+            if point
+        ]
+        ratio = paired_ratio(values[0], values[1], run.confidence)
+        if ratio is None:
+            raise SystemExit(f"{self.source.name}: {above} and {below} have no {metric} at {place}")
+        return ratio
+
+    def value(self, metric: str, name: str, place: Place) -> Interval:
+        """The median of a metric over blocks."""
+        run = self.run((name,), place)
+        point = place.point(run)
+        values = run.values(metric, name, point) if point else {}
+        if not values:
+            raise SystemExit(f"{self.source.name}: {name} has no {metric} at {place}")
+        return median_interval(list(values.values()))
+
+    def then(self, metric: str, name: str, **levels: Level) -> float:
+        """The source's own figure."""
+        return next(
+            figure.value
+            for figure in self.source.figures
+            if (figure.metric, figure.contender) == (metric, name)
+            and levels.items() <= dict(figure.point).items()
+        )
+
+    def build_s(self, name: str) -> float:
+        """How long the latest build of a contender took, in seconds."""
+        return [seconds for run in self.runs if name in run.names and (seconds := run.build_s(name))][-1]
+
+    def levels(self, workload: str, factor: str) -> list[Any]:
+        """The levels of a factor in the source's own experiments, ascending."""
+        points = (point for run in self.own if run.experiment.workload == workload for point in run.points)
+        return sorted({point[factor] for point in points})
+
+    def sizes(self) -> set[tuple[int, int]]:
+        """Nodes and messages of the rings in the source's own experiments."""
+        points = (point for run in self.own if run.experiment.workload == "ring" for point in run.points)
+        return {(int(point["nodes"]), int(point["messages"])) for point in points}
+
+    def sizes_of_2009(self) -> set[tuple[int, int]]:
+        """Those of the two sweeps of that post."""
+        return {size for size in self.sizes() if 100 in size and max(size) in range(10_000, 90_001, 10_000)}
+
+    @staticmethod
+    def explains(effect: Interval, gap: Interval) -> bool:
+        """Whether half of a gap or more, by logarithms, goes away with a condition. `gap`, `effect`: the
+        ratio without it, and that over the ratio with it."""
+        return is_more(effect) and is_more(gap) and effect.estimate**2 >= gap.estimate
+
+
+def posts_of(
+    sources: Iterable[Published], runs: Sequence[RunAnalysis], older: Sequence[RunAnalysis] = ()
+) -> dict[str, Post]:
+    by_name = {source.name: source for source in sources}
+    return {name: Post(by_name[name], runs, older) for name in POSTS}
+
+
+def is_more(ratio: Interval) -> bool:
+    return ratio.low is not None and ratio.low > 1
+
+
+def is_less(ratio: Interval) -> bool:
+    return ratio.high is not None and ratio.high < 1
+
+
+def is_alike(ratio: Interval) -> bool:
+    if ratio.low is None or ratio.high is None:
+        return False
+    return 1 / MARGIN < ratio.low <= 1 <= ratio.high < MARGIN
+
+
+def is_unclear(ratio: Interval) -> bool:
+    return not (is_more(ratio) or is_less(ratio) or is_alike(ratio))
+
+
+def times(ratio: Interval) -> str:
+    """`7.2 times (6.9–7.5)`."""
+    text, ends = units.times(ratio)
+    return f"{text} ({ends})" if ends else text
+
+
+def number(value: int) -> str:
+    """`seven`; from eleven on in digits."""
+    return _NUMBERS[value] if value < len(_NUMBERS) else f"{value:,}"
+
+
+def amount(value: Interval | float, unit: str) -> str:
+    """A median with its unit, without the interval: `26.6 KiB`."""
+    return units.quantity(value.estimate if isinstance(value, Interval) else value, unit)
+
+
+def requires(holds: bool) -> str:
+    """Stands in the sentence that needs it; a mark where it does not hold."""
+    return "" if holds else _BROKEN
+
+
+def above(ratio: Interval) -> str:
+    """A ratio in words, in a sentence that needs it above 1."""
+    return requires(is_more(ratio)) + times(ratio)
+
+
+def below(ratio: Interval) -> str:
+    """The same of a ratio below 1, in a sentence that has the two the other way round."""
+    return requires(is_less(ratio)) + times(units.inverse(ratio))
+
+
+def render(template: str, posts: Mapping[str, Post], **values: Any) -> str:
+    """A page of Markdown: its paragraphs, each as one line. Raises SystemExit with the sentences whose
+    condition does not hold."""
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.globals.update(at=at, requires=requires)
+    environment.filters.update(
+        above=above,
+        below=below,
+        amount=amount,
+        duration=units.duration,
+        number=number,
+        percent=units.percent,
+        ratio=lambda ratio: ", ".join(units.ratio_parts(ratio)),
+        significant=units.significant,
+        times=times,
+    )
+    environment.tests.update(more=is_more, less=is_less, alike=is_alike, unclear=is_unclear)
+    text = environment.from_string(template).render(posts=posts, **values)
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n") if paragraph.strip()]
+    broken = [
+        sentence.replace(_BROKEN, "").strip()
+        for paragraph in paragraphs
+        for sentence in re.split(r"(?<=\.)\s+(?!\s*[0-9a-z])", paragraph)
+        if _BROKEN in sentence
+    ]
+    if broken:
+        raise SystemExit("\n".join(["scripts/posts.md.j2: the records do not show this any more:", *broken]))
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def document(posts: Mapping[str, Post], made: str, pictures: Mapping[str, str]) -> str:
+    """The page. `made`: how it is made, a sentence; `pictures`: the title of each post's picture."""
+    runs = next(iter(posts.values())).runs
+    days = sorted({run.run.started_at[:10] for run in runs})
+    return render(
+        TEMPLATE.read_text(encoding="utf-8"),
+        posts,
+        made=made,
+        pictures=pictures,
+        answers=Counter(finding.answer.name for post in posts.values() for finding in post.findings.values()),
+        machines=escape("; ".join(dict.fromkeys(machine(run.run.host) for run in runs))),
+        days=" to ".join(dict.fromkeys((days[0], days[-1]))),
+    )

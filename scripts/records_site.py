@@ -1,0 +1,400 @@
+"""docs/site/: a page for each record and each of its experiments, for each contender with its sources, for
+each workload with its contract, and the history of experiments that were measured several times. Plain
+files, which share a style sheet and scripts and work from a folder. The same records give the same bytes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+import ringside.render.site
+from ringside import units
+from ringside.analysis.history import history, of_analysis
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import Page, SuiteAnalysis, analyse_suite
+from ringside.model.catalogue import Contender, Question
+from ringside.render.html import templates
+from ringside.render.html.front import front
+from ringside.render.html.pictures import family_picture, headline_picture, history_view, questions_of_page
+from ringside.render.site.post import file_name
+from ringside.render.text import cells, families, heading
+from ringside.render.text.answers import answers
+from ringside.render.text.cells import TableCell, TableData
+from ringside.render.text.contenders import contender_table
+from ringside.render.text.diagnostics import for_pages
+from ringside.render.text.tables import answer_table, part_tables
+from ringside.store.plans import PlannedContender
+from ringside.text import minute
+from ringside.workloads import WORKLOADS
+from ringside.workloads.base import Factor, Workload
+
+_TEMPLATES = Path(__file__).parent / "site"
+_STYLE = Path(ringside.render.site.__file__).parent / "templates" / "site.css"
+# Files that tools write: their hashes are in the record, and nobody reads them.
+_WRITTEN_BY_TOOLS = (".lock", ".sum", "package-lock.json", "requirements.txt")
+# Points of an experiment whose pictures are open.
+_OPEN_POINTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The runs of one record, in the order of their suite. `name`: of what was run."""
+
+    name: str
+    pages: tuple[Page, ...]
+    suite: SuiteAnalysis
+
+    @staticmethod
+    def of(name: str, pages: Sequence[Page], questions: Iterable[Question]) -> Record:
+        return Record(name, tuple(pages), analyse_suite([each.analysis for each in pages], questions))
+
+    @property
+    def began(self) -> str:
+        return min(run.run.started_at for run in self.suite.runs)
+
+    @property
+    def title(self) -> str:
+        return str(front(self.suite)["title"])
+
+    @property
+    def href(self) -> str:
+        """Its page, from the site's folder."""
+        return f"{file_name(self.name)}.html"
+
+    def place(self, analysis: RunAnalysis) -> str:
+        """The page of one of its runs, from the site's folder."""
+        return f"{file_name(self.name)}/{file_name(analysis.experiment.name)}.html"
+
+
+class Site:
+    """Its pages, from at least one record."""
+
+    def __init__(
+        self, records: Iterable[Record], contracts: Mapping[str, str], programs: Iterable[Contender]
+    ) -> None:
+        """`contracts`: the contract of each workload as Markdown. `programs`: the catalogue's contenders,
+        which have what plans of older records leave out."""
+        newest_first = sorted(records, key=lambda record: (record.began, record.name), reverse=True)
+        self.records = newest_first
+        self.contracts = contracts
+        self.programs = {each.name: each for each in programs}
+        self.parts = [(record, each) for record in newest_first for each in record.pages]
+        self.environment = templates.environment(_TEMPLATES)
+        by_name: dict[str, list[tuple[Record, RunAnalysis]]] = {}
+        for record, each in self.parts:
+            by_name.setdefault(each.analysis.experiment.name, []).append((record, each.analysis))
+        self.by_experiment = by_name
+
+    def files(self) -> dict[str, bytes]:
+        """The files by their paths."""
+        files = {
+            "assets/site.css": (templates.read_file("page.css") + _STYLE.read_text("utf-8")).encode(),
+            "assets/overview.js": templates.read_file("overview.js").encode(),
+            "assets/sources.js": templates.read_file("sources.js").encode(),
+            "index.html": self._index(),
+            "how-to-read.html": self._how_to_read(),
+        }
+        for record in self.records:
+            files[record.href] = self._record(record)
+        for record, each in self.parts:
+            files[record.place(each.analysis)] = self._part(record, each.analysis)
+        for folder in sorted({_folder(name) for _, each in self.parts for name in each.analysis.names}):
+            files[f"contenders/{file_name(folder)}.html"] = self._contender(folder)
+        for name in self._workloads():
+            files[f"workloads/{file_name(name)}.html"] = self._workload(name)
+        for name in self._repeated():
+            files[f"history/{file_name(name)}.html"] = self._history(name)
+        return files
+
+    def _page(self, template: str, root: str, title: str, **values: Any) -> bytes:
+        """A page. `root`: the way from its folder to the site's."""
+        names = (name for _, each in self.parts for name in each.analysis.names)
+        text = self.environment.get_template(f"{template}.html.j2").render(
+            root=root,
+            title=title,
+            records=[(record, f"{root}{record.href}") for record in self.records],
+            contenders={name: f"{root}contenders/{file_name(_folder(name))}.html" for name in names},
+            # The newest run of each.
+            experiments={
+                name: f"{root}{runs[0][0].place(runs[0][1])}" for name, runs in self.by_experiment.items()
+            },
+            **values,
+        )
+        return text.encode()
+
+    def _workloads(self) -> list[str]:
+        return sorted({each.analysis.measurement.name for _, each in self.parts})
+
+    def _repeated(self) -> list[str]:
+        """The experiments that several runs have measured."""
+        return sorted(name for name, runs in self.by_experiment.items() if len(runs) > 1)
+
+    def _planned(self, name: str, planned: PlannedContender) -> PlannedContender:
+        """A contender with its family, idiom, tuning and inequalities."""
+        program = self.programs.get(name)
+        if planned.family or program is None:
+            return planned
+        return replace(
+            planned,
+            family=program.family,
+            idiom=program.idiom,
+            tuning=program.tuning,
+            unequal=program.unequal,
+        )
+
+    def _index(self) -> bytes:
+        asked = (record.suite.answers for record in self.records)
+        questions = next((all_ for all_ in asked if any(each.is_measured for each in all_)), ())
+        widest = max(self.records, key=lambda record: (len(record.suite.overview.names), record.began))
+        family_of: dict[str, str] = {}
+        for _, each in self.parts:
+            for name, planned in each.analysis.contenders.items():
+                family_of.setdefault(_folder(name), self._planned(name, planned).family)
+        by_family = itertools.groupby(
+            sorted(family_of, key=lambda name: (family_of[name], name)), key=family_of.__getitem__
+        )
+        return self._page(
+            "index",
+            "",
+            "What does each concurrency model cost?",
+            questions=questions_of_page(questions),
+            widest=widest,
+            parts=_parts(widest),
+            machines=_once(heading.machine(each.analysis.run.host) for _, each in self.parts),
+            workloads=[
+                (name, WORKLOADS[name].title if name in WORKLOADS else name) for name in self._workloads()
+            ],
+            by_family=[(_family(family), list(names)) for family, names in by_family],
+            histories=self._repeated(),
+        )
+
+    def _record(self, record: Record) -> bytes:
+        top = front(record.suite)
+        return self._page(
+            "suite",
+            "",
+            record.title,
+            front=top,
+            hrefs={column.label: record.place(column.analysis) for column in record.suite.overview.columns},
+            parts=_parts(record),
+            begun=minute(record.began),
+            contender_table=contender_table(*record.suite.runs),
+            weak_points=for_pages(record.suite.machine_diagnostics),
+            name=record.name,
+        )
+
+    def _part(self, record: Record, analysis: RunAnalysis) -> bytes:
+        standing = record.suite.by_family[record.suite.runs.index(analysis)]
+        pictures = [
+            {"label": analysis.label(point), "picture": picture}
+            for point in sorted(analysis.points, key=lambda point: point != analysis.overview_point)
+            if (picture := headline_picture(analysis, point))
+        ]
+        return self._page(
+            "part",
+            "../",
+            record=record,
+            note=analysis.experiment.note.strip(),
+            workload=analysis.measurement,
+            heading=heading.heading(analysis),
+            machine=heading.machine(analysis.run.host),
+            begun=minute(analysis.run.started_at),
+            by_family={
+                "where": families.where(standing),
+                "sentences": families.sentences(standing),
+                "picture": family_picture(standing),
+            }
+            if standing
+            else None,
+            pictures=pictures[:_OPEN_POINTS],
+            more_pictures=pictures[_OPEN_POINTS:],
+            tables=part_tables(analysis),
+            weak_points=for_pages(analysis.own_diagnostics),
+            history=f"../history/{file_name(analysis.experiment.name)}.html"
+            if analysis.experiment.name in self._repeated()
+            else "",
+            **_summary(record, analysis),
+        )
+
+    def _contender(self, folder: str) -> bytes:
+        mine = [
+            (record, each, name)
+            for record, each in self.parts
+            for name in each.analysis.names
+            if _folder(name) == folder
+        ]
+        planned = [
+            (record, self._planned(name, each.analysis.contenders[name])) for record, each, name in mine
+        ]
+        newest = next((each for _, each in planned if not each.unavailable), planned[0][1])
+        by_version: dict[str, list[str]] = {}
+        for record, each in planned:
+            if each.version:
+                by_version.setdefault(f"{each.platform} {each.version}", []).append(record.name)
+        readme, sources = _sources([(each, each.analysis.contenders[name]) for _, each, name in mine])
+        texts = {path: templates.highlighted(path, text) for path, text in sources.items()}
+        return self._page(
+            "contender",
+            "../",
+            f"{folder}: {newest.title}",
+            planned=newest,
+            family=_family(newest.family),
+            versions=[f"{version} ({', '.join(_once(names))})" for version, names in by_version.items()],
+            tuning=_once(text for _, each in planned for text in each.tuning),
+            unequal=_once(text for _, each in planned for text in each.unequal),
+            figures=_figures(mine),
+            unavailable=_once(each.unavailable for _, each in planned),
+            readme=readme,
+            sources={path: templates.line_count(text) for path, text in sources.items()},
+            # Packed, or they would be the most of the site.
+            texts=templates.packed(json.dumps(texts)),
+        )
+
+    def _workload(self, name: str) -> bytes:
+        workload = WORKLOADS.get(name)
+        runs = [(record, each.analysis) for record, each in self.parts]
+        return self._page(
+            "workload",
+            "../",
+            f"{name}: {workload.title}" if workload else name,
+            name=name,
+            contract=templates.markdown(self.contracts[name]) if name in self.contracts else None,
+            factors=_factors(workload) if workload else None,
+            metrics=_metrics(workload) if workload else None,
+            evidence=workload.evidence_note if workload else "",
+            capabilities=workload.capabilities if workload else (),
+            parts=[_summary(record, run) for record, run in runs if run.measurement.name == name],
+        )
+
+    def _history(self, name: str) -> bytes:
+        runs = self.by_experiment[name]
+        metric, title = runs[0][1].headline, runs[0][1].experiment.title
+        alike = [(record, run) for record, run in runs if run.headline.name == metric.name]
+        links = {run.run.id: f"../{record.place(run)}" for record, run in alike}
+        of = history(name, title, metric, [of_analysis(run) for _, run in alike])
+        return self._page("history", "../", f"{title}: history", view=history_view(of, links))
+
+    def _how_to_read(self) -> bytes:
+        """The page that explains a picture and a table: an experiment with few contenders and columns whose
+        first place is shown, as the example."""
+
+        def fitness(part: tuple[Record, Page]) -> tuple[bool, bool, int]:
+            table = answer_table(part[1].analysis)
+            is_shown = answers(part[1].analysis)[0].kind == "faster"
+            return "verdict" in table.columns, is_shown and 3 < len(table.rows) < 10, -len(table.columns)
+
+        record, example = max(self.parts, key=fitness)
+        return self._page(
+            "how_to_read",
+            "",
+            "How to read this",
+            example=_summary(record, example.analysis),
+            table=answer_table(example.analysis),
+        )
+
+
+def _folder(contender: str) -> str:
+    """`tornado` of `tornado@pypy`: both are one program."""
+    return contender.split("@")[0]
+
+
+def _family(name: str) -> str:
+    return families.FAMILIES.get(name, name or "not said")
+
+
+def _once(texts: Iterable[str]) -> list[str]:
+    """The texts that are not empty, each once."""
+    return list(dict.fromkeys(filter(None, texts)))
+
+
+def _summary(record: Record, analysis: RunAnalysis) -> dict[str, Any]:
+    """What several pages show of a run: its answer, and its picture at the point that stands for it."""
+    point = analysis.overview_point
+    return {
+        "title": analysis.experiment.title,
+        "experiment": analysis.experiment.name,
+        "href": record.place(analysis),
+        "date": analysis.run.started_at[:10],
+        "where": analysis.label(point),
+        "several_points": len(analysis.points) > 1,
+        "sentences": answers(analysis),
+        "picture": headline_picture(analysis, point),
+        "noun": analysis.headline.noun,
+    }
+
+
+def _parts(record: Record) -> list[dict[str, Any]]:
+    """The runs of a record with their answers and, where they have one, the picture by family."""
+    return [
+        {**_summary(record, analysis), "families": family_picture(standing) if standing else None}
+        for analysis, standing in zip(record.suite.runs, record.suite.by_family, strict=True)
+    ]
+
+
+def _figures(mine: Sequence[tuple[Record, Page, str]]) -> TableData:
+    """The headline of each run of a contender at the point that stands for it."""
+    rows, several = [], len({name for _, _, name in mine}) > 1
+    for record, each, name in mine:
+        analysis, headline = each.analysis, each.analysis.headline
+        columns = record.suite.overview.columns
+        column = next(column for column in columns if column.analysis.run.id == analysis.run.id)
+        cell = column.cell(name)
+        times = "" if cell is None or cell.ratio is None else units.significant(cell.ratio)
+        ranks = units.rank_interval(cell.ranks) if cell and cell.ranks else cell.other_class if cell else ""
+        rows.append(
+            (
+                cells.text(analysis.experiment.name),
+                *([cells.text(name)] if several else []),
+                cells.text(headline.noun),
+                cells.text(analysis.label(column.point) if len(analysis.points) > 1 else ""),
+                cells.figure(analysis.cell(name, column.point), headline, interval=True),
+                TableCell(times or "–"),
+                TableCell(ranks or "–"),
+                cells.text(analysis.run.started_at[:10]),
+            )
+        )
+    figures = ("metric", "at", "figure", "× the best", "rank", "measured")
+    return TableData(
+        "Figures",
+        ("experiment", *(("as",) if several else ()), *figures),
+        tuple(rows),
+        subtitle="medians with 95 % intervals; × the best: how many times worse than the best one of the "
+        "baseline's class",
+    )
+
+
+def _sources(plans: Sequence[tuple[Page, PlannedContender]]) -> tuple[Markup | None, dict[str, str]]:
+    """The README and the sources of the newest run, by path, and those that only other runs have."""
+    newest: dict[str, str] = {}
+    for each, planned in plans:
+        for path, digest in planned.files.items():
+            newest.setdefault(path, each.sources.get(digest, ""))
+    readme = next((text for path, text in newest.items() if path.lower() == "readme.md"), "")
+    sources = {
+        path: text
+        for path, text in sorted(newest.items())
+        if text and path.lower() != "readme.md" and not path.endswith(_WRITTEN_BY_TOOLS)
+    }
+    return templates.markdown(readme) if readme else None, sources
+
+
+def _factors(workload: Workload) -> TableData:
+    def levels(factor: Factor) -> str:
+        return ", ".join(map(str, factor.choices)) or f"{factor.least:,} to {factor.most:,}"
+
+    rows = [
+        tuple(map(cells.text, (each.name, str(each.default), levels(each), each.explanation)))
+        for each in workload.factors
+    ]
+    return TableData("Factors", ("factor", "default", "levels", "what it is"), tuple(rows))
+
+
+def _metrics(workload: Workload) -> TableData:
+    rows = [tuple(map(cells.text, (each.title, each.unit, each.explanation))) for each in workload.metrics]
+    return TableData("Metrics", ("metric", "unit", "what it is"), tuple(rows))
