@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,166 +19,17 @@ from ringside.conformance.kit import rules_of
 from ringside.conformance.subject import RULES as SHARED
 from ringside.workloads import WORKLOADS
 from tests.support import ROOT
-from tests.support.command_line import ringside
+from tests.support.command_line import RINGSIDE, ringside
 
 ORIGINAL = "python-threads"
 RULES = dict(SHARED)
 for each in WORKLOADS.values():
     RULES |= rules_of(each).rules
 
-# For each rule: the workload, the file, a text in it, and what takes its place.
-WRONG: dict[str, tuple[str, str, str, str]] = {
-    "args-bad": (
-        "ring",
-        "ring.py",
-        '"messages": whole_number(given, "messages", "", 1)',
-        '"messages": int(given["messages"])',
-    ),
-    "args-unknown": (
-        "ring",
-        "ring.py",
-        "    given = arguments.read()\n",
-        "    given = arguments.read()\n    if 'colour' in given: sys.exit(2)\n",
-    ),
-    "lines": ("ring", "ring.py", '"::phase name=relay ns=', '"::phase name=relay  ns='),
-    "flush": ("ring", "arguments.py", "flush=True", "flush=False"),
-    "result": ("ring", "ring.py", '"::result checksum', '"result checksum'),
-    "exit": ("ring", "ring.py", "        rings(**given)\n", "        rings(**given)\n        sys.exit(3)\n"),
-    "evidence": ("ring", "ring.py", "outbox.put(value + i)", "outbox.put(value + min(i, 20))"),
-    "cores": (
-        "ring",
-        "ring.py",
-        "    given = settings()\n",
-        "    given = settings()\n    import os; os.sched_setaffinity(0, range(os.cpu_count()))\n",
-    ),
-    "phases": ("jobs", "jobs.py", '    report(f"::phase name=gap ns={heart.gap_ns}")\n', ""),
-    "growth": (
-        "ring",
-        "ring.py",
-        "name=spawn ns={time.monotonic_ns() - start}",
-        "name=spawn ns={(time.monotonic_ns() - start) // 1000}",
-    ),
-    "hold": ("ring", "ring.py", "        sys.stdin.readline()\n", "        time.sleep(0.01)\n"),
-    "repeats": ("ring", "ring.py", "for _ in range(repeats)", "for _ in range(min(repeats, 2))"),
-    "left-behind": (
-        "ring",
-        "ring.py",
-        "    given = settings()\n",
-        "    given = settings()\n    import subprocess\n"
-        "    subprocess.Popen(['sleep', '30'], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)\n",
-    ),
-    "files": (
-        "ring",
-        "ring.py",
-        "    given = settings()\n",
-        "    given = settings()\n    import tempfile; tempfile.mkstemp()\n",
-    ),
-    "ready": (
-        "fib",
-        "fib.py",
-        '"::ready port={listener.getsockname()[1]}"',
-        '"::ready port={listener.getsockname()[1] - 1}"',
-    ),
-    "loopback": ("fib", "fib.py", '"127.0.0.1"', '"0.0.0.0"'),
-    "host": ("fib", "fib.py", 'given.get("host", "127.0.0.1")', '"127.0.0.1"'),
-    "port": ("fib", "fib.py", 'given["port"], backlog', "0, backlog"),
-    "sigterm": (
-        "fib",
-        "service.py",
-        "    signal.signal(signal.SIGTERM, end)\n",
-        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n",
-    ),
-    "stdin-end": ("fib", "service.py", "select.select([told, 0], [], [])", "select.select([told], [], [])"),
-    "quiet": (
-        "fib",
-        "fib.py",
-        "def answer(request):\n",
-        "def answer(request):\n    print(request, flush=True)\n",
-    ),
-    "survives": (
-        "fib",
-        "fib.py",
-        "        pass  # The client went away.\n",
-        "        import os; os._exit(1)\n",
-    ),
-    "connections": (
-        "fib",
-        "fib.py",
-        "def converse(connection):\n",
-        "def converse(connection):\n    if __import__('threading').active_count() > 60: return\n",
-    ),
-    "ring-trace": (
-        "ring",
-        "ring.py",
-        '            if value > terminator:\n                write(f": Proc',
-        '            if value > terminator + 1:\n                write(f": Proc',
-    ),
-    "batch-input": ("batch", "batch.py", "            if file.read(1):\n", "            if False:\n"),
-    "jobs-workers": ("jobs", "jobs.py", "ThreadPoolExecutor(workers)", "ThreadPoolExecutor(workers + 1)"),
-    "jobs-beats": ("jobs", "jobs.py", "        heart.beat_if_due()", "        pass"),
-    "jobs-trace": (
-        "jobs",
-        "jobs.py",
-        '            report(f"::span unit={unit}',
-        '            if unit % 1 == 0 and began == ended: report(f"::span unit={unit}',
-    ),
-    "sleepers-instants": (
-        "sleepers",
-        "sleepers.py",
-        "        time.sleep(-late_ns / 1e9)\n",
-        "        time.sleep(-late_ns / 1e9 + 0.3)\n",
-    ),
-    "restarts-quiet": (
-        "restarts",
-        "restarts.py",
-        "lambda error: events.put(",
-        "lambda error: print(error.exc_value, file=__import__('sys').stderr) or events.put(",
-    ),
-    "fib-errors": ("fib", "fib.py", "    if request.isdigit()", "    if request.strip().isdigit()"),
-    "fib-long-line": ("fib", "fib.py", "            if len(line) == LONGEST:\n", "            if False:\n"),
-    "fib-stream": (
-        "fib",
-        "fib.py",
-        '            while (line := requests.readline(LONGEST)).endswith(b"\\n"):\n',
-        '            while (line := requests.readline(LONGEST)).endswith(b"\\n") or line == b"7":\n',
-    ),
-    "fib-work": ("fib", "fib.py", "def fib(n):\n", "@__import__('functools').cache\ndef fib(n):\n"),
-    "http-paths": ("feed", "feed.py", "404 Not Found", "400 Bad Request"),
-    "fanout-body": ("fanout", "fanout.py", '"Content-Type", "text/plain"', '"Content-Type", "text/html"'),
-    "fanout-keep-alive": (
-        "fanout",
-        "fanout.py",
-        "        self.close_connection |= not self.chunked\n",
-        "        self.close_connection = True\n",
-    ),
-    "fanout-overlap": ("fanout", "fanout.py", "MOST_CALLS = 4096", "MOST_CALLS = 1"),
-    "fanout-id": ("fanout", "fanout.py", "X-Request-Id", "X-Request-Ident"),
-    "fanout-400": ("fanout", "fanout.py", "BAD_UPSTREAM = 400", "BAD_UPSTREAM = 502"),
-    "fanout-work": ("fanout", "fanout.py", "    result = 0\n", "    return work * (work - 1) // 2\n"),
-    "fanout-ticks": ("fanout", "fanout.py", '"tick_ms", "50", 1) / 1000', '"tick_ms", "50", 1) / 300'),
-    "feed-messages": ("feed", "feed.py", "Chunk %d for", "chunk %d for"),
-    "feed-due": ("feed", "feed.py", "begin_s + k * interval_s", "begin_s + (k - 0.5) * interval_s"),
-    "feed-released": (
-        "feed",
-        "feed.py",
-        "        with connection:\n",
-        '        __import__("builtins").__dict__.setdefault("kept", []).append(connection.dup())\n'
-        "        with connection:\n",
-    ),
-    "feed-full": (
-        "feed",
-        "connections.py",
-        "            time.sleep(0.01)  # No descriptor is free: some connection may end.\n",
-        "            import os; os._exit(1)\n",
-    ),
-    "feed-slow": (
-        "feed",
-        "feed.py",
-        '        connection.sendall(chunk(b"Chunk %d for',
-        '        with __import__("threading").__dict__.setdefault("only", threading.Lock()):'
-        ' connection.sendall(chunk(b"Chunk %d for',
-    ),
-}
+# For each rule: the workload, a file of the original, a text in it, and what takes its place.
+WRONG: dict[str, tuple[str, str, str, str]] = tomllib.loads(
+    (Path(__file__).parent / "broken_rules.toml").read_text(encoding="utf-8")
+)
 
 
 def copied(folder: Path, file: str, old: str, new: str) -> Path:
@@ -304,6 +156,16 @@ def test_a_file_is_no_folder(workplace: Path, complaint: Callable[..., str]) -> 
 def test_wrong_use(complaint: Callable[..., str], words: tuple[str, ...], text: str) -> None:
     Path("empty").mkdir()
     assert text in complaint("check", *words)
+
+
+@pytest.mark.parametrize("limit", [90, 227])
+def test_too_few_descriptors_for_the_clients_are_an_error(limit: int) -> None:
+    """With fewer the rule could not fail: no client would be connected, and none left without an answer."""
+    words = ["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh", *RINGSIDE]
+    words += ["check", ORIGINAL, "--workload", "fib", "--quick"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert f"takes 228 open files, but the hard limit is {limit}" in done.stderr
 
 
 def test_a_contender_that_cannot_be_built(workplace: Path) -> None:

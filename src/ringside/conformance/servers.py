@@ -24,6 +24,7 @@ from ringside.conformance.subject import (
     lines_until,
     listeners,
 )
+from ringside.errors import UsageError
 from ringside.measure.runs.plain_server import free_port
 from ringside.model.design import Level, Point
 from ringside.workloads.base import Workload
@@ -42,6 +43,9 @@ _LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
 _WAITING = 127
 # How long a client sends that never reads, where the server reads on.
 _UNREAD_S = 2.0
+# Kept for all but the clients that are connected at one time; and as many clients as any server gets.
+_OTHER_FILES = 100
+_LEAST_FILES = _OTHER_FILES + _WAITING + 1
 # Another address of the loopback, and how the kernel writes it.
 _OTHER_HOST = "127.0.0.2"
 _OTHER = {"0200007F", "0000000000000000FFFF00000200007F"}
@@ -113,7 +117,13 @@ def plain_kind(workload: Workload) -> Kind:
 
 def check_server(subject: Subject, kind: Kind) -> None:
     """Add what a server of this workload does against the contract. Where it does not start or answer,
-    nothing else is checked."""
+    nothing else is checked. Raises UsageError where this process may not open enough connections."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard < _LEAST_FILES:
+        raise UsageError(
+            f"checking a server takes {_LEAST_FILES} open files, but the hard limit is {hard}: raise it, see "
+            "`ulimit -Hn`"
+        )
     if not _starts(subject, kind):
         return
     check_arguments(subject, kind.bad, is_server=True)
@@ -346,7 +356,7 @@ def _connections(subject: Subject, kind: Kind) -> None:
         _one_at_a_time(subject, kind)
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = min(most, hard - 100)
+    most = min(most, hard - _OTHER_FILES)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     try:
         with running(subject, *kind.arguments) as server:
