@@ -91,11 +91,11 @@ def _folder(variable: str, default: str) -> Path:
     home = os.path.expanduser("~")
     if home == "~":
         # Neither HOME nor an entry for this user, as in containers: not a folder of that name.
-        home = _private(f"/tmp/ringside-{os.getuid()}")
+        home = private_folder(f"/tmp/ringside-{os.getuid()}")
     return Path(os.environ.get(variable) or f"{home}/{default}") / "ringside"
 
 
-def _private(folder: str) -> str:
+def private_folder(folder: str) -> str:
     """The folder, made where it is missing. Raises UsageError where it is another user's."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)

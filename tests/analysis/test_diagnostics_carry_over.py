@@ -56,7 +56,7 @@ def effects_of(results: list[Trial]) -> dict[str, float]:
     return carried_over(headlines("hop_ns", results), results)
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 @pytest.mark.parametrize(("blocks", "points"), [(40, 1), (10, 4)])
 @pytest.mark.parametrize("effect", [0.08, -0.08])
 def test_a_planted_effect_is_found_and_no_other(effect: float, blocks: int, points: int) -> None:
@@ -158,7 +158,7 @@ def test_what_ran_before_ran_on_the_same_machine() -> None:
     assert effects_of(ordered(*USUAL[:9], ("west", "bee2 bee1 ant1 ant2"))) == {}
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 @pytest.mark.parametrize(("names", "blocks", "points"), [("ant bee", 30, 2), ("ant bee cat dog eel", 15, 1)])
 def test_the_rate_of_false_effects(names: str, blocks: int, points: int) -> None:
     """1 % of runs, and three standard errors, of 400."""
@@ -168,7 +168,7 @@ def test_the_rate_of_false_effects(names: str, blocks: int, points: int) -> None
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12))
 def test_medians_of_others(values: list[float]) -> None:
-    medians = diagnostics._medians_of_others(values)
+    medians = diagnostics.medians_of_others(values)
     for number, each in enumerate(medians):
         others = values[:number] + values[number + 1 :]
         assert each == pytest.approx(median(others) if others else 0.0)

@@ -208,7 +208,7 @@ def test_no_gain_is_by_the_intervals_of_what_was_measured(
     assert result is outlook
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 def test_noise_seldom_makes_a_limit() -> None:
     """Contenders without contention and coherency, noise of 3 %, seven blocks: that more cores would be
     slower, or gain up to a number of them only, is said of few of 100."""

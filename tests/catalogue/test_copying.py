@@ -42,7 +42,7 @@ def test_a_copy_has_what_was_asked_for_alone(language: str, tmp_path: Path) -> N
         (contender,) = read_contender(folder / "contender.toml", context.known_workloads()).values()
         assert set(contender.workloads) == expected
         assert (contender.family, contender.model) == (origin.family, origin.model)
-        copying._check_sources(contender)
+        copying.check_sources(contender)
         text = (folder / "contender.toml").read_text(encoding="utf-8")
         assert "teaches" not in text
         assert "[without]" not in text

@@ -289,10 +289,10 @@ def test_without_a_home_no_folder_is_named_by_a_tilde(
 
 
 def test_a_folder_that_somebody_else_made_in_place_of_a_home_is_refused(tmp_path: Path) -> None:
-    assert files._private(str(tmp_path / "mine")) == str(tmp_path / "mine")
+    assert files.private_folder(str(tmp_path / "mine")) == str(tmp_path / "mine")
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "link").symlink_to(tmp_path / "mine")
     for name in ("open", "link"):
         with pytest.raises(UsageError, match="is not this user's alone: set HOME"):
-            files._private(str(tmp_path / name))
+            files.private_folder(str(tmp_path / name))

@@ -297,7 +297,7 @@ def test_a_node_whose_probe_does_not_start_is_left_out(
     facts = Bench.facts
 
     def refuse(bench: Bench) -> object:
-        if bench._name == "beta":
+        if bench.name == "beta":
             raise ProbeError("the probe p does not speak protocol 7 (it printed: 6): run `make setup`")
         return facts(bench)
 

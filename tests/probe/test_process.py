@@ -191,7 +191,7 @@ def test_a_probe_that_fails_leaves_no_contender(tmp_path: Path, then: str) -> No
 def test_a_probe_that_hangs_is_ended_with_its_contender(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_INTERRUPT_GRACE_S", 0.2)
+    monkeypatch.setattr(process, "INTERRUPT_GRACE_S", 0.2)
     begun = time.monotonic()
     with pytest.raises(ProbeError, match="the probe hung"):
         Probe(script(tmp_path, STARTS_CONTENDER + HANGS), grace_s=0.5).trial(TRIAL)
@@ -213,7 +213,7 @@ def test_a_load_without_an_end_has_no_watchdog(tmp_path: Path) -> None:
 def test_a_child_of_the_probe_that_keeps_its_output_open_delays_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_INTERRUPT_GRACE_S", 0.2)
+    monkeypatch.setattr(process, "INTERRUPT_GRACE_S", 0.2)
     begun = time.monotonic()
     with pytest.raises(ProbeError, match="invalid message"):
         printing(tmp_path, "nonsense", then="sleep 1000").trial(TRIAL)
@@ -252,7 +252,7 @@ def test_an_interrupted_probe_still_reports_and_nothing_is_lost(
 def test_an_interrupted_probe_that_hangs_is_ended_with_its_contender(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_INTERRUPT_GRACE_S", 0.3)
+    monkeypatch.setattr(process, "INTERRUPT_GRACE_S", 0.3)
     probe = Probe(script(tmp_path, STARTS_CONTENDER + ": > ready\n" + HANGS))
     sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
@@ -267,7 +267,7 @@ def test_a_second_interrupt_ends_the_probe_at_once(tmp_path: Path) -> None:
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         probe.trial(TRIAL)
-    assert time.monotonic() - begun < process._INTERRUPT_GRACE_S
+    assert time.monotonic() - begun < process.INTERRUPT_GRACE_S
     sender.join()
     assert not contender_is_alive(tmp_path)
 

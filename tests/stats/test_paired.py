@@ -114,7 +114,7 @@ def test_values_without_a_logarithm_are_left_out() -> None:
     assert log_ratios({1: -1.0}, {1: 1.0}) == log_ratios({}, {1: 1.0}) == {}
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 def test_the_interval_covers_the_true_ratio() -> None:
     """Noise with drift and outliers, seven blocks: 2,000 simulated comparisons, fixed seed."""
     generator = random.Random(20070918)

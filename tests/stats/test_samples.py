@@ -95,7 +95,7 @@ UNIMODAL: dict[str, Callable[[random.Random], float]] = {
 }
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 @pytest.mark.parametrize("shape", UNIMODAL)
 def test_samples_with_one_mode_are_seldom_bimodal(shape: str) -> None:
     dice, draw = random.Random(2), UNIMODAL[shape]
@@ -156,7 +156,7 @@ def test_the_split_must_explain_enough(n: int, threshold: float) -> None:
     assert False in detected
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 @pytest.mark.parametrize("n", [7, 10, 14, 20, 30, 39])
 @pytest.mark.parametrize(
     "draw",
@@ -177,7 +177,7 @@ def test_few_values_with_one_mode_are_seldom_bimodal(draw: Callable[[random.Rand
     assert sum(bimodality(sample) is not None for sample in samples) <= 20 + 14
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 @pytest.mark.parametrize(("n", "share"), [(7, 0.49), (10, 0.82), (20, 0.98)])
 def test_the_share_of_two_modes_that_is_detected(n: int, share: float) -> None:
     dice = random.Random(n)

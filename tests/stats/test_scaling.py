@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
+from statistics import median
 
 import numpy as np
 import pytest
@@ -100,7 +101,7 @@ def test_least_squares_without_negative_parameters(
     assert x * slope == pytest.approx(np.zeros(3), abs=1e-5)
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 def test_intervals_cover_the_planted_parameters() -> None:
     contention = best = 0
     for seed in range(20):
@@ -122,7 +123,7 @@ def covers(interval: Interval, value: float) -> bool:
 
 def test_intervals_are_the_middle_95_percent_of_the_resampled_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of 400, ten lie outside at each end.
-    fits = [scaling._Fit(1.0, 0.001 * i, 0.01 / (1 + i)) for i in range(400)]
+    fits = [scaling.Fit(1.0, 0.001 * i, 0.01 / (1 + i)) for i in range(400)]
     monkeypatch.setattr(scaling, "_resampled_fits", lambda blocks: random.Random(1).sample(fits, 400))
     law = scalability(planted(10, 0.2, 0.0005, noise=0, blocks=6))
     assert law is not None
@@ -155,7 +156,7 @@ def test_intervals_need_six_blocks() -> None:
             assert interval.n == blocks
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 def test_the_bootstrap_agrees_with_scipy() -> None:
     """Widths on average over data sets: both are of 95 % and resample whole blocks."""
     ratios = []
@@ -163,9 +164,12 @@ def test_the_bootstrap_agrees_with_scipy() -> None:
         blocks = list(planted(10, 0.05, 0.002, noise=0.05, blocks=12, seed=seed).values())
 
         def contention(drawn: np.ndarray, blocks: list[dict[int, float]] = blocks) -> float:
-            fit = scaling._fit([blocks[int(i)] for i in drawn])
-            assert fit is not None
-            return fit.contention
+            # The fit is to medians over blocks; that of a single block has no interval, and takes no time.
+            law = scalability(
+                {0: {cores: median(blocks[int(i)][cores] for i in drawn) for cores in blocks[0]}}
+            )
+            assert law is not None
+            return law.contention.estimate
 
         reference = bootstrap(
             (np.arange(12),), contention, vectorized=False, method="percentile", n_resamples=1000, rng=seed
@@ -180,15 +184,12 @@ def test_the_bootstrap_agrees_with_scipy() -> None:
 
 
 def test_resamples_without_enough_numbers_of_cores_are_left_out() -> None:
-    """32 and 16 cores only in one of six blocks: resamples without it have no fit."""
+    """32 and 16 cores only in one of six blocks: resamples without it, 33 % of them, have no fit."""
     complete = planted(10, 0.05, 0.002, noise=0.01, blocks=6)
     blocks = {
         block: levels if block == 1 else {cores: levels[cores] for cores in (1, 2)}
         for block, levels in complete.items()
     }
-    fits = scaling._resampled_fits(list(blocks.values()))
-    # Some (5/6)^6 = 33 % of 400 are without.
-    assert 230 < len(fits) < 300
     law = scalability(blocks)
     assert law is not None
     assert law.contention.low is not None

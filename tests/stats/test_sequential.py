@@ -86,7 +86,7 @@ def test_a_wider_goal_is_reached_earlier(widths: list[float], goal: float, more:
         assert all_narrower_than(ratios, goal + more)
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 @pytest.mark.parametrize(("confidence", "holds"), [(CONFIDENCE, False), (SEQUENTIAL_CONFIDENCE, True)])
 def test_the_error_rate_of_stopping_when_the_interval_is_narrow(confidence: float, holds: bool) -> None:
     """Two programs that do not differ, examined until the interval is narrower than 3 %: 1,500 times. With

@@ -30,7 +30,11 @@ def test_the_distribution_by_all_orders() -> None:
         places = itertools.combinations(range(n + m), n)
         # By how many places those of the first sample exceed the lowest ones.
         statistics = [sum(each) - n * (n - 1) // 2 for each in places]
-        assert unpaired._counts(n, m) == tuple(statistics.count(u) for u in range(n * m + 1))
+        orders = len(statistics)
+        for c in range(n * m + 1):
+            share = sum(u <= c for u in statistics) / orders
+            assert critical_value(n, m, 1 - 2 * share) == c
+            assert critical_value(n, m, 1 - 2 * share + 0.01 / orders) == (c - 1 if c else None)
 
 
 def test_a_tail_of_exactly_a_probability() -> None:
@@ -215,7 +219,7 @@ def excludes_1(first: list[float], second: list[float], machine: list[Interval])
     return not interval.low <= 1 <= interval.high
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 def test_runs_at_different_speeds_of_the_machine_do_not_differ() -> None:
     """The same program; the machine is up to 20 % slower in one run, of which the program feels all, half or
     nothing: in how many of 1,000 pairs of runs a difference is claimed, with and without the reference."""
@@ -234,7 +238,7 @@ def test_runs_at_different_speeds_of_the_machine_do_not_differ() -> None:
         assert (claimed[False] > 500) == (felt > 0.25)
 
 
-@pytest.mark.simulation
+@pytest.mark.soak
 def test_more_data_never_finds_less() -> None:
     """A program that is 10 % slower in the second run of a machine that did not change, whose reference
     varies by 2 %: the share of 300 pairs of runs in which that is found, by the number of blocks."""

@@ -13,7 +13,7 @@ Pair = TypeVar("Pair", bound=Hashable)
 def adjusted_p_values(
     log_ratios: Mapping[Pair, Mapping[int, float]], blocks: Sequence[int]
 ) -> dict[Pair, float]:
-    """The p-value of "no difference" for each pair at one look, adjusted for all of them (`_JointTest`): when
+    """The p-value of "no difference" for each pair at one look, adjusted for all of them (`JointTest`): when
     each is compared with a level, the probability of one false claim or more (the family-wise error rate) is
     at most that level.
 
@@ -22,6 +22,6 @@ def adjusted_p_values(
     """
     if not log_ratios or not blocks:
         return {}
-    test: decisions._JointTest[Pair] = decisions._JointTest()
-    statistics = decisions._two_sided(decisions._matrix(log_ratios, blocks))
+    test: decisions.JointTest[Pair] = decisions.JointTest()
+    statistics = decisions.two_sided(decisions.matrix(log_ratios, blocks))
     return test.look(list(log_ratios), statistics, 0.0)

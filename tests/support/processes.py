@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -16,6 +17,17 @@ def processes_of(place: Path) -> list[int]:
         with suppress(OSError, ValueError):
             if int(entry.name) and (entry / "cwd").resolve().is_relative_to(place / "contenders"):
                 found.append(int(entry.name))
+    return found
+
+
+def own_probes() -> set[int]:
+    """The probes that this process has started and that have not ended."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            name, _, rest = (entry / "stat").read_text().partition("(")[2].rpartition(") ")
+            if name.startswith("ringside-probe") and rest.split()[1] == str(os.getpid()):
+                found.add(int(entry.name))
     return found
 
 

@@ -108,12 +108,12 @@ def _relative(values: Mapping[Cell, Mapping[int, float]]) -> dict[tuple[int, Cel
         (block, cell): value - usual_of_others
         for block, of_block in by_block.items()
         for (cell, value), usual_of_others in zip(
-            of_block.items(), _medians_of_others(list(of_block.values())), strict=True
+            of_block.items(), medians_of_others(list(of_block.values())), strict=True
         )
     }
 
 
-def _medians_of_others(values: Sequence[float]) -> list[float]:
+def medians_of_others(values: Sequence[float]) -> list[float]:
     """For each value the median of all others; 0 for one that is alone."""
     if len(values) == 1:
         return [0.0]

@@ -68,7 +68,7 @@ def copied_files(
     origin = _origin(there_are[chosen], language, workloads)
     kept = tuple(dict.fromkeys(workloads)) or origin.teaches or tuple(origin.workloads)
     left_out = origin.workloads.keys() - set(kept)
-    _check_sources(origin)
+    check_sources(origin)
     files = {}
     for path in sorted(origin.folder.rglob("*")):
         relative = PurePosixPath(path.relative_to(origin.folder))
@@ -123,7 +123,7 @@ def _belongs(path: PurePosixPath, workloads: Collection[str]) -> bool:
     return any(re.split(r"[._-]|(?<=[a-z])(?=[A-Z])", part)[0].lower() in workloads for part in path.parts)
 
 
-def _check_sources(contender: Contender) -> None:
+def check_sources(contender: Contender) -> None:
     """Raises CatalogueError where a build names a source that is missing: it would not build."""
     file = read_toml(contender.folder / MANIFEST)
     for index, build in enumerate(contender.builds):

@@ -132,7 +132,7 @@ class Bench:
     """Measures on one node, whose `name` its trials carry."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        self.name = name
         self._folder = cache_folder()
         self._lock = MachineLock()
         self._prepared: dict[str, Prepared] = {}
@@ -189,7 +189,7 @@ class Bench:
         """One trial of a cell; one whose probe failed says so."""
         assert self._maker
         trial = attempt(self._maker, block, position, cell, first=first, tick=_nothing)
-        return replace(trial, machine=self._name)
+        return replace(trial, machine=self.name)
 
     def can_measure(self, cell: Cell) -> bool:
         """Whether the probe carries out a harmless program in the place of a cell's."""

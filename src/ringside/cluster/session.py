@@ -150,9 +150,9 @@ class Session:
             cause = getattr(error, "cause", None) or error
             if isinstance(cause, RingsideError):
                 raise cause from None
-            raise NodeLostError(f"{type(cause).__name__}: {_reason(cause)}") from error
+            raise NodeLostError(f"{type(cause).__name__}: {telling_line(cause)}") from error
         except exceptions.RayError as error:
-            raise NodeLostError(_reason(error)) from error
+            raise NodeLostError(telling_line(error)) from error
         except Exception as error:
             raise self.lost(error) from error
 
@@ -163,7 +163,7 @@ class Session:
 
     def lost(self, error: Exception) -> ClusterError:
         """The error for a cluster that does not answer any more."""
-        return ClusterError(f"the cluster {self.where} was lost: {_reason(error)}")
+        return ClusterError(f"the cluster {self.where} was lost: {telling_line(error)}")
 
     def close(self) -> None:
         """Leave the cluster; actors of this session end. A cluster that `local` started ends, too."""
@@ -200,7 +200,7 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
     with warnings.catch_warnings():
         # What they say is in its errors as well, or is for those who write programs for Ray.
         warnings.filterwarnings("ignore", module=r"ray\b")
-        _connect(ray, where, address, options)
+        connect_to(ray, where, address, options)
         session = Session(ray, where)
         if not address.startswith("ray://"):
             session.watch_head(ray.get_runtime_context().gcs_address)
@@ -210,16 +210,16 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
             session.close()
 
 
-def _connect(ray: Any, where: str, address: str, options: dict[str, Any]) -> None:
+def connect_to(ray: Any, where: str, address: str, options: dict[str, Any]) -> None:
     """Raises ClusterError."""
-    _quieten(ray)
+    quieten(ray)
     handler = signal.getsignal(signal.SIGTERM)
     try:
         _init(ray, address, options)
     except ClusterError:
         raise
     except Exception as error:
-        raise ClusterError(f"the cluster {where} cannot be used: {_reason(error)}") from error
+        raise ClusterError(f"the cluster {where} cannot be used: {telling_line(error)}") from error
     finally:
         # Ray puts one of its own in place, also where it then finds no cluster.
         if threading.current_thread() is threading.main_thread():
@@ -277,7 +277,7 @@ def _speaks_http2(connection: socket.socket) -> bool:
     return kind == _SETTINGS and stream == 0
 
 
-def _quieten(ray: Any) -> None:
+def quieten(ray: Any) -> None:
     """Keep Ray's words about its nodes, which are many and come on stdout, away from the data there."""
     # Ray's `log_to_driver` is about the words of workers only.
     with suppress(AttributeError):
@@ -363,7 +363,7 @@ def _named(entries: list[dict[str, Any]]) -> list[Node]:
     return nodes
 
 
-def _reason(error: Exception) -> str:
+def telling_line(error: Exception) -> str:
     """The line of Ray's error that says what it is; its texts are long, and end with traces of the server."""
     if mismatch := _VERSIONS.search(str(error)):
         ray, python, our_ray, our_python = mismatch.groups()

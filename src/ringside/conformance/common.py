@@ -102,11 +102,6 @@ _OTHER_CPUS = "other CPUs"
 _AFTER_SIGTERM = "after SIGTERM"
 
 
-def reason(error: BaseException) -> str:
-    """What is wrong, in a line; errors of connections may lack a text."""
-    return str(error) or type(error).__name__
-
-
 def check_arguments(subject: Subject, uses: Sequence[Sequence[str]], *, is_server: bool) -> None:
     """Each of these uses must end with status 2 and one line on stderr."""
     chosen = list(uses)[: _QUICK if subject.quick else None]
@@ -191,13 +186,13 @@ def _is_good(subject: Subject, trial: Trial, line: str, expected: str, phases: C
     return True
 
 
-def in_time(attempt: Callable[[], str], tries: int = 3) -> str:
-    """What is wrong at the last try; empty as soon as nothing is. For all that depends on time: a host may
-    stall."""
-    problem = ""
-    for number in range(tries):
-        problem = attempt()
-        if not problem:
-            return ""
-        time.sleep(0.2 * number)
-    return problem
+def in_time(attempt: Callable[[], None], tries: int = 3) -> None:
+    """Raises what the last of several tries raises, OSError or ValueError, where none succeeds. For all that
+    depends on time: a host may stall."""
+    for number in range(tries - 1):
+        try:
+            attempt()
+            return
+        except (OSError, ValueError):
+            time.sleep(0.2 * number)
+    attempt()

@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ringside.conformance.common import reason
 from ringside.conformance.servers import Server
 from ringside.conformance.subject import PORT, Subject
 
@@ -42,11 +41,6 @@ class Reply:
     @property
     def body(self) -> str:
         return b"".join(chunk for _, chunk in self.chunks).decode(errors="replace")
-
-    @classmethod
-    def of(cls, error: BaseException) -> Reply:
-        """What stands for a response that did not come."""
-        return cls(0, {}, [(0.0, reason(error).encode())])
 
     def __str__(self) -> str:
         return f"{self.status}, {self.headers.get('content-type', 'no type')}, {self.body[:200]!r}"
@@ -114,10 +108,10 @@ class Client:
             raise ValueError("a chunk does not end where its size says")
         return data
 
-    def after_the_end(self) -> str:
-        """What comes where the server should have closed the connection; empty where it has."""
-        rest = self._rest or self._socket.recv(100)
-        return f"{rest[:100]!r} in place of the end" if rest else ""
+    def end(self) -> None:
+        """Raises ValueError where the server has not closed the connection."""
+        if rest := self._rest or self._socket.recv(100):
+            raise ValueError(f"{rest[:100]!r} in place of the end")
 
     def _line(self) -> str:
         while b"\r\n" not in self._rest:
@@ -154,14 +148,12 @@ def check_paths(
 ) -> None:
     """Each of these methods and targets gets its status. `body`: what is sent with POST."""
     for method, target, status in uses[: 4 if subject.quick else None]:
-        came: object
-        try:
+        line = subject.served_by_hand(arguments, curl(target, method))
+        with subject.expects("http-paths", f"{status} for {method} {target}", line):
             with server.connect() as connection:
                 came = Client(connection).get(target, method, body if method == "POST" else "").status
-        except (OSError, ValueError) as error:
-            came = error
-        # `//` is no URL to the parsers of some libraries.
-        if came != status and not (target == "//" and came == 400):
-            line = subject.served_by_hand(arguments, curl(target, method))
-            subject.report("http-paths", f"{status} for {method} {target}", came, line)
+            # `//` is no URL to the parsers of some libraries.
+            if came != status and not (target == "//" and came == 400):
+                raise ValueError(came)
+        if "http-paths" in subject.broken:
             return

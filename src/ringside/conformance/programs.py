@@ -184,7 +184,7 @@ def _grows(subject: Subject) -> None:
         return
     phase, factor = growing
 
-    def attempt() -> str:
+    def attempt() -> None:
         nonlocal line
         least_before_ns: int | None = None
         for level in _GROWING:
@@ -202,13 +202,14 @@ def _grows(subject: Subject) -> None:
                 came = (
                     f"{reported.ns / 1e6:,.3f} ms with {factor}={level:,}, and {unseen_ns / 1e6:,.0f} ms more"
                 )
-                return f"{came} before its line than with {factor}={_GROWING[0]}"
+                raise ValueError(f"{came} before its line than with {factor}={_GROWING[0]}")
             peak_bytes = (trial.report and trial.report.peak_pss_bytes) or 0
             if reported.ns > _SEEN_NS or peak_bytes > _MOST_BYTES:
                 break
-        return ""
 
-    if problem := in_time(attempt):
+    try:
+        in_time(attempt)
+    except ValueError as problem:
         subject.report("growth", f"a phase {phase} that is as long as it takes", problem, line)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
-from ringside.conformance.common import check_arguments, check_evidence, in_time, reason
+from ringside.conformance.common import check_arguments, check_evidence, in_time
 from ringside.conformance.subject import (
     PATIENCE_S,
     PORT,
@@ -118,18 +118,17 @@ def plain_kind(workload: Workload) -> Kind:
 def check_server(subject: Subject, kind: Kind) -> None:
     """Add what a server of this workload does against the contract. Where it does not start or answer,
     nothing else is checked. Raises UsageError where this process may not open enough connections."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < _LEAST_FILES:
         raise UsageError(
             f"checking a server takes {_LEAST_FILES} open files, but the hard limit is {hard}: raise it, see "
             "`ulimit -Hn`"
         )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, _LEAST_FILES), hard))
     if not _starts(subject, kind):
         return
     check_arguments(subject, kind.bad, is_server=True)
-    _unknown_keys(subject, kind)
-    _host(subject, kind)
-    _port(subject, kind)
+    _arguments(subject, kind)
     _stdin_end(subject, kind)
     before = len(subject.findings)
     with running(subject, *kind.arguments) as server:
@@ -183,86 +182,71 @@ def _starts(subject: Subject, kind: Kind) -> bool:
             subject.report("loopback", "127.0.0.1", f"listens on {_address(ports[int(ready[1])])}", line)
         if not subject.findings:
             server = Server(process, int(ready[1]) if ready else 0)
-            if problem := _asks(server, kind):
-                subject.report(
-                    "evidence", "an answer", problem, subject.served_by_hand(kind.arguments, kind.ask)
-                )
-    return not [finding for finding in subject.findings if finding.rule != "loopback"]
+            with subject.expects("evidence", "an answer", subject.served_by_hand(kind.arguments, kind.ask)):
+                _asks(server, kind)
+    return not subject.broken - {"loopback"}
 
 
 def _address(text: str) -> str:
     return "all addresses" if not text.strip("0") else text
 
 
-def _asks(server: Server, kind: Kind) -> str:
-    """What is wrong with an answer to a simple request; empty where it is right."""
-    try:
-        with server.connect() as connection:
-            kind.answers(connection)
-    except (OSError, ValueError) as error:
-        return reason(error)
-    return ""
+def _asks(server: Server, kind: Kind) -> None:
+    """A simple request. Raises OSError or ValueError where its answer is wrong."""
+    with server.connect() as connection:
+        kind.answers(connection)
 
 
-def _unknown_keys(subject: Subject, kind: Kind) -> None:
+def _arguments(subject: Subject, kind: Kind) -> None:
+    """Keys that it does not know, the address and the port that it is given."""
     arguments = (*kind.arguments, "colour=red", "x-y.z=1=2")
-    try:
-        with running(subject, *arguments):
-            pass
-    except OSError as error:
-        subject.report("args-unknown", "::ready port=P", error, subject.by_hand(*arguments))
-
-
-def _host(subject: Subject, kind: Kind) -> None:
-    if not subject.ready.contender.workloads[subject.workload.name].host:
-        return
-    arguments = (*kind.arguments, f"host={_OTHER_HOST}")
-    try:
-        with running(subject, *arguments) as server:
-            address = listeners(alive_in_session(server.process.pid)).get(server.port)
-            came = f"listens on {_address(address)}" if address else f"no listener on port {server.port}"
-            if address in _OTHER:
-                return
-    except OSError as error:
-        came = str(error)
-    subject.report("host", f"a listener on {_OTHER_HOST}", came, subject.by_hand(*arguments))
-
-
-def _port(subject: Subject, kind: Kind) -> None:
+    line = subject.by_hand(*arguments)
+    with subject.expects("args-unknown", "::ready port=P", line), running(subject, *arguments):
+        pass
+    if subject.ready.contender.workloads[subject.workload.name].host:
+        arguments = (*kind.arguments, f"host={_OTHER_HOST}")
+        with subject.expects("host", f"a listener on {_OTHER_HOST}", subject.by_hand(*arguments)):
+            with running(subject, *arguments) as server:
+                address = listeners(alive_in_session(server.process.pid)).get(server.port)
+            if not address:
+                raise ValueError(f"no listener on port {server.port}")
+            if address not in _OTHER:
+                raise ValueError(f"listens on {_address(address)}")
     port = free_port()
-    arguments = [f"port={port}" if word == "port=0" else word for word in kind.arguments]
-    try:
-        with running(subject, *arguments) as server:
-            came = f"::ready port={server.port}"
-    except OSError as error:
-        came = str(error)
-    if came != f"::ready port={port}":
-        subject.report("port", f"::ready port={port}", came, subject.by_hand(*arguments))
+    arguments = tuple(f"port={port}" if word == "port=0" else word for word in kind.arguments)
+    expected = f"::ready port={port}"
+    with (
+        subject.expects("port", expected, subject.by_hand(*arguments)),
+        running(subject, *arguments) as server,
+    ):
+        if server.port != port:
+            raise ValueError(f"::ready port={server.port}")
 
 
 def _stdin_end(subject: Subject, kind: Kind) -> None:
-    def attempt() -> str:
+    def attempt() -> None:
         with running(subject, *kind.arguments) as server:
             assert server.process.stdin is not None
             server.process.stdin.close()
-            return _ending(server)
+            _ends(server)
 
-    if problem := in_time(attempt):
-        line = subject.by_hand(*kind.arguments, before="sleep 3 | ")
-        subject.report("stdin-end", "status 0 within 2 s of the end of stdin", problem, line)
+    line = subject.by_hand(*kind.arguments, before="sleep 3 | ")
+    with subject.expects("stdin-end", "status 0 within 2 s of the end of stdin", line):
+        in_time(attempt)
 
 
-def _ending(server: Server) -> str:
-    """What is wrong with the end of a server that was just told to end; empty where nothing is."""
+def _ends(server: Server) -> None:
+    """Raises ValueError where a server that was just told to end does not do so as it should."""
     begun = time.monotonic()
     try:
         status = server.process.wait(_PATIENT_END_S)
     except subprocess.TimeoutExpired:
-        return f"it still ran {_PATIENT_END_S:.0f} s later"
+        raise ValueError(f"it still ran {_PATIENT_END_S:.0f} s later") from None
     took_s = time.monotonic() - begun
     if status != 0:
-        return f"status {status}"
-    return f"it took {took_s:.1f} s" if took_s > _END_S else ""
+        raise ValueError(f"status {status}")
+    if took_s > _END_S:
+        raise ValueError(f"it took {took_s:.1f} s")
 
 
 def _nonsense(subject: Subject, kind: Kind) -> None:
@@ -273,12 +257,13 @@ def _nonsense(subject: Subject, kind: Kind) -> None:
         for sent in kind.nonsense[: 4 if subject.quick else None]:
             for reset in (False, True):
                 _misbehave(server, sent, reset=reset)
-            if problem := in_time(lambda: _asks(server, kind)):
-                shown = repr(sent[:40])[2:-1]
-                text = f"printf '{shown}' | nc -q1 127.0.0.1 {PORT}; {kind.ask}"
-                line = subject.served_by_hand(kind.arguments, text)
-                expected = f"an answer to others after a client sent {shown} and went away"
-                subject.report("survives", expected, problem, line)
+            shown = repr(sent[:40])[2:-1]
+            text = f"printf '{shown}' | nc -q1 127.0.0.1 {PORT}; {kind.ask}"
+            line = subject.served_by_hand(kind.arguments, text)
+            expected = f"an answer to others after a client sent {shown} and went away"
+            with subject.expects("survives", expected, line):
+                in_time(lambda: _asks(server, kind))
+            if "survives" in subject.broken:
                 return
         server.process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -291,20 +276,21 @@ def _nonsense(subject: Subject, kind: Kind) -> None:
 
 def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
     """A client that sends requests and reads no answer."""
-    with server.connect() as connection:
-        connection.setblocking(False)
-        sent, give_up_s = 0, time.monotonic() + _UNREAD_S
-        many = kind.request * (1 + 20_000 // len(kind.request))
-        with suppress(ConnectionError):
-            # A server that does not read on is right.
-            while sent < kind.unread_bytes and time.monotonic() < give_up_s:
-                if not select.select([], [connection], [], 0.5)[1]:
-                    break
-                sent += connection.send(many)
-        problem = in_time(lambda: _asks(server, kind)) if _most(subject, kind) > 1 else ""
-    if problem := problem or in_time(lambda: _asks(server, kind)):
-        line = subject.served_by_hand(kind.arguments, kind.ask)
-        subject.report("survives", "an answer beside a client that never reads", problem, line)
+    line = subject.served_by_hand(kind.arguments, kind.ask)
+    with subject.expects("survives", "an answer beside a client that never reads", line):
+        with server.connect() as connection:
+            connection.setblocking(False)
+            sent, give_up_s = 0, time.monotonic() + _UNREAD_S
+            many = kind.request * (1 + 20_000 // len(kind.request))
+            with suppress(ConnectionError):
+                # A server that does not read on is right.
+                while sent < kind.unread_bytes and time.monotonic() < give_up_s:
+                    if not select.select([], [connection], [], 0.5)[1]:
+                        break
+                    sent += connection.send(many)
+            if _most(subject, kind) > 1:
+                in_time(lambda: _asks(server, kind))
+        in_time(lambda: _asks(server, kind))
 
 
 def _most(subject: Subject, kind: Kind) -> int:
@@ -326,26 +312,24 @@ def _misbehave(server: Server, sent: bytes, *, reset: bool) -> None:
 def _sigterm(subject: Subject, kind: Kind) -> None:
     left: list[int] = []
 
-    def attempt() -> str:
+    def attempt() -> None:
         with running(subject, *kind.arguments) as server, ExitStack() as stack:
             for _ in range(_OPEN_AT_END):
                 connection = stack.enter_context(server.connect())
                 connection.sendall(kind.request)
             time.sleep(0.1)
             server.process.send_signal(signal.SIGTERM)
-            problem = _ending(server)
+            _ends(server)
             deadline = time.monotonic() + 1
             while (alive := alive_in_session(server.process.pid)) and time.monotonic() < deadline:
                 time.sleep(0.02)
             left[:] = alive
-            return problem
 
-    if problem := in_time(attempt):
-        line = f"timeout --preserve-status 3 {subject.by_hand(*kind.arguments).partition(' && ')[2]}"
-        folder = subject.by_hand(*kind.arguments).partition(" && ")[0]
-        subject.report("sigterm", "status 0 within 2 s of SIGTERM", problem, f"{folder} && {line}; echo $?")
-    elif left:
-        line = subject.by_hand(*kind.arguments)
+    line = subject.by_hand(*kind.arguments)
+    told = line.replace(" && ", " && timeout --preserve-status 3 ", 1)
+    with subject.expects("sigterm", "status 0 within 2 s of SIGTERM", f"{told}; echo $?"):
+        in_time(attempt)
+    if left:
         subject.report("left-behind", "no process after SIGTERM", f"{len(left)} still ran", line)
 
 

@@ -132,11 +132,25 @@ class Subject:
 
     def report(self, rule: str, expected: str, came: object, command: str) -> None:
         """Add a finding, one for each rule."""
-        if any(finding.rule == rule for finding in self.findings):
+        if rule in self.broken:
             return
         text = one_line(str(came), 2 * _SHOWN)
         meaning = (RULES | self.rules)[rule]
         self.findings.append(Finding(rule, meaning, self.workload.name, expected, text, command))
+
+    @contextmanager
+    def expects(self, rule: str, expected: str, command: str) -> Iterator[None]:
+        """Adds a finding where the block raises OSError or ValueError, which says what came instead."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            # Errors of connections may lack a text.
+            self.report(rule, expected, str(error) or type(error).__name__, command)
+
+    @property
+    def broken(self) -> set[str]:
+        """The rules with a finding."""
+        return {finding.rule for finding in self.findings}
 
     # --- without the probe -------------------------------------------------------------------------
 

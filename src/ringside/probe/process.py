@@ -61,7 +61,7 @@ class _DiedIdleError(ProbeError):
 
 _TICK_S = 1.0
 # What an interrupted probe may take to end its contender and to report.
-_INTERRUPT_GRACE_S = 15.0
+INTERRUPT_GRACE_S = 15.0
 # Beyond the limits of the request; a probe may take five minutes to end what forks without end.
 _WATCHDOG_GRACE_S = 330.0
 # What the records of a hundred engines take is a fraction of it.
@@ -264,7 +264,7 @@ class Probe:
             _kill(self._process)
         elif self._process:
             self._process.send_signal(signal.SIGINT)
-        self._kill_at = time.monotonic() + _INTERRUPT_GRACE_S
+        self._kill_at = time.monotonic() + INTERRUPT_GRACE_S
         self.interrupted = True
 
     def _lines(
@@ -448,7 +448,7 @@ def _stop(process: subprocess.Popen[bytes], messages: list[Message], cgroup: str
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         try:
-            process.communicate(timeout=_INTERRUPT_GRACE_S)
+            process.communicate(timeout=INTERRUPT_GRACE_S)
         except subprocess.TimeoutExpired:
             _kill(process)
             process.communicate()

@@ -59,7 +59,7 @@ class Family(Generic[Pair]):
     """Pairs that share an error rate. `margin`: ratios between 1 / (1 + margin) and 1 + margin are
     equivalent; with 0 none are.
 
-    A pair differs where the step-down test of all pairs says so at some look (`_JointTest`), and its
+    A pair differs where the step-down test of all pairs says so at some look (`JointTest`), and its
     interval, by the signed-rank test of the pair alone, excludes 1. Pairs that differ leave the family of
     later looks. It is equivalent where both one-sided tests reject a ratio beyond the margin (D. J.
     Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657-680), each over all looks together, and its interval
@@ -71,10 +71,10 @@ class Family(Generic[Pair]):
     def __init__(self, margin: float) -> None:
         self._bound = math.log1p(margin)
         self._p_values: dict[Pair, float] = {}
-        self._differences: _JointTest[Pair] = _JointTest()
+        self._differences: JointTest[Pair] = JointTest()
         # Whether the ratio of a pair is below the upper end of the margin, and above the lower one.
-        self._margin_tests: defaultdict[tuple[Pair, int], _JointTest[tuple[Pair, int]]] = defaultdict(
-            _JointTest
+        self._margin_tests: defaultdict[tuple[Pair, int], JointTest[tuple[Pair, int]]] = defaultdict(
+            JointTest
         )
         self._first: dict[Pair, Shown] = {}
 
@@ -86,7 +86,7 @@ class Family(Generic[Pair]):
         }
         if not family:
             return
-        statistics = _two_sided(_matrix(family, range(1, look.blocks + 1)))
+        statistics = two_sided(matrix(family, range(1, look.blocks + 1)))
         self._p_values |= self._differences.look(list(family), statistics, look.level)
         for pair in family.keys() & self._differences.rejected:
             self._first.setdefault(pair, "different")
@@ -105,7 +105,7 @@ class Family(Generic[Pair]):
         }
         if not distances:
             return
-        statistics = _one_sided(_matrix(distances, range(1, look.blocks + 1)))
+        statistics = one_sided(matrix(distances, range(1, look.blocks + 1)))
         for number, side in enumerate(distances):
             self._margin_tests[side].look([side], statistics[[number]], look.level)
         for pair, _ in distances:
@@ -176,7 +176,7 @@ CLEAR_RATIO = 1.5
 _CHUNK = 1024
 
 
-class _JointTest(Generic[Pair]):
+class JointTest(Generic[Pair]):
     """Hypotheses that share an error rate over all looks. The same sign vectors serve at every look, and one
     that would have led to a claim at an earlier look counts at each later one: so looks spend only what their
     dependence leaves, and the share of sign vectors that lead to a claim at any look is at most the level of
@@ -240,7 +240,7 @@ def _exceedances(statistics: np.ndarray, observed: np.ndarray) -> np.ndarray:
     return exceeded
 
 
-def _matrix(log_ratios: Mapping[Pair, Mapping[int, float]], blocks: Sequence[int]) -> np.ndarray:
+def matrix(log_ratios: Mapping[Pair, Mapping[int, float]], blocks: Sequence[int]) -> np.ndarray:
     """A row for each block, a column for each pair, 0 where it lacks the block."""
     import numpy as np  # here, since `--help` does without
 
@@ -253,7 +253,7 @@ def _matrix(log_ratios: Mapping[Pair, Mapping[int, float]], blocks: Sequence[int
     return differences
 
 
-def _two_sided(differences: np.ndarray) -> np.ndarray:
+def two_sided(differences: np.ndarray) -> np.ndarray:
     """By pair and sign vector, |Σ s| / sqrt(Σ s²) of the scores s (`_scores`), which lies between 0 and the
     square root of the number of blocks. Where all blocks of a pair agree on the direction and their median
     ratio is at least `CLEAR_RATIO`, it is that root or more, the larger the smallest |d|, but less than the
@@ -274,7 +274,7 @@ def _two_sided(differences: np.ndarray) -> np.ndarray:
     return statistics
 
 
-def _one_sided(differences: np.ndarray) -> np.ndarray:
+def one_sided(differences: np.ndarray) -> np.ndarray:
     """By pair, and by sign vector and its opposite, Σ s / sqrt(Σ s²) of the signed ranks."""
     import numpy as np
 
@@ -314,9 +314,9 @@ def _flipped(scores: np.ndarray) -> np.ndarray:
     many vectors, and is fastest along these."""
     import numpy as np
 
-    starts = _group_starts(len(scores))
+    starts = group_starts(len(scores))
     sums: np.ndarray = np.add.reduceat(scores, starts, axis=0)
-    signs = _signs(len(sums))
+    signs = sign_vectors(len(sums))
     flipped: np.ndarray = np.concatenate(
         [sums.T @ signs[start : start + _CHUNK].astype(float).T for start in range(0, len(signs), _CHUNK)],
         axis=1,
@@ -324,7 +324,7 @@ def _flipped(scores: np.ndarray) -> np.ndarray:
     return flipped
 
 
-def _group_starts(blocks: int) -> list[int]:
+def group_starts(blocks: int) -> list[int]:
     """The first block of each sign, from 0. Later blocks change nothing about earlier ones."""
     starts = list(range(min(blocks, _SINGLE)))
     begin, size = _SINGLE, 2
@@ -335,7 +335,7 @@ def _group_starts(blocks: int) -> list[int]:
 
 
 @lru_cache(maxsize=32)
-def _signs(count: int) -> np.ndarray:
+def sign_vectors(count: int) -> np.ndarray:
     """Sign vectors of so many blocks or groups of them, a row of bytes each, the first all +1. Up to 14 all
     are listed, and of more the first 14 of each; the vectors of fewer blocks are, one after the other and
     repeated, the beginnings of those of more."""

@@ -46,7 +46,7 @@ class Scalability:
         )
 
 
-class _Fit(NamedTuple):
+class Fit(NamedTuple):
     single_core_throughput: float
     contention: float
     coherency: float
@@ -96,7 +96,7 @@ def best_cores(contention: float, coherency: float) -> float:
     return math.inf if coherency <= 0 else max(1.0, math.sqrt((1 - contention) / coherency))
 
 
-def _resampled_fits(blocks: Sequence[Mapping[int, float]]) -> list[_Fit]:
+def _resampled_fits(blocks: Sequence[Mapping[int, float]]) -> list[Fit]:
     """The fits to whole blocks drawn again with replacement; resamples of incomplete blocks may lack a number
     of cores and have no fit."""
     rng = random.Random(_SEED)
@@ -104,7 +104,7 @@ def _resampled_fits(blocks: Sequence[Mapping[int, float]]) -> list[_Fit]:
     return [fit for draw in draws if (fit := _fit(draw)) is not None]
 
 
-def _fit(blocks: Sequence[Mapping[int, float]]) -> _Fit | None:
+def _fit(blocks: Sequence[Mapping[int, float]]) -> Fit | None:
     """X1, σ and κ from the medians over blocks; None for fewer than three numbers of cores."""
     times: dict[int, list[float]] = {}
     for levels in blocks:
@@ -120,7 +120,7 @@ def _fit(blocks: Sequence[Mapping[int, float]]) -> _Fit | None:
     design = np.stack([np.ones_like(p), p - 1, p * (p - 1)], axis=1)
     # Each equation divided by its right side: errors count as ratios.
     a, b, c = non_negative_least_squares(design / inverse[:, None], np.ones_like(inverse)).tolist()
-    return _Fit(1 / a, b / a, c / a) if a > 0 else None
+    return Fit(1 / a, b / a, c / a) if a > 0 else None
 
 
 def non_negative_least_squares(design: np.ndarray, target: np.ndarray) -> np.ndarray:

@@ -81,7 +81,7 @@ def _kind_of(values: tuple[float, ...]) -> SteadyState:
     ends = [*begins[1:], len(values)]
     parts = [median(values[begin:end]) for begin, end in zip(begins, ends, strict=True)]
     logs = [math.log(value) for value in parts]
-    edges = _segments(logs)
+    edges = segments_of(logs)
     since = edges[-2]
     if since > (1 - _END_SHARE) * len(logs):
         return SteadyState(SeriesKind.NO_STEADY_STATE, values[0], None, None)
@@ -96,13 +96,13 @@ def _kind_of(values: tuple[float, ...]) -> SteadyState:
     return SteadyState(kind, values[0], math.exp(last), begins[since])
 
 
-def _segments(logs: Sequence[float]) -> list[int]:
+def segments_of(logs: Sequence[float]) -> list[int]:
     """The edges of the segments: 0, the places of changes, the number of values."""
     import numpy as np  # here, since most commands do without
 
     n = len(logs)
-    clipped = np.array(_without_outliers(logs))
-    noise = _noise(clipped.tolist()) * _persistence(clipped)
+    clipped = np.array(without_outliers(logs))
+    noise = noise_of(clipped.tolist()) * _persistence(clipped)
     edges = [0, n]
     if noise > 0:
         edges = optimal_segments(clipped / noise, _PENALTY * math.log(n))
@@ -199,7 +199,7 @@ def _medians(logs: Sequence[float], edges: Sequence[int]) -> list[float]:
     return [median(logs[begin:end]) for begin, end in itertools.pairwise(edges)]
 
 
-def _noise(values: Sequence[float]) -> float:
+def noise_of(values: Sequence[float]) -> float:
     """The standard deviation of values about their segment's level, from the steps between neighbours, which
     a change of level affects little. Where most steps are 0, from the others."""
     steps = [abs(after - before) for before, after in itertools.pairwise(values)]
@@ -208,10 +208,10 @@ def _noise(values: Sequence[float]) -> float:
     return typical / (NormalDist().inv_cdf(0.75) * math.sqrt(2))
 
 
-def _without_outliers(logs: Sequence[float]) -> list[float]:
+def without_outliers(logs: Sequence[float]) -> list[float]:
     """Each value limited to a distance from the median of its neighbours (a Hampel filter). The first stays:
     a longer first time is part of what is to be detected."""
-    limit = _OUTLIER * _noise(logs)
+    limit = _OUTLIER * noise_of(logs)
     clipped = list(logs)
     for i in range(1, len(logs)):
         centre = median(logs[max(0, i - _NEIGHBOURS) : i + _NEIGHBOURS + 1])
@@ -268,7 +268,7 @@ def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
         if n < MIN_VALUES:
             continue
         distances = np.abs(series[begin:end, None] - series[None, begin:end])
-        [index], [statistic] = _best_splits(distances[None])
+        [index], [statistic] = best_splits(distances[None])
         if statistic <= 0:
             continue
         # What is equal but for rounding counts as large.
@@ -278,7 +278,7 @@ def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
         for first in range(0, _PERMUTATIONS, batch):
             count = min(batch, _PERMUTATIONS - first)
             orders = draws.permuted(np.tile(np.arange(n), (count, 1)), axis=1)
-            _, statistics = _best_splits(distances[orders[:, :, None], orders[:, None, :]])
+            _, statistics = best_splits(distances[orders[:, :, None], orders[:, None, :]])
             larger += int((statistics >= limit).sum())
         p = (1 + larger) / (1 + _PERMUTATIONS)
         if p <= SIGNIFICANCE:
@@ -287,7 +287,7 @@ def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
     return tuple(sorted(changes, key=lambda change: change.index))
 
 
-def _best_splits(distances: Any) -> tuple[Any, Any]:
+def best_splits(distances: Any) -> tuple[Any, Any]:
     """Where the weighted energy distance of both sides is largest, and how large, of each of b orders of a
     segment. `distances`: b × n × n."""
     import numpy as np

@@ -170,7 +170,7 @@ FILES = {
 def machine(monkeypatch: pytest.MonkeyPatch, **files: str | None) -> None:
     """Another machine than this: one that has these files in place of some, none where they are None."""
     there = {**FILES, **{next(path for path in FILES if path.endswith(end)): files[end] for end in files}}
-    monkeypatch.setattr(host, "_read", there.get)
+    monkeypatch.setattr(host, "read_text", there.get)
 
 
 def test_all_facts_of_a_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -258,5 +258,5 @@ def test_a_gigabyte_is_assumed_where_nothing_is_known(monkeypatch: pytest.Monkey
 def test_files_are_read_without_blanks_around_them(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_bytes(b" text \xff\n")
-    assert host._read(str(file)) == "text \ufffd"
-    assert host._read(str(tmp_path / "none")) is None
+    assert host.read_text(str(file)) == "text \ufffd"
+    assert host.read_text(str(tmp_path / "none")) is None

@@ -29,7 +29,7 @@ from ringside.store import Store, database
 from tests.measure.host.test_executor import request
 from tests.render.test_kept_runs import kept_runs
 from tests.support.command_line import RINGSIDE, ringside
-from tests.support.processes import is_over, processes_of
+from tests.support.processes import is_over, own_probes, processes_of
 from tests.support.started import LOAD_SERVER, ports_of
 
 Add = Callable[..., None]
@@ -314,12 +314,12 @@ def test_the_cgroup_of_a_killed_probe_is_removed_by_the_next() -> None:
         (path,) = [each.cgroup for each in messages if isinstance(each, Started)]
         return Path(path) if path else None
 
+    before = own_probes()
     left = cgroup()
     if left is None:
         pytest.skip("no cgroup can be made here")
-    (probe,) = executor.probe._idle
-    os.kill(probe.pid, signal.SIGKILL)
-    probe.wait()
+    (probe,) = own_probes() - before
+    os.kill(probe, signal.SIGKILL)
     assert left.is_dir()
     assert cgroup() != left
     deadline = time.monotonic() + 10

@@ -24,7 +24,7 @@ from tests.measure.host.test_executor import both_ways, request
 from tests.measure.runs.test_attacks import has_own_namespaces, last
 from tests.support.ordinary_user import as_ordinary_user
 from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
-from tests.support.processes import is_over
+from tests.support.processes import is_over, own_probes
 
 
 def program(script: str, temporary: Path, namespaces: str = "auto") -> TrialRequest:
@@ -240,12 +240,13 @@ def test_a_probe_that_is_killed(tmp_path: Path, namespaces: str) -> None:
     process.communicate()
     assert left("pass", tmp_path, namespaces) == 0
 
+    before = own_probes()
     probe = Probe()
     assert last(probe.trial(program("pass", tmp_path, namespaces))).outcome == "ok"
     (folder,) = tmp_path.iterdir()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    (idle,) = probe._idle
-    idle.kill()
+    (idle,) = own_probes() - before
+    os.kill(idle, signal.SIGKILL)
     time.sleep(0.1)
     probe.close()
     assert os.listdir(tmp_path) == []

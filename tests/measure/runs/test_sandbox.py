@@ -205,7 +205,7 @@ def test_what_only_some_may_read_is_hidden(tmp_path: Path) -> None:
     (closed / "inside").touch()
     closed.chmod(0o711)
     (tmp_path / "etc" / "link").symlink_to("secret")
-    hidden = [path.relative_to(tmp_path / "etc") for path in sandbox._secrets(tmp_path / "etc")]
+    hidden = [path.relative_to(tmp_path / "etc") for path in sandbox.unreadable_for_others(tmp_path / "etc")]
     assert list(map(str, hidden)) == ["closed", "secret", "deep/secret"]
 
 
@@ -235,12 +235,12 @@ def test_what_of_a_home_an_executable_needs(
     if program == "link":
         path.symlink_to(target.relative_to(tmp_path))
     path.touch()
-    needed = dict.fromkeys(sandbox._installation(str(path)))
+    needed = dict.fromkeys(sandbox.installation(str(path)))
     assert [str(each.relative_to(tmp_path)) for each in needed] == parts
 
 
 def test_an_executable_of_the_system_needs_nothing() -> None:
-    assert list(sandbox._installation("/usr/bin/env")) == []
+    assert list(sandbox.installation("/usr/bin/env")) == []
 
 
 @pytest.mark.parametrize("service", [None, Service(ready_s=1, idle_s=0.1)])

@@ -216,7 +216,7 @@ def test_a_clock_of_files_that_stands_still_is_not_waited_for_long(
     watch = FileWatch([one])
     with watch.trial(one):
         pass
-    monkeypatch.setattr("ringside.measure.toolchain.watch._file_clock_ns", lambda: 0)
+    monkeypatch.setattr("ringside.measure.toolchain.watch.file_clock_ns", lambda: 0)
     with watch.trial(one):
         pass
     assert watch.changed_sources(one) is None

@@ -46,7 +46,7 @@ class Proved(Exact):
 def without_vega(monkeypatch: pytest.MonkeyPatch) -> None:
     # The library is kept once made, so what makes it is not the place.
     monkeypatch.setattr(
-        page, "_library", lambda: page._Library(templates.script(STUB), templates.packed(STUB))
+        page, "_library", lambda: page.Library(templates.script(STUB), templates.packed(STUB))
     )
 
 

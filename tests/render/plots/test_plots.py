@@ -458,8 +458,8 @@ def test_percentiles_are_on_an_axis_of_nines_and_end_where_requests_do(tmp_path:
 
 def test_the_last_tick_is_where_the_lines_end() -> None:
     for level in (0.99, 0.999, 0.9999, 0.99999):
-        axis = curves._percentile_axis(1, curves._across(level))
-        assert axis["axis"]["values"][-1] == axis["scale"]["domain"][1] == curves._across(level)
+        axis = curves.percentile_axis(1, curves.across(level))
+        assert axis["axis"]["values"][-1] == axis["scale"]["domain"][1] == curves.across(level)
 
 
 def test_latency_against_rate_where_the_rate_is_a_factor(tmp_path: Path) -> None:

@@ -30,9 +30,9 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
         "cpus_usable": sorted(os.sched_getaffinity(0)),
         "architecture": platform.machine(),
         "hypervisor": _hypervisor(cpu),
-        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "governor": read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "turbo": _turbo(),
-        "smt": _read("/sys/devices/system/cpu/smt/control"),
+        "smt": read_text("/sys/devices/system/cpu/smt/control"),
         "kernel": platform.release(),
         "system": _system(),
         "memory_bytes": memory.get("MemTotal"),
@@ -40,7 +40,7 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
         "swap_bytes": memory.get("SwapTotal"),
         "load_average": list(os.getloadavg()),
         "pressure_cpu": _pressure(),
-        "transparent_hugepages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),
+        "transparent_hugepages": _chosen(read_text("/sys/kernel/mm/transparent_hugepage/enabled")),
         "limits": {
             "descriptors_soft": soft,
             "descriptors_hard": hard,
@@ -82,8 +82,8 @@ class Quota:
 def quota(proc: Path = Path("/proc/self")) -> Quota | None:
     """The smallest quota of the cgroups that this process is in, of either version; None without any."""
     quotas = []
-    mounts = [line.split() for line in (_read(str(proc / "mountinfo")) or "").splitlines()]
-    for line in (_read(str(proc / "cgroup")) or "").splitlines():
+    mounts = [line.split() for line in (read_text(str(proc / "mountinfo")) or "").splitlines()]
+    for line in (read_text(str(proc / "cgroup")) or "").splitlines():
         _, controllers, path = line.split(":", 2)
         kind = "cgroup" if controllers else "cgroup2"
         if controllers and "cpu" not in controllers.split(","):
@@ -101,11 +101,11 @@ def quota(proc: Path = Path("/proc/self")) -> Quota | None:
 
 def _quota(folder: Path) -> Quota | None:
     """Of one cgroup: `cpu.max` of version 2, `cpu.cfs_quota_us` of version 1."""
-    words = (_read(str(folder / "cpu.max")) or "").split()
-    words = words or [_read(str(folder / f"cpu.cfs_{each}_us")) or "" for each in ("quota", "period")]
+    words = (read_text(str(folder / "cpu.max")) or "").split()
+    words = words or [read_text(str(folder / f"cpu.cfs_{each}_us")) or "" for each in ("quota", "period")]
     if len(words) != 2 or not all(word.isdigit() for word in words):
         return None
-    fields = dict(line.split() for line in (_read(str(folder / "cpu.stat")) or "").splitlines())
+    fields = dict(line.split() for line in (read_text(str(folder / "cpu.stat")) or "").splitlines())
     return Quota(int(words[0]) / int(words[1]), int(fields.get("nr_throttled", 0)))
 
 
@@ -114,7 +114,7 @@ def memory_available_bytes() -> int:
     return _meminfo().get("MemAvailable", 1 << 30)
 
 
-def _read(path: str) -> str | None:
+def read_text(path: str) -> str | None:
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -122,14 +122,14 @@ def _read(path: str) -> str | None:
 
 
 def _number(path: str) -> int | None:
-    text = _read(path)
+    text = read_text(path)
     return int(text) if text and text.isdigit() else None
 
 
 def _cpuinfo() -> dict[str, str]:
     """The first processor's entry of /proc/cpuinfo."""
     fields: dict[str, str] = {}
-    for line in (_read("/proc/cpuinfo") or "").splitlines():
+    for line in (read_text("/proc/cpuinfo") or "").splitlines():
         key, colon, value = line.partition(":")
         if colon:
             fields.setdefault(key.strip(), value.strip())
@@ -139,7 +139,7 @@ def _cpuinfo() -> dict[str, str]:
 def _meminfo() -> dict[str, int]:
     """Sizes of /proc/meminfo in bytes."""
     sizes = {}
-    for line in (_read("/proc/meminfo") or "").splitlines():
+    for line in (read_text("/proc/meminfo") or "").splitlines():
         words = line.split()
         if len(words) == 3 and words[2] == "kB":
             sizes[words[0].rstrip(":")] = int(words[1]) * 1024
@@ -149,12 +149,12 @@ def _meminfo() -> dict[str, int]:
 def _hypervisor(cpu: dict[str, str]) -> str | None:
     if "hypervisor" not in cpu.get("flags", "").split():
         return None
-    vendor = _read("/sys/class/dmi/id/sys_vendor")
+    vendor = read_text("/sys/class/dmi/id/sys_vendor")
     return vendor or "vendor unknown"
 
 
 def _turbo() -> str | None:
-    text = _read("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    text = read_text("/sys/devices/system/cpu/intel_pstate/no_turbo")
     return None if text is None else ("off" if text == "1" else "on")
 
 
@@ -165,7 +165,7 @@ def _chosen(text: str | None) -> str | None:
 
 def _pressure() -> float | None:
     """CPU pressure (PSI): the share of the last ten seconds in which a task waited for a CPU, percent."""
-    text = _read("/proc/pressure/cpu")
+    text = read_text("/proc/pressure/cpu")
     if not text or "avg10=" not in text:
         return None
     return float(text.split("avg10=", 1)[1].split()[0])

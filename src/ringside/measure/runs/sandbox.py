@@ -43,7 +43,7 @@ def sandboxed(request: TrialRequest, readable: Sequence[Path], runtime: str | No
     and TMPDIR."""
     program = shutil.which(PROGRAM) or PROGRAM
     programs = {name for name in (request.argv[0], runtime) if name and os.path.isabs(name)}
-    needed = dict.fromkeys(chain(readable, *(_installation(name) for name in sorted(programs))))
+    needed = dict.fromkeys(chain(readable, *(installation(name) for name in sorted(programs))))
     # The probe drives a server over the host's loopback.
     network = [] if request.service else ["--unshare-net"]
     options = [
@@ -89,12 +89,12 @@ def _system() -> tuple[str, ...]:
             words += ["--symlink", os.readlink(path), name]
         elif path.is_dir():
             words += ["--ro-bind", name, name]
-    for path in _secrets(_SETTINGS):
+    for path in unreadable_for_others(_SETTINGS):
         words += ["--tmpfs", str(path)] if path.is_dir() else ["--ro-bind", os.devnull, str(path)]
     return tuple(words)
 
 
-def _secrets(folder: Path) -> Iterator[Path]:
+def unreadable_for_others(folder: Path) -> Iterator[Path]:
     """Files and folders below a folder that not everybody may read, such as /etc/shadow."""
     for parent, folders, files in os.walk(folder):
         hidden = [name for name in folders if not _is_public(Path(parent, name), stat.S_IROTH | stat.S_IXOTH)]
@@ -112,7 +112,7 @@ def _is_public(path: Path, bits: int) -> bool:
     return stat.S_ISLNK(mode) or mode & bits == bits
 
 
-def _installation(program: str) -> Iterator[Path]:
+def installation(program: str) -> Iterator[Path]:
     """Folders that an executable outside of the system needs: those of its installation, at each link on the
     way to it."""
     for path in _links(program):

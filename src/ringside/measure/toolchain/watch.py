@@ -42,7 +42,7 @@ class FileWatch:
     def trial(self, ready: Ready) -> Iterator[None]:
         """Around each trial of a contender."""
         name = ready.contender.name
-        begin = _file_clock_after(self._trials[-1][2]) if self._trials else _file_clock_ns()
+        begin = _file_clock_after(self._trials[-1][2]) if self._trials else file_clock_ns()
         try:
             yield
         finally:
@@ -96,7 +96,7 @@ class FileWatch:
         return f" during the trial of `{names[-1]}`" if names else ""
 
 
-def _file_clock_ns() -> int:
+def file_clock_ns() -> int:
     return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
 
 
@@ -104,7 +104,7 @@ def _file_clock_after(instant_ns: int) -> int:
     """The clock of files when it has passed an instant, or after a while: a file's time then tells the trials
     before and after the instant apart."""
     give_up = time.monotonic() + _TICK_PATIENCE_S
-    while (now_ns := _file_clock_ns()) <= instant_ns and time.monotonic() < give_up:
+    while (now_ns := file_clock_ns()) <= instant_ns and time.monotonic() < give_up:
         time.sleep(0.001)
     return now_ns
 

@@ -117,16 +117,16 @@ def _packed_charts(specs: Sequence[Json]) -> str:
     return packed(json.dumps({"config": config(), "specs": specs, "marks": MARKS}))
 
 
-class _Library(NamedTuple):
+class Library(NamedTuple):
     script: Script
     packed: str
 
 
 @functools.cache
-def _library() -> _Library:
+def _library() -> Library:
     """What draws the plots; a megabyte, the same for all pages."""
     library = script(vega())
-    return _Library(library, packed(str(library.text)))
+    return Library(library, packed(str(library.text)))
 
 
 def _claims(claims: Sequence[ExaminedClaim]) -> dict[str, Any] | None:

@@ -74,13 +74,13 @@ def _percentile_curves(analysis: RunAnalysis, curves: Sequence[PercentileCurve])
     most = max(each.high_ns or each.value_ns for each in every)
     unit, unit_name = units.scale((least * most) ** 0.5, metric.unit)
     upright = numbers(axis_title(metric, unit_name), least / unit / 1.15, most / unit * 1.15, clamp=True)
-    places = [_across(each.level) for each in every]
+    places = [across(each.level) for each in every]
     names = [curve.cell.contender for curve in curves]
     colours = hue(analysis, names)
     tips = tooltip(
         contender="contender", level="percentile", shown=metric.title, trials="trials", n="requests"
     )
-    x = _percentile_axis(places[0], max(places))
+    x = percentile_axis(places[0], max(places))
     at = {"x": x, "y": quantitative("value", **upright), "color": colours}
     band = {"x": x, "y": quantitative("low", **upright), "y2": {"field": "high"}, "color": colours}
     line = {**at, "strokeDash": dash(analysis, names)}
@@ -95,14 +95,14 @@ def _percentile_curves(analysis: RunAnalysis, curves: Sequence[PercentileCurve])
     return with_names(layers, _PERCENTILE_HEIGHT, {"rows": rows}, colours, ends, upright)
 
 
-def _across(level: float) -> float:
+def across(level: float) -> float:
     """The place of a share on the axis. Rounded: 1 − 0.999 is not a thousandth to the last bit, and a tick
     beyond the last point is not drawn."""
     return float(f"{1 / (1 - level):.9g}")
 
 
-def _percentile_axis(first: float, last: float) -> Json:
-    places = {_across(float(text) / 100): f"{text} %" for text in _PERCENTS}
+def percentile_axis(first: float, last: float) -> Json:
+    places = {across(float(text) / 100): f"{text} %" for text in _PERCENTS}
     ticks = {place: text for place, text in places.items() if place <= last}
     # As an expression: Vega-Lite has no other way to words on an axis of numbers.
     words = " : ".join(
@@ -123,7 +123,7 @@ def _percentile_row(curve: PercentileCurve, percentile: Percentile, unit: float)
         trials = f"{units.quantity(low, 'ns')} – {units.quantity(high, 'ns')}"
     return {
         "contender": curve.cell.contender,
-        "x": _across(percentile.level),
+        "x": across(percentile.level),
         "value": percentile.value_ns / unit,
         "low": low / unit if low else None,
         "high": high / unit if high else None,

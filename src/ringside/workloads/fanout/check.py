@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import socket
+import socketserver
 import struct
 import sys
 import threading
@@ -15,9 +16,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from types import TracebackType
+from functools import partial
+from typing import Any, Self
 
-from ringside.conformance.common import in_time, reason
+from ringside.conformance.common import in_time
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, Reply, check_paths, curl
 from ringside.conformance.http import RULES as HTTP_RULES
 from ringside.conformance.servers import Kind, Server, running
@@ -51,55 +53,45 @@ _PATHS = ("", "deep/path", "a?b=c")
 _AT_ONE_TIME = 4
 # How long the first of several calls waits for the others.
 _MEETING_S = 3.0
+# How often an upstream looks whether it should end.
+_LOOK_S = 0.02
 
 
-class Upstream:
+class Upstream(socketserver.ThreadingTCPServer):
     """A server that notes the head of each request and lets `answer` do the rest; with `at_accept` it does so
     before it has read anything. Serves inside `with`. `port` 0: any."""
 
+    daemon_threads, block_on_close, allow_reuse_address, request_queue_size = True, False, True, 128
+
     def __init__(self, answer: Answer, *, at_accept: bool = False, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), socketserver.BaseRequestHandler)
         self.heads: list[str] = []
-        self._answer = answer
-        self._at_accept = at_accept
-        self._listener = socket.create_server(("127.0.0.1", port), backlog=128)
-        self.port: int = self._listener.getsockname()[1]
-        self.connections: list[socket.socket] = []
+        self._answer, self._at_accept = answer, at_accept
+        self.port: int = self.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}/"
+        self._connections: list[socket.socket] = []
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/"
-
-    def __enter__(self) -> Upstream:
-        threading.Thread(target=self._accept, daemon=True).start()
+    def __enter__(self) -> Self:
+        threading.Thread(target=self.serve_forever, args=(_LOOK_S,), daemon=True).start()
         return self
 
-    def __exit__(
-        self, _type: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        # A thread that waits for a connection would keep the port open.
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        for connection in self.connections:
+    def __exit__(self, *error: object) -> None:
+        self.shutdown()
+        self.server_close()
+        for connection in self._connections:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
 
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = self._listener.accept()
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self.connections.append(connection)
-                threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    def _serve(self, connection: socket.socket) -> None:
-        with suppress(OSError), connection, connection.makefile("rb") as requests:
+    def finish_request(self, request: Any, client_address: object) -> None:
+        self._connections.append(request)
+        request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with suppress(OSError), request.makefile("rb") as requests:
             if self._at_accept:
-                self._answer(connection)
+                self._answer(request)
                 return
             while head := read_head(requests.readline):
                 self.heads.append(head)
-                if not self._answer(connection):
+                if not self._answer(request):
                     return
 
 
@@ -240,42 +232,34 @@ def _summing(subject: Subject, server: Server) -> None:
     """kind=cpu, several times on one connection."""
     line = subject.served_by_hand(_SUMMING, curl("/"))
     expected = f"200, text/plain, chunked, `{_SUM}\\n` three times"
-    try:
-        with server.connect() as connection:
-            client = Client(connection)
-            reply = client.get()
-            plain = reply.headers.get("content-type", "").startswith("text/plain")
-            chunked = "chunked" in reply.headers.get("transfer-encoding", "")
-            if reply.status != 200 or not plain or not chunked or reply.body != f"{_SUM}\n" * 3:
-                subject.report("fanout-body", expected, reply, line)
-                return
-            again = _again(client)
-    except (OSError, ValueError) as error:
-        subject.report("fanout-body", expected, error, line)
-        return
-    if again:
+    with subject.expects("fanout-body", expected, line), server.connect() as connection:
+        client = Client(connection)
+        reply = client.get()
+        plain = reply.headers.get("content-type", "").startswith("text/plain")
+        chunked = "chunked" in reply.headers.get("transfer-encoding", "")
+        if reply.status != 200 or not plain or not chunked or reply.body != f"{_SUM}\n" * 3:
+            raise ValueError(reply)
         line = subject.served_by_hand(_SUMMING, f"{curl('/')} http://127.0.0.1:{PORT}/")
         expected = "answers to further requests on a connection, which arrive in pieces and together"
-        subject.report("fanout-keep-alive", expected, again, line)
+        with subject.expects("fanout-keep-alive", expected, line):
+            _again(client)
 
 
-def _again(client: Client) -> str:
-    """What is wrong with further requests on a connection: one by itself, one in pieces, three together, and
-    one that asks for the end."""
-    try:
+def _again(client: Client) -> None:
+    """Further requests on a connection: one, one in pieces, three together, and one that asks for the end."""
+    client.send("/")
+    replies = [client.reply()]
+    client.send_in_pieces("/")
+    replies.append(client.reply())
+    for _ in range(3):
         client.send("/")
-        replies = [client.reply()]
-        client.send_in_pieces("/")
-        replies.append(client.reply())
-        for _ in range(3):
-            client.send("/")
-        replies += [client.reply() for _ in range(3)]
-        client.send("/", Connection="close")
-        replies.append(client.reply())
-        wrong = [reply for reply in replies if reply.body != f"{_SUM}\n" * 3]
-        return str(wrong[0]) if wrong else client.after_the_end()
-    except (OSError, ValueError) as error:
-        return reason(error)
+    replies += [client.reply() for _ in range(3)]
+    client.send("/", Connection="close")
+    replies.append(client.reply())
+    for reply in replies:
+        if reply.body != f"{_SUM}\n" * 3:
+            raise ValueError(reply)
+    client.end()
 
 
 def _other_paths(subject: Subject, server: Server) -> None:
@@ -311,12 +295,7 @@ _CASES = (
     _Case("fanout-400", (_HANGS_UP, "ends", "breaks-in-head"), ("400",) * 3, ("timeout_ms=3000",)),
     _Case("fanout-400", ("breaks", "breaks-in-chunk", "foreign"), ("400",) * 3, ("timeout_ms=3000",)),
     _Case("fanout-400", ("silent", "stops", "dribbles"), ("400",) * 3, ("timeout_ms=500",), least_s=0.49),
-    _Case(
-        "fanout-400",
-        ("whole", _REFUSES, "whole"),
-        (_SUMMED, _SUMMED, _FAILED),
-        ("kind=mixed", "work=10"),
-    ),
+    _Case("fanout-400", ("whole", _REFUSES, "whole"), (_SUMMED, _SUMMED, _FAILED), ("kind=mixed", "work=10")),
     # Each status begins a new tick.
     _Case("fanout-ticks", ("last", "first", "second"), ("202", "203", "201"), ("tick_ms=450",), ordered=True),
 )
@@ -327,11 +306,11 @@ def _gateway(subject: Subject) -> None:
     if not _meets(subject) or not _passes_on(subject) or subject.quick:
         return
     with ThreadPoolExecutor(_AT_ONE_TIME) as pool:
-        problems = [*pool.map(lambda case: in_time(lambda: _case(subject, case)), _CASES)]
-    for case, problem in zip(_CASES, problems, strict=True):
-        if problem:
-            line = _called_by_hand(subject, case.upstreams, *case.arguments)
-            subject.report(case.rule, " ".join(map(repr, case.expected)), problem, line)
+        done = [pool.submit(in_time, partial(_case, subject, case)) for case in _CASES]
+    for case, future in zip(_CASES, done, strict=True):
+        line = _called_by_hand(subject, case.upstreams, *case.arguments)
+        with subject.expects(case.rule, " ".join(map(repr, case.expected)), line):
+            future.result()
     _ticks(subject)
     _leaving(subject)
     for kind in ("cpu", "mixed"):
@@ -369,16 +348,17 @@ def _meets(subject: Subject) -> bool:
         meeting = Meeting(3, whole())
         with ExitStack() as stack:
             urls = [stack.enter_context(Upstream(meeting)).url for _ in range(servers)]
-            try:
+            line = _called_by_hand(subject, [_MEETS] * 3)
+            one = subject.beside()
+            with one.expects("fanout-body", "200 three times, and dots", line):
                 (reply,) = _ask(subject, _calling(urls * (3 // servers)))
-            except (OSError, ValueError) as error:
-                reply = Reply.of(error)
-        line = _called_by_hand(subject, [_MEETS] * 3)
+                if reply.status != 200 or not re.fullmatch(r"\.*200\.*200\.*200", reply.body):
+                    raise ValueError(reply)
         if meeting.was_alone:
             expected = "three calls under way at one time"
             subject.report("fanout-overlap", expected, "one was answered before another began", line)
-        elif reply.status != 200 or not re.fullmatch(r"\.*200\.*200\.*200", reply.body):
-            subject.report("fanout-body", "200 three times, and dots", reply, line)
+        else:
+            subject.findings += one.findings
         if subject.findings:
             return False
     return True
@@ -434,8 +414,8 @@ def _call(head: str) -> tuple[str, str, list[str]]:
     return head.partition("\r\n")[0], "".join(hosts), ids
 
 
-def _case(subject: Subject, case: _Case) -> str:
-    """What is wrong with two answers of a gateway. Upstreams that answer alike are one server."""
+def _case(subject: Subject, case: _Case) -> None:
+    """Two answers of a gateway. Upstreams that answer alike are one server."""
     meeting = Meeting(1, whole())
     urls = {}
     with ExitStack() as stack:
@@ -443,45 +423,40 @@ def _case(subject: Subject, case: _Case) -> str:
             upstream = _upstream(how, meeting)
             urls[how] = stack.enter_context(upstream).url if upstream else f"http://127.0.0.1:{free_port()}/"
         arguments = _calling([urls[how] for how in case.upstreams], *case.arguments)
-        try:
-            replies = _ask(subject, arguments, {}, {})
-        except (OSError, ValueError) as error:
-            return reason(error)
+        replies = _ask(subject, arguments, {}, {})
     for reply in replies:
         # A status may stand alone, or with a sum and a newline.
         came = re.findall(r"[1-5][0-9]{2}(?::[0-9]+\n)?", reply.body)
         text = reply.body if case.rule == "fanout-ticks" else reply.body.replace(".", "")
         right = came == [*case.expected] if case.ordered else sorted(came) == sorted(case.expected)
         if not right or text != "".join(came):
-            return str(reply)
+            raise ValueError(reply)
         if reply.chunks[-1][0] < case.least_s - GRAIN_S:
-            return f"the last after {reply.chunks[-1][0] * 1000:.0f} ms"
-    return ""
+            raise ValueError(f"the last after {reply.chunks[-1][0] * 1000:.0f} ms")
 
 
 def _ticks(subject: Subject) -> None:
     with Upstream(_ANSWERS["slow"]) as slow:
         arguments = _calling([slow.url] * 3, "tick_ms=100")
 
-        def attempt() -> str:
-            try:
-                (reply,) = _ask(subject, arguments)
-            except (OSError, ValueError) as error:
-                return reason(error)
+        def attempt() -> None:
+            (reply,) = _ask(subject, arguments)
             dots = [at_s for at_s, chunk in reply.chunks for byte in chunk if byte == ord(".")]
             early = any(at_s < (index + 1) * 0.1 - GRAIN_S for index, at_s in enumerate(dots))
-            return "" if 2 <= len(dots) <= 6 and not early else f"{reply}"
+            if not 2 <= len(dots) <= 6 or early:
+                raise ValueError(reply)
 
-        if problem := in_time(attempt):
-            line = _called_by_hand(subject, ["slow"] * 3, "tick_ms=100")
-            subject.report("fanout-ticks", "a dot each 100 ms, four of them in half a second", problem, line)
+        line = _called_by_hand(subject, ["slow"] * 3, "tick_ms=100")
+        with subject.expects("fanout-ticks", "a dot each 100 ms, four of them in half a second", line):
+            in_time(attempt)
 
 
 def _leaving(subject: Subject) -> None:
     """Clients that go away in the middle of an answer or of a request, and some that never read theirs."""
     request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-    with Upstream(_ANSWERS["slow"]) as slow, ExitStack() as stack:
-        try:
+    line = _called_by_hand(subject, ["slow"] * 3, client=f"{curl('/')} -m0.1; {curl('/')}")
+    with subject.expects("survives", "an answer to others after clients went away", line):
+        with Upstream(_ANSWERS["slow"]) as slow, ExitStack() as stack:
             server = stack.enter_context(running(subject, *_calling([slow.url] * 3)))
             for sent in (request, request[:20], request * 40) * 6:
                 stack.enter_context(server.connect()).sendall(sent)
@@ -493,32 +468,25 @@ def _leaving(subject: Subject) -> None:
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 connection.close()
             reply = Client(stack.enter_context(server.connect())).get()
-        except (OSError, ValueError) as error:
-            reply = Reply.of(error)
-    if reply.body.replace(".", "") != "200200200":
-        line = _called_by_hand(subject, ["slow"] * 3, client=f"{curl('/')} -m0.1; {curl('/')}")
-        subject.report("survives", "an answer to others after clients went away", reply, line)
+        if reply.body.replace(".", "") != "200200200":
+            raise ValueError(reply)
 
 
 def _crowd(subject: Subject, kind: str) -> None:
     """Thirty clients at one time, on two cores."""
-    with Upstream(whole(after_s=0.05)) as fine, ExitStack() as stack:
-        arguments = _calling([fine.url] * 3, f"kind={kind}", "work=20000", "cores=2")
-        total = f"{20_000 * 19_999 // 2}\n"
-        expected = (total if kind == "cpu" else f"200:{total}") * 3
-        try:
-            server = stack.enter_context(running(subject, *arguments))
-            clients = [Client(stack.enter_context(server.connect())) for _ in range(30)]
-            for client in clients:
-                client.send("/")
-            replies = [client.reply() for client in clients]
-        except (OSError, ValueError) as error:
-            replies = [Reply.of(error)]
-    for reply in replies:
-        if reply.body.replace(".", "") != expected:
-            line = _called_by_hand(subject, ["whole"] * 3, f"kind={kind}", "work=20000", "cores=2")
-            subject.report("fanout-body", f"{expected!r} for each of 30 clients", reply, line)
-            return
+    words = (f"kind={kind}", "work=20000", "cores=2")
+    total = f"{20_000 * 19_999 // 2}\n"
+    expected = (total if kind == "cpu" else f"200:{total}") * 3
+    line = _called_by_hand(subject, ["whole"] * 3, *words)
+    with subject.expects("fanout-body", f"{expected!r} for each of 30 clients", line), ExitStack() as stack:
+        fine = stack.enter_context(Upstream(whole(after_s=0.05)))
+        server = stack.enter_context(running(subject, *_calling([fine.url] * 3, *words)))
+        clients = [Client(stack.enter_context(server.connect())) for _ in range(30)]
+        for client in clients:
+            client.send("/")
+        for client in clients:
+            if (reply := client.reply()).body.replace(".", "") != expected:
+                raise ValueError(reply)
 
 
 _THREE = ["http://127.0.0.1:9/"] * 3

@@ -24,22 +24,23 @@ def check_instants(subject: Subject) -> None:
     point = subject.point(tasks=_TASKS, seconds=_SECONDS)
     line = ""
 
-    def attempt() -> str:
+    def attempt() -> None:
         nonlocal line
         trial, line = subject.trial(point, _SEED)
         wakes_read = trial.phases_read_ns("wake")
         if "start" not in trial.phases or len(wakes_read) != _TASKS:
-            return f"{trial.outcome}: {trial.detail}"
+            raise ValueError(f"{trial.outcome}: {trial.detail}")
         # A line is read some time after its clock was: the first may take a runtime long to write.
         begin_ns = min(line.t_ns - line.ns for line in trial.phase_lines)
         for number, came_ns in zip(numbers(_TASKS, _SEED), wakes_read, strict=True):
             off_ns = came_ns - begin_ns - instant_ns(number, _SECONDS)
             if not -_EARLY_NS <= off_ns <= _LATE_NS:
                 how = "before" if off_ns < 0 else "after"
-                return f"a number {abs(off_ns) / 1e6:.0f} ms {how} its task's instant"
-        return ""
+                raise ValueError(f"a number {abs(off_ns) / 1e6:.0f} ms {how} its task's instant")
 
-    if problem := in_time(attempt):
+    try:
+        in_time(attempt)
+    except ValueError as problem:
         subject.report("sleepers-instants", "each number at its task's own instant", problem, line)
 
 
@@ -50,7 +51,7 @@ def _sleep_on(subject: Subject) -> None:
     arguments = ("tasks=3", "seconds=2", "hold=1")
     line = f"sleep 5 | {subject.by_hand(*arguments)}"
 
-    def attempt() -> str:
+    def attempt() -> None:
         with subject.started(*arguments) as process:
             lines_until(process, b"::await name=started")
             # They are due within two seconds.
@@ -58,19 +59,19 @@ def _sleep_on(subject: Subject) -> None:
             stdout, _ = process.communicate(b"\n", timeout=PATIENCE_S)
         late = lateness_ns(parse(stdout).result or {})
         if late is None:
-            return "no lateness in ::result"
-        return f"late_max_ns={late['late_max_ns']}" if late["late_max_ns"] > SECOND_NS else ""
+            raise ValueError("no lateness in ::result")
+        if late["late_max_ns"] > SECOND_NS:
+            raise ValueError(f"late_max_ns={late['late_max_ns']}")
 
-    if problem := in_time(attempt):
-        subject.report("sleepers-instants", "tasks that wake while the program waits", problem, line)
+    with subject.expects("sleepers-instants", "tasks that wake while the program waits", line):
+        in_time(attempt)
 
 
 def _check(subject: Subject) -> None:
-    checks = (check_instants,) if subject.quick else (check_instants, _sleep_on)
-    for findings in side_by_side(subject, checks):
-        subject.findings += [
-            each for each in findings if each.rule not in {known.rule for known in subject.findings}
-        ]
+    for findings in side_by_side(
+        subject, (check_instants,) if subject.quick else (check_instants, _sleep_on)
+    ):
+        subject.findings += [each for each in findings if each.rule not in subject.broken]
 
 
 CHECKS = OwnRules(RULES, (_check,))

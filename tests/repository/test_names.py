@@ -1,0 +1,41 @@
+"""Tests use the public names of the product, not those that begin with an underscore."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.support import TESTS
+
+# Names with an underscore that are public where they are defined.
+PUBLIC = {"_asdict", "_exit", "_fields", "_replace"}
+# Until these tests go through the interface of what they test.
+NOT_YET = {"render/test_posts.py", "render/test_site.py", "store/test_postgresql.py", "store/test_store.py"}
+
+
+def private_names(source: str) -> list[str]:
+    """The attributes with an underscore of anything but `self` and `cls`, and those imports from Ringside."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Attribute(ast.Name("self" | "cls"), _):
+                pass
+            case ast.Attribute(_, name) if name.startswith("_") and name not in PUBLIC:
+                found.append(name)
+            case ast.ImportFrom(module=str(module)) if module.split(".")[0] == "ringside":
+                found += [alias.name for alias in node.names if alias.name.startswith("_")]
+    return [name for name in found if not name.endswith("__")]
+
+
+@pytest.mark.parametrize("package", sorted({path.parent.name for path in TESTS.rglob("test_*.py")}))
+def test_no_test_reaches_into_private_names(package: str) -> None:
+    for path in TESTS.rglob("*.py"):
+        place = path.relative_to(TESTS).as_posix()
+        if path.parent.name == package and place not in NOT_YET:
+            assert private_names(path.read_text(encoding="utf-8")) == [], place
+
+
+def test_what_counts_as_private() -> None:
+    source = "from ringside.a import _b\nfrom ringside import c\nc._d(e.f._g, self._h, i._replace, j.__doc__)"
+    assert sorted(private_names(source)) == ["_b", "_d", "_g"]
