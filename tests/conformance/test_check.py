@@ -82,9 +82,11 @@ BY_HAND = {
 
 
 def _marks(rule: str) -> list[pytest.MarkDecorator]:
-    if rule in QUICK:
-        return []
-    return [pytest.mark.soak if rule in SLOW else pytest.mark.integration]
+    # The commands that repeat findings share their ports.
+    marks = [pytest.mark.xdist_group("by hand")] if rule in BY_HAND else []
+    if rule not in QUICK:
+        marks.append(pytest.mark.soak if rule in SLOW else pytest.mark.integration)
+    return marks
 
 
 @pytest.mark.parametrize("rule", [pytest.param(rule, marks=_marks(rule)) for rule in WRONG])

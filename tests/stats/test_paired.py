@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import tracemalloc
 from statistics import median
 
 import pytest
@@ -228,7 +229,6 @@ def test_stored_and_counted_averages_agree(monkeypatch: pytest.MonkeyPatch) -> N
         with monkeypatch.context() as patched:
             patched.setattr(paired, "_MAX_STORED", 10)
             counted = hodges_lehmann(logs)
-            assert paired._WalshAverages(logs)._stored is None
         assert counted.estimate == pytest.approx(stored.estimate, abs=1e-12)
         assert counted.low == pytest.approx(stored.low, abs=1e-12)
         assert counted.high == pytest.approx(stored.high, abs=1e-12)
@@ -238,7 +238,7 @@ def test_counted_averages_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paired, "_MAX_STORED", 0)
     dice = random.Random(6)
     for values in ([dice.gauss(0, 1) for _ in range(9)], [-2.0, -2.0, 0.0, 0.0, 1.0], [3.0], [1.0, 1e300]):
-        averages = paired._WalshAverages(values)
+        averages = paired.WalshAverages(values)
         expected = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2))
         assert averages.total == len(expected)
         assert [averages.smallest(k) for k in range(averages.total)] == pytest.approx(expected)
@@ -249,13 +249,17 @@ def test_counted_averages_are_found_to_the_last_bit(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(paired, "_MAX_STORED", 0)
     values = [1.0, 2.0, 2.0, 4.0, 8.0, 16.0]
     expected = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2))
-    averages = paired._WalshAverages(values)
+    averages = paired.WalshAverages(values)
     assert [averages.smallest(k) for k in range(averages.total)] == expected
 
 
-def test_averages_are_stored_up_to_a_thousand_values() -> None:
-    assert paired._WalshAverages([0.0] * 1000)._stored is not None
-    assert paired._WalshAverages([0.0] * 1001)._stored is None
+def test_averages_of_many_values_are_not_stored() -> None:
+    """They would be half a gigabyte."""
+    tracemalloc.start()
+    paired.WalshAverages([0.0] * 10_000).smallest(7)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 10_000_000
 
 
 def test_no_values_and_values_that_are_not_finite() -> None:

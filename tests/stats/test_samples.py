@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from ringside.stats.samples import (
     MIN_BEYOND,
     Histogram,
-    _otsu_split,
     between_groups,
     bimodality,
     describe,
     is_supported,
+    otsu_split,
     supported_levels,
 )
 
@@ -245,13 +245,13 @@ def test_the_split_minimises_the_squares_within_groups(values: list[int]) -> Non
     def within(k: int) -> float:
         return sum((x - fmean(group)) ** 2 for group in (ordered[:k], ordered[k:]) for x in group)
 
-    split = _otsu_split(ordered)
+    split = otsu_split(ordered)
     assert 1 <= split < len(ordered)
     assert within(split) <= min(map(within, range(1, len(ordered)))) + 1e-6
 
 
 def test_of_equal_splits_the_first_is_taken() -> None:
-    assert _otsu_split([1.0, 2.0, 3.0]) == 1
+    assert otsu_split([1.0, 2.0, 3.0]) == 1
 
 
 def test_groups_without_scatter_have_the_deviation_of_their_means() -> None:

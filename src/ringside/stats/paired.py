@@ -124,7 +124,7 @@ def hodges_lehmann(values: Sequence[float], confidence: float = CONFIDENCE) -> I
     """
     if not values or not all(math.isfinite(value) for value in values):
         raise ValueError("an estimate needs at least one value, and finite ones only")
-    averages = _WalshAverages(values)
+    averages = WalshAverages(values)
     n, total = averages.n, averages.total
     estimate = (averages.smallest((total - 1) // 2) + averages.smallest(total // 2)) / 2
     c = critical_value(n, confidence)
@@ -142,7 +142,7 @@ def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
     return row, column
 
 
-class _WalshAverages:
+class WalshAverages:
     """The means of all pairs of values (i <= j): stored and sorted for few values, else counted on demand, so
     that 30,000 values need no gigabytes."""
 

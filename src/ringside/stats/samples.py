@@ -97,7 +97,7 @@ def bimodality(values: Sequence[float]) -> tuple[float, float] | None:
     n = len(logs)
     if n < MIN_SAMPLES:
         return None
-    split = _otsu_split(logs)
+    split = otsu_split(logs)
     least = _MIN_SHARE * n if n >= _MANY else max(_MIN_COUNT, _MIN_SHARE_OF_FEW * n)
     if min(split, n - split) < least:
         return None
@@ -113,7 +113,7 @@ def bimodality(values: Sequence[float]) -> tuple[float, float] | None:
     return math.exp(low), math.exp(high)
 
 
-def _otsu_split(ordered: Sequence[float]) -> int:
+def otsu_split(ordered: Sequence[float]) -> int:
     """The size of the lower group that maximises the sum of squares between the two groups."""
     total, n = math.fsum(ordered), len(ordered)
     sums = list(itertools.accumulate(ordered))
