@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -192,11 +191,12 @@ def test_a_site_is_no_post_and_an_interrupted_one_is_still_ours(tmp_path: Path) 
     folder.write({"a/b.txt": b"one"}, {})
     with pytest.raises(ReportError, match="is a site of format 1: name another folder for a post"):
         Folder.open(tmp_path / "site", "post")
-    # Its writing ended between a file and the list.
+    # Its writing ends between a file and the next one.
     again = Folder.open(tmp_path / "site", "site")
-    again.files["a/b.txt"].add(hashlib.sha256(b"two").hexdigest())
-    again._write_manifest({})
-    (tmp_path / "site" / "a" / "b.txt").write_bytes(b"two")
+    (tmp_path / "site" / "c").touch()
+    with pytest.raises(ReportError, match="cannot be written"):
+        again.write({"a/b.txt": b"two", "c/d.txt": b"more"}, {})
+    (tmp_path / "site" / "c").unlink()
     third = Folder.open(tmp_path / "site", "site")
     assert third.read("a/b.txt") == b"two"
     third.write({"a/b.txt": b"three"}, {})
