@@ -1,12 +1,14 @@
-"""Files that are written as a whole or not at all, and this user's folders (XDG Base Directory
+"""Files that are written as a whole or not at all, locks, and this user's folders (XDG Base Directory
 Specification)."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import select
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ from pathlib import Path
 from ringside.errors import UsageError
 
 _PIECE_BYTES = 1 << 16
+_POLL_S = 0.05
 # So long a pipe is waited for, in which nobody may ever write.
 _SILENCE_S = 10
 # The end of the names of files that are not whole yet.
@@ -31,6 +34,78 @@ def whole_file(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+class FileLock:
+    """A lock that one process has at a time, by `flock` of a file. It ends with the process at the latest."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: int | None = None
+
+    def acquire(self, patience_s: float = 0.0) -> bool:
+        """Take the lock; whether it became free in time. Raises OSError where the file cannot be opened."""
+        deadline = time.monotonic() + patience_s
+        while not self._try():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_S)
+        return True
+
+    def _try(self) -> bool:
+        if not self.is_lost():
+            return True
+        self.release()
+        # The mode counts where the file is made: others have locks of their own.
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BaseException as error:
+            os.close(file)
+            if isinstance(error, BlockingIOError):
+                return False
+            raise
+        self._file = file
+        if self.is_lost():
+            # Whoever had the lock removed the file between the two calls.
+            self.release()
+            return False
+        return True
+
+    def is_lost(self) -> bool:
+        """Whether the file that is locked is not the one at the path any more, or nothing is locked."""
+        try:
+            return self._file is None or not os.path.samestat(os.fstat(self._file), os.stat(self.path))
+        except OSError:
+            return True
+
+    def release(self, *, removes: bool = False) -> None:
+        """Give the lock back, if it is held; `removes`: and its file, unless another one made it anew."""
+        if self._file is None:
+            return
+        if removes and not self.is_lost():
+            self.path.unlink(missing_ok=True)
+        # Another process may open the removed file until here: it sees that its lock is lost.
+        os.close(self._file)
+        self._file = None
+
+    def __del__(self) -> None:
+        self.release()
+
+
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the `FileLock` of this path. Makes no file."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 def pieces(path: Path) -> Iterator[bytes]:

@@ -3,6 +3,7 @@ disturbs another one here."""
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import shutil
@@ -11,13 +12,12 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import filelock
-
+from ringside.files import FileLock
 from ringside.measure.host.exclusive import VARIABLE
 
 _STORE_BYTES = 80_000_000
@@ -102,8 +102,13 @@ class RayCluster:
 @contextmanager
 def started(*, with_clients: bool = False) -> Iterator[RayCluster]:
     """A cluster that has only its head yet. `with_clients`: drivers can connect by `ray://`."""
-    with filelock.FileLock(_CLIENTS_LOCK) if with_clients else nullcontext():
+    lock = FileLock(_CLIENTS_LOCK)
+    if with_clients:
+        lock.acquire(math.inf)
+    try:
         yield from _started(with_clients)
+    finally:
+        lock.release()
 
 
 def _started(with_clients: bool) -> Iterator[RayCluster]:

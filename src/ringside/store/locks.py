@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import filelock
-
 from ringside.errors import StoreError, UsageError
-from ringside.store.connection import Database, identity
+from ringside.files import FileLock, is_locked
+from ringside.store.connection import Database
 
-# A reader that looks at the lock of a run has it for an instant, which is no other process at work.
+# A process that looks whether a run is in progress has its lock for an instant.
 _HOLD_PATIENCE_S = 0.3
 
 
 class RunLocks:
-    """Locks of a database's runs: files beside it, or locks of its own (PostgreSQL). Other databases have
+    """Locks of a database's runs: files beside it, or locks of its own (PostgreSQL). A database in memory has
     none."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._has_own = database.is_postgresql
-        # By run: the lock and its file's identity, or the connection to PostgreSQL that has the lock; None
-        # where it was lost.
+        # By run: the lock, or the connection to PostgreSQL that has it; None where it was lost.
         self._held: dict[str, Any] = {}
 
     @contextmanager
@@ -54,7 +50,8 @@ class RunLocks:
             # It ended with the connection.
             is_lost = held is not self._database.connection
         else:
-            is_lost = held is None or identity(self._lock_path(run_id)) != held[1]
+            # The store, too, may have been moved (`Database.writing`).
+            is_lost = held is None or held.path != self._lock_path(run_id) or held.is_lost()
         if is_lost and not self._take(run_id):
             raise StoreError(
                 f"the lock of run {run_id} was lost, and another process has it: nothing more is written"
@@ -71,14 +68,13 @@ class RunLocks:
             return True
         self._unlock_file(run_id)
         self._held[run_id] = None
-        lock = filelock.FileLock(self._lock_path(run_id))
+        lock = FileLock(self._lock_path(run_id))
         try:
-            lock.acquire(timeout=_HOLD_PATIENCE_S)
-        except filelock.Timeout:
-            return False
+            if not lock.acquire(_HOLD_PATIENCE_S):
+                return False
         except OSError as error:
-            raise StoreError(f"the lock {lock.lock_file} cannot be made: {error.strerror}") from error
-        self._held[run_id] = lock, identity(Path(lock.lock_file))
+            raise StoreError(f"the lock {lock.path} cannot be made: {error.strerror}") from error
+        self._held[run_id] = lock
         return True
 
     def _give_back(self, run_id: str) -> None:
@@ -90,12 +86,8 @@ class RunLocks:
                 self._database.execute("SELECT pg_advisory_unlock(?)", (_key(run_id),))
 
     def _unlock_file(self, run_id: str) -> None:
-        if held := self._held.pop(run_id, None):
-            lock, file = held
-            # Another process may have made one anew.
-            if identity(path := Path(lock.lock_file)) == file:
-                path.unlink()
-            lock.release()
+        if lock := self._held.pop(run_id, None):
+            lock.release(removes=True)
 
     def refuse_held(self, run_id: str) -> None:
         """Raise UsageError where another process is adding to the run; `hold` does so as well."""
@@ -109,17 +101,7 @@ class RunLocks:
             return self._is_own_lock_held(run_id)
         if self._database.path is None:
             return False
-        try:
-            file = os.open(self._lock_path(run_id), os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(file)
-        return False
+        return is_locked(self._lock_path(run_id))
 
     def _is_own_lock_held(self, run_id: str) -> bool:
         # The upper and the lower half of the key.

@@ -6,16 +6,18 @@ import os
 import signal
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ringside.files import FileLock
 from ringside.measure.host import exclusive
 from ringside.measure.host.exclusive import VARIABLE, MachineLock, alone
 from ringside.store import Store
-from tests.support.command_line import RINGSIDE, ringside
+from tests.support.command_line import RINGSIDE, in_process, ringside
 from tests.support.locks import another
 
 
@@ -101,11 +103,33 @@ def test_who_cannot_wait_inside_takes_the_lock_or_not(lock: Path) -> None:
         assert waits == [1]
 
 
-def test_without_a_place_for_the_lock_it_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, "/proc/no/such/folder/lock")
-    assert MachineLock().take()
-    with alone(lambda: None):
-        pass
+@pytest.mark.parametrize("place", ["/proc/no/such/folder/lock", "/"])
+def test_a_lock_that_cannot_be_opened_is_refused(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs without it would disturb each other."""
+    monkeypatch.setenv(VARIABLE, place)
+    done = in_process("vs", "--blocks", "1", "true", "true", status=2)
+    assert f"the lock {place} that keeps two measurements apart cannot be opened" in done.stderr
+    assert "name another file with RINGSIDE_LOCK" in done.stderr
+    assert "-vs " not in in_process("list", "runs").stdout
+
+
+def test_a_lock_that_an_ancestor_holds_is_not_waited_for(lock: Path) -> None:
+    """Nor is any other lock of an ancestor taken for it, such as one on another file system that has the same
+    inode."""
+    inside = "from ringside.measure.host.exclusive import MachineLock; print(MachineLock().is_of_ancestor())"
+
+    def is_of_ancestor() -> str:
+        return subprocess.run([sys.executable, "-c", inside], capture_output=True, text=True).stdout.strip()
+
+    unrelated = FileLock(lock.with_name("unrelated"))
+    assert unrelated.acquire()
+    lock.touch()
+    assert is_of_ancestor() == "False"
+    with lock.open(), alone(lambda: None):
+        assert is_of_ancestor() == "True"
+    # Open, and held by nobody.
+    with lock.open():
+        assert is_of_ancestor() == "False"
 
 
 def test_a_failure_inside_gives_the_lock_back(lock: Path) -> None:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import filelock
 import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
+from ringside.files import FileLock
 from ringside.measure.host.exclusive import VARIABLE
 from ringside.measure.runs.campaign import Campaign, Task, new_task, resumed_task
 from ringside.measure.runs.plan import Selection
@@ -228,7 +228,9 @@ def test_ctrl_c_while_another_process_measures_leaves_no_run(
         raise KeyboardInterrupt
 
     made = campaign_of(new_task(Selection("first"), catalogue), workplace, observer=Waiting(give_up))
-    with filelock.FileLock(tmp_path / "lock"), pytest.raises(KeyboardInterrupt):
+    other = FileLock(tmp_path / "lock")
+    assert other.acquire()
+    with pytest.raises(KeyboardInterrupt):
         made.carry_out()
     assert (made.runs, store.runs()) == ([], [])
 
@@ -239,7 +241,7 @@ def test_memory_is_limited_by_what_is_there_once_nobody_else_measures(
     monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
     available = [1_000_000]
     monkeypatch.setattr("ringside.measure.runs.trials.memory_available_bytes", lambda: available[0])
-    other, executor = filelock.FileLock(tmp_path / "lock"), CpuExecutor()
+    other, executor = FileLock(tmp_path / "lock"), CpuExecutor()
 
     def end_other() -> None:
         assert not executor.requests
@@ -247,8 +249,8 @@ def test_memory_is_limited_by_what_is_there_once_nobody_else_measures(
         other.release()
 
     task = new_task(Selection("first"), catalogue)
-    with other:
-        campaign_of(task, workplace, executor, Waiting(end_other)).carry_out()
+    assert other.acquire()
+    campaign_of(task, workplace, executor, Waiting(end_other)).carry_out()
     assert {request.limits.memory_bytes for request in executor.requests} == {3_000_000}
 
 

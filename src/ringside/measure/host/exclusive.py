@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import filelock
+from ringside.errors import UsageError
+from ringside.files import FileLock
 
 # Another place for the lock: whoever gives each run its own CPUs may let several go on at once.
 VARIABLE = "RINGSIDE_LOCK"
 # The same for all processes of a user, whatever their environment: a desktop and cron have different folders
 # for temporary files, and one lock.
 _FOLDER = Path("/tmp")
-_POLL_S = 0.5
 
 
 class MachineLock:
@@ -22,34 +23,35 @@ class MachineLock:
 
     def __init__(self) -> None:
         named = os.environ.get(VARIABLE)
-        path = Path(named) if named else _FOLDER / f"ringside-{os.getuid()}.lock"
-        self._lock = filelock.FileLock(path, mode=0o600)
+        self._lock = FileLock(Path(named) if named else _FOLDER / f"ringside-{os.getuid()}.lock")
 
-    def take(self) -> bool:
-        """Whether the lock is ours now; True, too, where it cannot be made: that is no reason not to
-        measure."""
+    def take(self, patience_s: float = 0.0) -> bool:
+        """Take the lock; whether it became free in time. Raises UsageError where it cannot be opened: without
+        it, two runs would disturb each other."""
         try:
-            self._lock.acquire(timeout=0)
-        except filelock.Timeout:
-            return False
-        except OSError:
-            return True
-        return True
-
-    def wait(self) -> None:
-        """Take the lock when it is free."""
-        self._lock.acquire(poll_interval=_POLL_S)
+            return self._lock.acquire(patience_s)
+        except OSError as error:
+            raise UsageError(
+                f"the lock {self._lock.path} that keeps two measurements apart cannot be opened: "
+                f"{error.strerror}: name another file with {VARIABLE}"
+            ) from error
 
     def is_of_ancestor(self) -> bool:
-        """Whether a process that waits for this one's end has it: to wait for it would be for ever."""
+        """Whether a process that waits for this one's end has the lock: waiting would deadlock."""
+        return any(map(self._is_of, _ancestors()))
+
+    def _is_of(self, pid: str) -> bool:
         try:
-            inode = os.stat(self._lock.lock_file).st_ino
-            rows = [line.split() for line in Path("/proc/locks").read_text(encoding="ascii").splitlines()]
-        except (OSError, ValueError):
-            return False
-        # `1: FLOCK ADVISORY WRITE pid device:inode 0 EOF`; who waits has an arrow behind the number.
-        holders = {row[4] for row in rows if row[1] == "FLOCK" and row[5].endswith(f":{inode}")}
-        return not holders.isdisjoint(_ancestors())
+            path = os.stat(self._lock.path)
+            # Those of another user's process cannot be read: nor is its lock ours.
+            for file in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(FileNotFoundError):
+                    is_lock = os.path.samestat(file.stat(), path)
+                    if is_lock and "FLOCK" in Path(f"/proc/{pid}/fdinfo/{file.name}").read_text("ascii"):
+                        return True
+        except OSError:
+            pass
+        return False
 
     def release(self) -> None:
         self._lock.release()
@@ -74,7 +76,7 @@ def alone(on_busy: Callable[[], None], *, waits: bool = True) -> Iterator[None]:
     if not lock.take() and not lock.is_of_ancestor():
         on_busy()
         if waits:
-            lock.wait()
+            lock.take(math.inf)
     try:
         yield
     finally:

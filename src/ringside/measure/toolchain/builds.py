@@ -14,9 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event
 
-from filelock import FileLock, Timeout
-
 from ringside.errors import BuildError
+from ringside.files import FileLock
 from ringside.measure.toolchain.receipts import brought, end_all, expand, find_receipt, remedy, run_group
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, Unavailable
 from ringside.text import one_line
@@ -166,10 +165,7 @@ class Toolchain:
     def _locked(self, path: Path) -> Iterator[None]:
         """Hold a lock. Raises BuildError where an interrupt came before it was free."""
         lock = FileLock(path)
-        while True:
-            with suppress(Timeout):
-                lock.acquire(timeout=_POLL_S)
-                break
+        while not lock.acquire(_POLL_S):
             if self._is_interrupted.is_set():
                 raise BuildError("interrupted")
         try:
