@@ -51,8 +51,8 @@ integration: setup-integration
 	.venv/bin/pytest -m "integration and not soak" -n 2 --dist loadgroup
 
 soak: setup-dev
-	@scripts/each ".venv/bin/pytest -m soak" "scripts/fuzz 300" ".venv/bin/python scripts/fuzz_readers 300" \
-	  ".venv/bin/python scripts/endurance" scripts/sanitize scripts/mutants scripts/mutants_probe \
+	@scripts/each ".venv/bin/pytest -m soak" "scripts/fuzz 300" ".venv/bin/python scripts/fuzz_readers.py 300" \
+	  ".venv/bin/python scripts/endurance.py" scripts/sanitize scripts/mutants.py scripts/mutants_probe \
 	  $(if $(filter 0,$(shell id -u)),$(foreach suite,bookworm trixie noble,"scripts/clean_root $(suite)"))
 	@[ "$$(id -u)" = 0 ] || echo "soak: fresh systems are left out: scripts/clean_root needs root"
 
@@ -60,7 +60,7 @@ soak: setup-dev
 EACH := 60
 fuzz: setup-test
 	@scripts/fuzz $(EACH)
-	@.venv/bin/python scripts/fuzz_readers $(EACH)
+	@.venv/bin/python scripts/fuzz_readers.py $(EACH)
 
 bench: setup-dev
 	.venv/bin/python benchmarks/trial_cost.py

@@ -15,8 +15,11 @@ from pathlib import Path
 from ringside import units
 from ringside.cli import load_plan
 
-PATH = Path(__file__).resolve().parents[1] / "docs" / "CLUSTER.md"
-BEGIN, END = "<!-- capacity: made by scripts/capacity.py -->", "<!-- end of capacity -->"
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+from scripts import blocks  # noqa: E402
+
+PATH = ROOT / "docs" / "CLUSTER.md"
 CONNECTIONS = (10_000, 100_000, 1_000_000, 10_000_000)
 # benchmarks/engine.py (docs/ENGINE.md): the peak of the engine with 100 and with 10,000 held streams.
 ENGINE_PEAKS_MIB = (6.7, 10.8)
@@ -98,18 +101,9 @@ def table(needs: Sequence[Need]) -> str:
     return "\n".join(lines)
 
 
-def with_table(page: str, made: str) -> str:
-    """The page with that table between its marks. Raises ValueError where it has no marks."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"docs/CLUSTER.md needs the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{made}\n{END}{after}"
-
-
 def main(arguments: Sequence[str]) -> int:
     page = PATH.read_text(encoding="utf-8")
-    made = with_table(page, table([need(connections) for connections in CONNECTIONS]))
+    made = blocks.replaced(page, "capacity.py", table([need(connections) for connections in CONNECTIONS]))
     if "--check" in arguments:
         if made != page:
             print("docs/CLUSTER.md has another table: run scripts/capacity.py", file=sys.stderr)

@@ -18,7 +18,8 @@ from ringside.render.text.markdown import escape
 from ringside.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
-BEGIN, END = "<!-- made by scripts/coverage.py -->", "<!-- end of what it makes -->"
+sys.path.insert(0, str(ROOT))
+from scripts import blocks  # noqa: E402
 
 
 def gaps(contenders: Sequence[Contender]) -> list[tuple[str, str]]:
@@ -61,15 +62,6 @@ def tuning(contenders: Sequence[Contender]) -> str:
 TABLES = {ROOT / "docs" / "CONTENDERS.md": table, ROOT / "docs" / "BIAS.md": tuning}
 
 
-def with_table(page: str, made: str) -> str:
-    """The page with that table between its marks. Raises ValueError where it has no marks."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page needs the lines {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{made}\n{END}{after}"
-
-
 def bundled() -> list[Contender]:
     """Contenders on their first runtimes, and variants of these."""
     catalogue = Catalogue([ROOT])
@@ -87,7 +79,7 @@ def main(arguments: Sequence[str]) -> int:
     differs = False
     for path, make in TABLES.items():
         page = path.read_text(encoding="utf-8")
-        made = with_table(page, make(contenders))
+        made = blocks.replaced(page, "coverage.py", make(contenders))
         if "--check" not in arguments:
             path.write_text(made, encoding="utf-8")
         elif made != page:

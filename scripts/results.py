@@ -34,7 +34,7 @@ from ringside.workloads import WORKLOADS
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
-from scripts import post_pictures, posts  # noqa: E402
+from scripts import blocks, post_pictures, posts  # noqa: E402
 from scripts.records_site import Record, Site  # noqa: E402
 
 RECORDS = ROOT / "records"
@@ -48,7 +48,6 @@ SITE = DOCS / "site"
 # By the name of a suite: its overview as a picture.
 PICTURES = {TODAY: "today.png"}
 MADE = "Made by `scripts/results.py` from [the records](../records/README.md); do not edit it by hand."
-BEGIN, END = "<!-- findings: made by scripts/results.py -->", "<!-- end of findings -->"
 
 
 @cache
@@ -256,17 +255,6 @@ def picture(analyses: Sequence[RunAnalysis]) -> bytes:
     return vl_convert.svg_to_png(svg, scale=2)
 
 
-def readme(text: str, records: Mapping[str, Record]) -> str:
-    """README with its findings replaced."""
-    block = f"{BEGIN}\n{findings(records)}\n{END}"
-    replaced, count = re.subn(
-        f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, text, flags=re.DOTALL
-    )
-    if count != 1:
-        raise SystemExit(f"README.md must have one `{BEGIN}` and one `{END}` behind it")
-    return replaced
-
-
 def published() -> list[Published]:
     """All sources of the catalogue."""
     catalogue = context.catalogue()
@@ -290,7 +278,7 @@ def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
     """What each document should say, by the record's names."""
     catalogue, sources = context.catalogue(), published()
     own = ROOT / "README.md"
-    text = readme(own.read_text(encoding="utf-8"), records)
+    text = blocks.replaced(own.read_text(encoding="utf-8"), "results.py", findings(records))
     tested = [*records[SUITE].suite.runs, *records[SLEEPERS].suite.runs]
     older = read_records(OLDER)[SUITE].suite.runs
     site = Site(records.values(), contracts(), catalogue.contenders()[0]).files()

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from scripts import coverage
+from scripts import blocks, coverage
 
 from ringside.catalogue.contenders import read_contender
 from ringside.cli import context
@@ -40,7 +40,7 @@ def manifest(tmp_path: Path, text: str) -> Path:
 @pytest.mark.parametrize("path", coverage.TABLES)
 def test_the_page_has_the_table_of_the_manifests(path: Path) -> None:
     page = path.read_text(encoding="utf-8")
-    made = coverage.with_table(page, coverage.TABLES[path](coverage.bundled()))
+    made = blocks.replaced(page, "coverage.py", coverage.TABLES[path](coverage.bundled()))
     assert page == made, "run scripts/coverage.py"
 
 
@@ -65,11 +65,6 @@ def test_the_table_of_one_contender(tmp_path: Path) -> None:
     assert "- **some**, `batch`, `fanout`: Too slow." in lines
     assert ("some", "feed") in coverage.gaps([one])
     assert ("some", "batch") not in coverage.gaps([one])
-
-
-def test_a_page_without_marks_is_an_error() -> None:
-    with pytest.raises(ValueError, match="needs the lines"):
-        coverage.with_table("# Nothing\n", "a table")
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,16 @@
-"""scripts/endurance in short: `make soak` runs it for hours."""
+"""scripts/endurance.py in short: `make soak` runs it for hours."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
-from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from scripts import endurance
 
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
@@ -20,30 +18,17 @@ from ringside.probe.protocol import CpuUse, Pressure, ProgramOutput, Sample, Tri
 from ringside.store import Store
 from tests.support import ROOT
 
-SCRIPT = ROOT / "scripts" / "endurance"
+SCRIPT = ROOT / "scripts" / "endurance.py"
 
 
-def script() -> ModuleType:
-    loader = SourceFileLoader("endurance", str(SCRIPT))
-    spec = importlib.util.spec_from_loader("endurance", loader)
-    assert spec
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["endurance"] = module
-    loader.exec_module(module)
-    return module
-
-
-ENDURANCE = script()
-
-
-def looks(**growing: float) -> list[object]:
+def looks(**growing: float) -> list[endurance.Look]:
     """Fifty looks of a thousand trials each, in which some values grow by so much with each look."""
     base = {
         **{"probe": 7, "ringside_fds": 20, "probe_fds": 10, "ringside_bytes": 60_000_000},
         **{"probe_bytes": 5_000_000, "files": 1, "cgroups": 1},
     }
     return [
-        ENDURANCE.Look(
+        endurance.Look(
             work=1000.0 * number,
             store_bytes=3_000_000 * number + round(growing.get("store", 0) * number**2),
             **{name: value + round(growing.get(name, 0) * number) for name, value in base.items()},
@@ -53,8 +38,8 @@ def looks(**growing: float) -> list[object]:
 
 
 def test_nothing_grows() -> None:
-    assert ENDURANCE.growth(looks()) == []
-    assert ENDURANCE.growth(looks()[:5]) == ["only 5 looks"]
+    assert endurance.growth(looks()) == []
+    assert endurance.growth(looks()[:5]) == ["only 5 looks"]
 
 
 @pytest.mark.parametrize(
@@ -69,12 +54,12 @@ def test_nothing_grows() -> None:
     ],
 )
 def test_what_grows_is_named(name: str, by: float) -> None:
-    (complaint,) = ENDURANCE.growth(looks(**{name: by}))
+    (complaint,) = endurance.growth(looks(**{name: by}))
     assert complaint.startswith(f"{name} grew by ")
 
 
 def test_a_store_that_grows_faster_and_faster() -> None:
-    (complaint,) = ENDURANCE.growth(looks(store=1e5))
+    (complaint,) = endurance.growth(looks(store=1e5))
     assert "bytes of the store at first" in complaint
 
 
@@ -135,15 +120,15 @@ def test_a_store_has_the_size_that_its_documentation_says(tmp_path: Path, sample
     for block in range(1, 321):
         store.add_trial(run, short_trial(block, samples))
     store.close()
-    assert ENDURANCE.trials(path) == 320
-    assert ENDURANCE.kept_integers(path) == 320 * 5 * samples
-    assert ENDURANCE.size_of_store(path) == []
+    assert endurance.trials(path) == 320
+    assert endurance.kept_integers(path) == 320 * 5 * samples
+    assert endurance.size_of_store(path) == []
     # What is kept besides is noticed.
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE trial SET detail = hex(zeroblob(5000))")
         connection.commit()
         connection.execute("VACUUM")
-    (complaint,) = ENDURANCE.size_of_store(path)
+    (complaint,) = endurance.size_of_store(path)
     assert "bytes for 320 trials, docs/STORE.md says" in complaint
 
 
@@ -154,7 +139,7 @@ def test_the_formula_is_that_of_the_documentation() -> None:
             r"^\| (the store|a trial with two marks|an integer of samples) \| ([\d,]+) \|$", text, re.M
         )
     )
-    wanted = (ENDURANCE.STORE_BYTES, ENDURANCE.TRIAL_BYTES, ENDURANCE.INTEGER_BYTES)
+    wanted = (endurance.STORE_BYTES, endurance.TRIAL_BYTES, endurance.INTEGER_BYTES)
     assert [int(number.replace(",", "")) for number in numbers.values()] == list(wanted)
 
 

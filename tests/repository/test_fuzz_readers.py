@@ -1,4 +1,4 @@
-"""A few hundred changed inputs for each reader; `scripts/fuzz_readers` does that for as long as one wants."""
+"""A few hundred changed inputs for each reader; `scripts/fuzz_readers.py` does so as long as one wants."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from scripts import blocks
 
 from ringside.analysis.run import RunAnalysis
 from tests.render import test_golden
@@ -80,11 +81,11 @@ def test_the_documents_are_what_the_record_says(capsys: pytest.CaptureFixture[st
     assert results.main(["--check"]) == 0, capsys.readouterr().err
 
 
-def test_only_the_findings_of_the_readme_are_replaced() -> None:
-    changed = results.readme(f"before\n{results.BEGIN}\nold\n{results.END}\nbehind\n", results.read_records())
-    assert changed.startswith(f"before\n{results.BEGIN}\n- ")
-    assert changed.count("\n- ") == len(results.FINDINGS)
-    assert changed.endswith(f"\n{results.END}\nbehind\n")
-    assert "old\n" not in changed
-    with pytest.raises(SystemExit, match=r"README\.md must have one"):
-        results.readme("nothing", results.read_records())
+def test_only_what_stands_between_the_comments_is_replaced() -> None:
+    begin, end = "<!-- made by scripts/x.py -->", "<!-- end of what scripts/x.py makes -->"
+    page = f"before\n{begin}\nold\n{end}\nbehind\n"
+    assert blocks.replaced(page, "x.py", "new\nlines") == page.replace("old", "new\nlines")
+    for wrong in ("nothing", f"{begin}\nold\n", f"{end}\n{begin}\nold\n{end}\n", page + page):
+        with pytest.raises(ValueError, match=f"the page needs the lines {begin} and {end}"):
+            blocks.replaced(wrong, "x.py", "new")
+    assert results.findings(results.read_records()).count("- ") >= len(results.FINDINGS)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Mutation testing: how many small changes of the sources the tests notice.
 
-scripts/mutants [PACKAGE[/MODULE]…] mutates src/ringside/PACKAGE (stats, measure and analysis by default), or
-modules of it only, with the tests of tests/PACKAGE that mirror them; for a whole package with all of its
+scripts/mutants.py [PACKAGE[/MODULE]…] mutates src/ringside/PACKAGE (stats, measure and analysis by default),
+or modules of it only, with the tests of tests/PACKAGE that mirror them; for a whole package with all of its
 tests.
 It fails if less than 85 % of a package's mutants are killed, or if one survives that tests/mutants.md does
 not list with a reason. It takes long and is part of `make soak`. mutmut changes functions only, not the

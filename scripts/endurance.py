@@ -2,7 +2,7 @@
 """A long run and a long load, watched all along: descriptors, memory of ringside and of the probe, temporary
 files and cgroups must not grow with time, and the store as docs/STORE.md says.
 
-    .venv/bin/python scripts/endurance [--trials 10000] [--load 7200] [--rate 500]
+    .venv/bin/python scripts/endurance.py [--trials 10000] [--load 7200] [--rate 500]
 
 `--trials`: trials of one run; `--load`: seconds of a load at `--rate` requests per second; 0 leaves one out.
 What was seen goes to stdout as a table of looks; the exit status is 1 where something grew.

@@ -2,7 +2,7 @@
 """Fuzzes everything that Ringside reads: messages of the probe, manifests, experiments, published figures,
 records, stores, and what is made of them.
 
-    .venv/bin/python scripts/fuzz_readers [SECONDS [NAME…]]
+    .venv/bin/python scripts/fuzz_readers.py [SECONDS [NAME…]]
 
 Each reader (tests/support/readers.py) gets valid inputs, changed at random, for so many seconds (20). It may
 refuse one with its documented error; anything else ends this with status 1, and the input lies in
