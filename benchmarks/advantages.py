@@ -46,7 +46,7 @@ CHOICES = [
         "fanout",
         "a new connection for each upstream call",
         {"kind": "io", "requests": 100, "concurrency": 20},
-        ["latency_ms.p50", "cpu_per_request_s"],
+        ["latency_s.p50", "cpu_per_request_s"],
         {
             "fanout/fanout.go": [
                 ("DisableCompression:  true,", "DisableCompression: true, DisableKeepAlives: true,")

@@ -221,9 +221,9 @@ def _gateways(post: Post) -> Picture:
         ("Tornado, computes", "tornado", computes),
     ):
         if "@" not in name:
-            bars.append(Bar(label, "2016", post.then("latency_ms.p50", name, kind=place.levels["kind"])))
-        bars.append(measured(label, post.value("latency_ms.p50", name, place)))
-    return Picture("Median time of a request", "time", "ms", bars)
+            bars.append(Bar(label, "2016", post.then("latency_s.p50", name, kind=place.levels["kind"])))
+        bars.append(measured(label, post.value("latency_s.p50", name, place)))
+    return Picture("Median time of a request", "time", "s", bars)
 
 
 _OVERVIEW_ROW = 26

@@ -233,7 +233,7 @@ def above(ratio: Interval) -> str:
 
 def below(ratio: Interval) -> str:
     """The same of a ratio below 1, in a sentence that has the two the other way round."""
-    return requires(is_less(ratio)) + times(units.inverse(ratio))
+    return requires(is_less(ratio)) + times(ratio.inverse)
 
 
 def render(template: str, posts: Mapping[str, Post], **values: Any) -> str:

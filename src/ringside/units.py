@@ -51,9 +51,6 @@ _TIME_UNIT: ContextVar[TimeUnit | None] = ContextVar("time_unit", default=None)
 _MAX_RATIO_DECIMALS = 4
 # How a verdict looks (render/text/cells.py).
 _KINDS = {"faster": "faster", "slower": "slower", "equivalent": "even"}
-# Smaller and larger, by unit; other units have the last pair.
-_SIZES = {"ns": ("faster", "slower"), "s": ("faster", "slower"), "B": ("less", "more")}
-_OTHER_SIZES = ("lower", "higher")
 _UNITS_S = {"h": 3600.0, "m": 60.0} | {name: TIME_UNITS[name].ns / 1e9 for name in ("s", "ms", "us")}
 # No library reads these: durationpy 0.11 skips what it does not know ("1s oops 2s" is 3 s) and takes "mm" for
 # months, pytimeparse 1.1.10 knows no milliseconds, and pytimeparse2 has had no release since 2023.
@@ -81,7 +78,10 @@ def verdict_word(verdict: Verdict, metric: Metric) -> str:
     is lower or higher."""
     if verdict not in ("faster", "slower"):
         return str(verdict)
-    smaller, larger = _SIZES.get(metric.unit, _OTHER_SIZES)
+    if metric.is_time:
+        smaller, larger = "faster", "slower"
+    else:
+        smaller, larger = ("less", "more") if metric.unit == "B" else ("lower", "higher")
     return smaller if (verdict == "faster") == metric.smaller_is_better else larger
 
 
@@ -194,12 +194,6 @@ def is_small_excess(value: Interval) -> bool:
     """Whether a ratio above 1 is written as a percentage."""
     low = value.estimate if value.low is None else value.low
     return low > 1 and value.estimate < TIMES_FROM
-
-
-def inverse(value: Interval) -> Interval:
-    """1 over a ratio."""
-    low, high = (None if end is None else 1 / end for end in (value.high, value.low))
-    return replace(value, estimate=1 / value.estimate, low=low, high=high)
 
 
 def _amount(value: Interval, unit: str, digits: int, nothing: float) -> tuple[str, str]:

@@ -202,7 +202,7 @@ def test_answers_come_from_the_last_run_of_an_experiment() -> None:
     assert part.standing.best == "t1"
     others = [
         dataclasses.replace(figure, experiment="other"),
-        dataclasses.replace(figure, metric="late_ms"),
+        dataclasses.replace(figure, metric="late_s"),
         dataclasses.replace(figure, at={"cores": 3}),
         dataclasses.replace(figure, over={"cores": 1}),
     ]

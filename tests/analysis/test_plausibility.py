@@ -9,7 +9,7 @@ from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.plausibility import CODES, beyond_floor, check_coherent, implausible
 from ringside.analysis.scaling import SlopeAnalysis
 from ringside.errors import StoreError
-from ringside.model.design import Cell, Level, Metric, NoFloor, Point
+from ringside.model.design import Cell, Level, Metric, NoFloor, Point, Unit
 from ringside.model.results import Diagnostic, Interval, Outcome, Run, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
 from ringside.render.text.tables import point_table
@@ -208,11 +208,11 @@ def cell(name: str, place: Point, **metrics: float) -> CellAnalysis:
 def test_the_smallest_time_below_a_cycle_is_reported() -> None:
     cells = [
         cell("none", HERE, rate=0.1),
-        cell("perl", HERE, hop_ns=0.15),
-        cell("go", HERE, hop_ns=0.2),
+        cell("perl", HERE, hop_ns=0.12),
+        cell("go", HERE, hop_ns=0.125),
         cell("lua", HERE, hop_ns=0.07),
         cell("perl", THERE, hop_ns=0.05),
-        cell("lua", THERE, hop_ns=0.19),
+        cell("lua", THERE, hop_ns=0.12),
     ]
     values = {"amounts": {"perl": 0.05, "lua": 0.07}, "noun": "time per hop"}
     assert diagnostics(HOP, cells=cells) == [Diagnostic("below-a-cycle", ("perl", "lua"), values)]
@@ -220,7 +220,7 @@ def test_the_smallest_time_below_a_cycle_is_reported() -> None:
     assert diagnostics(dataclasses.replace(HOP, unit="s"), cells=cells) == []
 
 
-def slope(name: str, growth: Interval, unit: str = "B", *, is_own: bool = True) -> SlopeAnalysis:
+def slope(name: str, growth: Interval, unit: Unit = "B", *, is_own: bool = True) -> SlopeAnalysis:
     return SlopeAnalysis(dataclasses.replace(PER_NODE, unit=unit, is_own=is_own), name, Point(()), growth)
 
 

@@ -48,7 +48,7 @@ value = 1
 [[figure]]
 workload = "ring"
 contender = "erlang"
-metric = "latency_ms"
+metric = "latency_s"
 value = { p50 = 1.5, p90 = 3 }
 as_published = "about two"
 [[claim]]
@@ -59,7 +59,7 @@ text = "Faster"
 KNOWN = {
     "ring": KnownWorkload(
         ("nodes", "messages", "cores"),
-        {"cpu_s": "s", "latency_ms.p50": "ms", "latency_ms.p90": "ms"},
+        {"cpu_s": "s", "latency_s.p50": "s", "latency_s.p90": "s"},
         frozenset({"trial/faster"}),
     )
 }
@@ -313,8 +313,8 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
     published = read_published(experiment(tmp_path, PUBLISHED))
     assert published.figures == (
         Figure("ring", {"nodes": 2}, "erlang", "cpu_s", 1.0),
-        Figure("ring", {}, "erlang", "latency_ms.p50", 1.5, "about two"),
-        Figure("ring", {}, "erlang", "latency_ms.p90", 3.0, "about two"),
+        Figure("ring", {}, "erlang", "latency_s.p50", 1.5, "about two"),
+        Figure("ring", {}, "erlang", "latency_s.p90", 3.0, "about two"),
     )
     assert published.claims == (Claim("Faster", "faster", "ring"),)
 
@@ -332,7 +332,7 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
             r"toml:10: there is no contender `erlnag`",
         ),
         (('metric = "cpu_s"', 'metric = "cpus"'), r"toml:11: there is no metric of `ring` called `cpus`"),
-        (("p90 = 3", "p95 = 3"), r"toml:16: there is no metric of `ring` called `latency_ms\.p95`"),
+        (("p90 = 3", "p95 = 3"), r"toml:16: there is no metric of `ring` called `latency_s\.p95`"),
         (
             ("value = 1\n", 'unit = "ms"\nvalue = 1\n'),
             r"toml:12: `cpu_s` is measured in s, not in ms: convert",

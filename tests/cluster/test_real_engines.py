@@ -143,7 +143,7 @@ def test_upstreams_are_beside_the_gateway_and_its_load_comes_from_elsewhere(
         # The delays differ, so that requests which were joined with the calls of others would not add up.
         whole_ns = upstreams.slowest.mean_ns + upstreams.overhead.mean_ns
         assert measured.histograms["service"].mean_ns == pytest.approx(whole_ns, rel=0.01)
-        assert {"overhead_ms.p50", "overlapped_percent"} < FANOUT.figures(trial).keys()
+        assert {"overhead_s.p50", "overlapped_percent"} < FANOUT.figures(trial).keys()
 
 
 @pytest.mark.integration

@@ -40,10 +40,10 @@ SMALL: dict[str, tuple[Levels, set[str]]] = {
             "held_kernel_bytes",
             "held_pss_bytes",
             "start_ns",
-            "late_ms.p50",
-            "late_ms.p99",
-            "late_ms.max",
-            "end_late_ms",
+            "late_s.p50",
+            "late_s.p99",
+            "late_s.max",
+            "end_late_s",
         },
     ),
     "restarts": (
@@ -57,14 +57,14 @@ SMALL: dict[str, tuple[Levels, set[str]]] = {
     "fanout": (
         {"requests": 10, "concurrency": 5},
         {
-            *(*SERVED, "latency_ms.p50", "overhead_ms.p50", "overlapped_percent", "bytes_in_flight"),
+            *(*SERVED, "latency_s.p50", "overhead_s.p50", "overlapped_percent", "bytes_in_flight"),
             "cpu_per_request_s",
         },
     ),
     "feed": (
         {"connections": 50, "ramp": 500, "interval_ms": 100, "seconds": 1},
         {
-            *(*SERVED, "bytes_per_connection", "cpu_per_kchunk_s", "late_ms.p99"),
+            *(*SERVED, "bytes_per_connection", "cpu_per_kchunk_s", "late_s.p99"),
             "kernel_bytes_per_connection",
         },
     ),

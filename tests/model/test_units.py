@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside import units
-from ringside.model.design import Goal, Metric
+from ringside.model.design import Goal, Metric, Unit
 from ringside.model.results import Interval, Verdict
 from ringside.units import goal, margin, seconds, share
 
@@ -92,7 +92,7 @@ def test_no_end_of_a_ratio_is_written_as_0(estimate: float, below: float, above:
         ("", "lower", "higher"),
     ],
 )
-def test_verdicts_in_the_words_of_a_metric(unit: str, smaller: str, larger: str) -> None:
+def test_verdicts_in_the_words_of_a_metric(unit: Unit, smaller: str, larger: str) -> None:
     """`faster` means better; where more is better, that is the larger one."""
     cost = Metric("x", unit, "X", "what x is")
     gain = Metric("x", unit, "X", "what x is", smaller_is_better=False)

@@ -103,13 +103,13 @@ def test_figures() -> None:
     trial = ok_trial(FANOUT, {"report": report, "marks": MARKS, "loads": (LOAD,)}, concurrency=20)
     assert FANOUT.figures(trial) == pytest.approx(
         {
-            "latency_ms.p50": 150,
-            "latency_ms.p90": 240,
-            "latency_ms.p95": 300,
-            "latency_ms.p99": 600,
-            "latency_ms.p99_9": 1350,
-            "overhead_ms.p50": 2,
-            "overhead_ms.p99": 8,
+            "latency_s.p50": 0.15,
+            "latency_s.p90": 0.24,
+            "latency_s.p95": 0.3,
+            "latency_s.p99": 0.6,
+            "latency_s.p99_9": 1.35,
+            "overhead_s.p50": 0.002,
+            "overhead_s.p99": 0.008,
             "overlapped_percent": 75,
             "requests_per_s": 50,
             "cpu_per_request_s": 0.04,
@@ -168,8 +168,8 @@ def test_figures_of_those_who_stay() -> None:
         "orphaned_percent": 75,
         "cpu_per_request_s": 0.04,
         "cpu_over_before": 4,
-        "overhead_ms.p99": 8,
-        "overhead_before_ms.p99": 4,
+        "overhead_s.p99": 0.008,
+        "overhead_before_s.p99": 0.004,
         "leftover_bytes": 50,
     }
     assert {name: figures[name] for name in right} == pytest.approx(right)

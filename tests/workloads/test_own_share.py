@@ -13,23 +13,23 @@ from tests.support.points import point
 FULL = {"wall_s": 1.0, "read_s": 0.2, "write_s": 0.1, "busy_share": 0.6, "wait_full_s": 0.9, "compute_s": 0.1}
 
 # Half of the time of twenty clients; a request takes a millisecond of CPU time, and waits for all others.
-POOL = {"cpu_per_request_s": 0.001, "latency_ms.p50": 400.0, "overhead_ms.p50": 200.0}
+POOL = {"cpu_per_request_s": 0.001, "latency_s.p50": 0.4, "overhead_s.p50": 0.2}
 
 
 @pytest.mark.parametrize(
     ("workload", "headline", "levels", "figures", "share"),
     [
-        ("fanout", "latency_ms.p50", {}, {"latency_ms.p50": 150.0, "overhead_ms.p50": 1.5}, 0.01),
+        ("fanout", "latency_s.p50", {}, {"latency_s.p50": 0.15, "overhead_s.p50": 0.0015}, 0.01),
         # Sums have no upstreams; CPU time is the program's.
-        ("fanout", "latency_ms.p50", {}, {"latency_ms.p50": 5.0}, None),
-        ("fanout", "cpu_per_request_s", {}, {"cpu_per_request_s": 0.1, "overhead_ms.p50": 1.5}, None),
-        ("fanout", "overhead_ms.p50", {}, POOL, 0.1),
-        ("fanout", "latency_ms.p99", {}, POOL, 0.1),
+        ("fanout", "latency_s.p50", {}, {"latency_s.p50": 0.005}, None),
+        ("fanout", "cpu_per_request_s", {}, {"cpu_per_request_s": 0.1, "overhead_s.p50": 0.0015}, None),
+        ("fanout", "overhead_s.p50", {}, POOL, 0.1),
+        ("fanout", "latency_s.p99", {}, POOL, 0.1),
         ("fanout", "cpu_per_request_s", {}, POOL, None),
         # A busy gateway waits for its CPU; at a rate nobody knows how many clients there are.
-        ("fanout", "overhead_ms.p50", {}, POOL | {"cpu_per_request_s": 0.006}, None),
-        ("fanout", "overhead_ms.p50", {}, POOL | {"overhead_ms.p50": 70.0}, None),
-        ("fanout", "overhead_ms.p50", {"rate": 100}, POOL, None),
+        ("fanout", "overhead_s.p50", {}, POOL | {"cpu_per_request_s": 0.006}, None),
+        ("fanout", "overhead_s.p50", {}, POOL | {"overhead_s.p50": 0.07}, None),
+        ("fanout", "overhead_s.p50", {"rate": 100}, POOL, None),
         ("fib", "requests_per_s", {}, {"requests_per_s": 1e4, "cpu_per_request_s": 5e-5}, 0.5),
         ("fib", "requests_per_s", {}, {"requests_per_s": 1e4, "cpu_per_request_s": 2e-4}, None),
         ("jobs", "makespan_s", {"kind": "sleep"}, {"over_ideal": 1.25}, 0.2),

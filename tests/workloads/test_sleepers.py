@@ -183,10 +183,10 @@ def test_figures_of_a_trial() -> None:
             "held_bytes": 5096,
             "start_ns": 5000,
             "start_s": 0.005,
-            "late_ms.p50": 0.002,
-            "late_ms.p99": 0.03,
-            "late_ms.max": 0.4,
-            "end_late_ms": 7,
+            "late_s.p50": 2e-06,
+            "late_s.p99": 3e-05,
+            "late_s.max": 0.0004,
+            "end_late_s": 0.007,
             "cpu_s": 3,
             "wall_s": 5,
             "peak_pss_bytes": 11,
@@ -205,7 +205,7 @@ def test_figures_of_a_trial() -> None:
     )
     assert (shrunk["held_kernel_bytes"], shrunk["held_bytes"]) == (0, 4096)
     in_time = changes | {"phases": {"wake": (2 * SECOND,)}}
-    assert SLEEPERS.figures(ok_trial(SLEEPERS, in_time, tasks=1, seconds=3))["end_late_ms"] == 0
+    assert SLEEPERS.figures(ok_trial(SLEEPERS, in_time, tasks=1, seconds=3))["end_late_s"] == 0
 
 
 def test_a_rehearsal_is_short() -> None:

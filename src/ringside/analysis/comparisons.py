@@ -116,7 +116,7 @@ class ComparisonFamily:
         key, decision, turned = self._find((metric, point, contender, baseline))
         if decision is None:
             return None
-        ratio = _inverse(decision.ratio) if turned else decision.ratio
+        ratio = decision.ratio.inverse if turned else decision.ratio
         # More than `BLOCKS_FOR_VERDICT` where the interval is that of a run with interim looks.
         if obstacle is None and ratio.low is None:
             obstacle = Obstacle.TOO_FEW_BLOCKS
@@ -254,13 +254,3 @@ def behind_best(
         for name, ratio in ratios.items()
         if ratio is not None and (ratio.estimate >= 1 or name not in ranking.failing)
     }
-
-
-def _inverse(ratio: Interval) -> Interval:
-    low, high = ratio.low, ratio.high
-    return Interval(
-        1 / ratio.estimate,
-        None if high is None else 1 / high,
-        None if low is None else 1 / low,
-        ratio.n,
-    )

@@ -10,6 +10,7 @@ from ringside.errors import StoreError, UsageError
 from ringside.model.design import Cell, Level, Metric, Point
 from ringside.model.results import Diagnostic, Interval, Outcome, Run, Trial
 from ringside.workloads.base import Cores, Factor, Measurement, Workload
+from ringside.workloads.phases import CYCLE_NS
 
 # Factors that earlier versions of a workload did not have.
 _LATER = ("capacity", "repeats", "vanish", "warm")
@@ -50,13 +51,10 @@ def _fits(factor: Factor, level: Level | None) -> bool:
 
 FASTER_THAN_FLOOR = "faster-than-floor"
 CODES = (FASTER_THAN_FLOOR, "below-a-cycle", "too-little-memory", "answered-unasked")
-# A CPU of 5 GHz; no CPU does anything in less than one of its cycles.
-CYCLE_NS = 0.2
 # A thread or a process has a page of stack at least, of its own; a unit inside a process a pointer.
 PAGE_BYTES, POINTER_BYTES = 4096, 8
 # No reply comes through TCP in less, whoever sends it.
 MIN_LATENCY_NS = 1000
-_TIMES = ("ns", "s", "ms", "/s")
 
 
 def beyond_floor(
@@ -91,10 +89,7 @@ def floor_excess(metric: Metric, over_floor: Interval | None) -> Interval | None
     no ratio, or the floor is shown to be better."""
     if over_floor is None:
         return None
-    excess = over_floor
-    if metric.smaller_is_better:
-        low, high = (None if end is None else 1 / end for end in (over_floor.high, over_floor.low))
-        excess = Interval(1 / over_floor.estimate, low, high, over_floor.n)
+    excess = over_floor.inverse if metric.smaller_is_better else over_floor
     return excess if excess.high is None or excess.high >= 1 else None
 
 
@@ -102,7 +97,7 @@ def no_floor(metric: Metric, floor: str, points: Iterable[Point]) -> str:
     """What the floor is not, where a contender is better in this metric. Empty where it should be one."""
     if metric.no_floor:
         return "" if all(_is_floored(metric, point) for point in points) else metric.no_floor.reason
-    return "" if metric.unit in _TIMES else f"{floor} is written for the time of the whole work, not for this"
+    return "" if metric.is_speed else f"{floor} is written for the time of the whole work, not for this"
 
 
 def _is_floored(metric: Metric, point: Point) -> bool:
@@ -110,7 +105,7 @@ def _is_floored(metric: Metric, point: Point) -> bool:
     excepts."""
     cores = point.as_dict().get("cores", 1)
     excepted = metric.no_floor and isinstance(cores, int) and cores >= metric.no_floor.from_cores
-    return metric.unit in _TIMES and not excepted
+    return metric.is_speed and not excepted
 
 
 def implausible(

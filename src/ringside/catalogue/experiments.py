@@ -290,7 +290,7 @@ def _check_figure(
 
 def _figures(table: FigureTable) -> list[Figure]:
     """One entry's figures: a value by itself, or one for each name (`{ p50 = 611, p90 = 790 }`), which
-    then belongs to the metric's name (`latency_ms.p50`)."""
+    then belongs to the metric's name (`latency_s.p50`)."""
     values = (
         {f"{table.metric}.{name}": value for name, value in table.value.items()}
         if isinstance(table.value, dict)

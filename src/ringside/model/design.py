@@ -6,10 +6,15 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 Level = int | str
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
+
+# The units of metrics: times, bytes, rates, shares of a hundred, and ratios and counts, which have none.
+Unit = Literal["ns", "s", "B", "/s", "%", ""]
+# How many nanoseconds a unit of time has.
+NS_OF = {"ns": 1.0, "s": 1e9}
 
 # Until when a run makes blocks: until every comparison is decided, to the end of its blocks, or until every
 # interval is narrower than a share of its ratio.
@@ -184,12 +189,26 @@ class Metric:
     floor is none of this metric, where a contender may be better."""
 
     name: str
-    unit: str
+    unit: Unit
     title: str
     explanation: str
     smaller_is_better: bool = True
     phrase: str = ""
     no_floor: NoFloor | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit not in get_args(Unit):
+            known = ", ".join(repr(unit) for unit in get_args(Unit))
+            raise ValueError(f"the metric {self.name} has the unit {self.unit!r}, which is none of {known}")
+
+    @property
+    def is_time(self) -> bool:
+        return self.unit in NS_OF
+
+    @property
+    def is_speed(self) -> bool:
+        """Whether it is a time, or a number of units of work in a time."""
+        return self.is_time or self.unit == "/s"
 
     @property
     def noun(self) -> str:

@@ -270,6 +270,12 @@ class Interval:
     high: float | None
     n: int
 
+    @property
+    def inverse(self) -> Interval:
+        """1 over it, where it is a ratio."""
+        low, high = (None if end is None else 1 / end for end in (self.high, self.low))
+        return Interval(1 / self.estimate, low, high, self.n)
+
 
 @dataclass(frozen=True, slots=True)
 class Bin:

@@ -11,7 +11,7 @@ from statistics import median
 
 from ringside.errors import UsageError
 from ringside.model.catalogue import Question
-from ringside.model.design import Cell, Experiment, Input, InputFile, Level, Metric, Point
+from ringside.model.design import Cell, Experiment, Input, InputFile, Level, Metric, Point, Unit
 from ringside.model.results import Diagnostic, Interval, Outcome, Span, Timeline, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, Service
 from ringside.units import count
@@ -149,7 +149,7 @@ class Slope:
     `regardless_of`. `is_own`: of a program's own memory, of which each unit takes some."""
 
     name: str
-    unit: str
+    unit: Unit
     title: str
     explanation: str
     over: str

@@ -15,7 +15,8 @@ _SHARE, _SLACK_NS = 0.02, 1_000_000
 # ended: it can be shorter than the time between its lines. Where a runtime writes a line late, the next phase
 # is longer than the time since that line.
 _SHORTER_NS, _LONGER_NS, _BETWEEN_ENDS_NS = 10_000_000, 50_000_000, 50_000_000
-# A cycle of a CPU of 8 GHz: there has been none so fast, so what takes so many cycles takes so long anywhere.
+# A cycle of a CPU of 8 GHz, which is faster than any that is sold: what takes so many cycles takes so long
+# anywhere, and nothing takes less than one.
 CYCLE_NS = 0.125
 # What threads that wait for a CPU explain at most, where nothing shows that the program had none for longer:
 # however busy the host is, half of the time must be there.

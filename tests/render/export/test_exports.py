@@ -52,7 +52,6 @@ def test_what_an_export_of_one_direction_leaves_out_is_in_the_other(run: RunAnal
     note = formats.left_out(run, "github-action-benchmark")
     assert (note == "") == (not bigger)
     assert all(name in note for name in bigger)
-    assert formats.left_out(run, "pyperf") == ""
 
 
 def test_bencher_has_times_in_nanoseconds_and_their_intervals(run: RunAnalysis) -> None:

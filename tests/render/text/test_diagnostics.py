@@ -33,7 +33,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
     "below-a-cycle": (
         ("perl",),
         {"amounts": {"perl": 0.01}, "noun": "time per hop"},
-        "perl (0.01 ns): a time per hop below one cycle of a CPU (0.2 ns)",
+        "perl (0.01 ns): a time per hop below one cycle of a CPU (0.125 ns)",
         "read its source",
     ),
     "too-little-memory": (("perl",), {"memory": {"perl": 0.5}}, "perl (0.5 B): less", "read its source"),

@@ -16,7 +16,7 @@ from ringside import units
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
-from ringside.model.design import Metric
+from ringside.model.design import NS_OF, Metric
 from ringside.model.results import Interval, Outcome
 from ringside.render.export import hyperfine
 from ringside.render.text import command
@@ -52,7 +52,6 @@ def benchmarks(analysis: RunAnalysis) -> Iterator[Benchmark]:
 
 
 _MAX_BENCHER_NAME = 1024
-_NS_PER_S = 1e9
 
 
 def bencher(analysis: RunAnalysis) -> str:
@@ -61,7 +60,7 @@ def bencher(analysis: RunAnalysis) -> str:
     document: dict[str, dict[str, dict[str, float]]] = {}
     for benchmark in benchmarks(analysis):
         value = benchmark.value
-        factor = _NS_PER_S if benchmark.metric.unit == "s" else 1.0
+        factor = NS_OF.get(benchmark.metric.unit, 1.0)
         measure = {"value": value.estimate * factor}
         if value.low is not None and value.high is not None:
             measure |= {"lower_value": value.low * factor, "upper_value": value.high * factor}
@@ -92,7 +91,10 @@ def github_action(analysis: RunAnalysis, *, smaller_is_better: bool = True) -> s
 
 
 def left_out(analysis: RunAnalysis, form: str) -> str:
-    """What a format of one direction leaves out, and which has it; empty where that is nothing."""
+    """What a format leaves out, and of one direction which has it; empty where that is nothing."""
+    if form == "pyperf":
+        unknown = [metric.name for metric in analysis.metrics if metric.unit not in _PYPERF_UNITS]
+        return f"left out: {', '.join(unknown)}; pyperf knows times and sizes only" if unknown else ""
     if not form.startswith("github-action-benchmark"):
         return ""
     wants_bigger = form.endswith("-bigger")
@@ -104,7 +106,7 @@ def left_out(analysis: RunAnalysis, form: str) -> str:
 
 _PYPERF_VERSION = "1.0"
 # What pyperf calls our units, and how much of its unit one of ours is.
-_PYPERF_UNITS = {"s": ("second", 1.0), "ns": ("second", 1e-9), "B": ("byte", 1.0)}
+_PYPERF_UNITS = {unit: ("second", ns / NS_OF["s"]) for unit, ns in NS_OF.items()} | {"B": ("byte", 1.0)}
 
 
 def pyperf(analysis: RunAnalysis) -> str:

@@ -15,7 +15,6 @@ from ringside.render.text.diagnostics import NOISE
 from ringside.store.plans import PlannedContender
 from ringside.text import capitalised
 
-_DURATIONS = ("ns", "us", "ms", "s")
 # More names, or points, are a count.
 _MAX_NAMED = 3
 # Behind a ratio at which a run ended once it was decided.
@@ -106,7 +105,7 @@ def without_stalls(of: Stalls, metric: Metric) -> str:
 
 def stall_word(metric: Metric) -> str:
     """What stands in the place of a verdict."""
-    return "stalls" if metric.unit in (*_DURATIONS, "/s") else "outliers"
+    return "stalls" if metric.is_speed else "outliers"
 
 
 def where(analysis: RunAnalysis, point: Point) -> str:
@@ -209,9 +208,7 @@ def _distance(analysis: RunAnalysis, name: str, ratio: Interval, best: str = "")
         start = f"that is {start}" if best and not start else start
         text = f"{start}{amount}{' more than' if is_small else ''} {possessive(name)}"
     else:
-        verb, more, how = (
-            ("takes", "longer", "long") if metric.unit in _DURATIONS else ("needs", "more", "much")
-        )
+        verb, more, how = ("takes", "longer", "long") if metric.is_time else ("needs", "more", "much")
         text = f"{name} {verb} {amount} {more if is_small else f'as {how}'}"
         text += f" {'than' if is_small else 'as'} {best}" if best else ""
     margin = analysis.experiment.margin

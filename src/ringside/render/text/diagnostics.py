@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ringside.analysis.cells import MAX_FAILED_SHARE
 from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
 from ringside.analysis.diagnostics import MAX_ENDING_NS
-from ringside.analysis.plausibility import CYCLE_NS, POINTER_BYTES
+from ringside.analysis.plausibility import POINTER_BYTES
 from ringside.model.results import Diagnostic
 from ringside.text import capitalised
 from ringside.units import count, percent, quantity, significant
+from ringside.workloads.phases import CYCLE_NS
 
 # More contenders than this are counted, not named.
 _MAX_NAMED = 3

@@ -14,7 +14,6 @@ from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.render.text.answers import OVERSTATED, Sentence, possessive, without_stalls
 
-_TIMES = ("ns", "s")
 _OBSTACLES = {
     Obstacle.FAILED_BLOCKS: f"since more than {units.percent(MAX_FAILED_SHARE)} of the blocks failed",
     Obstacle.SAME_VALUES: "since both had the same value in every block",
@@ -29,7 +28,7 @@ def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
     """`B took 0.690× A's wall time (0.681–0.702): 1.45 times faster (1.42–1.47)`."""
     times, ends = units.ratio_parts(comparison.ratio)
     contender, baseline = comparison.contender, comparison.baseline
-    verb = "took" if metric.unit in _TIMES else "has"
+    verb = "took" if metric.is_time else "has"
     text = f"{contender} {verb} {times}× {possessive(baseline)} {metric.noun}"
     text += f" ({ends})" if ends else ""
     if comparison.stalls:
@@ -47,9 +46,9 @@ def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
 def _verdict(comparison: Comparison, metric: Metric) -> str:
     """The word; of times with how many times, or by how many per cent, where the ratio does not say that."""
     word, ratio = units.verdict_word(comparison.verdict, metric), comparison.ratio
-    if comparison.verdict not in (Verdict.FASTER, Verdict.SLOWER) or metric.unit not in _TIMES:
+    if comparison.verdict not in (Verdict.FASTER, Verdict.SLOWER) or not metric.is_time:
         return word
-    times = ratio if ratio.estimate > 1 else units.inverse(ratio)
+    times = ratio if ratio.estimate > 1 else ratio.inverse
     if times is ratio and not units.is_small_excess(times):
         return word
     size, ends = units.excess(times)
@@ -166,6 +165,6 @@ def _relation(verdict: Verdict, metric: Metric, name: str, baseline: str) -> str
         return f"{name} is equivalent to {baseline}"
     if verdict is Verdict.INCONCLUSIVE:
         return f"{name} against {baseline} is inconclusive"
-    if metric.unit in _TIMES:
+    if metric.is_time:
         return f"{name} is {word} than {baseline}"
     return f"{possessive(name)} {metric.noun} is {word} than {possessive(baseline)}"

@@ -43,7 +43,7 @@ def _median_latency(
         runs,
         f"fanout-{kind}",
         "fanout",
-        "latency_ms.p50",
+        "latency_s.p50",
         tornado,
         "go",
         band,

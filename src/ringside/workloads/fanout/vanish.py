@@ -32,8 +32,8 @@ METRICS = (
         phrase="CPU time per answer, over that before",
     ),
     Metric(
-        "overhead_before_ms.p99",
-        "ms",
+        "overhead_before_s.p99",
+        "s",
         "Overhead p99 before",
         "p99 of what requests took beyond their slowest upstream, before clients hang up",
         phrase="p99 overhead before",
@@ -76,13 +76,13 @@ def figures(trial: Trial) -> dict[str, float]:
         return figures
     figures[RATE.name] = others.achieved_rate_per_s
     latencies_s = percentiles_s(others)
-    figures |= {f"latency_ms.{name}": value * 1e3 for name, value in latencies_s.items() if name != "max"}
+    figures |= {f"latency_s.{name}": value for name, value in latencies_s.items() if name != "max"}
     if leaving.upstreams and (ended := leaving.upstreams.orphans.answered + leaving.upstreams.orphans.cut):
         figures["orphaned_percent"] = 100 * leaving.upstreams.orphans.answered / ended
     if others.upstreams and before.upstreams:
-        figures["overhead_ms.p50"] = others.upstreams.overhead.p50_ns * 1e-6
-        figures["overhead_ms.p99"] = others.upstreams.overhead.p99_ns * 1e-6
-        figures["overhead_before_ms.p99"] = before.upstreams.overhead.p99_ns * 1e-6
+        figures["overhead_s.p50"] = others.upstreams.overhead.p50_ns * 1e-9
+        figures["overhead_s.p99"] = others.upstreams.overhead.p99_ns * 1e-9
+        figures["overhead_before_s.p99"] = before.upstreams.overhead.p99_ns * 1e-9
     cpu_s = _cpu_s(trial, "measured", others.requests + others.late_requests + leaving.requests)
     before_s = _cpu_s(trial, BEFORE, before.requests + before.late_requests)
     if cpu_s:

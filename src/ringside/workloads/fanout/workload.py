@@ -99,8 +99,8 @@ class Fanout(Serving):
     metrics = (
         *(
             Metric(
-                f"latency_ms.{name}",
-                "ms",
+                f"latency_s.{name}",
+                "s",
                 f"Latency {title_of(name)}",
                 f"the {title_of(name)} of times from the intended instant to the answer's end",
                 phrase=f"{title_of(name)} latency",
@@ -108,15 +108,15 @@ class Fanout(Serving):
             for name in PERCENTILES
         ),
         Metric(
-            "overhead_ms.p50",
-            "ms",
+            "overhead_s.p50",
+            "s",
             "Overhead p50",
             "median of what requests took beyond the slowest of their three upstreams",
             phrase="median overhead",
         ),
         Metric(
-            "overhead_ms.p99",
-            "ms",
+            "overhead_s.p99",
+            "s",
             "Overhead p99",
             "p99 of what requests took beyond their slowest upstream",
             phrase="p99 overhead",
@@ -145,12 +145,12 @@ class Fanout(Serving):
         ),
         ENGINE,
     )
-    compared = ("latency_ms.p50", "latency_ms.p99", "cpu_per_request_s")
+    compared = ("latency_s.p50", "latency_s.p99", "cpu_per_request_s")
     claims = CLAIMS
     check_module = "ringside.workloads.fanout.check"
     server_arguments = ("upstreams", "tick_ms", "timeout_ms")
     secondary = (
-        "overhead_ms.p50",
+        "overhead_s.p50",
         CPU.name,
         "bytes_in_flight",
         IDLE.name,
@@ -159,7 +159,7 @@ class Fanout(Serving):
         ENGINE.name,
     )
     distributions = (LATENCY,)
-    over_rate = OverRate("rate", ("latency_ms.p50", "latency_ms.p99"))
+    over_rate = OverRate("rate", ("latency_s.p50", "latency_s.p99"))
     evidence_note = (
         "The load engine checked the body of every answer: kind=io, the status 200 of all three upstreams, "
         "each of which was called once for each request; kind=cpu, the three sums; kind=mixed, both."
@@ -219,25 +219,23 @@ class Fanout(Serving):
             return memory_figures(trial, "measured") | engine | vanish.figures(trial)
         figures, load = server_figures(trial, "measured"), trial.load("measured")
         latencies_s = percentiles_s(load)
-        figures |= {
-            f"latency_ms.{name}": latencies_s[name] * 1e3 for name in PERCENTILES if name in latencies_s
-        }
+        figures |= {f"latency_s.{name}": latencies_s[name] for name in PERCENTILES if name in latencies_s}
         if load and load.concurrency and PEAK.name in figures and IDLE.name in figures:
             grown = max(0.0, figures[PEAK.name] - figures[IDLE.name])
             figures["bytes_in_flight"] = grown / int(trial.cell.point["concurrency"])
         if load and load.upstreams and load.upstreams.requests:
             figures["overlapped_percent"] = 100.0 * load.upstreams.overlapped / load.upstreams.requests
-            figures["overhead_ms.p50"] = load.upstreams.overhead.p50_ns * 1e-6
-            figures["overhead_ms.p99"] = load.upstreams.overhead.p99_ns * 1e-6
+            figures["overhead_s.p50"] = load.upstreams.overhead.p50_ns * 1e-9
+            figures["overhead_s.p99"] = load.upstreams.overhead.p99_ns * 1e-9
         return figures
 
     def own_share(
         self, headline: str, point: Point, figures: Mapping[str, float]
     ) -> tuple[float, str] | None:
-        if headline.startswith(("latency_ms", "overhead_ms")) and (bound := self._bound(point, figures)):
+        if headline.startswith(("latency_s", "overhead_s")) and (bound := self._bound(point, figures)):
             return bound
-        overhead = figures.get(headline.replace("latency_ms", "overhead_ms"))
-        if not headline.startswith("latency_ms") or overhead is None or not figures.get(headline):
+        overhead = figures.get(headline.replace("latency_s", "overhead_s"))
+        if not headline.startswith("latency_s") or overhead is None or not figures.get(headline):
             return None
         share = overhead / figures[headline]
         return (
@@ -248,16 +246,16 @@ class Fanout(Serving):
     def _bound(self, point: Point, figures: Mapping[str, float]) -> tuple[float, str] | None:
         """Of a gateway that keeps requests of a closed loop waiting with CPU time left: the share of its
         overhead that its CPU time explains, and a pool or a queue at its bound as the cause."""
-        latency_ms, overhead_ms = (figures.get(f"{name}_ms.p50", 0.0) for name in ("latency", "overhead"))
+        latency_s, overhead_s = (figures.get(f"{name}_s.p50", 0.0) for name in ("latency", "overhead"))
         # If all clients wait for the CPU, each waits for the others' requests too.
-        computed_ms = 1e3 * figures.get(CPU.name, 0.0) * int(point["concurrency"]) / self.cores(point)
-        is_waiting = overhead_ms > _WAITING * latency_ms > 0 and 0 < computed_ms < _COMPUTED * overhead_ms
+        computed_s = figures.get(CPU.name, 0.0) * int(point["concurrency"]) / self.cores(point)
+        is_waiting = overhead_s > _WAITING * latency_s > 0 and 0 < computed_s < _COMPUTED * overhead_s
         if not is_waiting or point["rate"] or not _calls(point):
             return None
-        explained = computed_ms / overhead_ms
+        explained = computed_s / overhead_s
         return (
             explained,
-            f"requests wait {units.percent(overhead_ms / latency_ms)} of their time, of which its CPU time "
+            f"requests wait {units.percent(overhead_s / latency_s)} of their time, of which its CPU time "
             f"explains {units.percent(explained)}: a pool or a queue of it is at its bound",
         )
 

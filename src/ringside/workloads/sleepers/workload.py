@@ -88,8 +88,8 @@ class Sleepers(Workload):
         Metric("start_s", "s", "Start", "the start phase by the program's clock", phrase="time of starting"),
         *(
             Metric(
-                f"late_ms.{name}",
-                "ms",
+                f"late_s.{name}",
+                "s",
                 f"Late {name}",
                 f"{words} of the time from a task's instant until its code runs, by the program's clock",
                 phrase=f"{name if name != 'max' else 'maximum'} lateness",
@@ -100,8 +100,8 @@ class Sleepers(Workload):
             for name, words in (("p50", "p50"), ("p99", "p99"), ("max", "the most"))
         ),
         Metric(
-            "end_late_ms",
-            "ms",
+            "end_late_s",
+            "s",
             "End late",
             "from the last second's end until the collector had all numbers, by the program's clock; 0 where "
             "they were there before",
@@ -114,21 +114,21 @@ class Sleepers(Workload):
         SWITCHES,
         RUN_QUEUE,
     )
-    compared = ("held_bytes", "late_ms.p99", "start_ns", CPU_S.name)
+    compared = ("held_bytes", "late_s.p99", "start_ns", CPU_S.name)
     claims = CLAIMS
     check_module = "ringside.workloads.sleepers.check"
     secondary = (
         "held_pss_bytes",
         "held_kernel_bytes",
-        "late_ms.p50",
-        "late_ms.max",
-        "end_late_ms",
+        "late_s.p50",
+        "late_s.max",
+        "end_late_s",
         PEAK.name,
         THREADS.name,
     )
-    phase_of: Mapping[str, str] = {"start_ns": "start", "end_late_ms": "wake"}
+    phase_of: Mapping[str, str] = {"start_ns": "start", "end_late_s": "wake"}
     scaling_laws = (ScalingLaw("tasks", "start_s", regardless_of=("seconds",)),)
-    scatters = (("held_bytes", "late_ms.p99"),)
+    scatters = (("held_bytes", "late_s.p99"),)
     slopes = (
         Slope(
             "bytes_per_task",
@@ -216,9 +216,9 @@ class Sleepers(Workload):
         if start_ns := trial.phase_ns("start"):
             figures |= {"start_ns": start_ns / int(point["tasks"]), "start_s": start_ns / 1e9}
         if trial.report and trial.report.result and (late := lateness_ns(trial.report.result)):
-            figures |= {f"late_ms.{name}": late[key] / 1e6 for name, key in _LATE_NAMES.items()}
+            figures |= {f"late_s.{name}": late[key] / 1e9 for name, key in _LATE_NAMES.items()}
         if wakes := trial.phases.get("wake"):
-            figures["end_late_ms"] = max(0, wakes[-1] - int(point["seconds"]) * SECOND_NS) / 1e6
+            figures["end_late_s"] = max(0, wakes[-1] - int(point["seconds"]) * SECOND_NS) / 1e9
         held = trial.marks.get("started")
         if held and held.pss_bytes is not None:
             figures["held_pss_bytes"] = float(held.pss_bytes)
