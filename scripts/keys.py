@@ -20,6 +20,7 @@ from msgspec import inspect
 
 from ringside.catalogue import schema
 from ringside.catalogue.decode import describe, header_of, options, table_in, tables
+from ringside.model import claims
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "KEYS.md"
 FILES = (
@@ -28,6 +29,11 @@ FILES = (
     ("A suite: `experiments/NAME.toml`", schema.SuiteFile),
     ("A question: `questions/NAME.toml`", schema.QuestionFile),
     ("Published figures: `published/NAME.toml`", schema.PublishedFile),
+    ("The test of a claim: `[claim.test]` in `published/NAME.toml`", claims.ClaimRow),
+    ("A quantity: `over` and `under` of a test", claims.Quantity),
+    ("Levels: `at` and `own` of a test", claims.LevelRule),
+    ("A place: `[[claim.test.apart]]` and `[[claim.test.between]]`", claims.Place),
+    ("Lines of code: `[claim.test.lines]`", claims.Lines),
 )
 _HEAD = """\
 # Keys of all files
@@ -46,9 +52,9 @@ Text between braces in a command, such as `{runtime}`, must be one of the placeh
 
 def meanings() -> dict[tuple[str, str], str]:
     """The text below each key of a table, by the names of its class and field."""
-    module = ast.parse(Path(schema.__file__).read_text(encoding="utf-8"))
+    modules = (ast.parse(Path(each.__file__).read_text(encoding="utf-8")) for each in (schema, claims))
     texts = {}
-    for table in (node for node in module.body if isinstance(node, ast.ClassDef)):
+    for table in (node for module in modules for node in module.body if isinstance(node, ast.ClassDef)):
         for field, below in pairwise(table.body):
             match field, below:
                 case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
@@ -70,7 +76,7 @@ def _file(title: str, file: type[msgspec.Struct]) -> Iterator[str]:
     yield f"## {title}\n{_about(root)}\n"
     if rows := list(_rows(root)):
         yield _table(rows)
-    for header, table in tables(root):
+    for header, table in tables(root) if file.__module__ == schema.__name__ else ():
         yield f"### `{header}`\n{_about(table)}\n"
         yield _table(list(_rows(table)))
 
@@ -81,7 +87,7 @@ def _about(table: inspect.StructType) -> str:
 
 def _rows(table: inspect.StructType) -> Iterator[tuple[str, ...]]:
     for field in table.fields:
-        if table_in(field.type) is None:
+        if table_in(field.type) is None or table.cls.__module__ == claims.__name__:
             yield (
                 f"`{_written(field)}`",
                 _value(field.type),

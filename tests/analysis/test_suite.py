@@ -39,7 +39,7 @@ SERVICE = analysis(
 
 
 def test_claims_are_examined_in_the_order_of_their_sources() -> None:
-    """By the tests of their workload; one that another version knew has none."""
+    """By their rows, or by functions of their workload; one that another version knew has neither."""
     first, second = (context.catalogue().published(name) for name in ("2011-go-c10k", "2007-ring-showdown"))
     found = examine([first, second], [])
     assert [each.source for each in found] == [first] * len(first.claims) + [second] * len(second.claims)
@@ -47,8 +47,9 @@ def test_claims_are_examined_in_the_order_of_their_sources() -> None:
     without_test = not_tested("this ringside has no test of it")
     assert without_test not in [each.finding for each in found]
     assert all(each.command.startswith("ringside run ") for each in found if each.finding.experiment)
-    for change in ({"id": "of-another-version"}, {"workload": "of-another-version"}):
-        changed = dataclasses.replace(second, claims=(dataclasses.replace(second.claims[0], **change),))
+    plain = dataclasses.replace(second.claims[0], test=None)
+    for claim in (plain, dataclasses.replace(plain, workload="of-another-version")):
+        changed = dataclasses.replace(second, claims=(claim,))
         assert [each.finding for each in examine([changed], [])] == [without_test]
     in_words = dataclasses.replace(second, claims=(dataclasses.replace(second.claims[0], id=""),))
     assert examine([in_words], []) == ()

@@ -14,6 +14,7 @@ from ringside.model.design import Point
 from ringside.model.results import Diagnostic, Finding, Outcome, Run
 from ringside.store import Store
 from ringside.workloads import WORKLOADS
+from ringside.workloads.claim_rows import evaluate
 from ringside.workloads.claims import AnalysedRun, not_tested
 
 
@@ -52,6 +53,8 @@ def sources_of(analyses: Iterable[RunAnalysis]) -> tuple[Published, ...]:
 
 
 def _test(source: Published, claim: Claim, runs: Sequence[AnalysedRun]) -> Finding:
+    if claim.test:
+        return evaluate(claim.test, source.name, claim.workload, runs)
     tests = WORKLOADS[claim.workload].claims if claim.workload in WORKLOADS else {}
     test = tests.get(f"{source.name}/{claim.id}")
     # A claim of a run that another version made; the catalogue's own all have tests.

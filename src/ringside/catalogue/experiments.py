@@ -30,6 +30,7 @@ from ringside.catalogue.schema import (
 )
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import Claim, Contender, Figure, Published, Question, QuestionFigure
+from ringside.model.claims import ClaimRow, Quantity
 from ringside.model.design import DEFAULT_MARGIN, LEAST_S, Experiment, Limits, Show, Suite
 from ringside.text import one_line
 from ringside.units import goal, margin, seconds
@@ -247,8 +248,11 @@ def read_published(
             _check_figure(file, figure, known, contenders, ("figure", index))
         for index, claim in enumerate(table.claim):
             keys = ("claim", index)
-            tests = known_workload(file, claim.workload, known, (*keys, "workload")).claims
-            if (name := f"{path.stem}/{claim.id}") not in tests:
+            workload = known_workload(file, claim.workload, known, (*keys, "workload"))
+            tests, name = workload.claims, f"{path.stem}/{claim.id}"
+            if claim.test:
+                _check_test(file, claim.test, claim.workload, known, (*keys, "test"))
+            elif name not in tests:
                 listed = ", ".join(sorted(tests)) or "none"
                 message = f"`{claim.workload}` has no test of the claim `{name}`; it has: {listed}"
                 raise file.error(message, (*keys, "id"))
@@ -260,7 +264,7 @@ def read_published(
         software=table.source.software,
         metric_note=table.source.metric_note,
         figures=tuple(figure for entry in table.figure for figure in _figures(entry)),
-        claims=tuple(Claim(claim.text, claim.id, claim.workload) for claim in table.claim),
+        claims=tuple(Claim(claim.text, claim.id, claim.workload, claim.test) for claim in table.claim),
     )
 
 
@@ -286,6 +290,25 @@ def _check_figure(
         if table.unit is not None and table.unit != own:
             message = f"`{figure.metric}` is measured in {own or 'plain numbers'}, not in {table.unit}"
             raise file.error(f"{message}: convert the value", (*keys, "unit"))
+
+
+def _check_test(file: TomlFile, row: ClaimRow, name: str, known: Workloads, keys: tuple[Key, ...]) -> None:
+    """Metrics and factors of all quantities must be known."""
+    terms = [
+        term for side in (row.over, row.under) for term in (side if isinstance(side, tuple) else (side,))
+    ]
+    quantities = [term for term in terms if not isinstance(term, str)]
+    own = Quantity("", metric=row.metric, at=row.at | row.own)
+    for quantity in (own, *quantities, *(Quantity("", at=place.at) for place in (*row.apart, *row.between))):
+        of = quantity.workload or name
+        workload = known_workload(file, of, known, keys)
+        if quantity.metric and quantity.metric not in workload.metrics:
+            raise file.error(
+                str(unknown(f"metric of `{of}` called", quantity.metric, workload.metrics)), keys
+            )
+        for factors in quantity.at:
+            for factor in factors.split("*"):
+                check_factor(file, factor, of, workload, keys)
 
 
 def _figures(table: FigureTable) -> list[Figure]:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from ringside.model.catalogue import ContenderClass, ContenderFamily
+from ringside.model.claims import ClaimRow
 from ringside.model.design import Level
 
 
@@ -339,11 +340,13 @@ class ClaimTable(_Table, frozen=True, kw_only=True):
     """A conclusion of the source."""
 
     id: str
-    """The name of the test that the workload has of it."""
+    """Its name within the source."""
     workload: str
     """The workload."""
     text: str
     """The conclusion, in our words."""
+    test: ClaimRow | None = None
+    """How runs test it. A distribution that brings a workload can have a function in the place of it."""
 
 
 class PublishedFile(_Table, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from ringside.model.claims import ClaimRow
 from ringside.model.design import Level
 
 ContenderClass = Literal["idiomatic", "bare", "floor"]
@@ -106,12 +107,13 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A conclusion of a source, in our words. `id`: the name of the workload's function that tests it, within
-    its source; empty in plans of earlier versions, as is `workload`."""
+    """A conclusion of a source, in our words. `id`: its name within its source. `test`: what tests it; None
+    where the workload has a function that does."""
 
     text: str
     id: str = ""
     workload: str = ""
+    test: ClaimRow | None = None
 
 
 @dataclass(frozen=True, slots=True)

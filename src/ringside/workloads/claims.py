@@ -7,7 +7,7 @@ from an interval, never from an estimate, and a claim of several parts is confir
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from ringside import units
 from ringside.model.design import Experiment, Metric, Point
 from ringside.model.results import Answer, Finding, Interval, Outcome, Run
 from ringside.stats.interval import exponential, median_interval
-from ringside.stats.paired import differences, hodges_lehmann, logarithms
+from ringside.stats.paired import hodges_lehmann, logarithms
 
 # A figure "about x" is one from x / 1.5 to x · 1.5.
 _ABOUT = 1.5
@@ -182,113 +182,11 @@ def agreeing(findings: Sequence[Finding], band: Band) -> Finding:
     return _explained(finding, band)
 
 
-def find(
-    runs: Sequence[AnalysedRun],
-    experiment: str,
-    workload: str,
-    contenders: Collection[str],
-    applies: Callable[[Point], bool] = lambda point: True,
-    source: str = "",
-) -> tuple[AnalysedRun, tuple[Point, ...]] | None:
-    """The run that tests a claim, and those of its points that `applies` accepts: a run of `experiment`, else
-    one of the source's experiments, else any of the workload, with most such points, in which all of these
-    contenders took part; None where there is none."""
-    candidates: list[tuple[bool, bool, int, AnalysedRun, tuple[Point, ...]]] = []
-    for run in runs:
-        if run.experiment.workload == workload and set(contenders) <= set(run.names):
-            points = tuple(point for point in run.points if _accepts(applies, point))
-            if points:
-                is_own = bool(source) and run.experiment.published == source
-                candidates.append((run.experiment.name == experiment, is_own, len(points), run, points))
-    if not candidates:
-        return None
-    *_, run, points = max(candidates, key=lambda each: each[:3])
-    return run, points
-
-
-def _accepts(applies: Callable[[Point], bool], point: Point) -> bool:
-    try:
-        return applies(point)
-    except KeyError:
-        # A run of an earlier version lacks a factor.
-        return False
-
-
 def logs(run: AnalysedRun, metric: str, contender: str, points: Sequence[Point]) -> dict[int, float]:
     """The logarithm of the geometric mean over points in each block that has a figure at all of them."""
     at = [logarithms(run.values(metric, contender, point)) for point in points]
     blocks = set.intersection(*map(set, at)) if at else set()
     return {block: math.fsum(values[block] for values in at) / len(at) for block in sorted(blocks)}
-
-
-def ratio_claim(
-    runs: Sequence[AnalysedRun],
-    experiment: str,
-    workload: str,
-    metric: str,
-    numerator: str,
-    denominator: str,
-    band: Band,
-    *,
-    applies: Callable[[Point], bool] = lambda point: True,
-    where: str = "",
-    beside: Sequence[str] = (),
-    note: str = "",
-) -> Finding:
-    """A claim of how many times a metric of one contender that of another is: the ratio inside blocks, over
-    points its geometric mean. `where`: the points in words, `at kind=io`. `beside`: contenders whose ratio to
-    the denominator the sentence has as well, without deciding anything. `note`: what else is to be known."""
-    matching = find(runs, experiment, workload, (numerator, denominator), applies)
-    if matching is None:
-        place = f" {where}" if where else ""
-        return not_tested(f"no run has {numerator} beside {denominator}{place}", experiment)
-    run, points = matching
-
-    def part(name: str) -> Part:
-        top, bottom = (logs(run, metric, each, points) for each in (name, denominator))
-        return Part(name, differences(top, bottom))
-
-    noun = run.metric(metric).noun
-    over = f", over {len(points)} points" if len(points) > 1 else ""
-    finding = judge(
-        run,
-        [part(numerator)],
-        band,
-        lambda name, interval: (
-            f"{name} has {units.ratio(interval)} times the {noun} of {denominator}"
-            f"{f' {where}' if where else ''}{over}"
-        ),
-    )
-    others = [(name, part(name).interval(run.confidence)) for name in beside if name in run.names]
-    also = "".join(f"; {name} {units.ratio(interval)} times" for name, interval in others if interval)
-    return _with_sentence(finding, f"{also}; {note}" if note else also)
-
-
-def value_claim(
-    runs: Sequence[AnalysedRun],
-    experiment: str,
-    workload: str,
-    metric: str,
-    contender: str,
-    band: Band,
-    *,
-    applies: Callable[[Point], bool] = lambda point: True,
-    where: str = "",
-) -> Finding:
-    """A claim of a metric's own size: its median over blocks at the last point that applies."""
-    matching = find(runs, experiment, workload, (contender,), applies)
-    if matching is None:
-        return not_tested(f"no run has {contender} {where}".rstrip(), experiment)
-    run, points = matching
-    unit, noun = run.metric(metric).unit, run.metric(metric).noun
-    place = f" {where}" if where else ""
-    return judge_values(
-        run,
-        run.values(metric, contender, points[-1]),
-        band,
-        lambda interval: f"{contender}: {noun} {units.with_interval(interval, unit)}{place}",
-        unit,
-    )
 
 
 def judge_values(

@@ -20,7 +20,6 @@ from ringside.workloads.base import (
     Workload,
     repeats,
 )
-from ringside.workloads.batch.claims import CLAIMS
 from ringside.workloads.batch.input import answers_sha256, max_bytes, pieces
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import (
@@ -224,7 +223,6 @@ class Batch(Workload):
         RUN_QUEUE,
     )
     compared = ("wall_s", "cpu_s")
-    claims = CLAIMS
     check_module = "ringside.workloads.batch.check"
     plotted = (CPU_S.name,)
     repeated_phase, repeated_metric = "work", "work_s"

@@ -22,7 +22,6 @@ from ringside.probe.protocol import (
 )
 from ringside.workloads.base import CORES, Factor, OverRate
 from ringside.workloads.fanout import vanish
-from ringside.workloads.fanout.claims import CLAIMS
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
@@ -146,7 +145,6 @@ class Fanout(Serving):
         ENGINE,
     )
     compared = ("latency_s.p50", "latency_s.p99", "cpu_per_request_s")
-    claims = CLAIMS
     check_module = "ringside.workloads.fanout.check"
     server_arguments = ("upstreams", "tick_ms", "timeout_ms")
     secondary = (

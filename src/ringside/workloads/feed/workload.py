@@ -20,7 +20,6 @@ from ringside.probe.protocol import (
 )
 from ringside.stats.series import rate_settled_at, settled_at
 from ringside.workloads.base import CORES, Distribution, Factor, Slope, TimelineView
-from ringside.workloads.feed.claims import CLAIMS
 from ringside.workloads.feed.timeline import memory_over_time, timeline
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
@@ -175,7 +174,6 @@ class Feed(Serving):
         ENGINE,
     )
     compared = ("bytes_per_connection", "cpu_per_kchunk_s", "late_s.p99")
-    claims = CLAIMS
     check_module = "ringside.workloads.feed.check"
     secondary = (
         "late_s.p50",

@@ -20,7 +20,6 @@ from ringside.probe.protocol import (
 )
 from ringside.workloads.base import CORES, Curve, Distribution, Factor
 from ringside.workloads.fib import overload
-from ringside.workloads.fib.claims import CLAIMS
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
@@ -169,7 +168,6 @@ class Fib(Serving):
         ),
     )
     compared = (RATE.name, "latency_s", CPU.name)
-    claims = CLAIMS
     check_module = "ringside.workloads.fib.check"
     secondary = (CPU.name, IDLE.name, PEAK.name, THREADS.name, ENGINE.name)
     curves = (

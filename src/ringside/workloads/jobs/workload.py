@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ringside.errors import UsageError
 from ringside.model.design import Input, Level, Metric, Point
-from ringside.model.results import Diagnostic, Finding, Trial
+from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.units import count, significant
 from ringside.workloads.base import (
@@ -26,7 +26,6 @@ from ringside.workloads.base import (
     hold,
     repeats,
 )
-from ringside.workloads.claims import AnalysedRun, Band, ClaimTest, at_most, ratio_claim
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import (
     BUSIEST,
@@ -42,49 +41,6 @@ from ringside.workloads.process import (
     core_figures,
     process_figures,
 )
-
-_A_TENTH = "the post has no figures; a tenth is as well"
-_AS_FAST = Band(1 / 1.1, 1.1, "from 0.91 to 1.1", _A_TENTH)
-
-
-def multiprocessing_does_as_well(runs: Sequence[AnalysedRun]) -> Finding:
-    """The makespan of jobs that sleep, by multiprocessing's pool over Parallel Python."""
-    return ratio_claim(
-        runs,
-        "jobs-background",
-        "jobs",
-        "makespan_s",
-        "python-pool",
-        "parallel-python",
-        _AS_FAST,
-        applies=lambda point: point["kind"] == "sleep" and point["jobs"] == 2,
-        where="with two jobs that sleep",
-        beside=("python-processes",),
-        note="nearly all of either is the sleep itself",
-    )
-
-
-def multiprocessing_hands_over_as_well(runs: Sequence[AnalysedRun]) -> Finding:
-    """The same of jobs that do nothing, which leaves what handing them over takes."""
-    return ratio_claim(
-        runs,
-        "jobs-dispatch",
-        "jobs",
-        "makespan_s",
-        "python-pool",
-        "parallel-python",
-        at_most(1.1, _A_TENTH),
-        applies=lambda point: point["kind"] == "noop",
-        where="with jobs that do nothing",
-        beside=("python-processes",),
-    )
-
-
-CLAIMS: Mapping[str, ClaimTest] = {
-    "2011-background-jobs/multiprocessing-does-as-well": multiprocessing_does_as_well,
-    "2011-background-jobs/multiprocessing-hands-over-as-well": multiprocessing_hands_over_as_well,
-}
-
 
 FACTOR, MODULUS = 48271, 2147483647
 ORDER_BASE = 31
@@ -224,7 +180,6 @@ class Jobs(Workload):
         RUN_QUEUE,
     )
     compared = ("makespan_s", "cpu_s")
-    claims = CLAIMS
     check_module = "ringside.workloads.jobs.check"
     plotted = (CPU_S.name,)
     secondary = ("over_ideal", "gap_s", "jobs_per_s", "peak_pss_bytes")

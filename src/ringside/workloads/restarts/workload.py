@@ -11,7 +11,6 @@ from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import CORES, LARGEST_SEED, Factor, ProgramChecks, Workload
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
-from ringside.workloads.restarts.claims import CLAIMS
 from ringside.workloads.restarts.evidence import LEVELS, PASSES, contradictions, expected, times_ns
 
 _OUTPUT_BYTES = 1 << 20
@@ -111,7 +110,6 @@ class Restarts(Workload):
         RUN_QUEUE,
     )
     compared = ("recovery_s.p50", "recovery_s.p99", "kept_share", "answer_s.p99", PEAK.name)
-    claims = CLAIMS
     check_module = "ringside.workloads.restarts.check"
     secondary = ("others_over_calm", "deliveries_per_s", "recovery_s.max", "start_ns", CPU_S.name)
     phase_of: Mapping[str, str] = {"start_ns": "start", "deliveries_per_s": "calm"}

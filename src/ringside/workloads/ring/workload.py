@@ -30,7 +30,6 @@ from ringside.workloads.process import (
     WALL_S,
     process_figures,
 )
-from ringside.workloads.ring.claims import CLAIMS
 
 ORDER_BASE = 31
 ORDER_MODULUS = 2147483647
@@ -129,7 +128,6 @@ class Ring(Workload):
         RUN_QUEUE,
     )
     compared = ("hop_ns", "cpu_s")
-    claims = CLAIMS
     check_module = "ringside.workloads.ring.check"
     repeated_phase, repeated_metric = "relay", "hop_ns"
     phase_of: Mapping[str, str] = {"hop_ns": "relay", "spawn_ns": "spawn"}

@@ -19,7 +19,6 @@ from ringside.workloads.base import (
 )
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
-from ringside.workloads.sleepers.claims import CLAIMS
 from ringside.workloads.sleepers.evidence import (
     LATE,
     SECOND_NS,
@@ -115,7 +114,6 @@ class Sleepers(Workload):
         RUN_QUEUE,
     )
     compared = ("held_bytes", "late_s.p99", "start_ns", CPU_S.name)
-    claims = CLAIMS
     check_module = "ringside.workloads.sleepers.check"
     secondary = (
         "held_pss_bytes",
