@@ -52,7 +52,7 @@ Text between braces in a command, such as `{runtime}`, must be one of the placeh
 
 def meanings() -> dict[tuple[str, str], str]:
     """The text below each key of a table, by the names of its class and field."""
-    modules = (ast.parse(Path(each.__file__).read_text(encoding="utf-8")) for each in (schema, claims))
+    modules = (ast.parse(Path(str(each.__file__)).read_text(encoding="utf-8")) for each in (schema, claims))
     texts = {}
     for table in (node for module in modules for node in module.body if isinstance(node, ast.ClassDef)):
         for field, below in pairwise(table.body):

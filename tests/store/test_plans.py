@@ -187,7 +187,7 @@ VERSION_1: dict[str, Any] = {
                 "as_published": "1.5",
             }
         ],
-        "claims": [{"text": "c", "test": "t"}],
+        "claims": [{"text": "c"}],
     },
 }
 
