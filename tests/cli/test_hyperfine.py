@@ -446,6 +446,29 @@ def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
         assert answer in line
 
 
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        ("-S -i", {"shell": "default", "ignore_failure": "all-non-zero"}),
+        ("-SNi", {"shell": "default", "no_shell": True, "ignore_failure": "all-non-zero"}),
+        ("-Sbash --ignore-failure=1,2", {"shell": "bash", "ignore_failure": "1,2"}),
+        ("-S=bash -i", {"shell": "bash", "ignore_failure": "all-non-zero"}),
+        ("--shell --ignore-failure", {"shell": "default", "ignore_failure": "all-non-zero"}),
+        # Words that are values of other options.
+        *(
+            (f"-n {word}", {"names": (word,)})
+            for word in ("-Sx", "-Si", "-S", "-i", "-h", "--help", "--shell")
+        ),
+        ("-p -i -C -Sx", {"prepare": ("-i",), "conclude": ("-Sx",)}),
+    ],
+)
+def test_a_value_in_the_same_word_and_words_that_are_values(words: str, values: dict[str, object]) -> None:
+    given = vs_command.vs.make_context("vs", [*words.split(), "true"]).params
+    nothing = vs_command.vs.make_context("vs", ["true"]).params
+    assert {name: value for name, value in given.items() if value != nothing[name]} == values
+    assert given["texts"] == ("true",)
+
+
 def test_the_common_options_fit_one_screen(vs: Vs) -> None:
     short = vs("--help").stdout.splitlines()
     assert len(short) < 24

@@ -7,7 +7,7 @@ import itertools
 import math
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -155,10 +155,10 @@ def diagnose(
     comparisons: Iterable[Comparison],
     *,
     blocks_done: int,
-    options: Sequence[str] = (),
+    options: Collection[str] = (),
 ) -> tuple[Diagnostic, ...]:
     """All weak points of a run, those that concern verdicts first. `comparisons`: all that have a verdict or
-    an obstacle. `blocks_done`: how many blocks are whole. `options`: words of the command line."""
+    an obstacle. `blocks_done`: how many blocks are whole. `options`: those that were given."""
     measured = [trial for trial in trials if trial.block > 0 and (trial.report or trial.loads)]
     headline = measurement.shown(experiment)[0]
     return (
@@ -246,13 +246,13 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         yield Diagnostic("noisy-neighbour", values=shares)
 
 
-def _blocks(experiment: Experiment, blocks: int, options: Sequence[str]) -> Iterator[Diagnostic]:
+def _blocks(experiment: Experiment, blocks: int, options: Collection[str]) -> Iterator[Diagnostic]:
     if blocks < MIN_BLOCKS:
         # The blocks of a run that can end early are a limit, not a plan.
         is_open = experiment.until_decided or experiment.until is not None or experiment.time_s is not None
         needed = _USUAL_BLOCKS if is_open else max(experiment.blocks, _USUAL_BLOCKS)
         # `vs` has two, which exclude each other.
-        option = "--runs" if any(word.startswith("--runs=") for word in options) else "--blocks"
+        option = "--runs" if "--runs" in options else "--blocks"
         yield Diagnostic("too-few-blocks", values={"blocks": blocks, "needed": needed, "option": option})
 
 

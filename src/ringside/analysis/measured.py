@@ -136,7 +136,7 @@ class MeasuredRun:
                 self.cells,
                 [comparison for at in self.comparisons.values() for comparison in at.values()],
                 blocks_done=self.examination.blocks,
-                options=self.plan.options or (),
+                options=self.plan.options,
             ),
         )
 

@@ -47,7 +47,7 @@ _BLOCKS = 10
 # What the command for the same again leaves out: what is compared has a place of its own there, and how a run
 # is shown changes nothing.
 _SHOWN = {"as_json", "store", "other_target"}
-_SECRET = re.compile(r"(--header=[^:]*(?:auth|cookie|token|secret|key|password)[^:]*:).*", re.I | re.S)
+_SECRET = re.compile(r"([^:]*(?:auth|cookie|token|secret|key|password)[^:]*:).*", re.I | re.S)
 
 
 def drive(settings: LoadSettings) -> int:
@@ -281,7 +281,9 @@ def _compare(
         engines = {node.name: facts for node, facts in elsewhere.facts().items()} if elsewhere else {}
         # Who gives up while another one measures leaves no empty run behind.
         with alone(LiveProgress(context.stderr_console()).on_wait):
-            options = [_SECRET.sub(r"\1 …", word) for word in given_options(_SHOWN)]
+            options = given_options(_SHOWN)
+            if headers := options.get("--header"):
+                options["--header"] = tuple(_SECRET.sub(r"\1 …", str(header)) for header in headers)
             run = versus.begin(targets, plan, blocks, margin, seed, storage, engines, options)
             experiment = read_plan(run).experiment
             with Screen(context.stderr_console(), wanted=_is_watched(settings)) as screen:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -15,10 +15,12 @@ import click
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
+    from ringside.store.plans import KeptOptions
+
 Settings = TypeVar("Settings")
 
 COMMON = "Common options"
-_WORDS = "ringside.words"
+_GIVEN = "ringside.given"
 
 
 class Option(click.Option):
@@ -29,6 +31,15 @@ class Option(click.Option):
         super().__init__(*names, **attributes)
         self.section = section
         self.shown = shown
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """Note what was given of it, as text, for `given_options`."""
+        if self.name in opts:
+            values = opts[self.name] if self.multiple else [opts[self.name]]
+            ctx.meta.setdefault(_GIVEN, {})[self.name] = (max(self.opts, key=len), values)
+        return super().handle_parse_result(ctx, opts, args)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """How it is written, and what it does."""
@@ -44,10 +55,6 @@ class Option(click.Option):
 
 class Command(click.Command):
     """A command whose help lists options by section, in the order in which sections are first used."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.meta[_WORDS] = [*args]
-        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options into the formatter, a section at a time."""
@@ -123,25 +130,24 @@ def declared(owner: Any) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
             yield name, field
 
 
-def given_options(but: Collection[str]) -> tuple[str, ...]:
-    """The options of the command line that is carried out, as words that it accepts; without those of
-    the fields `but`. Empty where there is no command line."""
+def given_options(but: Collection[str]) -> KeptOptions:
+    """The options of the command line that is carried out and their values, without those of the fields
+    `but`. Empty where there is no command line."""
     context = click.get_current_context(silent=True)
-    if context is None or _WORDS not in context.meta:
-        return ()
-    values, _, order = context.command.make_parser(context).parse_args([*context.meta[_WORDS]])
-    words: list[str] = []
-    for parameter in dict.fromkeys(order):
-        if not isinstance(parameter, click.Option) or parameter.name in but:
-            continue
-        name, value = max(parameter.opts, key=len), values[parameter.name or ""]
-        for each in value if parameter.multiple else [value]:
-            if parameter.is_flag:
-                words.append(name)
-            else:
-                words += [f"{name}={each}"] if isinstance(each, str) else [name, *each]
-    # A store keeps UTF-8, which words need not be.
-    return tuple(word.encode(errors="replace").decode() for word in words)
+    given = context.meta.get(_GIVEN, {}) if context else {}
+    # A store keeps UTF-8, which values need not be.
+    return {
+        written: tuple(
+            value
+            if isinstance(value, bool)
+            else value.encode(errors="replace").decode()
+            if isinstance(value, str)
+            else tuple(part.encode(errors="replace").decode() for part in value)
+            for value in values
+        )
+        for name, (written, values) in given.items()
+        if name not in but
+    }
 
 
 def takes(settings: type[Settings]) -> Callable[[Callable[[Settings], int]], Callable[..., int]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 
 import click
+from click.parser import _OptionParser, _ParsingState
 
 from ringside.cli.options import COMMON, Command, help_records, takes
 from ringside.cli.vs_options import VsSettings
@@ -21,31 +21,76 @@ ANSWERS = {
     ),
     "--debug-mode": "there is no mode without real executions; `--runs 1` executes each command once",
 }
-# A value for these stands behind `=`; what they mean without one.
-_ALONE = {"--shell": "default", "--ignore-failure": "all-non-zero"}
-_SHORT = {"-S": "--shell", "-i": "--ignore-failure"}
+# Options whose value stands in the same word, and what they mean without one.
+_ALONE = {"-S": "--shell=default", "--shell": "--shell=default"}
+_ALONE |= dict.fromkeys(("-i", "--ignore-failure"), "--ignore-failure=all-non-zero")
 _FLAGS = re.compile(r"-[SNi]{2,}")
 _SHELLS = {"ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "sh", "tcsh", "zsh", "none", "default"}
 _MORE = "`ringside vs --help all` has all options; docs/COMMANDS.md compares them with hyperfine's."
 
 
+class _Parser(_OptionParser):
+    """click's, in which an option whose value may lack takes no other word for it."""
+
+    def _process_opts(self, arg: str, state: _ParsingState) -> None:
+        words = [f"-{letter}" for letter in arg[1:]] if _FLAGS.fullmatch(arg) else [arg]
+        for word in words:
+            if word in ("-S", "--shell") and state.rargs:
+                program = os.path.basename(state.rargs[0].partition(" ")[0])
+                if program in _SHELLS:
+                    raise click.UsageError(
+                        f"write --shell='{state.rargs[0]}': {word} alone means sh and takes no value"
+                    )
+            if word.startswith("-S") and len(word) > 2:
+                word = f"--shell={word[2:].removeprefix('=')}"
+            elif word.startswith("-i="):
+                word = f"--ignore-failure={word[3:]}"
+            super()._process_opts(_ALONE.get(word, word), state)
+
+
 class VsCommand(Command):
     """The command `vs`: its help shows the common options first."""
 
+    def make_parser(self, ctx: click.Context) -> _Parser:
+        parser = _Parser(ctx)
+        for parameter in self.get_params(ctx):
+            parameter.add_to_parser(parser, ctx)
+        return parser
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        before = args[: args.index("--")] if "--" in args else args
-        if ("-h" in before or "--help" in before) and not ctx.resilient_parsing:
-            click.echo(self._help(ctx, before[-1] == "all"), color=ctx.color)
-            ctx.exit()
-        words = [*_with_values(before), *args[len(before) :]]
         try:
-            return super().parse_args(ctx, words)
+            return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             word = error.option_name.partition("=")[0]
             if word not in ANSWERS:
                 raise
             message = f"{error.option_name} is hyperfine's: {ANSWERS[word]}"
             raise click.UsageError(message, ctx) from error
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """`--help` has the common options, `--help all` every one."""
+
+        def show(ctx: click.Context, _: click.Parameter, which: str | None) -> None:
+            if which is not None and not ctx.resilient_parsing:
+                # No wider than a terminal of the usual width.
+                formatter = click.HelpFormatter(width=80, max_width=80)
+                self.format_usage(ctx, formatter)
+                self.format_help_text(ctx, formatter)
+                self.format_options(ctx, formatter, is_whole=which == "all")
+                click.echo(formatter.getvalue().rstrip("\n"), color=ctx.color)
+                ctx.exit()
+
+        if self._help_option is None:
+            self._help_option = click.Option(
+                self.get_help_option_names(ctx),
+                is_flag=False,
+                flag_value="",
+                is_eager=True,
+                expose_value=False,
+                callback=show,
+                help="Show this message and exit.",
+            )
+        return self._help_option
 
     def format_options(
         self, ctx: click.Context, formatter: click.HelpFormatter, is_whole: bool = True
@@ -56,42 +101,6 @@ class VsCommand(Command):
                     formatter.write_dl(records, col_max=34)
         if not is_whole:
             formatter.write_text(_MORE)
-
-    def _help(self, ctx: click.Context, is_whole: bool) -> str:
-        # No wider than a terminal of the usual width.
-        formatter = click.HelpFormatter(width=80, max_width=80)
-        self.format_usage(ctx, formatter)
-        self.format_help_text(ctx, formatter)
-        self.format_options(ctx, formatter, is_whole)
-        return formatter.getvalue().rstrip("\n")
-
-
-def _with_values(args: Sequence[str]) -> list[str]:
-    """The words with a value for each option that may lack one. Raises UsageError where the next word looks
-    like its value."""
-    words: list[str] = []
-    args = [part for word in args for part in _single_words(word)]
-    for place, word in enumerate(args):
-        name, equals, value = word.partition("=")
-        name = _SHORT.get(name, name)
-        if name == "--shell" and not equals and place + 1 < len(args):
-            program = os.path.basename(args[place + 1].partition(" ")[0])
-            if program in _SHELLS:
-                raise click.UsageError(
-                    f"write --shell='{args[place + 1]}': {word} alone means sh and takes no value"
-                )
-        if name in _ALONE:
-            words.append(f"{name}={value if equals else _ALONE[name]}")
-        else:
-            words.append(word)
-    return words
-
-
-def _single_words(word: str) -> list[str]:
-    """`-Si` as `-S`, `-i`; `-Sbash` as `--shell=bash`."""
-    if _FLAGS.fullmatch(word):
-        return [f"-{letter}" for letter in word[1:]]
-    return [f"--shell={word[2:].lstrip('=')}"] if word.startswith("-S") and len(word) > 2 else [word]
 
 
 @click.command(cls=VsCommand)

@@ -34,7 +34,7 @@ from ringside.probe.protocol import (
     Started,
 )
 from ringside.store import Store, now
-from ringside.store.plans import PlannedContender, plan_values
+from ringside.store.plans import KeptOptions, PlannedContender, plan_values
 from ringside.text import one_line
 from ringside.units import count, quantity
 from ringside.workloads.target import TARGET
@@ -166,11 +166,11 @@ def begin(
     seed: int,
     store: Store,
     engines: Mapping[str, Mapping[str, Any]] = {},
-    options: Sequence[str] | None = None,
+    options: KeptOptions | None = None,
 ) -> Run:
     """A new run in the store, of which the targets are the contenders, the first the baseline. `engines`: the
     facts of the machines that the load comes from, by name, where it comes from others;
-    `options`: the words of the command line."""
+    `options`: those of the command line."""
     names = tuple(targets)
     experiment = Experiment(
         name="load-vs",

@@ -92,13 +92,18 @@ class KeptSelection(TypedDict, total=False):
     outside: list[str]
 
 
+# By option, as `--warmup`, the values of each time that it was given, as text: one, several (`-P n 1 8`), or
+# True where it takes none.
+KeptOptions = dict[str, tuple[bool | str | tuple[str, ...], ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run was to do. `options`: those of the command line of `vs` or `load --vs`, as words; None where
-    they are not known. `suite`: the suite that it is a part of, with what the command line changed of
-    it; `selection`: what it changed of an experiment by itself. None where not known, or there is none.
-    `repeats`: by contender, how often its work is done in one process at each of the points; empty before the
-    trials that show it, and in plans without such cells. `version`: that with which the run began."""
+    """What a run was to do. `options`: those of the command line of `vs` or `load --vs`. `suite`: the suite
+    that it is a part of, with what the command line changed of it; `selection`: what it changed of an
+    experiment by itself; None where there is none. `repeats`: by contender, how often its work is done in one
+    process at each of the points; empty before the trials that show it, and in plans without such cells.
+    `version`: that with which the run began."""
 
     experiment: Experiment
     points: tuple[Point, ...]
@@ -106,7 +111,7 @@ class RunPlan:
     published: Published | None = None
     suite: KeptSelection | None = None
     selection: KeptSelection | None = None
-    options: tuple[str, ...] | None = None
+    options: KeptOptions = field(default_factory=dict)
     repeats: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     version: int = PLAN_VERSION
 
@@ -138,7 +143,7 @@ class _KeptPlan:
     published: Published | None = None
     suite: KeptSelection | None = None
     selection: KeptSelection | None = None
-    options: tuple[str, ...] | None = None
+    options: KeptOptions = field(default_factory=dict)
     repeats: dict[str, tuple[Annotated[int, msgspec.Meta(ge=1)], ...]] = field(default_factory=dict)
 
 
@@ -149,7 +154,7 @@ def plan_values(
     published: Published | None = None,
     suite: KeptSelection | None = None,
     selection: KeptSelection | None = None,
-    options: Sequence[str] | None = None,
+    options: KeptOptions | None = None,
 ) -> dict[str, Any]:
     """A plan as JSON values."""
     kept = _KeptPlan(
@@ -159,7 +164,7 @@ def plan_values(
         published,
         suite,
         selection,
-        None if options is None else tuple(options),
+        options or {},
     )
     values: dict[str, Any] = msgspec.to_builtins(kept)
     return {"version": PLAN_VERSION, **values}

@@ -41,15 +41,24 @@ POINT = Point(())
         ("echo a;echo b", "`;`"),
         ("cat <in >out", "`<`"),
         ("sleep 1 &", "`&`"),
-        ("echo a # (b)", "`(`"),
+        ("echo a (b)", "`(`"),
         ("echo b) c", "`)`"),
         ("echo >&2", "`>`"),
         ("echo a\necho b", "a new line"),
         ("echo a\n| b", "a new line"),
-        # Operators go before expansions, and these before patterns.
-        ("echo $HOME | cat", "`|`"),
+        ("echo $HOME | cat", "`$HOME`"),
+        ("echo hi # x", "`#`"),
+        ("echo a\\\nb", "`\\\n`"),
         ("echo $HOME", "`$HOME`"),
         ("echo ${HOME}", "`${`"),
+        ("echo a $'b'", "`$'`"),
+        ("echo $=", "`$=`"),
+        ("echo $", "`$`"),
+        ('echo "\\$HOME"', "`\\$`"),
+        ("echo {1..3}", "`{`"),
+        ("echo {a,b}", "`{`"),
+        ("ls a?", "`?`"),
+        ("ls [ab]", "`[`"),
         ("echo $?", "`$?`"),
         ('echo "$1"', "`$1`"),
         ('echo "a\\\\$b"', "`$b`"),
@@ -68,6 +77,16 @@ def test_what_only_a_shell_understands_gets_one_unless_it_is_meant(text: str, sy
 
 
 @pytest.mark.parametrize(
+    "text", ["# x", "! true", "command true", "hash -r", ". ./x", "source x", "if true", "A=1 env"]
+)
+def test_what_is_no_program_but_known_to_a_shell_gets_one(text: str) -> None:
+    commands = parse_commands([text])
+    assert commands[0].argv(POINT) == ("sh", "-c", text)
+    assert f"A: executed through sh, since `{text.split()[0]}` needs" in notes(commands, [POINT])[0]
+    assert "there is no program" in refusal(text, is_literal=True)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "echo 'a && b | c; $HOME'",
@@ -75,10 +94,8 @@ def test_what_only_a_shell_understands_gets_one_unless_it_is_meant(text: str, sy
         r"find . -exec true {} \;",
         r"echo \$HOME it\'s",
         "awk '{print $1}'",
-        "echo --sum='1 & 2' a#b '*.txt' HEAD~1 http://h/?a=[1]",
-        "echo $",
-        "echo $=",
-        'echo "\\$HOME"',
+        "echo --sum='1 & 2' a#b '*.txt' HEAD~1 http://h/a=1",
+        "echo {} {name} grün",
         'echo "it\'s"',
         "echo 'a\n;'",
     ],

@@ -8,7 +8,7 @@ import pytest
 
 from ringside.analysis.run import RunAnalysis
 from ringside.render.text.command import command, own_command, repeat_command, with_options
-from ringside.store.plans import PlannedContender
+from ringside.store.plans import KeptOptions, PlannedContender
 from ringside.workloads import WORKLOADS
 from ringside.workloads.command import COMMAND
 from ringside.workloads.target import TARGET
@@ -68,11 +68,6 @@ def test_a_part_of_a_suite_has_a_command_of_its_own() -> None:
     assert own_command(chosen(selection=FULL)) == WORDS
 
 
-def test_a_run_of_an_earlier_version_names_its_experiment() -> None:
-    run = chosen()
-    assert command(run) == f"ringside run {run.experiment.name}"
-
-
 def test_a_trial_is_repeated_with_the_contenders_from_outside() -> None:
     run = chosen(selection=FULL)
     outside = "--with './my own' --with 'b=./b --port {port}'"
@@ -86,11 +81,10 @@ def test_of_commands_and_servers_what_was_compared() -> None:
     planned = {name: PlannedContender(title=title) for name, title in titles.items()}
     figures = {(name, point(n=n)): {"wall_s": scaled(1.0)} for name in titles for n in (1, 2)}
     run = analysis(figures, measurement=COMMAND, contenders=planned)
-    run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, factors={"n": (1, 2)}))
-    assert shlex.split(command(run)) == ["ringside", "vs", "-L", "n", "1,2", *titles.values()]
-    factors = {"n": ("a,b", "c\\", "d\\,e")}
-    run = dataclasses.replace(run, experiment=dataclasses.replace(run.experiment, factors=factors))
-    assert shlex.split(command(run))[4] == r"a\,b,c\\,d\\\,e"
+    options: KeptOptions = {"-N": (True,), "--warmup": ("0",), "--parameter-list": (("n", "1,2"), ("m", "x"))}
+    run = dataclasses.replace(run, plan=dataclasses.replace(run.plan, options=options))
+    words = ["-N", "--warmup=0", "--parameter-list", "n", "1,2", "--parameter-list", "m", "x"]
+    assert shlex.split(command(run)) == ["ringside", "vs", *words, *titles.values()]
 
     servers = {"A": "http://127.0.0.1:1/", "B": "http://127.0.0.1:2/"}
     planned = {name: PlannedContender(title=title) for name, title in servers.items()}

@@ -29,7 +29,7 @@ from ringside.probe import orphans
 from ringside.probe.prctl import adopted
 from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store, now
-from ringside.store.plans import PlannedContender, plan_values
+from ringside.store.plans import KeptOptions, PlannedContender, plan_values
 from ringside.text import one_line
 from ringside.workloads.command import COMMAND
 
@@ -97,10 +97,10 @@ def begin(
     seed: int,
     store: Store,
     points: Sequence[Point] = (POINT,),
-    words: Sequence[str] | None = None,
+    given: KeptOptions | None = None,
 ) -> Run:
     """A new run of these commands in the store. The plan has their words with parameters as placeholders, and
-    the `words` of the options by which they were measured."""
+    the options that were `given`."""
     contenders = {
         command.name: PlannedContender(title=command.text, command=command.argv(POINT))
         for command in commands
@@ -108,7 +108,7 @@ def begin(
     facts = host.facts(options.folder)
     if options.cpus:
         facts["cpus_usable"] = list(options.cpus)
-    plan = plan_values(experiment, points, contenders, options=words)
+    plan = plan_values(experiment, points, contenders, options=given)
     return store.begin_run(experiment.name, seed, plan, facts, {})
 
 

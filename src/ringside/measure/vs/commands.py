@@ -3,6 +3,7 @@ which they are executed."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import os
@@ -42,17 +43,17 @@ _MAX_INPUT_BYTES = 1 << 30
 _LOOK_BYTES = 256
 _PT_INTERP, _MAX_LOADER_BYTES = 3, 4096
 
-# Parts of a line that a shell takes as they are, and those in which it expands variables only.
+# Quoted parts of a line, as far as they hide words of bash.
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
-_OPERATOR = re.compile(r"&&|\|\||[|;<>&()]|\n")
-_EXPANSION = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|[{(?$!@*#0-9])|`")
-# Names of files that a shell would fill in; `?` and `[` are more often part of a URL.
-_PATTERN = re.compile(r"\*|(?<!\S)~")
-# Commands of POSIX shells that are no programs, or that as programs could not do what they are for.
-_BUILTIN = re.compile(
-    "[.:!{]|if|for|while|until|case|cd|eval|exec|exit|export|read|set|shift|source|times|trap|type|ulimit|umask"
-    "|unset|wait|alias|jobs"
+# What a shell and `shlex` read alike: blanks, letters and signs that mean nothing to a shell, `{}` and
+# `{name}`, quotes without expansions. A `#` or `~` means something only where a word begins.
+_PLAIN = re.compile(
+    r"(?:[ \t]+|[\w./,:@%+=^\x80-\U0010ffff-]+|\{\w*\}|\\[^\n]|'[^']*'|\"(?:[^\"\\$`]|\\[\"\\])*\""
+    r"|(?<=[^ \t])[#~])*"
 )
+_DOUBLE_QUOTED = re.compile(r"(?P<plain>\"(?:[^\"\\$`]|\\[\"\\])*)(?:\\.|[^\"\\])*\"", re.DOTALL)
+_SYNTAX = re.compile(r"&&|\|\||\$(?:\w+|.)?|\\.|.", re.DOTALL)
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,27 +265,30 @@ def _shell_start_s() -> float:
 
 
 def _shell_reason(line: str) -> str | None:
-    """What of a line only a shell understands; None where there is nothing. Programs would get it as words,
-    and the measured work would be another one than was meant. Raises UsageError where a line without any
-    cannot be split."""
-    if syntax := _shell_syntax(line):
-        return syntax
+    """What of a line needs a shell; None where it has only plain words and quotes, and its program is a file,
+    or nothing that a shell knows. Raises UsageError where a quotation is not closed."""
+    plain = _PLAIN.match(line)
+    rest = line[plain.end() if plain else 0 :]
+    if rest:
+        quoted = _DOUBLE_QUOTED.match(rest)
+        if quoted:
+            rest = rest[quoted.end("plain") :]
+        elif rest[0] in "'\"" or rest == "\\":
+            _split(line)
+        syntax = _SYNTAX.match(rest)
+        return "a new line" if rest[0] == "\n" else f"`{syntax[0] if syntax else ''}`"
     program = next(iter(_split(line)), "")
-    is_assignment = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*=.*", program, re.DOTALL)
-    if (is_assignment or _BUILTIN.fullmatch(program)) and shutil.which(program) is None:
-        return f"`{one_line(program, 40)}`"
-    return None
+    if not program or os.sep in program or shutil.which(program):
+        return None
+    is_known = _ASSIGNMENT.match(program) or _BASHISM.match(line) or _is_of_shell(program)
+    return f"`{one_line(program, 40)}`" if is_known else None
 
 
-def _shell_syntax(line: str) -> str | None:
-    """The first operator outside of quotes, else the first expansion or pattern; None where there is none."""
-    operator = _OPERATOR.search(_QUOTED.sub("_", line))
-    if operator:
-        return "a new line" if operator[0] == "\n" else f"`{operator[0]}`"
-    expanded = _QUOTED.sub(lambda part: part[0] if part[0].startswith('"') else "_", line)
-    expansion = _EXPANSION.search(re.sub(r"\\.", "_", expanded, flags=re.DOTALL))
-    match = expansion or _PATTERN.search(_QUOTED.sub("_", line))
-    return f"`{match[0]}`" if match else None
+@functools.cache
+def _is_of_shell(program: str) -> bool:
+    """Whether it is a builtin or a keyword."""
+    ask = [*DEFAULT_SHELL, "-c", 'command -v -- "$0"', program]
+    return subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip() == program
 
 
 def _check_program(program: str, *, is_made: bool) -> None:

@@ -115,9 +115,9 @@ def _title(analysis: RunAnalysis, cell: Cell, *, with_unused: bool = False) -> s
 
 def _is_named(analysis: RunAnalysis, contender: str) -> bool:
     """Whether the command line named the command, also where that is the letter that it would have anyway."""
-    options = analysis.plan.options or ()
-    names = analysis.experiment.contenders[any(word.startswith("--reference=") for word in options) :]
-    named = sum(word.startswith("--command-name=") for word in options)
+    options = analysis.plan.options
+    names = analysis.experiment.contenders["--reference" in options :]
+    named = len(options.get("--command-name", ()))
     letters = dict(zip(names, default_names(len(names)), strict=True))
     return contender in names[:named] or letters.get(contender) != contender
 

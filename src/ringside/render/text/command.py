@@ -3,7 +3,6 @@ failed."""
 
 from __future__ import annotations
 
-import re
 import shlex
 import string
 from collections.abc import Mapping
@@ -11,7 +10,6 @@ from typing import Any
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Level
 from ringside.model.results import Outcome
 from ringside.store.plans import KeptSelection
 from ringside.text import LOG_LINES, last_lines
@@ -60,28 +58,24 @@ def repeat_command(analysis: RunAnalysis, contender: str, levels: Mapping[str, A
 
 
 def _comparison(analysis: RunAnalysis) -> list[str]:
-    names = analysis.experiment.contenders
-    texts, options = [analysis.contenders[name].title for name in names], analysis.plan.options
+    options = analysis.plan.options
+    words = [word for option, values in options.items() for each in values for word in _option(option, each)]
+    texts = [analysis.contenders[name].title for name in analysis.experiment.contenders]
     if analysis.measurement.name == TARGET.name:
-        return ["load", *(options or ()), texts[0], *(word for text in texts[1:] for word in ("--vs", text))]
-    scans = analysis.experiment.factors.items()
-    lists = [word for name, levels in scans for word in ("-L", name, ",".join(map(_listed, levels)))]
-    if options is None:
-        # A run of an earlier version.
-        own = [f"--command-name={name}" for name in names] if names != default_names(len(names)) else []
-        options = (*own, *lists)
-    texts = texts[any(word.startswith("--reference=") for word in options) :]
-    return ["vs", *options, *(["--"] if any(text.startswith("-") for text in texts) else []), *texts]
+        return ["load", *words, texts[0], *(word for text in texts[1:] for word in ("--vs", text))]
+    texts = texts["--reference" in options :]
+    return ["vs", *words, *(["--"] if any(text.startswith("-") for text in texts) else []), *texts]
+
+
+def _option(option: str, value: bool | str | tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(value, bool):
+        return (option,)
+    return (f"{option}={value}",) if isinstance(value, str) else (option, *value)
 
 
 def default_names(commands: int) -> tuple[str, ...]:
     """The names of commands without names of their own, in order."""
     return tuple(string.ascii_uppercase[:commands])
-
-
-def _listed(level: Level) -> str:
-    """A level as `vs -L` has it in a list, where commas separate."""
-    return re.sub(r"([,\\])", r"\\\1", str(level))
 
 
 def _words(selection: KeptSelection) -> list[str]:
