@@ -478,3 +478,31 @@ def test_the_common_options_fit_one_screen(vs: Vs) -> None:
     for word in ("Parameters:", "How often:", "--export-orgmode", "--cleanup"):
         assert any(word in line for line in every)
     assert not any("--cleanup" in line for line in short)
+
+
+# --- exports are whole ---
+
+
+@pytest.mark.parametrize("kind", ["json", "csv", "markdown", "asciidoc", "orgmode"])
+def test_an_export_has_the_old_figures_or_the_new_ones(kind: str, vs: Vs) -> None:
+    new, old, link = Path("new"), Path("old"), Path("link")
+    assert vs("--runs=1", f"--export-{kind}", "new", "false").status == 1
+    assert not new.exists()
+    old.write_text("old", encoding="utf-8")
+    old.chmod(0o640)
+    link.symlink_to("old")
+    assert vs("--runs=1", f"--export-{kind}", "link", "false").status == 1
+    assert old.read_text(encoding="utf-8") == "old"
+    inode = old.stat().st_ino
+    assert vs("--runs=1", f"--export-{kind}", "link", "true").status == 0
+    assert "true" in old.read_text(encoding="utf-8")
+    assert (old.stat().st_mode & 0o777, link.is_symlink()) == (0o640, True)
+    # Another file took its place as a whole.
+    assert old.stat().st_ino != inode
+    assert not [*Path().glob("*.ringside-partial")]
+
+
+def test_the_export_that_has_no_room_is_named(vs: Vs) -> None:
+    vs("--runs=1", "true")
+    ended = in_process("export", "--format", "hyperfine", "-o", "/dev/full", status=None)
+    assert (ended.status, ended.stderr) == (2, "ringside: /dev/full: No space left on device\n")

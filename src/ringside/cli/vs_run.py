@@ -17,7 +17,7 @@ from ringside.cli.options import given_options
 from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
 from ringside.errors import ProbeError, RingsideError, UsageError
-from ringside.files import open_to_write
+from ringside.files import open_to_write, write_whole
 from ringside.measure import host
 from ringside.measure.host.exclusive import alone
 from ringside.measure.host.executor import LocalExecutor
@@ -421,7 +421,7 @@ def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], form: _Form
             sys.stdout.write(text)
         else:
             try:
-                path.write_text(text, encoding="utf-8")
+                write_whole(path, text)
             except OSError as error:
                 raise UsageError(
                     f"--export-{kind} {path}: {error.strerror}; what was measured is in the store"
