@@ -10,7 +10,6 @@ import click
 from ringside.cli import EXIT_FAILED, params, streams
 from ringside.cli.options import option, takes_options
 from ringside.errors import UsageError
-from ringside.files import write_whole
 
 _FORMATS = (
     *("hyperfine", "pyperf", "bencher", "github-action-benchmark"),
@@ -58,5 +57,5 @@ def export(
         if output is None:
             sys.stdout.write(text)
         else:
-            write_whole(output, text)
+            streams.write_whole(output, text)
     return 0 if analysis.is_complete else EXIT_FAILED

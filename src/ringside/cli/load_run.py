@@ -21,7 +21,6 @@ from ringside.cli.load_options import LoadSettings
 from ringside.cli.options import given_options
 from ringside.cli.progress import LiveProgress
 from ringside.errors import ProbeError, UsageError
-from ringside.files import open_to_write, write_whole
 from ringside.load import document, summary, thresholds, versus
 from ringside.load import result as results
 from ringside.load import target as targets
@@ -245,7 +244,7 @@ def _check_writable(path: Path) -> None:
         )
     if path.is_fifo():
         try:
-            open_to_write(path)
+            streams.open_to_write(path)
         except OSError as error:
             raise UsageError(f"--hdr {one_line(str(path))}: {error.strerror}") from error
 
@@ -258,7 +257,7 @@ def _write_hdr(path: Path, result: LoadResult) -> None:
         result.counts.get(name, ()), summary.mean_ns if summary else 0, summary.stdev_ns if summary else 0
     )
     try:
-        write_whole(path, text)
+        streams.write_whole(path, text)
     except OSError as error:
         raise UsageError(f"--hdr {one_line(str(path))} cannot be written: {error.strerror}") from error
     streams.say(f"{one_line(str(path))}: percentiles of {name} for a plotter of HdrHistogram")

@@ -1,16 +1,21 @@
 """Standard streams that are closed, full, or whose reader went away, as `head` does: not an error, and no
-reason to leave anything else of a command undone."""
+reason to leave anything else of a command undone. And files that take the place of stdout."""
 
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
+import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TextIO
 
+from ringside.files import whole_file
 from ringside.text import one_line
 
 _MESSAGE_LENGTH = 4000
@@ -72,3 +77,38 @@ def drop(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replace a file's text, its permissions apart; a pipe or a device is written to. Raises OSError, with
+    the path."""
+    try:
+        is_other = path.exists() and not path.is_file()
+        if is_other or path.parts[1:2] in (("dev",), ("proc",)) or not os.access(path.parent, os.W_OK):
+            path.write_text(text, encoding="utf-8")
+            return
+        # A link stays one.
+        file = Path(os.path.realpath(path))
+        with whole_file(file) as partial:
+            partial.write_text(text, encoding="utf-8")
+            if file.exists():
+                shutil.copymode(file, partial)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def open_to_write(path: Path) -> None:
+    """Check that a file can be written later, and leave it as it is. Raises OSError, also where it is a pipe
+    that nobody reads."""
+    is_new = not os.path.lexists(path)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, 0o666)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "nobody reads this pipe: start its reader first") from error
+        raise
+    # The reader of a pipe would take a close for the end: it stays open until this process ends.
+    if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+    if is_new:
+        path.unlink()

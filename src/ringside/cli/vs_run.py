@@ -17,7 +17,6 @@ from ringside.cli.options import given_options
 from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
 from ringside.errors import ProbeError, RingsideError, UsageError
-from ringside.files import open_to_write, write_whole
 from ringside.measure import host
 from ringside.measure.host.exclusive import alone
 from ringside.measure.host.executor import LocalExecutor
@@ -387,7 +386,7 @@ def _opened(exports: Mapping[str, str]) -> dict[str, Path | None]:
         files[kind] = None if name == _STDOUT else Path(name)
         if path := files[kind]:
             try:
-                open_to_write(path)
+                streams.open_to_write(path)
             except OSError as error:
                 raise UsageError(f"--export-{kind} {name}: {error.strerror}") from error
     return files
@@ -421,7 +420,7 @@ def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], form: _Form
             sys.stdout.write(text)
         else:
             try:
-                write_whole(path, text)
+                streams.write_whole(path, text)
             except OSError as error:
                 raise UsageError(
                     f"--export-{kind} {path}: {error.strerror}; what was measured is in the store"

@@ -25,6 +25,8 @@ from ringside.workloads.base import AUTO, REPEATS
 PLAN_VERSION = 4
 # The most that an experiment can ask for, and far more than is ever made.
 _MAX_BLOCKS = 1_000_000
+# The values of each time that an option was given: one, several (`-P n 1 8`), or True where it takes none.
+KeptOptions = dict[str, tuple[bool | str | tuple[str, ...], ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +94,11 @@ class KeptSelection(TypedDict, total=False):
     outside: list[str]
 
 
-# By option, as `--warmup`, the values of each time that it was given, as text: one, several (`-P n 1 8`), or
-# True where it takes none.
-KeptOptions = dict[str, tuple[bool | str | tuple[str, ...], ...]]
-
-
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """What a run was to do. `options`: those of the command line of `vs` or `load --vs`. `suite`: the suite
-    that it is a part of, with what the command line changed of it; `selection`: what it changed of an
-    experiment by itself; None where there is none. `repeats`: by contender, how often its work is done in one
-    process at each of the points; empty before the trials that show it, and in plans without such cells.
-    `version`: that with which the run began."""
+    that it is a part of, as it was chosen; `selection`: how an experiment by itself was. `repeats`: by
+    contender, the repeats at each of the points; empty before the trials that show them."""
 
     experiment: Experiment
     points: tuple[Point, ...]

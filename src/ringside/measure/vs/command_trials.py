@@ -172,9 +172,8 @@ class CommandTrials:
         UsageError where it could not be started."""
         return self._execution(block, position, cell, tick, str(block - 1))
 
-    def can_measure(self, cell: Cell) -> bool:
+    def can_measure(self, _: Cell) -> bool:
         """Not worth a try: commands are the user's own, and do nothing to the probe."""
-        del cell
         return False
 
     def _execution(

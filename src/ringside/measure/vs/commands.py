@@ -194,8 +194,7 @@ def input_file(path: Path | None) -> Iterator[Path | None]:
 
 
 def _names(texts: Sequence[str], names: Sequence[str]) -> list[str]:
-    own_names = [one_line(name, 60) for name in names]
-    all_names = [*own_names, *string.ascii_uppercase[len(own_names) : len(texts)]]
+    all_names = [*(one_line(name, 60) for name in names), *string.ascii_uppercase[len(names) : len(texts)]]
     if not all(name.strip() for name in all_names):
         raise UsageError("a name is empty: give each -n a word")
     if len(set(all_names)) != len(all_names):
@@ -267,8 +266,7 @@ def _shell_start_s() -> float:
 def _shell_reason(line: str) -> str | None:
     """What of a line needs a shell; None where it has only plain words and quotes, and its program is a file,
     or nothing that a shell knows. Raises UsageError where a quotation is not closed."""
-    plain = _PLAIN.match(line)
-    rest = line[plain.end() if plain else 0 :]
+    rest = line.removeprefix(_PLAIN.match(line)[0])  # type: ignore[index]
     if rest:
         quoted = _DOUBLE_QUOTED.match(rest)
         if quoted:
@@ -391,9 +389,8 @@ def scanned_levels(least: str, most: str, step: str | None) -> tuple[Level, ...]
 
 
 def listed_levels(text: str) -> tuple[Level, ...]:
-    """The levels of `-L VAR a,b,c`; a backslash before a comma, or before another
-    backslash, makes it part of a level. Numbers are integers
-    where they are written like one. Raises UsageError where one comes twice."""
+    """The levels of `-L VAR a,b,c`; a backslash before a comma or a backslash makes that part of a level.
+    What is written as an integer is one. Raises UsageError where one comes twice."""
     parts = re.findall(r"(?:^|,)((?:\\[,\\]|[^,])*)", text)
     texts = [re.sub(r"\\([,\\])", r"\1", part) for part in parts]
     if len(set(texts)) != len(texts):
