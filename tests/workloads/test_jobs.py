@@ -12,8 +12,9 @@ from ringside.errors import UsageError
 from ringside.model.design import Cell, Level
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import ExpectedLines, Sample
+from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE
 from ringside.workloads.jobs import JOBS
-from ringside.workloads.jobs.workload import FACTOR, MODULUS, ORDER_BASE, answer, order
+from ringside.workloads.jobs.workload import answer, order
 from tests.support.points import REPORT, ok_trial, point
 
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.probe.protocol import Sample
+from ringside.workloads.evidence import MODULUS
 from ringside.workloads.ring import RING, checksum, order
-from ringside.workloads.ring.workload import ORDER_MODULUS
 from tests.support.points import REPORT, ok_trial, point
 
 
@@ -14,7 +14,7 @@ def test_closed_forms_are_what_unit_n_computes(nodes: int, messages: int) -> Non
     values = [number + sum(range(1, nodes)) for number in range(messages - 1, -1, -1)]
     folded = 0
     for value in values:
-        folded = (31 * folded + value) % ORDER_MODULUS
+        folded = (31 * folded + value) % MODULUS
     assert checksum(nodes, messages) == sum(values)
     assert order(nodes, messages) == folded
 
@@ -31,12 +31,12 @@ def test_a_skipped_unit_a_lost_or_a_swapped_message_shows(
     swapped[at], swapped[at + 1] = swapped[at + 1], swapped[at]
     folded = 0
     for value in swapped:
-        folded = (31 * folded + value) % ORDER_MODULUS
+        folded = (31 * folded + value) % MODULUS
     assert folded != order(nodes, messages)
 
 
 def test_the_biggest_point_costs_nothing() -> None:
-    assert order(1_000_000, 10_000_000) < ORDER_MODULUS
+    assert order(1_000_000, 10_000_000) < MODULUS
 
 
 @given(st.integers(2, 60), st.integers(1, 60))
@@ -64,7 +64,7 @@ def test_repeats_continue_where_the_last_ended(nodes: int, messages: int, repeat
     folded = 0
     for _ in range(repeats):
         for number in range(messages - 1, -1, -1):
-            folded = (31 * folded + number + sum(range(1, nodes))) % ORDER_MODULUS
+            folded = (31 * folded + number + sum(range(1, nodes))) % MODULUS
     assert order(nodes, messages, repeats) == folded
     levels = {"nodes": nodes, "messages": messages, "trace": 1, "repeats": repeats}
     expected = RING.evidence(point(RING, **levels), 0, None)

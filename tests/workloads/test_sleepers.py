@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from ringside.measure.runs.trials import examined
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import ExpectedLines, Phase, Sample, TrialOutcome
+from ringside.workloads.evidence import MODULUS
 from ringside.workloads.sleepers import SLEEPERS
 from ringside.workloads.sleepers.evidence import (
-    MODULUS,
     instant_ns,
     lateness_ns,
     numbers,

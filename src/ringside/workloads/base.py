@@ -3,7 +3,6 @@ Pure: nothing here starts anything."""
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from ringside.model.catalogue import Question
 from ringside.model.design import Cell, Experiment, Input, InputFile, Level, Metric, Point, Unit
 from ringside.model.results import Diagnostic, Interval, Outcome, Span, Timeline, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, Service
+from ringside.text import nearest
 from ringside.units import count
 from ringside.workloads.claims import ClaimTest
 from ringside.workloads.phases import PhaseRule
@@ -247,8 +247,8 @@ class ProgramChecks:
     `small`: levels, as arguments, of a small trial; None: the defaults of the factors. `required`: arguments
     that a program cannot do without; `bad`: words that it must refuse; `sizes`: levels and seeds of trials;
     `phases`: those that it reports; `held`: levels at which it waits with `hold=1`, besides the small ones;
-    `before_hold`: the phase that it reports before that. `growing`: a phase whose beginning no line shows,
-    and the factor with which it grows. `waits`: its programs mostly wait, so that several are tried at one
+    `before_hold`: the phase that it reports before that. `growing`: a phase with no start marker, and the
+    factor that it scales with. `waits`: its programs mostly wait, so that several are tried at one
     time."""
 
     small: Mapping[str, Level] | None = None
@@ -399,8 +399,8 @@ class Workload(Measurement):
             if factor.name == name:
                 return factor
         names = [factor.name for factor in self.factors]
-        near = difflib.get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
+        near = nearest(name, names)
+        hint = f"did you mean {near}?" if near else f"known: {', '.join(names)}"
         raise UsageError(f"the workload `{self.name}` has no factor `{name}`; {hint}")
 
     def check_level(self, factor: str, level: Level) -> None:

@@ -14,7 +14,7 @@ from ringside.workloads.process import CPU_S, WALL_S, process_figures
 # Below this most of the wall time is that of starting a process.
 _SHORT_S = 0.005
 # What the probe takes to read output, a program takes to write it into the pipe: this share of the wall time
-# stands for a tenth that `--output null` would save. Less output is not worth a word.
+# stands for a tenth that `--output null` would save. Less output is not reported.
 _READING_SHARE = 0.05
 _READ_BYTES = 1 << 20
 

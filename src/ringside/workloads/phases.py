@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ringside.probe.protocol import Phase
 from ringside.text import one_line
+from ringside.workloads.evidence import milliseconds
 
 # By how much a phase may differ from what the probe saw: clocks differ, and a line needs some time.
 _SHARE, _SLACK_NS = 0.02, 1_000_000
@@ -73,16 +74,16 @@ def phase_contradictions(
         if rule.summed:
             continue
         if line.ns > line.t_ns * (1 + _SHARE) + _SLACK_NS:
-            yield f"{name}: {_ms(line.ns)}, and the program had run for {_ms(line.t_ns)}"
+            yield f"{name}: {milliseconds(line.ns)}, and the program had run for {milliseconds(line.t_ns)}"
             continue
         if anchor is None:
             continue
         passed_ns = line.t_ns - anchor.t_ns
         if rule.since:
             reported_ns, shorter_ns = line.ns - anchor.ns, _BETWEEN_ENDS_NS
-            what = f"{_ms(reported_ns)} more than {rule.since}"
+            what = f"{milliseconds(reported_ns)} more than {rule.since}"
         else:
-            reported_ns, shorter_ns, what = line.ns, _SHORTER_NS, _ms(line.ns)
+            reported_ns, shorter_ns, what = line.ns, _SHORTER_NS, milliseconds(line.ns)
             passed_ns -= sum(pause.paused_ns for pause in pauses if anchor.t_ns <= pause.t_ns <= line.t_ns)
         slack_ns = max(_WAITED_NS, _WAITED_SHARE * passed_ns)
         if waited_ns is not None:
@@ -96,7 +97,7 @@ def phase_contradictions(
         if not is_too_long and not is_too_short:
             continue
         contradiction = (
-            f"{name}: {what} by the program's clock, and {_ms(passed_ns)} by the probe's since "
+            f"{name}: {what} by the program's clock, and {milliseconds(passed_ns)} by the probe's since "
             f"the line of {one_line(anchor.name, 100)}: a phase is printed when it ends, in nanoseconds"
         )
         if is_too_short and is_repeat:
@@ -118,7 +119,3 @@ def impossible_phases(lines: Sequence[Phase], least_ns: Mapping[str, float]) -> 
 def below(ns: int, least_ns: float) -> str:
     """How a time that cannot be true is called."""
     return f"{ns:,} ns, and no machine does its work in less than {least_ns:,.0f} ns"
-
-
-def _ms(ns: int) -> str:
-    return f"{ns / 1e6:,.3f} ms"

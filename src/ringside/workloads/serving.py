@@ -15,7 +15,7 @@ from ringside.workloads.process import PEAK, THREADS
 
 READY_S = 60.0
 IDLE_S = 0.3
-# Longer than any honest answer takes; a server that hangs shows by its timeouts.
+# Longer than any honest answer takes; a hung server is reported through timeouts.
 TIMEOUT_S = 60.0
 _OUTPUT_BYTES = 64 * 1024
 # A server is warm once two windows of its warm-up bring at most so much more than the best one before.

@@ -198,6 +198,12 @@ class Sample(Message, frozen=True, tag_field="type", tag="sample"):
     kernel_bytes: Bytes | None = None
     tcp_bytes: Bytes | None = None
 
+    @property
+    def all_kernel_bytes(self) -> int | None:
+        """The kernel's memory with the buffers of TCP; None where either is not known."""
+        known = self.kernel_bytes is not None and self.tcp_bytes is not None
+        return (self.kernel_bytes or 0) + (self.tcp_bytes or 0) if known else None
+
 
 class Drive(Message, frozen=True, tag_field="type", tag="drive"):
     """Engines on other machines are to carry out a step of loads, by its number, at the service's port."""

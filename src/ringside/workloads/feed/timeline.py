@@ -34,7 +34,7 @@ def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
         return None
     edges = (0.0, *_logarithmic(_FIRST_S, end_s, _INTERVALS))
     times_s = [(sample.t_ns - load.begin_ns) * 1e-9 for sample in samples]
-    kernel_bytes = _series(_observed(times_s, [_kernel_bytes(sample) for sample in samples]))
+    kernel_bytes = _series(_observed(times_s, [sample.all_kernel_bytes for sample in samples]))
     seconds = [second for second in trial.seconds(load) if second.t_s < end_s]
     return Timeline(
         block=trial.block,
@@ -64,12 +64,6 @@ def memory_over_time(load: LoadMessage, usage: Usage) -> tuple[np.ndarray, np.nd
 
 def _logarithmic(first: float, last: float, intervals: int) -> list[float]:
     return [first * math.exp(math.log(last / first) * number / intervals) for number in range(intervals + 1)]
-
-
-def _kernel_bytes(sample: Sample) -> int | None:
-    if sample.kernel_bytes is None or sample.tcp_bytes is None:
-        return None
-    return sample.kernel_bytes + sample.tcp_bytes
 
 
 def _observed(

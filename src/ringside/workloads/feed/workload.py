@@ -377,17 +377,11 @@ def _held_figures(point: Point, marks: Mapping[str, Sample]) -> dict[str, float]
             figures["bytes_per_connection"] = grown / connections
             if point["vanish"] and after and after.pss_bytes and grown:
                 figures["given_back_percent"] = 100 * (held.pss_bytes - after.pss_bytes) / grown
-    kernel_idle, kernel_held = _kernel_bytes(idle), _kernel_bytes(held)
+    kernel_idle, kernel_held = idle.all_kernel_bytes if idle else None, held.all_kernel_bytes
     if kernel_idle is not None and kernel_held is not None:
         figures["held_kernel_bytes"] = float(kernel_held)
         figures["kernel_bytes_per_connection"] = max(0, kernel_held - kernel_idle) / connections
     return figures
-
-
-def _kernel_bytes(sample: Sample | None) -> int | None:
-    if sample is None or sample.kernel_bytes is None or sample.tcp_bytes is None:
-        return None
-    return sample.kernel_bytes + sample.tcp_bytes
 
 
 def _ramp_s(point: Point) -> float:

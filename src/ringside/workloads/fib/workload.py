@@ -247,7 +247,7 @@ class Fib(Serving):
     def expects_warning(self, trial: Trial, code: str) -> bool:
         if trial.cell.point["load"] == "overload" and code in overload.EXPECTED_WARNINGS:
             return True
-        # The last of rising rates is the one that is too high.
+        # The ramp stops at the first rate that the server cannot keep.
         rising = trial.cell.point["load"] == "rate" and code in _BROKEN_WARNINGS
         return rising or super().expects_warning(trial, code)
 

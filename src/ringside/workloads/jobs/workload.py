@@ -26,6 +26,7 @@ from ringside.workloads.base import (
     hold,
     repeats,
 )
+from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE, milliseconds, whole_number
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import (
     BUSIEST,
@@ -41,9 +42,6 @@ from ringside.workloads.process import (
     core_figures,
     process_figures,
 )
-
-FACTOR, MODULUS = 48271, 2147483647
-ORDER_BASE = 31
 
 
 def answer(job: int, kind: str, rounds: int, seed: int) -> int:
@@ -279,20 +277,20 @@ class Jobs(Workload):
         return {"makespan": jobs * CYCLE_NS}
 
     def contradiction(self, trial: Trial, seed: int) -> str | None:
-        """The beats of a heart divide the time in which it beats: the longest gap is not below their mean."""
+        """n beats leave n gaps, of which the longest is at least their mean."""
         alone = len(trial.phases.get("alone", ()))
         if trial.cell.point["kind"] == "cpu" and alone != TIMES_ALONE:
             return f"{count(alone, 'line')} ::phase name=alone instead of {TIMES_ALONE}"
         result = (trial.report and trial.report.result) or {}
-        beats, gaps = result.get("beats", ""), trial.phases.get("gap", ())
-        if not (beats.isascii() and beats.isdigit() and len(beats) < 19 and gaps):
+        beats, gaps = whole_number(result.get("beats", "")), trial.phases.get("gap", ())
+        if beats is None or not gaps:
             return None
         beaten_ns = sum(trial.phases.get("makespan", ())) - sum(trial.phases.get("submit", ()))
-        if (int(beats) + len(gaps)) * max(gaps) >= 0.98 * beaten_ns:
+        if (beats + len(gaps)) * max(gaps) >= 0.98 * beaten_ns:
             return None
         return (
-            f"::phase name=gap: {max(gaps) / 1e6:,.3f} ms at most, and {int(beats):,} beats in "
-            f"{beaten_ns / 1e6:,.3f} ms"
+            f"::phase name=gap: {milliseconds(max(gaps))} at most, and {beats:,} beats in "
+            f"{milliseconds(beaten_ns)}"
         )
 
     def figures(self, trial: Trial) -> dict[str, float]:
@@ -309,7 +307,7 @@ class Jobs(Workload):
         if makespan_s := figures.get("makespan_s"):
             figures["jobs_per_s"] = int(point["jobs"]) / makespan_s
             least_s = self.least_ns(point, None).get("alone", 0.0) / 1e9
-            # Runs of before that was refused may have jobs that a compiler left out.
+            # Older runs may contain jobs that the compiler eliminated.
             if figures.get("alone_s", least_s) >= least_s and (ideal_s := _ideal_s(point, figures)):
                 figures["over_ideal"] = makespan_s / ideal_s
         waiting = trial.marks.get("submitted")

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 
 from ringside.units import count
+from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE, milliseconds, rising_numbers
 
-FACTOR, MODULUS = 48271, 2147483647
-FOLD_BASE = 31
 # The passes over all messages. Units fail in the second; the first lets all code run once.
 PASSES = ("warm", "failing", "calm")
 FAILING = 1
@@ -46,19 +44,15 @@ def expected(units: int, messages: int, every: int, seed: int) -> Expected:
                     state = handled = 0
                 else:
                     handled += 1
-                    state = (FOLD_BASE * state + x) % MODULUS
-                    folded = (FOLD_BASE * folded + state + handled) % MODULUS
-        order = (FOLD_BASE * order + folded) % MODULUS
+                    state = (ORDER_BASE * state + x) % MODULUS
+                    folded = (ORDER_BASE * folded + state + handled) % MODULUS
+        order = (ORDER_BASE * order + folded) % MODULUS
     return Expected(failures, order)
 
 
 def times_ns(result: Mapping[str, str], what: str) -> tuple[int, ...] | None:
     """The p50, p99 and maximum of these times that a program reports; None where they cannot be such."""
-    texts = [result.get(f"{what}_{level}_ns", "") for level in LEVELS]
-    if not all(text.isascii() and text.isdigit() and len(text) < 19 for text in texts):
-        return None
-    values = tuple(int(text) for text in texts)
-    return None if any(left > right for left, right in pairwise(values)) else values
+    return rising_numbers(result, [f"{what}_{level}_ns" for level in LEVELS])
 
 
 def contradictions(
@@ -87,8 +81,8 @@ def contradictions(
         together_ns = max(median * 0.5, p99 * 0.01) * number
         if most > passed_ns or together_ns > units * passed_ns:
             yield (
-                f"{what}: {count(number, 'time')} with p50 {_ms(median)}, p99 {_ms(p99)} and maximum "
-                f"{_ms(most)} do not fit into {_ms(passed_ns)} of {count(units, 'unit')}"
+                f"{what}: {count(number, 'time')} with p50 {milliseconds(median)}, p99 {milliseconds(p99)} "
+                f"and maximum {milliseconds(most)} do not fit into {milliseconds(passed_ns)} of {count(units, 'unit')}"
             )
             return
         if number == 0 and most > 0:
@@ -99,11 +93,7 @@ def contradictions(
         covered_ns, passed_ns = sum(most_ns[what] for what in covering), phases[name][0]
         if covered_ns < _COVERED * passed_ns:
             yield (
-                f"{' and '.join(covering)}: all times together are {_ms(covered_ns)} at most, and the pass "
-                f"{name}, in which some unit always had a message, took {_ms(passed_ns)}"
+                f"{' and '.join(covering)}: all times together are {milliseconds(covered_ns)} at most, and the "
+                f"pass {name}, in which some unit always had a message, took {milliseconds(passed_ns)}"
             )
             return
-
-
-def _ms(ns: int) -> str:
-    return f"{ns / 1e6:,.3f} ms"

@@ -19,6 +19,7 @@ from ringside.workloads.base import (
     hold,
     repeats,
 )
+from ringside.workloads.evidence import MODULUS, ORDER_BASE
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import (
     COLD_START,
@@ -30,9 +31,6 @@ from ringside.workloads.process import (
     WALL_S,
     process_figures,
 )
-
-ORDER_BASE = 31
-ORDER_MODULUS = 2147483647
 
 
 def checksum(nodes: int, messages: int) -> int:
@@ -46,7 +44,7 @@ def order(nodes: int, messages: int, repeats: int = 1) -> int:
     H = Σ (r + S)·31^r (mod p), since r messages follow the message with the number r. With q = 31:
     Σ q^r = (q^M - 1)/(q - 1) and Σ r·q^r = q·(1 - M·q^(M-1) + (M-1)·q^M)/(1 - q)² (geometric sums).
     """
-    p, q = ORDER_MODULUS, ORDER_BASE
+    p, q = MODULUS, ORDER_BASE
     inverse = pow(q - 1, -1, p)
     powers = (pow(q, messages, p) - 1) * inverse
     weighted = q * (1 - messages * pow(q, messages - 1, p) + (messages - 1) * pow(q, messages, p))

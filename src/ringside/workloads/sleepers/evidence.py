@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 
 from ringside.units import count
+from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE, rising_numbers
 
-FACTOR, MODULUS = 48271, 2147483647
-ORDER_BASE = 31
 SECOND_NS = 1_000_000_000
 # The instants lie in the last second.
 SPREAD_NS = SECOND_NS
@@ -21,9 +19,7 @@ LATE = ("late_p50_ns", "late_p99_ns", "late_max_ns")
 
 @lru_cache(maxsize=2)
 def numbers(tasks: int, seed: int) -> tuple[int, ...]:
-    """The numbers of all tasks in the order of their instants. They are x ← 48271·x mod p, from
-    x = 1 + seed mod (p - 1): the generator of Park and Miller (CACM 31, 1988), whose period is p - 1, so that
-    no number comes twice."""
+    """The numbers of all tasks in the order of their instants; none comes twice."""
     x = 1 + seed % (MODULUS - 1)
     drawn = []
     for _ in range(tasks):
@@ -67,13 +63,8 @@ class Observed:
 
 def lateness_ns(result: Mapping[str, str]) -> dict[str, int] | None:
     """The lateness that a program reports; None where that is no lateness."""
-    texts = [result.get(name, "") for name in LATE]
-    if not all(text.isascii() and text.isdigit() and len(text) < 19 for text in texts):
-        return None
-    values = [int(text) for text in texts]
-    if any(left > right for left, right in pairwise(values)):
-        return None
-    return dict(zip(LATE, values, strict=True))
+    values = rising_numbers(result, LATE)
+    return None if values is None else dict(zip(LATE, values, strict=True))
 
 
 def contradictions(observed: Observed, tasks: int, seconds: int, seed: int) -> Iterator[str]:
