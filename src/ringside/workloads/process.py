@@ -3,92 +3,23 @@ the probe's report."""
 
 from __future__ import annotations
 
-from ringside.model.design import Metric
 from ringside.probe.protocol import TrialOutcome
+from ringside.workloads.metric_table import SHARED
 
-CPU_S = Metric(
-    "cpu_s",
-    "s",
-    "CPU",
-    "CPU seconds of the whole process tree, start-up included",
-    phrase="CPU time",
-)
-WALL_S = Metric(
-    "wall_s",
-    "s",
-    "Wall",
-    "seconds from start to end of the process, start-up included",
-    phrase="wall time",
-)
-PEAK = Metric("peak_pss_bytes", "B", "Peak memory", "largest PSS of the process tree in any sample")
-THREADS = Metric(
-    "peak_threads",
-    "",
-    "Threads",
-    "most kernel threads alive at one time",
-    phrase="peak number of threads",
-)
-SWITCHES = Metric(
-    "context_switches",
-    "",
-    "Switches",
-    "context switches by the kernel, voluntary and involuntary",
-    phrase="number of context switches",
-)
-BUSY = Metric(
-    "busy_share",
-    "",
-    "Cores busy",
-    "CPU time over wall time and cores: 1 is all of them busy all the time, start-up included",
-    smaller_is_better=False,
-    phrase="core utilisation",
-)
-BUSIEST = Metric(
-    "busiest_core",
-    "",
-    "Busiest core",
-    "the share of the trial in which the busiest of its cores was busy, with whatever process",
-    smaller_is_better=False,
-    phrase="utilisation of the busiest core",
-)
-IDLEST = Metric(
-    "idlest_core",
-    "",
-    "Idlest core",
-    "the share of the trial in which the least busy of its cores was busy, with whatever process",
-    smaller_is_better=False,
-    phrase="utilisation of the idlest core",
-)
-RUN_QUEUE = Metric(
-    "run_queue_s",
-    "s",
-    "Queued",
-    "time in which threads waited for a CPU, sampled: a lower bound",
-    phrase="time in the run queue",
-)
+CPU_S = SHARED["cpu_s"]
+WALL_S = SHARED["wall_s"]
+PEAK = SHARED["peak_pss_bytes"]
+THREADS = SHARED["peak_threads"]
+SWITCHES = SHARED["context_switches"]
+BUSY = SHARED["busy_share"]
+BUSIEST = SHARED["busiest_core"]
+IDLEST = SHARED["idlest_core"]
+RUN_QUEUE = SHARED["run_queue_s"]
 
 
-FIRST_ANSWER = Metric(
-    "first_answer_s",
-    "s",
-    "First answer",
-    "from the start of the process until its work was done for the first time, by the probe's clock",
-    phrase="time until the first answer",
-)
-FIRST_OVER_STEADY = Metric(
-    "first_over_steady",
-    "",
-    "First over steady",
-    "the first of the repeats over their steady state",
-    phrase="first repeat over the steady state",
-)
-STEADY_AFTER = Metric(
-    "steady_after_s",
-    "s",
-    "Steady after",
-    "from the start of the process until its work was done once at the speed of the steady state",
-    phrase="time until the steady state",
-)
+FIRST_ANSWER = SHARED["first_answer_s"]
+FIRST_OVER_STEADY = SHARED["first_over_steady"]
+STEADY_AFTER = SHARED["steady_after_s"]
 # What workloads have whose programs can repeat their work (`analysis/cells.py` computes them).
 COLD_START = (FIRST_ANSWER, FIRST_OVER_STEADY, STEADY_AFTER)
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from ringside.model.design import Input, Metric, NoFloor, Point
+from ringside.model.design import Input, NoFloor, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, LoadMessage, LoadPlan, NamedLoad, Service, Step, Stub, TimedMark
 from ringside.workloads.base import Distribution, Workload
+from ringside.workloads.metric_table import SHARED
 from ringside.workloads.phases import below
 from ringside.workloads.process import PEAK, THREADS
 
@@ -30,55 +31,13 @@ NO_FLOOR = NoFloor(
     "limit deals its clients to a thread for each core, also where one would answer sooner", from_cores=2
 )
 
-RATE = Metric(
-    "requests_per_s",
-    "/s",
-    "Answers",
-    "right answers per second while measured",
-    smaller_is_better=False,
-    phrase="answers per second",
-    no_floor=NO_FLOOR,
-)
-CPU = Metric(
-    "cpu_per_request_s",
-    "s",
-    "CPU/request",
-    "the server's CPU seconds over answers, while measured",
-    phrase="CPU time per request",
-    no_floor=NO_FLOOR,
-)
-COLD = Metric(
-    "cold_requests_per_s",
-    "/s",
-    "Cold",
-    "right answers per second in the first window of the warm-up",
-    smaller_is_better=False,
-    phrase="answers per second at first",
-    no_floor=NO_FLOOR,
-)
-WARM = Metric(
-    "warm_after_s",
-    "s",
-    "Warm after",
-    "from the first request until the server answered no faster: the end of the warm-up",
-    phrase="time until it is warm",
-)
-IDLE = Metric("idle_pss_bytes", "B", "Idle memory", "PSS of the process tree before the first request")
-RSS = Metric(
-    "rss_bytes",
-    "B",
-    "RSS",
-    "resident memory of the process tree after the load, shared pages counted in each process",
-    phrase="RSS",
-)
-ENGINE = Metric(
-    "engine_share_percent",
-    "%",
-    "Engine",
-    "how busy the busiest thread of the load engine was, of one core's time; polling for what is due next is "
-    "not counted",
-    phrase="utilisation of the load engine",
-)
+RATE = SHARED["requests_per_s"]
+CPU = SHARED["cpu_per_request_s"]
+COLD = SHARED["cold_requests_per_s"]
+WARM = SHARED["warm_after_s"]
+IDLE = SHARED["idle_pss_bytes"]
+RSS = SHARED["rss_bytes"]
+ENGINE = SHARED["engine_share_percent"]
 
 
 class Serving(Workload):

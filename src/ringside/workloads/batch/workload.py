@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from ringside.model.design import Input, InputFile, Metric, Point
+from ringside.model.design import Input, InputFile, Point
 from ringside.model.results import Interval, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import (
@@ -21,17 +21,10 @@ from ringside.workloads.base import (
     repeats,
 )
 from ringside.workloads.batch.input import answers_sha256, max_bytes, pieces
+from ringside.workloads.metric_table import metric_tables
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import (
-    BUSIEST,
-    BUSY,
-    COLD_START,
     CPU_S,
-    IDLEST,
-    PEAK,
-    RUN_QUEUE,
-    SWITCHES,
-    THREADS,
     WALL_S,
     core_figures,
     process_figures,
@@ -41,51 +34,8 @@ from ringside.workloads.process import (
 _LINE_BYTES = 64
 _OTHER_OUTPUT_BYTES = 1 << 20
 
-# Each is the sum over all occurrences of its phase.
-_PHASES = {
-    "read": Metric(
-        "read_s",
-        "s",
-        "Reading",
-        "time in which the unit that reads was busy reading, its waits excluded",
-        phrase="reading time",
-    ),
-    "compute": Metric(
-        "compute_s",
-        "s",
-        "Computing",
-        "time from the text of a case to its answer, summed over all cases",
-        phrase="computing time",
-    ),
-    "write": Metric(
-        "write_s",
-        "s",
-        "Writing",
-        "time in which answers were put in order and written, its waits excluded",
-        phrase="writing time",
-    ),
-    "wait_ahead": Metric(
-        "wait_ahead_s",
-        "s",
-        "Reader waits",
-        "time in which the unit that reads waited for others to catch up",
-        phrase="time in which the reader waits",
-    ),
-    "wait_full": Metric(
-        "wait_full_s",
-        "s",
-        "Waits, full",
-        "time in which units waited for a place in the queue of answers, summed",
-        phrase="waiting time for a full queue",
-    ),
-    "wait_empty": Metric(
-        "wait_empty_s",
-        "s",
-        "Waits, empty",
-        "time in which the unit that writes waited for an answer",
-        phrase="waiting time for an empty queue",
-    ),
-}
+# The phases of which the sum over all occurrences is a metric.
+_PHASES = ("read", "compute", "write", "wait_ahead", "wait_full", "wait_empty")
 
 # `Case #1: 0` with its newline; and how much text the widest instructions see in a cycle.
 _SHORTEST_LINE_BYTES = 11
@@ -174,54 +124,7 @@ class Batch(Workload):
         Capability("capacity", "takes the size of the queue of answers", "capacity"),
         REPEATED,
     )
-    metrics = (
-        WALL_S,
-        CPU_S,
-        Metric(
-            "cases_per_s",
-            "/s",
-            "Cases per second",
-            "cases over wall time, start-up included",
-            smaller_is_better=False,
-        ),
-        Metric(
-            "input_per_cpu_s",
-            "B",
-            "Input per CPU second",
-            "bytes of input over CPU time, start-up included",
-            smaller_is_better=False,
-        ),
-        Metric(
-            "work_s",
-            "s",
-            "Work",
-            "from opening the input to the last answer, by the program's clock; of repeats the median of the "
-            "later half",
-            phrase="time of the work",
-        ),
-        Metric(
-            "first_work_s",
-            "s",
-            "First work",
-            "time of the work in the first repeat, where there are several",
-            phrase="time of the work in the first repeat",
-        ),
-        *COLD_START,
-        *_PHASES.values(),
-        Metric(
-            "read_share",
-            "",
-            "Share of reading",
-            "the time of reading over the wall time: 1 means that the program only read",
-        ),
-        BUSY,
-        BUSIEST,
-        IDLEST,
-        PEAK,
-        THREADS,
-        SWITCHES,
-        RUN_QUEUE,
-    )
+    (metrics,) = metric_tables(__file__)
     compared = ("wall_s", "cpu_s")
     check_module = "ringside.workloads.batch.check"
     plotted = (CPU_S.name,)
@@ -312,9 +215,9 @@ class Batch(Workload):
         works = self.repeats_of(trial)
         times = len(works) or 1
         figures = process_figures(trial.report, times) | core_figures(trial.report, self.cores(point))
-        for phase, metric in _PHASES.items():
+        for phase in _PHASES:
             if (total_ns := trial.total_ns(phase)) is not None:
-                figures[metric.name] = total_ns / times / 1e9
+                figures[f"{phase}_s"] = total_ns / times / 1e9
         if (work_ns := trial.phase_ns("work")) is not None:
             figures["work_s"] = work_ns / 1e9
         if works:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ringside.model.design import Metric
 from ringside.model.results import Trial
 from ringside.probe.protocol import LoadPlan, Step
 from ringside.workloads.serving import CPU, RATE, percentiles_s, step
@@ -14,38 +13,6 @@ PATIENCE_S = 0.05
 BEFORE = "before"
 _AFTER = "after"
 EXPECTED_WARNINGS = frozenset({"errors"})
-
-METRICS = (
-    Metric(
-        "orphaned_percent",
-        "%",
-        "For nobody",
-        "calls that were under way when their clients hung up, or began later, and that the gateway left "
-        "open until their answer, as the upstreams observed it",
-        phrase="share of calls that went on for nobody",
-    ),
-    Metric(
-        "cpu_over_before",
-        "",
-        "CPU × before",
-        "CPU seconds for each answer that somebody got, while half of the clients hang up, over those before",
-        phrase="CPU time per answer, over that before",
-    ),
-    Metric(
-        "overhead_before_s.p99",
-        "s",
-        "Overhead p99 before",
-        "p99 of what requests took beyond their slowest upstream, before clients hang up",
-        phrase="p99 overhead before",
-    ),
-    Metric(
-        "leftover_bytes",
-        "B",
-        "Left over",
-        "PSS of the process tree when it has answered as many again, above that before clients hung up",
-        phrase="memory that is left over",
-    ),
-)
 
 
 def steps(all_clients: LoadPlan, vanishing: int, seconds: float) -> list[Step]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ringside import units
 from ringside.errors import UsageError
-from ringside.model.design import Metric, Point
+from ringside.model.design import Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import (
     ClosedLoop,
@@ -22,6 +22,7 @@ from ringside.probe.protocol import (
 )
 from ringside.workloads.base import CORES, Factor, OverRate
 from ringside.workloads.fanout import vanish
+from ringside.workloads.metric_table import metric_tables
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
@@ -30,8 +31,6 @@ from ringside.workloads.serving import (
     IDLE,
     LATENCY,
     PERCENTILES,
-    RATE,
-    RSS,
     TIMEOUT_S,
     Serving,
     engine_figures,
@@ -40,7 +39,6 @@ from ringside.workloads.serving import (
     server_figures,
     service,
     step,
-    title_of,
     warm_up,
 )
 
@@ -95,55 +93,7 @@ class Fanout(Serving):
         ),
         CORES,
     )
-    metrics = (
-        *(
-            Metric(
-                f"latency_s.{name}",
-                "s",
-                f"Latency {title_of(name)}",
-                f"the {title_of(name)} of times from the intended instant to the answer's end",
-                phrase=f"{title_of(name)} latency",
-            )
-            for name in PERCENTILES
-        ),
-        Metric(
-            "overhead_s.p50",
-            "s",
-            "Overhead p50",
-            "median of what requests took beyond the slowest of their three upstreams",
-            phrase="median overhead",
-        ),
-        Metric(
-            "overhead_s.p99",
-            "s",
-            "Overhead p99",
-            "p99 of what requests took beyond their slowest upstream",
-            phrase="p99 overhead",
-        ),
-        *vanish.METRICS,
-        RATE,
-        CPU,
-        Metric(
-            "bytes_in_flight",
-            "B",
-            "Memory/request",
-            "peak memory less that at rest, over the requests in flight",
-            phrase="memory per request in flight",
-        ),
-        IDLE,
-        PEAK,
-        RSS,
-        THREADS,
-        Metric(
-            "overlapped_percent",
-            "%",
-            "Overlap",
-            "requests whose three calls were under way at the same time, as the upstreams observed it",
-            smaller_is_better=False,
-            phrase="share of overlapping calls",
-        ),
-        ENGINE,
-    )
+    (metrics,) = metric_tables(__file__)
     compared = ("latency_s.p50", "latency_s.p99", "cpu_per_request_s")
     check_module = "ringside.workloads.fanout.check"
     server_arguments = ("upstreams", "tick_ms", "timeout_ms")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ringside.errors import UsageError
-from ringside.model.design import Metric, NoFloor, Point
+from ringside.model.design import Point
 from ringside.model.results import Timeline, Trial
 from ringside.probe.protocol import (
     ExpectedReply,
@@ -21,11 +21,11 @@ from ringside.probe.protocol import (
 from ringside.stats.series import rate_settled_at, settled_at
 from ringside.workloads.base import CORES, Distribution, Factor, Slope, TimelineView
 from ringside.workloads.feed.timeline import memory_over_time, timeline
-from ringside.workloads.process import PEAK, THREADS
+from ringside.workloads.metric_table import metric_tables
+from ringside.workloads.process import THREADS
 from ringside.workloads.serving import (
     ENGINE,
     IDLE,
-    PERCENTILES,
     RSS,
     TIMEOUT_S,
     Serving,
@@ -34,7 +34,6 @@ from ringside.workloads.serving import (
     percentiles_s,
     service,
     step,
-    title_of,
 )
 
 # The last sample of the server is taken so long before its connections are closed.
@@ -68,111 +67,7 @@ class Feed(Serving):
         Factor("warm", 0, "for how many seconds others are held before, a thousand at most", most=3600),
         CORES,
     )
-    metrics = (
-        Metric(
-            "bytes_per_connection",
-            "B",
-            "Memory/conn",
-            "PSS of the process tree while all are held, less that before the first request, over "
-            "connections",
-            phrase="memory per connection",
-        ),
-        Metric(
-            "kernel_bytes_per_connection",
-            "B",
-            "Kernel/conn",
-            "the growth of what the host's kernel holds (slabs, stacks of threads, page tables, buffers of "
-            "TCP) over connections: for both ends of each connection, and for whatever else the host did",
-            phrase="kernel memory per connection",
-        ),
-        Metric(
-            "cpu_per_kchunk_s",
-            "s",
-            "CPU/1000 chunks",
-            "the server's CPU seconds for a thousand chunks, while all are held",
-            phrase="CPU time per 1000 chunks",
-        ),
-        Metric(
-            "cold_cpu_per_kchunk_s",
-            "s",
-            "Cold CPU",
-            "`warm`: the server's CPU seconds for a thousand chunks, in the first second in which its first "
-            "feeds are all held",
-            phrase="CPU time per 1000 chunks at first",
-        ),
-        *(
-            Metric(
-                f"late_s.{name}",
-                "s",
-                f"Late {title_of(name)}",
-                f"{title_of(name)} of the time between a chunk's due instant and its arrival",
-                phrase=f"{title_of(name)} lateness",
-                no_floor=NoFloor(
-                    "limit has one heap of timers for each core, and sends one chunk after another"
-                ),
-            )
-            for name in PERCENTILES
-        ),
-        Metric("late_s.max", "s", "Late max", "the latest chunk", phrase="maximum lateness"),
-        Metric(
-            "memory_settled_s",
-            "s",
-            "Memory settled",
-            "from the first connection until PSS stays within 2 % of its final value",
-            phrase="time until memory settled",
-        ),
-        Metric(
-            "cpu_settled_s",
-            "s",
-            "CPU settled",
-            "from the first connection until the rate of CPU stays within 2 % of its final value, in "
-            "twentieths of the hold",
-            phrase="time until CPU settled",
-        ),
-        Metric(
-            "given_back_percent",
-            "%",
-            "Given back",
-            "memory at the end of the hold below that before connections vanished, of what had grown since "
-            "the first request",
-            smaller_is_better=False,
-            phrase="share of memory given back",
-        ),
-        Metric(
-            "connect_s.p99",
-            "s",
-            "Connect p99",
-            "p99 of the time a connect took, in the ramp",
-            phrase="p99 time of a connect",
-        ),
-        Metric(
-            "first_s.p99",
-            "s",
-            "First p99",
-            "p99 of the time from a request to its first byte",
-            phrase="p99 time to the first byte",
-        ),
-        Metric(
-            "behind",
-            "",
-            "Behind",
-            "chunks that were due and had not come at the end",
-            phrase="number of missing chunks",
-        ),
-        IDLE,
-        PEAK,
-        RSS,
-        Metric("held_pss_bytes", "B", "Memory held", "PSS of the process tree while all are held"),
-        Metric(
-            "held_kernel_bytes",
-            "B",
-            "Kernel held",
-            "what the kernel of the host holds while all are held",
-            phrase="kernel memory held",
-        ),
-        THREADS,
-        ENGINE,
-    )
+    (metrics,) = metric_tables(__file__)
     compared = ("bytes_per_connection", "cpu_per_kchunk_s", "late_s.p99")
     check_module = "ringside.workloads.feed.check"
     secondary = (

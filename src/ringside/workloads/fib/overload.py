@@ -11,6 +11,7 @@ from ringside.model.design import Cell, Metric
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import LoadPlan, SlotOfLoad, Staircase, StaircaseStep, Step, TimedMark
 from ringside.workloads.base import Curve
+from ringside.workloads.metric_table import metric_tables
 from ringside.workloads.serving import RATE, percentiles_s, step
 
 # The step whose rate the server can keep.
@@ -32,43 +33,7 @@ EXPECTED_WARNINGS = frozenset({"rate-not-kept", "unfinished", "errors"})
 _REMEDY = "take more clients or a larger n, so that the rate that is found is the most that the server can do"
 
 METRICS = (
-    Metric(
-        "goodput_percent",
-        "%",
-        "Goodput",
-        "answers in time at twice the rate that the server can keep, as a share of that rate",
-        smaller_is_better=False,
-        phrase="goodput under overload",
-    ),
-    Metric(
-        "timely_p99_s",
-        "s",
-        "p99 in time",
-        "p99 latency of all that was answered in time, before, during and after the overload",
-        phrase="p99 latency of what was answered in time",
-    ),
-    Metric(
-        "lost_percent",
-        "%",
-        "Lost",
-        "requests of the overload that were refused, broken off or not answered in time",
-        phrase="share of lost requests",
-    ),
-    Metric(
-        "overload_bytes",
-        "B",
-        "Memory grown",
-        "PSS of the process tree at the end of the overload above that at its begin",
-        phrase="memory that an overload takes",
-    ),
-    Metric(
-        "recovered_s",
-        "s",
-        "Recovered",
-        "from the end of the overload until 99 % are answered in time, at no more than twice the median "
-        "latency of before, in quarters of `seconds`; three times `seconds` where that did not come",
-        phrase="time until an overload is over",
-    ),
+    *metric_tables(__file__)[1],
     *(
         Metric(
             f"timely_percent_at_{slot}",

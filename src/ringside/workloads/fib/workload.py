@@ -20,20 +20,17 @@ from ringside.probe.protocol import (
 )
 from ringside.workloads.base import CORES, Curve, Distribution, Factor
 from ringside.workloads.fib import overload
+from ringside.workloads.metric_table import metric_tables
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
-    COLD,
     CPU,
     ENGINE,
     IDLE,
     LATENCY,
-    NO_FLOOR,
     PERCENTILES,
     RATE,
-    RSS,
     TIMEOUT_S,
-    WARM,
     WINDOWS,
     Serving,
     engine_figures,
@@ -42,7 +39,6 @@ from ringside.workloads.serving import (
     server_figures,
     service,
     step,
-    title_of,
     warm_up,
     warm_up_figures,
 )
@@ -76,6 +72,9 @@ def _metric(percentile: str) -> str:
     return "latency_s" if percentile == "p50" else f"{percentile}_s"
 
 
+_FIRST, _, _LAST = metric_tables(__file__)
+
+
 class Fib(Serving):
     """Requests for small numbers, for large ones, for both, and at rising rates."""
 
@@ -97,64 +96,9 @@ class Fib(Serving):
         CORES,
     )
     metrics = (
-        RATE,
-        Metric(
-            "requests_per_s_per_client",
-            "/s",
-            "Answers/client",
-            "right answers per second and connection",
-            smaller_is_better=False,
-            phrase="answers per second and client",
-            no_floor=NO_FLOOR,
-        ),
-        Metric(
-            "latency_s",
-            "s",
-            "Latency",
-            "median time from a request's intended instant to its answer",
-            no_floor=NO_FLOOR,
-        ),
-        *(
-            Metric(
-                f"{name}_s",
-                "s",
-                title_of(name),
-                f"the {title_of(name)} of latencies",
-                phrase=f"{title_of(name)} latency",
-                no_floor=NO_FLOOR,
-            )
-            for name in PERCENTILES[1:]
-        ),
-        Metric(
-            "short_p99_s",
-            "s",
-            "Short p99, beside",
-            "p99 of fib(1) while one connection asks fib(n) without pause",
-            phrase="p99 latency of short requests beside a long one",
-        ),
-        Metric(
-            "short_p99_alone_s",
-            "s",
-            "Short p99, alone",
-            "p99 of fib(1) without any other load",
-            phrase="p99 latency of short requests alone",
-        ),
-        Metric(
-            "sustained_per_s",
-            "/s",
-            "Sustained rate",
-            "highest of the rates tried at which the p99 is under 10 ms and 99 % are answered in time",
-            smaller_is_better=False,
-        ),
+        *_FIRST,
         *overload.METRICS,
-        COLD,
-        WARM,
-        CPU,
-        IDLE,
-        PEAK,
-        RSS,
-        THREADS,
-        ENGINE,
+        *_LAST,
         *(
             Metric(
                 f"{name}_s_at_{rate}",

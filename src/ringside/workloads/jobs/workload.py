@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ringside.errors import UsageError
-from ringside.model.design import Input, Level, Metric, Point
+from ringside.model.design import Input, Level, Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.units import count, significant
@@ -27,18 +27,10 @@ from ringside.workloads.base import (
     repeats,
 )
 from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE, milliseconds, whole_number
+from ringside.workloads.metric_table import metric_tables
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import (
-    BUSIEST,
-    BUSY,
-    COLD_START,
     CPU_S,
-    IDLEST,
-    PEAK,
-    RUN_QUEUE,
-    SWITCHES,
-    THREADS,
-    WALL_S,
     core_figures,
     process_figures,
 )
@@ -120,63 +112,7 @@ class Jobs(Workload):
         Capability("trace", "reports which unit did which job, and when", "trace", bad=("trace=2",)),
         REPEATED,
     )
-    metrics = (
-        Metric(
-            "over_ideal",
-            "",
-            "Over the ideal",
-            "from the first job's start to the last answer, over the least time that workers and cores allow "
-            "(jobs that compute: by the time of a job that runs alone)",
-            phrase="makespan over the ideal",
-        ),
-        Metric(
-            "makespan_s",
-            "s",
-            "Makespan",
-            "from the first job's start to the last answer; of repeats the median of the later half",
-        ),
-        Metric(
-            "first_makespan_s",
-            "s",
-            "First makespan",
-            "makespan of the first repeat, where there are several",
-        ),
-        *COLD_START,
-        Metric("jobs_per_s", "/s", "Jobs per second", "jobs over the makespan", smaller_is_better=False),
-        Metric(
-            "gap_s", "s", "Longest gap", "the longest time between two heartbeats, which are due every 10 ms"
-        ),
-        Metric(
-            "submit_s",
-            "s",
-            "Handing over",
-            "time in which the main unit handed over all jobs",
-            phrase="time of handing over",
-        ),
-        Metric(
-            "alone_s",
-            "s",
-            "Job alone",
-            "a job that computes, done in the foreground before all else",
-            phrase="time of a job that runs alone",
-        ),
-        CPU_S,
-        WALL_S,
-        Metric(
-            "waiting_pss_bytes",
-            "B",
-            "Memory, waiting",
-            "PSS when all jobs have been handed over",
-            phrase="memory while jobs wait",
-        ),
-        BUSY,
-        BUSIEST,
-        IDLEST,
-        PEAK,
-        THREADS,
-        SWITCHES,
-        RUN_QUEUE,
-    )
+    (metrics,) = metric_tables(__file__)
     compared = ("makespan_s", "cpu_s")
     check_module = "ringside.workloads.jobs.check"
     plotted = (CPU_S.name,)

@@ -82,7 +82,8 @@ def contradictions(
         if most > passed_ns or together_ns > units * passed_ns:
             yield (
                 f"{what}: {count(number, 'time')} with p50 {milliseconds(median)}, p99 {milliseconds(p99)} "
-                f"and maximum {milliseconds(most)} do not fit into {milliseconds(passed_ns)} of {count(units, 'unit')}"
+                f"and maximum {milliseconds(most)} do not fit into {milliseconds(passed_ns)} of "
+                f"{count(units, 'unit')}"
             )
             return
         if number == 0 and most > 0:
@@ -93,7 +94,7 @@ def contradictions(
         covered_ns, passed_ns = sum(most_ns[what] for what in covering), phases[name][0]
         if covered_ns < _COVERED * passed_ns:
             yield (
-                f"{' and '.join(covering)}: all times together are {milliseconds(covered_ns)} at most, and the "
-                f"pass {name}, in which some unit always had a message, took {milliseconds(passed_ns)}"
+                f"{' and '.join(covering)}: all times together are {milliseconds(covered_ns)} at most, and "
+                f"the pass {name}, in which some unit always had a message, took {milliseconds(passed_ns)}"
             )
             return

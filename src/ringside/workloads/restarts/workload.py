@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ringside.errors import UsageError
-from ringside.model.design import Input, Metric, Point
+from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import CORES, LARGEST_SEED, Factor, ProgramChecks, Workload
+from ringside.workloads.metric_table import metric_tables
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
-from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
+from ringside.workloads.process import CPU_S, PEAK, process_figures
 from ringside.workloads.restarts.evidence import LEVELS, PASSES, contradictions, expected, times_ns
 
 _OUTPUT_BYTES = 1 << 20
 # The time of each answer is kept until the end, and the evidence is computed message by message.
 _MOST_MESSAGES = 1_000_000
 _REHEARSED_MESSAGES = 20
-_WORDS = {"p50": "p50", "p99": "p99", "max": "the most"}
-
-
-def _times(name: str, title: str, of: str, phrase: str, levels: tuple[str, ...]) -> tuple[Metric, ...]:
-    return tuple(
-        Metric(
-            f"{name}.{level}",
-            "s",
-            f"{title} {level}",
-            f"{_WORDS[level]} {of}",
-            phrase=f"{level if level != 'max' else 'maximum'} {phrase}",
-        )
-        for level in levels
-    )
 
 
 class Restarts(Workload):
@@ -48,67 +35,7 @@ class Restarts(Workload):
         ),
         CORES,
     )
-    metrics = (
-        *_times(
-            "recovery_s",
-            "Recovery",
-            "of the time from before a message is sent that makes its unit fail until the first answer of "
-            "the unit that took its place",
-            "time from a failure to the first answer",
-            LEVELS,
-        ),
-        Metric(
-            "kept_share",
-            "",
-            "Rate kept",
-            "deliveries per second of the pass with failures over those of the pass after it, without: 1 is "
-            "all of them",
-            smaller_is_better=False,
-            phrase="share of the rate that is kept with failures",
-        ),
-        *_times(
-            "answer_s",
-            "Others",
-            "of the times of all other answers in the pass with failures, from before the message is sent",
-            "time of the other answers beside failures",
-            LEVELS,
-        ),
-        *_times(
-            "calm_s",
-            "Without",
-            "of the times of answers in the last pass, in which no unit fails",
-            "time of answers without failures",
-            LEVELS,
-        ),
-        Metric(
-            "others_over_calm",
-            "",
-            "Others p99 over",
-            "p99 of the other answers in the pass with failures, over p99 of the answers without",
-            phrase="p99 of the other answers over that without failures",
-        ),
-        Metric(
-            "deliveries_per_s",
-            "/s",
-            "Deliveries",
-            "messages of the last pass, without failures, over its time",
-            smaller_is_better=False,
-            phrase="deliveries per second without failures",
-        ),
-        Metric(
-            "start_ns",
-            "ns",
-            "Per start",
-            "the start phase by the program's clock, over the units",
-            phrase="time per start",
-        ),
-        CPU_S,
-        WALL_S,
-        PEAK,
-        THREADS,
-        SWITCHES,
-        RUN_QUEUE,
-    )
+    (metrics,) = metric_tables(__file__)
     compared = ("recovery_s.p50", "recovery_s.p99", "kept_share", "answer_s.p99", PEAK.name)
     check_module = "ringside.workloads.restarts.check"
     secondary = ("others_over_calm", "deliveries_per_s", "recovery_s.max", "start_ns", CPU_S.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ringside.model.design import Input, Metric, Point
+from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import (
@@ -20,15 +20,10 @@ from ringside.workloads.base import (
     repeats,
 )
 from ringside.workloads.evidence import MODULUS, ORDER_BASE
+from ringside.workloads.metric_table import metric_tables
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
 from ringside.workloads.process import (
-    COLD_START,
     CPU_S,
-    PEAK,
-    RUN_QUEUE,
-    SWITCHES,
-    THREADS,
-    WALL_S,
     process_figures,
 )
 
@@ -93,38 +88,7 @@ class Ring(Workload):
         Capability("trace", "prints a line for each message of each unit", "trace", bad=("trace=2",)),
         REPEATED,
     )
-    metrics = (
-        Metric(
-            "hop_ns",
-            "ns",
-            "Per hop",
-            "the relay phase by the program's clock, over N·M deliveries; a throughput unless mode=token; of "
-            "repeats the median of the later half",
-            phrase="time per hop",
-        ),
-        Metric(
-            "first_hop_ns",
-            "ns",
-            "First per hop",
-            "time per hop in the first repeat, where there are several",
-            phrase="time per hop in the first repeat",
-        ),
-        *COLD_START,
-        CPU_S,
-        WALL_S,
-        Metric(
-            "spawn_ns",
-            "ns",
-            "Per spawn",
-            "the spawn phase by the program's clock, over N units",
-            phrase="time per spawn",
-        ),
-        Metric("held_pss_bytes", "B", "Memory held", "PSS while N units are alive and wait"),
-        PEAK,
-        THREADS,
-        SWITCHES,
-        RUN_QUEUE,
-    )
+    (metrics,) = metric_tables(__file__)
     compared = ("hop_ns", "cpu_s")
     check_module = "ringside.workloads.ring.check"
     repeated_phase, repeated_metric = "relay", "hop_ns"

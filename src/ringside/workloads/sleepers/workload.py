@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ringside.model.design import Input, Metric, NoFloor, Point
+from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import (
@@ -17,8 +17,9 @@ from ringside.workloads.base import (
     Workload,
     hold,
 )
+from ringside.workloads.metric_table import metric_tables
 from ringside.workloads.phases import CYCLE_NS, PhaseRule
-from ringside.workloads.process import CPU_S, PEAK, RUN_QUEUE, SWITCHES, THREADS, WALL_S, process_figures
+from ringside.workloads.process import CPU_S, PEAK, THREADS, process_figures
 from ringside.workloads.sleepers.evidence import (
     LATE,
     SECOND_NS,
@@ -58,61 +59,7 @@ class Sleepers(Workload):
             *("held_bytes", "held_pss_bytes", "held_kernel_bytes"),
         ),
     )
-    metrics = (
-        Metric(
-            "held_bytes",
-            "B",
-            "Held, kernel too",
-            "PSS while all tasks sleep, and by how much the memory of the host's kernel had grown since "
-            "before the program began",
-            phrase="memory held, the kernel's included",
-        ),
-        Metric("held_pss_bytes", "B", "Memory held", "PSS while all tasks sleep"),
-        Metric(
-            "held_kernel_bytes",
-            "B",
-            "Kernel held",
-            "by how much slabs, stacks of threads and page tables of the host's kernel had grown, whoever "
-            "they are for",
-            phrase="kernel memory held",
-        ),
-        Metric(
-            "start_ns",
-            "ns",
-            "Per start",
-            "the start phase by the program's clock, over the tasks: from before the first is started until "
-            "each is about to sleep",
-            phrase="time per start",
-        ),
-        Metric("start_s", "s", "Start", "the start phase by the program's clock", phrase="time of starting"),
-        *(
-            Metric(
-                f"late_s.{name}",
-                "s",
-                f"Late {name}",
-                f"{words} of the time from a task's instant until its code runs, by the program's clock",
-                phrase=f"{name if name != 'max' else 'maximum'} lateness",
-                no_floor=NoFloor(
-                    "one thread of limit has all instants, and the kernel wakes it up to 50 µs late"
-                ),
-            )
-            for name, words in (("p50", "p50"), ("p99", "p99"), ("max", "the most"))
-        ),
-        Metric(
-            "end_late_s",
-            "s",
-            "End late",
-            "from the last second's end until the collector had all numbers, by the program's clock; 0 where "
-            "they were there before",
-            phrase="delay of the end",
-        ),
-        CPU_S,
-        WALL_S,
-        PEAK,
-        THREADS,
-        SWITCHES,
-        RUN_QUEUE,
-    )
+    (metrics,) = metric_tables(__file__)
     compared = ("held_bytes", "late_s.p99", "start_ns", CPU_S.name)
     check_module = "ringside.workloads.sleepers.check"
     secondary = (
