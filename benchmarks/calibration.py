@@ -32,7 +32,7 @@ from ringside.analysis.run import analyse
 from ringside.cli.progress import LiveProgress
 from ringside.measure.host.executor import LocalExecutor
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.places import ThisMachine
+from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs import command_trials
 from ringside.measure.vs.command_trials import POINT, CommandTrials, ExecutionOptions
@@ -108,7 +108,7 @@ def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: Loca
     run = command_trials.begin(pair, experiment, options, seed, store)
     maker = CommandTrials(pair, options, seed, executor)
     quiet = LiveProgress(Console(quiet=True), quiet=True)
-    BlockLoop(run, experiment, COMMAND, (POINT,), rule, ThisMachine(maker, quiet), store, quiet).conduct()
+    BlockLoop(run, experiment, COMMAND, (POINT,), rule, LocalRunner(maker, quiet), store, quiet).conduct()
     verdict = next(iter(analyse(store.run(run.id), store.trials(run)).shown_comparisons())).verdict
     store.close()
     return str(verdict)

@@ -142,7 +142,7 @@ def figure(
 
     def call() -> float:
         blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "")
-        done = trial.with_messages(blank, executor.trial(request))
+        done = trial.trial_from_messages(blank, executor.trial(request))
         assert done.outcome is Outcome.OK, f"{request.argv}: {done.detail} {done.report}"
         found = workload(workload_name)
         figures = found.figures(done) if workload_name == "feed" else server_figures(done, "measured")

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 from ringside.measure.host.executor import LocalExecutor, off_contender_cpus
-from ringside.measure.runs.trials import with_messages
+from ringside.measure.runs.trials import trial_from_messages
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import Limits, TrialRequest
@@ -59,7 +59,7 @@ def main() -> int:
             begun = time.perf_counter()
             for _ in range(TRIALS):
                 blank = Trial(next(blocks), 0, cell, Outcome.INTERRUPTED, "")
-                trial = with_messages(blank, executor.trial(request, lambda: None))
+                trial = trial_from_messages(blank, executor.trial(request, lambda: None))
                 assert trial.outcome is Outcome.OK, trial
                 store.add_trial(run, trial)
             return (time.perf_counter() - begun) / TRIALS * 1e3

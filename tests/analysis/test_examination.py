@@ -118,7 +118,7 @@ def values_of(
     return trials
 
 
-def examined(
+def validated(
     trials: Sequence[Trial],
     of: Experiment | None = None,
     metrics: Sequence[Metric] = (HOP,),
@@ -150,15 +150,15 @@ def test_nominal_confidence() -> None:
 
 
 def test_looks_are_taken_after_the_planned_blocks_only() -> None:
-    examination = examined(values_of(range(1, 41), {"a": 1.0, "b": 2.0, "c": 3.0}))
+    examination = validated(values_of(range(1, 41), {"a": 1.0, "b": 2.0, "c": 3.0}))
     assert [blocks for blocks in range(41) if examination.look(blocks)] == [7, 9, 12, 16, 21, 28, 37]
     until_the_end = dataclasses.replace(experiment(), until_decided=False)
-    fixed = examined(values_of(range(1, 41), {"a": 1.0, "b": 2.0, "c": 3.0}), until_the_end)
+    fixed = validated(values_of(range(1, 41), {"a": 1.0, "b": 2.0, "c": 3.0}), until_the_end)
     assert not any(fixed.look(blocks) for blocks in range(41))
 
 
 def test_before_a_look_everything_is_needed_and_nothing_decided() -> None:
-    examination = examined(values_of(range(1, 7), {"a": 1.0, "b": 2.0, "c": 3.0}))
+    examination = validated(values_of(range(1, 7), {"a": 1.0, "b": 2.0, "c": 3.0}))
     assert not examination.look(6)
     assert examination.comparison(HOP, HERE, "b", "a") is None
     assert all(examination.is_needed(Cell(name, HERE)) for name in "abc")
@@ -167,7 +167,7 @@ def test_before_a_look_everything_is_needed_and_nothing_decided() -> None:
 
 def test_what_is_decided_needs_no_more_trials() -> None:
     """At the first look `b` is twice `a`; `c` is about the same, with too much noise. The baseline stays."""
-    examination = examined(values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5))
+    examination = validated(values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5))
     assert examination.look(7)
     assert {name: examination.is_needed(Cell(name, HERE)) for name in "abc"} == {
         "a": True,
@@ -182,7 +182,7 @@ def test_what_is_decided_needs_no_more_trials() -> None:
 
 
 def test_an_equivalent_pair_is_decided() -> None:
-    examination = examined(values_of(range(1, 8), {"a": 1.0, "b": 1.001}, 0.2), experiment("ab"))
+    examination = validated(values_of(range(1, 8), {"a": 1.0, "b": 1.001}, 0.2), experiment("ab"))
     examination.look(7)
     assert comparison(examination, "ba").verdict is Verdict.EQUIVALENT
     assert examination.is_decided
@@ -193,7 +193,7 @@ def test_points_are_dropped_one_by_one() -> None:
     """At the other point `b` differs too little to be decided; the rest of it goes on, with its baseline."""
     trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 3.0})
     trials += values_of(range(1, 8), {"a": 1.0, "b": 1.02, "c": 3.0}, 5, THERE)
-    examination = examined(trials, points=(HERE, THERE))
+    examination = validated(trials, points=(HERE, THERE))
     examination.look(7)
     needed = {(name, at) for name in "abc" for at in (HERE, THERE) if examination.is_needed(Cell(name, at))}
     assert needed == {("a", THERE), ("b", THERE)}
@@ -203,11 +203,11 @@ def test_only_pairs_that_are_shown_are_needed() -> None:
     """`b` and `c` are even, and their comparison is not shown."""
     ratios = {"a": 1.0, "b": 2.0, "c": 2.02}
     trials = values_of(range(1, 8), ratios, 5)
-    examination = examined(trials)
+    examination = validated(trials)
     examination.look(7)
     assert examination.is_decided
     assert examination.comparison(HOP, HERE, "c", "b") is None
-    shown = examined(trials, experiment(show=Show(ratios=(("b", "a"), ("c", "b")))))
+    shown = validated(trials, experiment(show=Show(ratios=(("b", "a"), ("c", "b")))))
     shown.look(7)
     assert {name: shown.is_needed(Cell(name, HERE)) for name in "abc"} == {"a": False, "b": True, "c": True}
 
@@ -218,7 +218,7 @@ def test_metrics_of_one_family_are_all_to_be_decided() -> None:
         for trial in values_of(range(1, 8), {"a": 1.0, "b": 2.0})
     ]
     of = experiment("ab")
-    alone, both = examined(trials, of), examined(trials, of, (HOP, RATE))
+    alone, both = validated(trials, of), validated(trials, of, (HOP, RATE))
     alone.look(7)
     both.look(7)
     assert alone.is_decided
@@ -231,7 +231,7 @@ def test_metrics_of_one_family_are_all_to_be_decided() -> None:
             trials, (3.0, 3.5, 4.7, 3.1, 2.9, 3.3, 3.2, 3.0, 5.1, 3.9, 3.6, 3.8, 2.2, 3.0), strict=True
         )
     ]
-    open_ = examined(noisy, of, (HOP, RATE))
+    open_ = validated(noisy, of, (HOP, RATE))
     open_.look(7)
     assert comparison(open_, "ba").verdict is Verdict.SLOWER
     assert comparison(open_, "ba", RATE).obstacle is None
@@ -250,24 +250,24 @@ def test_a_pair_whose_failures_stay_too_many_is_not_waited_for() -> None:
         ]
 
     # One of forty would be a small share.
-    once = examined(failing(7))
+    once = validated(failing(7))
     once.look(7)
     assert comparison(once, "ca").obstacle is Obstacle.FAILED_BLOCKS
     assert once.is_needed(Cell("c", HERE))
     assert not once.is_needed(Cell("b", HERE))
     assert not once.is_decided
     # Four of forty are a tenth, which passes; five are more.
-    tenth = examined(failing(4, 5, 6, 7))
+    tenth = validated(failing(4, 5, 6, 7))
     tenth.look(7)
     assert tenth.is_needed(Cell("c", HERE))
-    examination = examined(failing(3, 4, 5, 6, 7))
+    examination = validated(failing(3, 4, 5, 6, 7))
     examination.look(7)
     assert comparison(examination, "ca").obstacle is Obstacle.FAILED_BLOCKS
     assert comparison(examination, "ac").obstacle is Obstacle.FAILED_BLOCKS
     assert comparison(examination, "ba").obstacle is None
     assert examination.is_decided
     # Nor for one that has no block in common.
-    without = examined([trial for trial in trials if trial.cell.contender != "c"])
+    without = validated([trial for trial in trials if trial.cell.contender != "c"])
     without.look(7)
     assert without.comparison(HOP, HERE, "c", "a") is None
     assert without.is_decided
@@ -302,7 +302,7 @@ def test_the_look_of_a_run_of_fixed_length_has_the_level_of_its_intervals() -> N
         for name, of_blocks in ratios.items()
         for block, ratio in enumerate(of_blocks, start=1)
     ]
-    examination = examined(trials, dataclasses.replace(experiment("abcde"), until_decided=False))
+    examination = validated(trials, dataclasses.replace(experiment("abcde"), until_decided=False))
     examination.last_look(7)
     held_back = comparison(examination, "ba")
     assert held_back.ratio.low is not None
@@ -315,13 +315,13 @@ def test_the_last_look_spends_what_is_left() -> None:
     """All of six blocks agree: p is 1/32."""
     trials = values_of(range(1, 7), {"a": 1.0, "b": 2.0})
     fixed = dataclasses.replace(experiment("ab"), until_decided=False)
-    examination = examined(trials, fixed)
+    examination = validated(trials, fixed)
     examination.last_look(6)
     assert comparison(examination, "ba").p == 1 / 32
     assert comparison(examination, "ba").verdict is Verdict.SLOWER
     # Six blocks have no interval of 97 %.
     for of in (experiment("ab"), dataclasses.replace(fixed, until=0.02)):
-        examination = examined(trials, of)
+        examination = validated(trials, of)
         examination.last_look(6)
         assert comparison(examination, "ba").p == 1 / 32
         assert comparison(examination, "ba").obstacle is Obstacle.TOO_FEW_BLOCKS
@@ -336,7 +336,7 @@ def test_the_last_look_may_claim_what_earlier_ones_left() -> None:
     widths = dataclasses.replace(experiment("ab"), until_decided=False, until=0.02)
     p_values = []
     for of, looks in ((experiment("ab"), (7, 9)), (experiment("ab"), ()), (widths, (7, 9))):
-        examination = examined(trials, of)
+        examination = validated(trials, of)
         for blocks in looks:
             assert examination.look(blocks) == of.until_decided
         examination.last_look(10)
@@ -348,7 +348,7 @@ def test_the_last_look_may_claim_what_earlier_ones_left() -> None:
     logs = (-0.01, -0.02, 0.03, -0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1)
     trials = [ok(block, "a", HERE, hop_ns=1000.0) for block in range(1, 11)]
     trials += [ok(block, "b", HERE, hop_ns=1000 * math.exp(log)) for block, log in enumerate(logs, 1)]
-    strict = examined(trials, widths)
+    strict = validated(trials, widths)
     strict.last_look(10)
     assert 0.03 < comparison(strict, "ba").p < 0.05
     assert comparison(strict, "ba").verdict is Verdict.INCONCLUSIVE
@@ -398,7 +398,7 @@ def test_the_ratios_that_tables_show_are_over_the_baseline() -> None:
 
 def test_what_is_open_in_an_unfinished_run_is_unfinished() -> None:
     trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.02}, 5)
-    examination = examined(trials)
+    examination = validated(trials)
     examination.look(7)
     examination.conclude()
     open_ = comparison(examination, "ca", is_over=False)
@@ -412,7 +412,7 @@ def test_what_is_open_in_an_unfinished_run_is_unfinished() -> None:
     assert over.blocks_needed is not None
     assert comparison(examination, "ba", is_over=False) == comparison(examination, "ba")
     # An obstacle of its own is named first.
-    few = examined(values_of(range(1, 4), {"a": 1.0, "b": 2.0}))
+    few = validated(values_of(range(1, 4), {"a": 1.0, "b": 2.0}))
     few.conclude()
     assert comparison(few, "ba", is_over=False).obstacle is Obstacle.TOO_FEW_BLOCKS
 

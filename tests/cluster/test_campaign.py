@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringside.catalogue.loader import Catalogue
-from ringside.cluster.bench import Bench
+from ringside.cluster.worker import NodeWorker
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 from ringside.measure.runs.campaign import new_task, resumed_task
 from ringside.measure.runs.plan import Selection
@@ -294,14 +294,14 @@ def test_ctrl_c_keeps_what_is_there(store: Store, session: MakeSession) -> None:
 def test_a_node_whose_probe_does_not_start_is_left_out(
     store: Store, session: MakeSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    facts = Bench.facts
+    facts = NodeWorker.facts
 
-    def refuse(bench: Bench) -> object:
-        if bench.name == "beta":
+    def refuse(worker: NodeWorker) -> object:
+        if worker.name == "beta":
             raise ProbeError("the probe p does not speak protocol 7 (it printed: 6): run `make setup`")
-        return facts(bench)
+        return facts(worker)
 
-    monkeypatch.setattr(Bench, "facts", refuse)
+    monkeypatch.setattr(NodeWorker, "facts", refuse)
     driver = Driver(session("alpha", "beta"), store)
     begin(driver)
     assert driver.said == [

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ringside.cluster import groups, machines, parcel
+from ringside.cluster import groups, machines, upload
 from ringside.cluster.engine import Engine
-from ringside.cluster.groups import Site, SiteEngines
+from ringside.cluster.groups import GroupEngines, GroupPlacement
 from ringside.cluster.machines import Machines
 from ringside.cluster.session import Node
 from ringside.errors import ClusterError, ProbeError
@@ -115,12 +115,12 @@ def test_a_node_that_dies_while_it_is_asked(session: MakeSession) -> None:
     there, said = engaging(cluster)
     there.engage()
     cluster.gone.add("beta")
-    answers = there.ask({machine.name: machine.bench.facts.remote() for machine in there})
+    answers = there.ask({machine.name: machine.worker.facts.remote() for machine in there})
     assert answers.keys() == {"alpha"}
     assert said[-1] == "beta is left out: beta died"
     cluster.gone.add("alpha")
     with pytest.raises(ClusterError, match="no machine of the cluster ray://fake:10001 is left: alpha died"):
-        there.ask({machine.name: machine.bench.facts.remote() for machine in there})
+        there.ask({machine.name: machine.worker.facts.remote() for machine in there})
 
 
 # --- groups ---
@@ -129,11 +129,11 @@ def test_a_node_that_dies_while_it_is_asked(session: MakeSession) -> None:
 class Reserved:
     """A placement group that is never placed, or at once."""
 
-    def __init__(self, site: Site | None) -> None:
+    def __init__(self, site: GroupPlacement | None) -> None:
         self._site = site
         self.is_cancelled = False
 
-    def site(self, nodes: object) -> Site | None:
+    def site(self, nodes: object) -> GroupPlacement | None:
         return self._site
 
     def is_possible(self, nodes: object) -> bool:
@@ -158,7 +158,7 @@ def reserved(monkeypatch: pytest.MonkeyPatch) -> list[Reserved]:
 
 def test_no_group_of_nodes_is_free(session: MakeSession, reserved: list[Reserved]) -> None:
     nodes = [node(name) for name in ("alpha", "beta", "gamma", "delta")]
-    there, said = engaging(session(*nodes), 0.1, wanted=SiteEngines(1))
+    there, said = engaging(session(*nodes), 0.1, wanted=GroupEngines(1))
     with pytest.raises(ClusterError, match="no 2 nodes of the cluster ray://fake:10001 were free within 0 s"):
         there.engage()
     assert said == ["waiting for 2 nodes that are free: another run may measure there (Ctrl-C gives up)"]
@@ -170,7 +170,7 @@ def test_a_group_is_not_waited_for_where_nodes_have_gone(
     session: MakeSession, reserved: list[Reserved]
 ) -> None:
     cluster = session(node("alpha"), node("beta"))
-    there, _ = engaging(cluster, wanted=SiteEngines(1))
+    there, _ = engaging(cluster, wanted=GroupEngines(1))
     there.tick = lambda: cluster.gone.add("beta")
     with pytest.raises(ClusterError, match=r"needs 2 nodes .* and the cluster has 1: alpha"):
         there.engage()
@@ -181,37 +181,37 @@ def test_a_group_is_not_waited_for_where_nodes_have_gone(
     [
         (
             [node("a", has_resource=False)] * 2,
-            SiteEngines(1),
+            GroupEngines(1),
             "needs nodes that advertise the resource `ringside`",
         ),
         (
             [node("a"), node("b")],
-            SiteEngines(2),
+            GroupEngines(2),
             r"needs 3 nodes .* 2 for engines, and the cluster has 2: a, b",
         ),
-        ([node("a"), node("b")], SiteEngines(1, ("c",)), "c is not a node; the cluster has a, b"),
+        ([node("a"), node("b")], GroupEngines(1, ("c",)), "c is not a node; the cluster has a, b"),
     ],
 )
-def test_too_few_nodes_for_engines(nodes: list[Node], wanted: SiteEngines, said: str) -> None:
+def test_too_few_nodes_for_engines(nodes: list[Node], wanted: GroupEngines, said: str) -> None:
     with pytest.raises(ClusterError, match=said):
         groups.most_sites(nodes, wanted)
 
 
 def test_as_many_sites_as_there_is_room_for() -> None:
     nodes = [node(name) for name in "abcde"]
-    assert groups.most_sites(nodes, SiteEngines(1)) == 2
-    assert groups.most_sites(nodes, SiteEngines(4)) == 1
+    assert groups.most_sites(nodes, GroupEngines(1)) == 2
+    assert groups.most_sites(nodes, GroupEngines(4)) == 1
     # Named nodes are there once.
-    assert groups.most_sites(nodes, SiteEngines(1, ("a",))) == 1
+    assert groups.most_sites(nodes, GroupEngines(1, ("a",))) == 1
 
 
 def test_a_contender_on_a_loopback_is_not_reached_from_elsewhere() -> None:
     near, far = node("near", "127.0.0.1"), node("far", "192.0.2.2")
     with pytest.raises(ClusterError, match=r"near has the address 127\.0\.0\.1, which far does not reach"):
-        groups.check_reach(Site(near, (far,)))
-    groups.check_reach(Site(far, (near,)))
+        groups.check_reach(GroupPlacement(near, (far,)))
+    groups.check_reach(GroupPlacement(far, (near,)))
     # Nodes of one machine.
-    groups.check_reach(Site(near, (node("other", "127.0.0.1"),)))
+    groups.check_reach(GroupPlacement(near, (node("other", "127.0.0.1"),)))
 
 
 # --- versions ---
@@ -229,24 +229,24 @@ def test_a_probe_that_does_not_start_on_a_node_is_replaced_by_its_own(
 ) -> None:
     # As one of another architecture.
     other = program(tmp_path / "bin" / "ringside-probe", "exit 126")
-    monkeypatch.setattr(parcel, "sent", lambda path: other)
-    assert parcel.sent_probe().path == find_probe()
+    monkeypatch.setattr(upload, "uploaded", lambda path: other)
+    assert upload.uploaded_probe().path == find_probe()
     own = program(tmp_path / "own", f'exec {find_probe()} "$@"')
-    monkeypatch.setattr(parcel, "sent", lambda path: own)
-    assert parcel.sent_probe().path == str(own)
+    monkeypatch.setattr(upload, "uploaded", lambda path: own)
+    assert upload.uploaded_probe().path == str(own)
 
 
 def test_a_node_whose_own_probe_has_another_version_too_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = program(tmp_path / "old", f"echo ringside-probe 0.0.1, protocol {VERSION - 1}")
-    monkeypatch.setattr(parcel, "sent", lambda path: tmp_path / "missing")
-    monkeypatch.setattr(parcel, "Probe", lambda path=str(old): Probe(path))
+    monkeypatch.setattr(upload, "uploaded", lambda path: tmp_path / "missing")
+    monkeypatch.setattr(upload, "Probe", lambda path=str(old): Probe(path))
     said = (
         rf"does not speak protocol {VERSION} \(it printed: ringside-probe 0\.0\.1, protocol {VERSION - 1}\)"
     )
     with pytest.raises(ProbeError, match=said):
-        parcel.sent_probe()
+        upload.uploaded_probe()
 
 
 def test_an_engine_of_another_version_refuses_its_part() -> None:

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ringside.cluster.machines import Machines
-from ringside.cluster.parcel import parcel
 from ringside.cluster.session import connect
+from ringside.cluster.upload import upload
 from ringside.errors import ClusterError
 from ringside.measure.host.exclusive import VARIABLE, MachineLock
 from ringside.model.results import REPEATABLE, Outcome
@@ -154,7 +154,7 @@ def test_a_cluster_without_a_free_machine_is_an_error_after_a_while(
         locks.append(MachineLock())
         assert locks[-1].take()
     begin = time.monotonic()
-    with parcel() as (folder, _), connect("auto", folder) as session:
+    with upload() as (folder, _), connect("auto", folder) as session:
         machines = Machines(session, said.append, lambda: None, patience_s=5)
         with pytest.raises(ClusterError, match="no machine .* can measure: .*it was busy for"):
             machines.engage()

@@ -11,7 +11,7 @@ import pytest
 from ringside.errors import ProbeError
 from ringside.load.versus import LOAD, POINT, STEP, TargetTrials, load_message
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.places import SilentObserver, ThisMachine
+from ringside.measure.runs.runners import LocalRunner, SilentObserver
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Outcome
@@ -147,7 +147,7 @@ while :; do sleep 0.1; done
         TARGET,
         (POINT,),
         StoppingRule(3),
-        ThisMachine(targets(probe), SilentObserver()),
+        LocalRunner(targets(probe), SilentObserver()),
         store,
         SilentObserver(),
     )

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from ringside.catalogue.loader import Catalogue
-from ringside.cluster import bench
-from ringside.cluster.bench import NodeFacts
+from ringside.cluster import worker
 from ringside.cluster.machines import Machines
-from ringside.cluster.places import Cluster, contenders_of
+from ringside.cluster.runner import Cluster, contenders_of
 from ringside.cluster.session import Node, NodeLostError, Session
+from ringside.cluster.worker import NodeFacts
 from ringside.measure.host.exclusive import VARIABLE
 from ringside.measure.runs.campaign import Campaign, Task
 from ringside.store import Store
@@ -119,10 +119,10 @@ class FakeSession(Session):
 
 
 def pretend(patch: pytest.MonkeyPatch) -> None:
-    """Have benches measure by a fake executor, and leave this process on its CPUs."""
-    patch.setattr(bench, "sent_probe", lambda: None)
-    patch.setattr(bench, "LocalExecutor", lambda probe: FakeExecutor())
-    patch.setattr(bench, "_keep_off_contender_cpus", lambda executor: None)
+    """Have workers measure by a fake executor, and leave this process on its CPUs."""
+    patch.setattr(worker, "uploaded_probe", lambda: None)
+    patch.setattr(worker, "LocalExecutor", lambda probe: FakeExecutor())
+    patch.setattr(worker, "_keep_off_contender_cpus", lambda executor: None)
 
 
 @dataclass

@@ -11,9 +11,9 @@ from ringside.measure.host.executor import Executor
 from ringside.measure.runs import plan
 from ringside.measure.runs.campaign import Campaign, LocalMachine, Task
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.places import SilentObserver
 from ringside.measure.runs.plan import Selection
 from ringside.measure.runs.prepare import Prepared, check, prepare
+from ringside.measure.runs.runners import SilentObserver
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment

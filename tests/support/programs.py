@@ -97,8 +97,8 @@ def carry_out(
         here = msgspec.structs.replace(request.service, remote=False)
         request = msgspec.structs.replace(request, service=here)
     blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "", input_bytes=input.size_bytes if input else None)
-    trial = trials.with_messages(blank, executor.trial(request))
-    return trials.examined(trial, find_workload(workload), seed)
+    trial = trials.trial_from_messages(blank, executor.trial(request))
+    return trials.validated(trial, find_workload(workload), seed)
 
 
 def descendants(pid: int) -> list[int]:

@@ -29,7 +29,7 @@ from ringside.catalogue.experiments import read_experiment, read_published, read
 from ringside.cli import context
 from ringside.errors import CatalogueError, ProbeError, RingsideError, StoreError, UsageError
 from ringside.measure.runs import plan
-from ringside.measure.runs.trials import with_messages
+from ringside.measure.runs.trials import trial_from_messages
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
 from ringside.probe import protocol
@@ -264,7 +264,7 @@ def messages_of_a_trial() -> Reader:
     def read(data: bytes, _: Path) -> None:
         message = decode(data)
         ends = () if isinstance(message, protocol.TrialOutcome) else (protocol.TrialOutcome("ok"),)
-        trial = with_messages(blank, [message, *ends])
+        trial = trial_from_messages(blank, [message, *ends])
         run = store.begin_run("e", 1, {}, {}, {})
         store.add_trial(run, trial)
         (again,) = store.trials(run, samples=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ringside.measure.runs.trials import examined
+from ringside.measure.runs.trials import validated
 from ringside.model.design import Level
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage, Phase, Pressure, Sample, TrialOutcome
@@ -131,7 +131,7 @@ def jobs(gap_ms: float, makespan_ms: float = 1010, beats: str = "99", read_ms: f
     )
     report = TrialOutcome("ok", result={"beats": beats}, paused_ns=0, pressure=Pressure(cpu_ns=0))
     changes = {"phase_lines": lines, "phases": {line.name: (line.ns,) for line in lines}, "report": report}
-    return examined(ok_trial(JOBS, changes, jobs=10, kind="noop"), JOBS, 1)
+    return validated(ok_trial(JOBS, changes, jobs=10, kind="noop"), JOBS, 1)
 
 
 def test_makespan_and_gap_of_jobs() -> None:
@@ -147,7 +147,7 @@ def refused(workload: Workload, phases: dict[str, float], input_bytes: int | Non
     """The reason for which a trial with these phases, in milliseconds, is `wrong-evidence`."""
     lines = tuple(Phase(10**12, name, round(ms * MS)) for name, ms in phases.items())
     changes = {"phase_lines": lines, "input_bytes": input_bytes}
-    trial = examined(ok_trial(workload, changes, **at), workload, 1)
+    trial = validated(ok_trial(workload, changes, **at), workload, 1)
     return trial.detail if trial.outcome is Outcome.WRONG_EVIDENCE else ""
 
 
@@ -219,7 +219,7 @@ def test_an_answer_that_comes_before_it_can_be_computed(
             continue
         latency = LatencySummary(count=9, min_ns=min_ns)
         load = LoadMessage(step="measured", name="all", histograms={"latency": latency})
-        trial = examined(ok_trial(workload, {"loads": (load,)}, **at), workload, 1)
+        trial = validated(ok_trial(workload, {"loads": (load,)}, **at), workload, 1)
         assert trial.outcome is outcome
         if outcome is Outcome.WRONG_EVIDENCE:
             expected = f"the fastest answer of `measured` took {min_ns:,} ns, and no machine"
@@ -232,4 +232,4 @@ def test_the_pause_of_a_trial_is_that_of_its_mark() -> None:
         report = TrialOutcome("ok", paused_ns=paused_ms * MS, pressure=Pressure(cpu_ns=0))
         marks = {"spawned": Sample(101 * MS, mark="spawned")}
         trial = ok_trial(RING, {"phase_lines": lines, "report": report, "marks": marks})
-        assert examined(trial, RING, 1).outcome is outcome
+        assert validated(trial, RING, 1).outcome is outcome

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure.host.executor import LocalExecutor
-from ringside.measure.runs.trials import examined
+from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.restarts import RESTARTS
@@ -73,7 +73,7 @@ def trial(phases: dict[str, tuple[int, ...]] | None = None, **times: str) -> Tri
 
 
 def test_figures_of_a_trial() -> None:
-    seen = examined(trial({"failing": (125 * MS,)}), RESTARTS, SEED)
+    seen = validated(trial({"failing": (125 * MS,)}), RESTARTS, SEED)
     assert seen.outcome is Outcome.OK
     figures = RESTARTS.figures(seen)
     assert figures["recovery_s.p50"] == 0.002
@@ -102,7 +102,7 @@ def test_figures_of_a_trial() -> None:
     ],
 )
 def test_times_that_cannot_be_true(changes: dict[str, Any], reason: str) -> None:
-    seen = examined(trial(**changes), RESTARTS, SEED)
+    seen = validated(trial(**changes), RESTARTS, SEED)
     assert seen.outcome is Outcome.WRONG_EVIDENCE
     assert reason in seen.detail
 

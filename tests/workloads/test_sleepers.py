@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.measure.runs.trials import examined
+from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import ExpectedLines, Phase, Sample, TrialOutcome
 from ringside.workloads.evidence import MODULUS
@@ -100,7 +100,7 @@ def trial(**changes: Any) -> Trial:
 
 
 def refusal(**changes: Any) -> str:
-    seen = examined(trial(**changes), SLEEPERS, SEED)
+    seen = validated(trial(**changes), SLEEPERS, SEED)
     return "" if seen.outcome is Outcome.OK else f"{seen.outcome}: {seen.detail}"
 
 
@@ -108,7 +108,7 @@ def test_an_honest_trial_is_accepted() -> None:
     assert refusal() == ""
     # What failed stays as it was.
     crashed = dataclasses.replace(trial(start=[]), outcome=Outcome.CRASHED, detail="status 1")
-    assert examined(crashed, SLEEPERS, SEED) == crashed
+    assert validated(crashed, SLEEPERS, SEED) == crashed
 
 
 def test_tasks_that_were_not_all_asleep_at_one_time() -> None:

@@ -124,10 +124,10 @@ def _driver(settings: LoadSettings, addresses: Sequence[str]) -> Iterator[LoadDr
         return
     from ringside.cluster import parts
     from ringside.cluster.engines import Engines
-    from ringside.cluster.parcel import parcel
     from ringside.cluster.session import connect
+    from ringside.cluster.upload import upload
 
-    with parcel() as (folder, _), connect(settings.cluster, folder, option="--from") as session:
+    with upload() as (folder, _), connect(settings.cluster, folder, option="--from") as session:
         nodes = parts.choose(session.nodes(), settings.engines)
         parts.check_reach(addresses, nodes)
         with Engines(session, nodes, streams.say) as engines:

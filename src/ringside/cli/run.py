@@ -209,7 +209,7 @@ def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: 
         machines: Machines
         free_cpus: Sequence[int] = ()
         if options.on and not task.is_empty:
-            from ringside.cluster.places import engaged
+            from ringside.cluster.runner import engaged
 
             machines = stack.enter_context(engaged(options.on, task, catalogue, progress, options.engines))
         else:

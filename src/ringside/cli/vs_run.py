@@ -21,7 +21,7 @@ from ringside.measure import host
 from ringside.measure.host.exclusive import alone
 from ringside.measure.host.executor import LocalExecutor
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.places import ThisMachine
+from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs import command_trials
 from ringside.measure.vs.command_trials import CommandTrials, ExecutionOptions
@@ -171,7 +171,7 @@ def _measured(
     status, is_whole = 0, True
     try:
         with LiveProgress(context.stderr_console(), quiet=True) as progress:
-            machine = ThisMachine(trials, progress)
+            machine = LocalRunner(trials, progress)
             BlockLoop(run, experiment, COMMAND, points, rule, machine, store, progress).conduct()
     except command_trials.CommandFailedError as error:
         hint = "" if isinstance(error, command_trials.HookFailedError) else _HINT

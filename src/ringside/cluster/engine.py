@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from ringside.cluster.parcel import sent_probe
+from ringside.cluster.upload import uploaded_probe
 from ringside.errors import ProbeError, RingsideError
 from ringside.measure import host
 from ringside.probe.process import Probe
@@ -92,7 +92,7 @@ class Engine:
                     file.write(certificates)
                     file.flush()
                     part = replace(part, tls=replace(part.tls, cacert=file.name))
-                self._probe = self._probe or sent_probe()
+                self._probe = self._probe or uploaded_probe()
                 messages: list[EngineMessage] = self._probe.load(LoadRequest(part), go=self._begin)
                 self._answer = Answer(msgspec.json.encode(messages))
         except (RingsideError, OSError, ValueError, KeyboardInterrupt) as error:

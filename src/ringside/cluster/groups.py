@@ -21,7 +21,7 @@ ARROW = " ← "
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class GroupPlacement:
     """`node`: the contender's. `engines`: those that its load comes from, in the order of the bundles 1, 2 …
     of the placement group; none where it comes from the contender's own."""
 
@@ -38,7 +38,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class SiteEngines:
+class GroupEngines:
     """The engines of each site: so many, or on nodes of these names or addresses."""
 
     engines: int
@@ -48,7 +48,7 @@ class SiteEngines:
 class Reservation:
     """A placement group that Ray has been asked for."""
 
-    def __init__(self, session: Session, wanted: SiteEngines, nodes: Sequence[Node]) -> None:
+    def __init__(self, session: Session, wanted: GroupEngines, nodes: Sequence[Node]) -> None:
         """`nodes`: those that there are. Raises UsageError where this Ray cannot choose nodes."""
         from ray.util import placement_group
 
@@ -68,7 +68,7 @@ class Reservation:
         except Exception as error:
             raise session.lost(error) from error
 
-    def site(self, nodes: Sequence[Node]) -> Site | None:
+    def site(self, nodes: Sequence[Node]) -> GroupPlacement | None:
         """Where Ray has placed it; None as long as it has not. Raises ClusterError where the cluster does not
         answer."""
         from ray.util import placement_group_table
@@ -83,7 +83,9 @@ class Reservation:
         if table.get("state") != "CREATED" or not granted:
             return None
         first, *engines = (node for node in granted if node)
-        return Site(first, tuple(engines), self._group) if len(engines) + 1 == len(granted) else None
+        return (
+            GroupPlacement(first, tuple(engines), self._group) if len(engines) + 1 == len(granted) else None
+        )
 
     def is_possible(self, nodes: Sequence[Node]) -> bool:
         """Whether the nodes that it names are there. Ray knows only after some seconds that one has died, and
@@ -103,7 +105,7 @@ def give_up(group: Any) -> None:
         remove_placement_group(group)
 
 
-def most_sites(nodes: Sequence[Node], wanted: SiteEngines) -> int:
+def most_sites(nodes: Sequence[Node], wanted: GroupEngines) -> int:
     """How many sites there can be at a time. Raises ClusterError where there is not one."""
     if not all(node.has_resource for node in nodes):
         raise ClusterError(
@@ -125,7 +127,7 @@ def most_sites(nodes: Sequence[Node], wanted: SiteEngines) -> int:
     return 1 if wanted.names else len(nodes) // needed
 
 
-def check_reach(site: Site) -> None:
+def check_reach(site: GroupPlacement) -> None:
     """Raise ClusterError where the contender's node has an address that only its own machine reaches."""
     address = site.node.address
     others = [node.name for node in site.engines if node.address != address]
@@ -139,7 +141,7 @@ def check_reach(site: Site) -> None:
 class GroupSession(Session):
     """On a node of a site: starts actors in the bundles of the site's engines."""
 
-    def __init__(self, ray: Any, site: Site) -> None:
+    def __init__(self, ray: Any, site: GroupPlacement) -> None:
         super().__init__(ray, site.name)
         self._bundles = {node.id: bundle for bundle, node in enumerate(site.engines, start=1)}
         self._group = site.group

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ringside.cluster import groups
-from ringside.cluster.bench import Bench, NodeFacts
-from ringside.cluster.groups import Reservation, Site, SiteEngines
+from ringside.cluster.groups import GroupEngines, GroupPlacement, Reservation
 from ringside.cluster.session import ADVERTISE, Node, Session
+from ringside.cluster.worker import NodeFacts, NodeWorker
 from ringside.errors import ClusterError, RingsideError, UsageError
 from ringside.text import one_line
 
@@ -27,8 +27,8 @@ class Machine:
     """A node that measures, by the actor on it. `engines`: the facts of the machines that its load comes
     from, by name."""
 
-    site: Site
-    bench: Any
+    site: GroupPlacement
+    worker: Any
     facts: NodeFacts
     engines: Mapping[str, Mapping[str, Any]]
 
@@ -47,7 +47,7 @@ class Machines:
         say: Callable[[str], None],
         tick: Callable[[], None],
         patience_s: float = PATIENCE_S,
-        wanted: SiteEngines | None = None,
+        wanted: GroupEngines | None = None,
     ) -> None:
         """`wanted`: two-sided trials, with these engines for each machine."""
         self.session = session
@@ -77,7 +77,7 @@ class Machines:
         if self._wanted:
             sites = self._reserved(nodes, self._wanted)
         else:
-            sites = [Site(node) for node in nodes]
+            sites = [GroupPlacement(node) for node in nodes]
             if nodes and not any(node.has_resource for node in nodes):
                 self.say(
                     "no node advertises the resource `ringside`, so another user's run may measure at the "
@@ -94,12 +94,12 @@ class Machines:
         used = {node.id for machine in self for node in (machine.site.node, *machine.site.engines)}
         return [node for node in nodes if node.id not in used]
 
-    def _reserved(self, nodes: list[Node], wanted: SiteEngines) -> list[Site]:
+    def _reserved(self, nodes: list[Node], wanted: GroupEngines) -> list[GroupPlacement]:
         """As many sites of two-sided trials as the nodes have room for, without those of other runs. Raises
         ClusterError where there is none."""
         count = groups.most_sites(nodes, wanted)
         waiting = [Reservation(self.session, wanted, nodes) for _ in range(count)]
-        sites: list[Site] = []
+        sites: list[GroupPlacement] = []
         begun = time.monotonic()
         has_said = False
         while waiting:
@@ -135,7 +135,7 @@ class Machines:
         return sites
 
     def _still_possible(
-        self, reservation: Reservation, nodes: list[Node], wanted: SiteEngines
+        self, reservation: Reservation, nodes: list[Node], wanted: GroupEngines
     ) -> Reservation:
         """The reservation, or one in its place where a node that it names has died."""
         if reservation.is_possible(nodes):
@@ -161,9 +161,9 @@ class Machines:
             time.sleep(_POLL_S)
         return nodes
 
-    def _engaged(self, sites: list[Site]) -> list[Machine]:
-        benches = {site.name: self._bench(site) for site in sites}
-        waiting = {benches[site.name].facts.remote(): site for site in sites}
+    def _engaged(self, sites: list[GroupPlacement]) -> list[Machine]:
+        workers = {site.name: self._bench(site) for site in sites}
+        waiting = {workers[site.name].facts.remote(): site for site in sites}
         facts: dict[str, NodeFacts] = {}
         new: list[Machine] = []
         begun = time.monotonic()
@@ -171,26 +171,26 @@ class Machines:
         while waiting:
             for ref in self.session.ready(list(waiting), _POLL_S):
                 site = waiting.pop(ref)
-                name, bench = site.name, benches[site.name]
+                name, worker = site.name, workers[site.name]
                 try:
                     answer = self.session.result(ref)
                 except RingsideError as error:
-                    self._refuse(site, str(error), bench)
+                    self._refuse(site, str(error), worker)
                     continue
                 is_engaged = isinstance(answer, dict)
                 if isinstance(answer, NodeFacts):
                     facts[name] = answer
                 elif answer is True and site.engines:
-                    waiting[bench.take_engines.remote(site)] = site
+                    waiting[worker.take_engines.remote(site)] = site
                     continue
                 elif answer is True or is_engaged:
                     engines = answer if is_engaged else {}
-                    self.by_name[name] = Machine(site, bench, facts[name], engines)
+                    self.by_name[name] = Machine(site, worker, facts[name], engines)
                     new.append(self.by_name[name])
                     continue
                 else:
                     time.sleep(_POLL_S)
-                waiting[bench.take_machine.remote()] = site
+                waiting[worker.take_machine.remote()] = site
             self.tick()
             spent = time.monotonic() - begun
             names = ", ".join(site.name for site in waiting.values())
@@ -199,14 +199,14 @@ class Machines:
                 self.say(f"waiting for {names}: another run may measure there (Ctrl-C gives up)")
             if spent > (OTHERS_AFTER_S if new else self._patience_s):
                 for site in waiting.values():
-                    self._refuse(site, f"it was busy for {spent:.0f} s", benches[site.name])
+                    self._refuse(site, f"it was busy for {spent:.0f} s", workers[site.name])
                 waiting = {}
         return new
 
-    def _bench(self, site: Site) -> Any:
+    def _bench(self, site: GroupPlacement) -> Any:
         if site.group is None:
-            return self.session.actor(Bench, site.node).remote(site.name)
-        return groups.placed(self.session.ray, Bench, site.group, 0).remote(site.name)
+            return self.session.actor(NodeWorker, site.node).remote(site.name)
+        return groups.placed(self.session.ray, NodeWorker, site.group, 0).remote(site.name)
 
     def ask(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """The answers of machines, by their names, as far as they come; `asked` has what they were asked. A
@@ -233,20 +233,20 @@ class Machines:
     def let_go(self, name: str, reason: str) -> None:
         """Do without a machine from now on."""
         machine = self.by_name.pop(name)
-        self._refuse(machine.site, reason, machine.bench)
+        self._refuse(machine.site, reason, machine.worker)
 
-    def _refuse(self, site: Site, reason: str, bench: Any) -> None:
+    def _refuse(self, site: GroupPlacement, reason: str, worker: Any) -> None:
         self._refused[site.name] = one_line(reason, 300)
-        self._end(site, bench)
+        self._end(site, worker)
         self.say(f"{site.name} is left out: {self._refused[site.name]}")
 
-    def _end(self, site: Site, bench: Any) -> None:
-        self.session.kill(bench)
+    def _end(self, site: GroupPlacement, worker: Any) -> None:
+        self.session.kill(worker)
         if site.group is not None:
             groups.give_up(site.group)
 
     def close(self) -> None:
         """End what runs on the machines."""
         for machine in self:
-            self._end(machine.site, machine.bench)
+            self._end(machine.site, machine.worker)
         self.by_name.clear()

@@ -5,7 +5,7 @@ Ray does placement, transport and provisioning. It is an extra (`ringside[cluste
 
     with connect("ray://host:10001", folder) as session:
         for node in session.nodes():
-            bench = session.actor(Bench, node).remote(…)
+            worker = session.actor(NodeWorker, node).remote(…)
 """
 
 from __future__ import annotations

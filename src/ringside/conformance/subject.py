@@ -243,11 +243,11 @@ class Subject:
             request = msgspec.structs.replace(request, service=service)
         size_bytes = self.inputs.get(file).size_bytes if file else None
         blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "", input_bytes=size_bytes)
-        trial = trials.with_messages(blank, self.executor.trial(request))
+        trial = trials.trial_from_messages(blank, self.executor.trial(request))
         # The temporary folder is gone when somebody repeats it.
         lasting = {name: value for name, value in request.env.items() if name != "TMPDIR"}
         line = plain_command(msgspec.structs.replace(request, env=lasting))
-        return trials.examined(trial, self.workload, seed), line
+        return trials.validated(trial, self.workload, seed), line
 
 
 def lines_until(

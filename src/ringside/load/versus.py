@@ -16,7 +16,7 @@ from ringside.load.result import LoadResult, failure
 from ringside.load.target import Target
 from ringside.measure import host
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.places import RunObserver, SilentObserver, ThisMachine
+from ringside.measure.runs.runners import LocalRunner, RunObserver, SilentObserver
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.runs.trials import outcome_of
 from ringside.model.design import Cell, Experiment, Point, Show
@@ -213,7 +213,7 @@ def conduct(
     blocks = experiment.blocks
     parts = {name: partial(part, replace(plan, counts=True), blocks) for name, plan in plans.items()}
     silent = SilentObserver()
-    machine = ThisMachine(TargetTrials(parts, driver, observer), silent)
+    machine = LocalRunner(TargetTrials(parts, driver, observer), silent)
     BlockLoop(run, experiment, TARGET, (POINT,), StoppingRule(blocks), machine, store, silent).conduct()
 
 

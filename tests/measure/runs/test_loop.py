@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ringside.analysis.examination import examine
 from ringside.errors import ProbeError, UsageError
 from ringside.measure.runs.loop import BlockLoop, blocks
-from ringside.measure.runs.places import RunObserver, ThisMachine
+from ringside.measure.runs.runners import LocalRunner, RunObserver
 from ringside.measure.runs.stopping import StoppingRule, rule_of
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -120,8 +120,8 @@ def benchmark(store: Store, run: Run) -> Callable[..., BlockLoop]:
             **changes,
         }
         observer = observer or Observer()
-        machine = ThisMachine(maker, observer, settings.pop("unavailable", None))
-        return BlockLoop(measurement=COMMAND, points=POINTS, places=machine, observer=observer, **settings)
+        machine = LocalRunner(maker, observer, settings.pop("unavailable", None))
+        return BlockLoop(measurement=COMMAND, points=POINTS, runner=machine, observer=observer, **settings)
 
     return make
 

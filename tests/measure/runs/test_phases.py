@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ringside.measure.host.executor import LocalExecutor
-from ringside.measure.runs.trials import examined, with_messages
+from ringside.measure.runs.trials import trial_from_messages, validated
 from ringside.model.results import Outcome, Trial
 from ringside.workloads.ring import RING, checksum, order
 from tests.measure.host.test_executor import request
@@ -26,7 +26,7 @@ def ring(how: str) -> Trial:
     assert asked.expect is not None
     expect = msgspec.structs.replace(asked.expect, result=evidence)
     messages = LocalExecutor().trial(msgspec.structs.replace(asked, argv=tuple(argv), expect=expect))
-    return examined(with_messages(ok_trial(RING, {}), messages), RING, 1)
+    return validated(trial_from_messages(ok_trial(RING, {}), messages), RING, 1)
 
 
 def test_an_honest_ring_is_accepted() -> None:

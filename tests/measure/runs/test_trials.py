@@ -191,7 +191,7 @@ OUTCOME = {"type": "outcome", "outcome": "ok", "detail": "", "wall_ns": 5}
 
 def with_lines(*messages: dict[str, Any], interference: str | None = None) -> Any:
     read = [trial_message(json.dumps(message).encode()) for message in messages]
-    return trials.with_messages(BLANK, read, interference)
+    return trials.trial_from_messages(BLANK, read, interference)
 
 
 def phase(name: str, ns: int) -> dict[str, Any]:
@@ -251,13 +251,13 @@ class Contradicted(Ring):
 
 def test_what_cannot_be_true_is_wrong_evidence() -> None:
     fine = ok_trial(RING, {})
-    wrong = trials.examined(fine, Contradicted(), 9)
+    wrong = trials.validated(fine, Contradicted(), 9)
     assert (wrong.outcome, wrong.detail) == (Outcome.WRONG_EVIDENCE, f"{fine.cell.contender} · 9")
     assert wrong.phases == fine.phases
-    assert trials.examined(fine, Contradicted(), 0) is fine
+    assert trials.validated(fine, Contradicted(), 0) is fine
     # How another trial ended is known already.
     crashed = ok_trial(RING, {"outcome": Outcome.CRASHED})
-    assert trials.examined(crashed, Contradicted(), 9) is crashed
+    assert trials.validated(crashed, Contradicted(), 9) is crashed
 
 
 def test_messages_without_a_known_outcome_are_an_error_of_the_probe() -> None:

@@ -18,9 +18,9 @@ from ringside.measure.host.executor import Capacity, Executor, off_contender_cpu
 from ringside.measure.runs import plan, resume
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.places import Places, RunObserver, ThisMachine
 from ringside.measure.runs.plan import Selection, experiments, kept_suite, selection_of
 from ringside.measure.runs.prepare import PreparationObserver, Prepared, check, described, prepare, readable
+from ringside.measure.runs.runners import LocalRunner, RunObserver, TrialRunner
 from ringside.measure.runs.stopping import rule_of
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
@@ -110,7 +110,9 @@ class Machines(Capacity, Protocol):
         """The run, with the machines that are new in it."""
         ...
 
-    def places(self, run: Run, prepared: dict[str, Prepared], store: Store) -> AbstractContextManager[Places]:
+    def runner(
+        self, run: Run, prepared: dict[str, Prepared], store: Store
+    ) -> AbstractContextManager[TrialRunner]:
         """The places for the trials of a run."""
         ...
 
@@ -157,10 +159,10 @@ class LocalMachine:
         return run
 
     @contextmanager
-    def places(self, run: Run, prepared: dict[str, Prepared], store: Store) -> Iterator[Places]:
+    def runner(self, run: Run, prepared: dict[str, Prepared], store: Store) -> Iterator[TrialRunner]:
         maker = ContenderTrials(run.seed, prepared[""], self.executor)
         try:
-            yield ThisMachine(maker, self.observer, prepared[""].unavailable())
+            yield LocalRunner(maker, self.observer, prepared[""].unavailable())
         finally:
             maker.close()
 
@@ -252,7 +254,7 @@ class Campaign:
     def conduct(self, run: Run, prepared: dict[str, Prepared], deadline_s: float | None) -> bool:
         """Carry out all trials of a run that the store does not have yet; see `BlockLoop.conduct`."""
         run = self.machines.join(run, prepared, self.store)
-        with self.machines.places(run, prepared, self.store) as places:
+        with self.machines.runner(run, prepared, self.store) as runner:
             ready = next(iter(prepared.values()))
             loop = BlockLoop(
                 run,
@@ -260,7 +262,7 @@ class Campaign:
                 ready.workload,
                 ready.points,
                 rule_of(ready.experiment, deadline_s),
-                places,
+                runner,
                 self.store,
                 self.observer,
             )

@@ -20,7 +20,7 @@ from operator import itemgetter
 
 from ringside.errors import ClusterError, ProbeError
 from ringside.measure.runs.calibration import calibrated
-from ringside.measure.runs.places import Places, RunObserver
+from ringside.measure.runs.runners import RunObserver, TrialRunner
 from ringside.measure.runs.stopping import Progress, StoppingRule
 from ringside.model.design import Block, Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial, counted
@@ -88,7 +88,7 @@ class BlockLoop:
         measurement: Measurement,
         points: Sequence[Point],
         rule: StoppingRule,
-        places: Places,
+        runner: TrialRunner,
         store: Store,
         observer: RunObserver,
     ) -> None:
@@ -97,7 +97,7 @@ class BlockLoop:
         self._measurement = measurement
         self._points = points
         self._rule = rule
-        self._places = places
+        self._runner = runner
         self._store = store
         self._observer = observer
         self._hopeless: dict[Cell, list[Outcome]] = {}
@@ -124,7 +124,7 @@ class BlockLoop:
         store. Who calls it has the lock of the machine."""
         with self._store.hold(self._run):
             done = self._begin()
-            self._places.warm_up()
+            self._runner.warm_up()
             self._calibrate()
             self._progress.start()
             planned = self._planned(done)
@@ -164,12 +164,12 @@ class BlockLoop:
         """Find how often each cell's work is repeated, or read it from the plan of a run that goes on."""
         workload = self._measurement
         if isinstance(workload, Workload) and any(map(workload.can_repeat, self._points)):
-            self._run = calibrated(self._run, workload, self._places, self._store, self._observer)
+            self._run = calibrated(self._run, workload, self._runner, self._store, self._observer)
             self._measured = read_plan(self._run).measured
 
     def _everywhere(self, cell: Cell) -> str | None:
         """Why a cell can be measured at no place: the first one's reason."""
-        reasons = [each.get(cell) for each in self._places.unavailable().values()]
+        reasons = [each.get(cell) for each in self._runner.unavailable().values()]
         return reasons[0] if reasons and all(reasons) else None
 
     def _planned(self, done: Mapping[tuple[int, Cell], Trial]) -> Iterator[_Share]:
@@ -211,7 +211,7 @@ class BlockLoop:
             ]
             cells = [each for each in missing if each[1].point == point]
             place = there[0].machine if there else None
-            if place is not None and place not in self._places.names():
+            if place is not None and place not in self._runner.names():
                 cells += self._set_aside(block, there, place)
                 place = None
             by_place.setdefault(place, []).extend(cells)
@@ -227,9 +227,9 @@ class BlockLoop:
 
     def _hand_out(self, planned: Iterator[_Share]) -> None:
         """Give every idle place something to do, if there is anything for it."""
-        if not self._places.names():
-            self._places.engage()
-        for place in self._places.names():
+        if not self._runner.names():
+            self._runner.engage()
+        for place in self._runner.names():
             while place not in self._busy:
                 share = self._next(place, planned)
                 if share is None:
@@ -238,7 +238,7 @@ class BlockLoop:
 
     def _next(self, place: str, planned: Iterator[_Share]) -> _Share | None:
         for share in list(self._moved):
-            if share.place in (None, place) or share.place not in self._places.names():
+            if share.place in (None, place) or share.place not in self._runner.names():
                 self._moved.remove(share)
                 return share
         for share in planned:
@@ -249,7 +249,7 @@ class BlockLoop:
 
     def _start(self, place: str, share: _Share) -> None:
         """Ask for all trials of a share: the place goes from one to the next by itself."""
-        missing = self._places.unavailable()[place]
+        missing = self._runner.unavailable()[place]
         first = True
         for position, cell in share.cells:
             if cell in missing:
@@ -259,7 +259,7 @@ class BlockLoop:
                 reason = f"left out: {MAX_HOPELESS} trials of this cell were {outcomes[-1]}"
                 self._add(_row(share.block, position, cell, reason), 0.0)
             else:
-                self._places.ask(place, share.block, position, self._measured(cell), first=first)
+                self._runner.ask(place, share.block, position, self._measured(cell), first=first)
                 share.asked.append((position, cell))
                 first = False
         if share.asked:
@@ -275,7 +275,7 @@ class BlockLoop:
     def _gather(self) -> None:
         """Wait for trials, a second at most, and keep them."""
         nothing = True
-        for place, answer in self._places.answers():
+        for place, answer in self._runner.answers():
             nothing = False
             if isinstance(answer, str):
                 self._lose(place, answer)
@@ -289,7 +289,7 @@ class BlockLoop:
         trial = replace(trial, cell=share.asked[0][1])
         self._add(trial, time.monotonic() - share.since)
         if trial.outcome is Outcome.INTERRUPTED:
-            if self._places.are_here:
+            if self._runner.are_here:
                 del self._busy[place]
                 raise KeyboardInterrupt
             self._lose(place, "it was interrupted")
@@ -307,7 +307,7 @@ class BlockLoop:
         self._keep(trial)
         self._note(trial)
         # An observer's estimate of the time left knows of one machine.
-        self._observer.on_trial_end(trial, seconds / max(1, len(self._places.names())))
+        self._observer.on_trial_end(trial, seconds / max(1, len(self._runner.names())))
 
     def _note(self, trial: Trial) -> None:
         """Remember a trial: for the stopping rule where it counts, and where it cost much for nothing."""
@@ -330,7 +330,7 @@ class BlockLoop:
         is_suspect = len(set(failing)) > 1 or len(self._experiment.contenders) == 1
         if len(failing) < MAX_PROBE_FAILURES or not is_suspect:
             return
-        if not self._places.can_measure(place, trial.cell):
+        if not self._runner.can_measure(place, trial.cell):
             raise ProbeError(f"the probe failed {len(failing)} times in a row, last: {trial.detail}")
         failing.clear()
 
@@ -346,7 +346,7 @@ class BlockLoop:
             if trial.cell.point in missing and trial.machine == place
         ]
         left += self._set_aside(share.block, mine, place)
-        self._places.lose(place, f"lost in block {share.block}, which goes to another machine: {reason}")
+        self._runner.lose(place, f"lost in block {share.block}, which goes to another machine: {reason}")
         self._moved.append(_Share(share.block, sorted(left, key=itemgetter(0))))
 
     def _close(self, share: _Share) -> None:
@@ -367,7 +367,7 @@ class BlockLoop:
         finished: list[Trial] = []
         # Where the cluster is lost meanwhile, the wish to stop is more important.
         with suppress(ClusterError):
-            finished = self._places.finished()
+            finished = self._runner.finished()
         kept = {
             (trial.block, trial.cell)
             for trial in self._store.trials(self._run)

@@ -15,9 +15,9 @@ from ringside.errors import BuildError, ProbeError
 from ringside.measure import host
 from ringside.measure.host import memory_available_bytes
 from ringside.measure.host.executor import Executor
-from ringside.measure.runs.places import RunObserver
 from ringside.measure.runs.plain_server import LOOPBACK, free_port, with_ready_line
 from ringside.measure.runs.prepare import Prepared
+from ringside.measure.runs.runners import RunObserver
 from ringside.measure.runs.sandbox import sandboxed
 from ringside.measure.toolchain.receipts import expand
 from ringside.measure.toolchain.watch import FileWatch
@@ -148,7 +148,9 @@ def environment(
     }
 
 
-def with_messages(blank: Trial, messages: Sequence[TrialMessage], interference: str | None = None) -> Trial:
+def trial_from_messages(
+    blank: Trial, messages: Sequence[TrialMessage], interference: str | None = None
+) -> Trial:
     """The trial with the probe's messages. `interference`: of another program with this one, in words. Raises
     ProbeError where the outcome is missing or unknown."""
     phases: list[Phase] = []
@@ -201,7 +203,7 @@ def _read_ns(phases: Sequence[Phase]) -> dict[str, tuple[int, int]]:
     return read_ns
 
 
-def examined(trial: Trial, workload: Workload, seed: int) -> Trial:
+def validated(trial: Trial, workload: Workload, seed: int) -> Trial:
     """The trial, or `wrong-evidence` where what an `ok` one reported cannot be true."""
     if trial.outcome is not Outcome.OK:
         return trial
@@ -356,5 +358,5 @@ class ContenderTrials:
         )
         with self._watch.trial(ready):
             messages = self._executor.trial(request, tick)
-        trial = with_messages(blank, messages, rebuilt)
-        return examined(trial, self._prepared.workload, self._seed_of(block))
+        trial = trial_from_messages(blank, messages, rebuilt)
+        return validated(trial, self._prepared.workload, self._seed_of(block))

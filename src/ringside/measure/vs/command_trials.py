@@ -19,7 +19,7 @@ from ringside.errors import RingsideError, UsageError
 from ringside.measure import host
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs import trials
-from ringside.measure.runs.places import RunObserver
+from ringside.measure.runs.runners import RunObserver
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs.commands import Command, filled_in, without_loader
 from ringside.measure.vs.outputs import Output
@@ -189,7 +189,7 @@ class CommandTrials:
         try:
             with Output(command.output, self._options.folder) as output:
                 request = self._request(block, position, cell, iteration, output, reference=reference)
-                trial = trials.with_messages(blank, self._executor.trial(request, tick))
+                trial = trials.trial_from_messages(blank, self._executor.trial(request, tick))
             self._count_left(before, trial)
             if reference:
                 self._referenced = time.monotonic()

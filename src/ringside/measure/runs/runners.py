@@ -70,7 +70,7 @@ def attempt(
         return Trial(block, position, cell, Outcome.PROBE_FAILED, str(error), started_at=begun)
 
 
-class Places(Protocol):
+class TrialRunner(Protocol):
     """The machines that measure, by the names that trials carry. Each does what it is asked for in that
     order, one trial at a time. `are_here`: they are this machine alone, whose trials Ctrl-C interrupts."""
 
@@ -115,7 +115,7 @@ class Places(Protocol):
         ...
 
 
-class ThisMachine:
+class LocalRunner:
     """This machine as the only place: a trial is carried out when its answer is asked for."""
 
     are_here = True

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ringside.catalogue.loader import Catalogue
-from ringside.cluster.groups import SiteEngines
+from ringside.cluster.groups import GroupEngines
 from ringside.cluster.machines import Machine, Machines
-from ringside.cluster.parcel import parcel
 from ringside.cluster.session import NodeLostError, connect
+from ringside.cluster.upload import upload
 from ringside.errors import CatalogueError, UsageError
 from ringside.measure.runs.campaign import Observer, Task
-from ringside.measure.runs.places import Places
 from ringside.measure.runs.prepare import Prepared, unreadable
+from ringside.measure.runs.runners import TrialRunner
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Run, Trial
@@ -42,11 +42,11 @@ def contenders_of(task: Task, catalogue: Catalogue) -> dict[str, Contender]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """The machines of a cluster, for campaigns. `sent`: the contenders as they are there."""
+    """The machines of a cluster, for campaigns. `uploaded`: the contenders as they are there."""
 
     catalogue: Catalogue
     machines: Machines
-    sent: Mapping[str, Contender]
+    uploaded: Mapping[str, Contender]
     observer: Observer
     is_cluster = True
 
@@ -84,8 +84,10 @@ class Cluster:
                 local[name] = self.catalogue.contender(name)
             except CatalogueError as error:
                 broken[name] = unreadable(name, workload, error)
-        sent = {name: self.sent[name] for name in local}
-        asked = {machine.name: machine.bench.prepare.remote(experiment, points, sent) for machine in machines}
+        uploaded = {name: self.uploaded[name] for name in local}
+        asked = {
+            machine.name: machine.worker.prepare.remote(experiment, points, uploaded) for machine in machines
+        }
         prepared = {}
         for machine, there in sorted(self.machines.ask(asked).items()):
             contenders: dict[str, Ready | Unavailable] = {}
@@ -107,9 +109,9 @@ class Cluster:
         return run
 
     @contextmanager
-    def places(self, run: Run, prepared: dict[str, Prepared], store: Store) -> Iterator[Places]:
-        yield _ClusterPlaces(self, run, prepared, store)
-        self.machines.ask({machine.name: machine.bench.end.remote() for machine in self.machines})
+    def runner(self, run: Run, prepared: dict[str, Prepared], store: Store) -> Iterator[TrialRunner]:
+        yield ClusterRunner(self, run, prepared, store)
+        self.machines.ask({machine.name: machine.worker.end.remote() for machine in self.machines})
 
 
 class ClusterObserver(Observer, Protocol):
@@ -129,22 +131,22 @@ def engaged(
     """The machines, which are let go at the end. `engines`: of two-sided trials, how many or on which nodes;
     None: as many as the task has. Raises UsageError, ClusterError, ProbeError."""
     wanted = _wanted(task, engines)
-    with parcel(contenders_of(task, catalogue)) as (folder, sent), connect(on, folder) as session:
+    with upload(contenders_of(task, catalogue)) as (folder, uploaded), connect(on, folder) as session:
         machines = Machines(session, observer.say, observer.on_tick, wanted=wanted)
         try:
             machines.engage()
-            yield Cluster(catalogue, machines, sent, observer)
+            yield Cluster(catalogue, machines, uploaded, observer)
         finally:
             machines.close()
 
 
-def _wanted(task: Task, engines: int | tuple[str, ...] | None) -> SiteEngines | None:
+def _wanted(task: Task, engines: int | tuple[str, ...] | None) -> GroupEngines | None:
     """The engines of each contender's machine; None of a task whose load comes from its own. Raises
     UsageError where `engines` are others than those with which a run began."""
     planned = [*task.experiments, *(read_plan(run).experiment for run in task.unfinished)]
     count = planned[0].engines if planned else 0
     group = (
-        SiteEngines(len(engines), engines) if isinstance(engines, tuple) else SiteEngines(engines or count)
+        GroupEngines(len(engines), engines) if isinstance(engines, tuple) else GroupEngines(engines or count)
     )
     if group.engines != count or any(each.engines != count for each in planned):
         began = f"with --engines {count}" if count else "without --engines"
@@ -164,7 +166,7 @@ def _receipt(contender: Ready | Unavailable) -> dict[str, str]:
     }
 
 
-class _ClusterPlaces:
+class ClusterRunner:
     """Each machine of a cluster is a place. It goes from one trial to the next without the driver."""
 
     are_here = False
@@ -199,12 +201,12 @@ class _ClusterPlaces:
     def _warm_up(self, machines: Sequence[Machine]) -> None:
         name = next(iter(self._prepared.values())).experiment.name
         self._machines.ask(
-            {machine.name: machine.bench.begin.remote(name, self._run.seed) for machine in machines}
+            {machine.name: machine.worker.begin.remote(name, self._run.seed) for machine in machines}
         )
 
     def ask(self, place: str, block: int, position: int, cell: Cell, *, first: bool) -> None:
-        bench = self._machines.by_name[place].bench
-        self._asked.setdefault(place, deque()).append(bench.trial.remote(block, position, cell, first))
+        worker = self._machines.by_name[place].worker
+        self._asked.setdefault(place, deque()).append(worker.trial.remote(block, position, cell, first))
 
     def answers(self) -> Iterator[tuple[str, Trial | str]]:
         session = self._machines.session
@@ -231,7 +233,7 @@ class _ClusterPlaces:
         """After the trials that the machine was asked for."""
         try:
             return bool(
-                self._machines.session.result(self._machines.by_name[place].bench.can_measure.remote(cell))
+                self._machines.session.result(self._machines.by_name[place].worker.can_measure.remote(cell))
             )
         except NodeLostError:
             return False

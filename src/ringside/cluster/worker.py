@@ -16,9 +16,9 @@ from typing import Any
 from msgspec import structs
 
 from ringside.cluster.engines import Engines
-from ringside.cluster.groups import GroupSession, Site
-from ringside.cluster.parcel import sent, sent_probe
+from ringside.cluster.groups import GroupPlacement, GroupSession
 from ringside.cluster.session import NodeLostError
+from ringside.cluster.upload import uploaded, uploaded_probe
 from ringside.errors import ClusterError, ProbeError
 from ringside.files import cache_folder
 from ringside.measure import host
@@ -26,8 +26,8 @@ from ringside.measure.host.exclusive import MachineLock
 from ringside.measure.host.executor import LocalExecutor
 from ringside.measure.runs import plan, sandbox
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.places import SilentObserver, attempt
 from ringside.measure.runs.prepare import Prepared, input_files
+from ringside.measure.runs.runners import SilentObserver, attempt
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
@@ -128,7 +128,7 @@ class NodeFacts:
     descriptors: int
 
 
-class Bench:
+class NodeWorker:
     """Measures on one node, whose `name` its trials carry."""
 
     def __init__(self, name: str) -> None:
@@ -141,7 +141,7 @@ class Bench:
 
     def facts(self) -> NodeFacts:
         """The node's. Raises ProbeError where no probe starts there."""
-        self._executor = LocalExecutor(sent_probe())
+        self._executor = LocalExecutor(uploaded_probe())
         usable, _ = self._executor.cpus(self._executor.available_cpus())
         facts = host.facts() | {"cpus_usable": list(usable)}
         return NodeFacts(facts, self._executor.available_cpus(), self._executor.descriptors())
@@ -150,7 +150,7 @@ class Bench:
         """Have the lock of the machine, unless another process measures there."""
         return self._lock.take()
 
-    def take_engines(self, site: Site) -> dict[str, Mapping[str, Any]]:
+    def take_engines(self, site: GroupPlacement) -> dict[str, Mapping[str, Any]]:
         """Have the loads of trials come from the site's engines; the facts of their machines, by name. Raises
         ClusterError where an engine cannot be started."""
         import ray
@@ -222,7 +222,7 @@ def _say_nothing(text: str) -> None:
 
 
 def _here(contender: Contender) -> Contender:
-    folder = sent(contender.folder)
+    folder = uploaded(contender.folder)
     return replace(contender, folder=folder if folder.is_dir() else Path.home())
 
 

@@ -23,7 +23,7 @@ _NOT_SENT = shutil.ignore_patterns("__pycache__", "*.pyc", "bundled")
 
 
 @contextmanager
-def parcel(contenders: Mapping[str, Contender] = {}) -> Iterator[tuple[Path, dict[str, Contender]]]:
+def upload(contenders: Mapping[str, Contender] = {}) -> Iterator[tuple[Path, dict[str, Contender]]]:
     """The folder to send, removed at the end, and the contenders as they are on a node: their folders are
     relative to the working directory. A contender that is only a command is not sent; its program must be on
     the nodes. Raises UsageError where the folder cannot be written, ProbeError without a probe here."""
@@ -39,18 +39,18 @@ def parcel(contenders: Mapping[str, Contender] = {}) -> Iterator[tuple[Path, dic
         yield folder, there
 
 
-def sent(path: Path) -> Path:
+def uploaded(path: Path) -> Path:
     """On a node, the absolute path of something that was sent. By the package that was sent, too: where nodes
     share a machine, Ray removes the folder and makes it again when another of them first uses it, so that the
     working directory is gone, and the path is not."""
     return Path(ringside.__file__).resolve().parents[1] / path
 
 
-def sent_probe() -> Probe:
+def uploaded_probe() -> Probe:
     """On a node, the probe that was sent, else the one that is installed there: that of another architecture
     or C library does not start. Raises ProbeError."""
     try:
-        return Probe(str(sent(PROBE)))
+        return Probe(str(uploaded(PROBE)))
     except ProbeError:
         return Probe()
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import ringside
-from ringside.cluster.parcel import PROBE, parcel, sent
+from ringside.cluster.upload import PROBE, upload, uploaded
 from ringside.probe.process import Probe
 
 
 def test_the_folder_has_what_nodes_need_and_is_gone_at_the_end() -> None:
-    with parcel() as (folder, contenders):
+    with upload() as (folder, contenders):
         assert contenders == {}
-        assert (folder / "ringside" / "cluster" / "parcel.py").is_file()
+        assert (folder / "ringside" / "cluster" / "upload.py").is_file()
         assert Probe(str(folder / PROBE))
     assert not folder.exists()
 
@@ -26,6 +26,6 @@ def test_it_is_found_beside_the_package_also_without_a_working_directory(
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     monkeypatch.setattr(ringside, "__file__", str(tmp_path / "ringside" / "__init__.py"))
-    assert sent(PROBE) == tmp_path / "bin" / "ringside-probe"
+    assert uploaded(PROBE) == tmp_path / "bin" / "ringside-probe"
     # A contender of this machine, which was not sent.
-    assert sent(Path("/opt/own")) == Path("/opt/own")
+    assert uploaded(Path("/opt/own")) == Path("/opt/own")

@@ -12,10 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from ringside.cluster import parts
-from ringside.cluster.bench import TwoSidedExecutor
 from ringside.cluster.engine import Answer, Engine
 from ringside.cluster.engines import Engines
 from ringside.cluster.session import Node
+from ringside.cluster.worker import TwoSidedExecutor
 from ringside.errors import ProbeError
 from ringside.measure.runs import trials
 from ringside.model.design import Cell, Level, Limits
@@ -94,7 +94,7 @@ def carry_out(
         host=HOST,
     )
     try:
-        return trials.with_messages(Trial(1, 0, cell, Outcome.INTERRUPTED, ""), executor.trial(request))
+        return trials.trial_from_messages(Trial(1, 0, cell, Outcome.INTERRUPTED, ""), executor.trial(request))
     finally:
         probe.close()
 
