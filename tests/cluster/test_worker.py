@@ -17,6 +17,7 @@ from ringside.cluster.engines import Engines
 from ringside.cluster.session import Node
 from ringside.cluster.worker import TwoSidedExecutor
 from ringside.errors import ProbeError
+from ringside.load.result import EnginePart
 from ringside.measure.runs import trials
 from ringside.model.design import Cell, Level, Limits
 from ringside.model.results import Outcome, Trial
@@ -44,7 +45,7 @@ class EnginesHere:
         on_begun: Callable[[Sequence[int]], None],
         *,
         service_times: bool = False,
-    ) -> list[tuple[int, parts.EnginePart, EngineRecord]]:
+    ) -> list[tuple[int, EnginePart, EngineRecord]]:
         (plan,) = plans
         count = min(self._count, plan.connections)
         engines = [Engine() for _ in range(count)]

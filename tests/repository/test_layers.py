@@ -28,10 +28,10 @@ LAYERS: list[set[str]] = [
     {"measure.toolchain"},
     {"measure.runs"},
     {"measure.vs"},
-    {"cluster"},
     {"render"},
     {"render.site"},
     {"load", "serve", "conformance"},
+    {"cluster"},
     # A workload's own rules of `check`, which imports them by their names.
     {"workloads.check"},
     {"cli"},
@@ -197,3 +197,10 @@ def test_render_takes_types_and_constants_of_analysis_and_calls_nothing_of_it(mo
         tree = ast.parse(MODULES[source].read_text(encoding="utf-8"))
         classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
         assert name in classes or name.isupper(), f"{module} imports {name} of {source}"
+
+
+def test_the_cluster_is_reached_by_its_entry_point_alone() -> None:
+    importers = {
+        module for module, file in MODULES.items() for name in ours(file) if package(name) == "cluster"
+    }
+    assert {package(module) for module in importers} == {"cluster"}

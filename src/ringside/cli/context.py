@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -120,6 +121,15 @@ def outside_of(run: Run, named: Sequence[str]) -> list[str]:
         words = " ".join(f"--with {one_line(word, 200)}" for word in usable)
         streams.say(f"{words}, as in run {run.id}")
     return usable
+
+
+def cluster() -> Any:
+    """What reaches other machines: the module that an installed distribution names as its entry point
+    `ringside.cluster`, else the one for Ray. It has `machines` for runs, and `engines` for loads."""
+    from importlib.metadata import EntryPoint, entry_points
+
+    own = EntryPoint("ray", "ringside.cluster.entry", "ringside.cluster")
+    return next(iter(entry_points(group=own.group)), own).load()
 
 
 def toolchain() -> Toolchain:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from ringside.analysis.run import analysis_of
@@ -27,7 +27,7 @@ from ringside.load import target as targets
 from ringside.load.live import Screen, progress_interval_s
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
-from ringside.load.versus import LoadDriver, with_addresses
+from ringside.load.versus import with_addresses
 from ringside.measure.host import memory_available_bytes
 from ringside.measure.host.exclusive import alone
 from ringside.model.design import DEFAULT_MARGIN
@@ -38,9 +38,6 @@ from ringside.render.text import paired
 from ringside.store.plans import read_plan
 from ringside.text import one_line
 from ringside.units import MILLISECONDS, TIME_UNITS
-
-if TYPE_CHECKING:
-    from ringside.cluster.engines import Engines
 
 _BLOCKS = 10
 # What the command for the same again leaves out: what is compared has a place of its own there, and how a run
@@ -115,33 +112,16 @@ def _is_ready(target: Target, wait_ready_s: float | None) -> bool:
 
 
 @contextmanager
-def _driver(settings: LoadSettings, addresses: Sequence[str]) -> Iterator[LoadDriver]:
+def _driver(settings: LoadSettings, addresses: Sequence[str]) -> Iterator[Any]:
     """What carries out loads at these addresses: a probe here, or engines on the nodes of a cluster."""
     if settings.cluster is None:
         from ringside.probe.process import Probe
 
         yield Probe()
         return
-    from ringside.cluster import parts
-    from ringside.cluster.engines import Engines
-    from ringside.cluster.session import connect
-    from ringside.cluster.upload import upload
-
-    with upload() as (folder, _), connect(settings.cluster, folder, option="--from") as session:
-        nodes = parts.choose(session.nodes(), settings.engines)
-        parts.check_reach(addresses, nodes)
-        with Engines(session, nodes, streams.say) as engines:
-            yield engines
-
-
-def _engines(driver: LoadDriver) -> Engines | None:
-    """The engines on other nodes; None where a probe here carries out the load."""
-    if isinstance(driver, Probe):
-        return None
-    from ringside.cluster.engines import Engines
-
-    assert isinstance(driver, Engines)
-    return driver
+    cluster = context.cluster()
+    with cluster.engines(settings.cluster, settings.engines, addresses, streams.say) as engines:
+        yield engines
 
 
 def _is_watched(settings: LoadSettings) -> bool:
@@ -161,9 +141,9 @@ def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: Lo
         screen.begin(target.text, plan)
         request = LoadRequest(with_addresses(plan, addresses, progress_s))
         load_result = results.from_messages(driver.load(request, screen.receive))
-        if engines := _engines(driver):
+        if not isinstance(driver, Probe):
             load_result = dataclasses.replace(
-                load_result, engines=engines.parts, started_within_s=engines.started_within_s
+                load_result, engines=driver.parts, started_within_s=driver.started_within_s
             )
     load_result = load_result.with_warnings(
         EngineWarning(
@@ -276,8 +256,9 @@ def _compare(
     interrupted = False
     everywhere = [address for each in addresses.values() for address in each]
     with _driver(settings, everywhere) as driver:
-        elsewhere = _engines(driver)
-        engines = {node.name: facts for node, facts in elsewhere.facts().items()} if elsewhere else {}
+        engines = (
+            {} if isinstance(driver, Probe) else {node.name: facts for node, facts in driver.facts().items()}
+        )
         # Who gives up while another one measures leaves no empty run behind.
         with alone(LiveProgress(context.stderr_console()).on_wait):
             options = given_options(_SHOWN)

@@ -209,9 +209,10 @@ def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: 
         machines: Machines
         free_cpus: Sequence[int] = ()
         if options.on and not task.is_empty:
-            from ringside.cluster.runner import engaged
-
-            machines = stack.enter_context(engaged(options.on, task, catalogue, progress, options.engines))
+            cluster = context.cluster()
+            machines = stack.enter_context(
+                cluster.machines(options.on, task, catalogue, progress, options.engines)
+            )
         else:
             executor = LocalExecutor()
             toolchain = context.toolchain()

@@ -21,9 +21,9 @@ from msgspec.structs import replace
 from ringside import units
 from ringside.cluster import parts
 from ringside.cluster.engine import READY_S, Answer, Engine
-from ringside.cluster.parts import EnginePart
 from ringside.cluster.session import Node, NodeLostError, Session
 from ringside.errors import ClusterError, UsageError
+from ringside.load.result import EnginePart
 from ringside.probe.process import Probe, interrupts
 from ringside.probe.protocol import (
     VERSION,

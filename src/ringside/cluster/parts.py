@@ -5,18 +5,17 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from ringside.cluster.engine import Answer
 from ringside.cluster.session import RESOURCE, Node
 from ringside.errors import ClusterError, ProbeError, UsageError
+from ringside.load.result import EnginePart
 from ringside.probe.protocol import (
     VERSION,
     EngineRecord,
     EngineWarning,
-    LoadFigures,
     LoadOutcome,
     Started,
     engine_messages,
@@ -26,15 +25,6 @@ from ringside.units import count
 
 # Warnings about an engine's machine: the engines' own say more than that of the merged record.
 _OF_MACHINES = ("generator-bound", "lag", "near-ports", "near-descriptors")
-
-
-@dataclass(frozen=True, slots=True)
-class EnginePart:
-    """What one engine did: its node, how it began, and the figures of its part of the load."""
-
-    node: Node
-    started: Started
-    figures: LoadFigures
 
 
 def choose(nodes: Sequence[Node], wanted: int | Sequence[str] | None) -> list[Node]:
@@ -103,7 +93,7 @@ def part_of(node: Node, answer: Answer) -> tuple[EnginePart, EngineRecord]:
     outcome = messages[-1] if messages else None
     if not (started and records and isinstance(outcome, LoadOutcome)):
         raise ProbeError(f"{node.name} sent no record of its part: install the same ringside-probe there")
-    return EnginePart(node, started[0], outcome), records[0]
+    return EnginePart(node.name, node.address, started[0], outcome), records[0]
 
 
 def begun(parts: Sequence[EnginePart]) -> Started:
@@ -114,7 +104,7 @@ def begun(parts: Sequence[EnginePart]) -> Started:
         io=", ".join(sorted({started.io for started in each})),
         threads=sum(started.threads for started in each),
         connections=sum(started.connections for started in each),
-        missing=tuple(f"{part.node.name}: {text}" for part in parts for text in part.started.missing),
+        missing=tuple(f"{part.node}: {text}" for part in parts for text in part.started.missing),
     )
 
 
@@ -123,9 +113,9 @@ def warnings(whole: LoadOutcome, parts: Sequence[EnginePart]) -> tuple[EngineWar
     named = []
     for part in parts:
         if part.figures.outcome == "load-failed":
-            text = f"{part.node.name}: {part.figures.detail}"
+            text = f"{part.node}: {part.figures.detail}"
             named.append(EngineWarning("engine-failed", text, "check that this node reaches the target"))
         own = [warning for warning in part.figures.warnings if warning.code in _OF_MACHINES]
-        named += [replace(warning, text=f"{part.node.name}: {warning.text}") for warning in own]
+        named += [replace(warning, text=f"{part.node}: {warning.text}") for warning in own]
     of_load = [warning for warning in whole.warnings if warning.code not in _OF_MACHINES]
     return (*of_load, *named)

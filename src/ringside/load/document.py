@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ringside.cluster.parts import EnginePart
-from ringside.load.result import PERCENTILES, LoadResult, unsupported
+from ringside.load.result import PERCENTILES, EnginePart, LoadResult, unsupported
 from ringside.load.target import Target
 from ringside.load.thresholds import Check
 from ringside.probe.protocol import LatencySummary, LoadPlan, Pacing, SecondOfLoad, TargetFigures
@@ -112,8 +111,8 @@ def _engine(part: EnginePart) -> dict[str, Any]:
     """What one of several engines did."""
     figures = part.figures
     return {
-        "node": part.node.name,
-        "address": part.node.address,
+        "node": part.node,
+        "address": part.address,
         "outcome": figures.outcome,
         "detail": figures.detail,
         "duration_s": figures.duration_ns / 1e9,

@@ -9,7 +9,6 @@ from itertools import pairwise
 
 from msgspec import structs
 
-from ringside.cluster.parts import EnginePart
 from ringside.errors import ProbeError
 from ringside.probe.protocol import (
     EngineMessage,
@@ -30,6 +29,16 @@ _TICKS_PER_HALF = 5
 # Of a histogram with three significant digits.
 _SUB_BUCKETS = 2048
 _DECIMALS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class EnginePart:
+    """What one engine of several did: its node, how it began, and the figures of its part of the load."""
+
+    node: str
+    address: str
+    started: Started
+    figures: LoadFigures
 
 
 @dataclass(frozen=True, slots=True)

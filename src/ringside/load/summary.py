@@ -294,7 +294,7 @@ def engines(result: LoadResult, unit: TimeUnit) -> TableData:
             f"{figures.busy_share_most or 0.0:.0%}",
             numbers.quantity(figures.peak_memory_bytes or 0, "B"),
         ]
-        rows.append((TableCell(one_line(part.node.name, 60), "text"), *map(TableCell, texts)))
+        rows.append((TableCell(one_line(part.node, 60), "text"), *map(TableCell, texts)))
     within = numbers.quantity((result.started_within_s or 0.0) * 1e9, "ns")
     times = ("p50", "p99", "max")
     return TableData(
