@@ -230,10 +230,10 @@ def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: 
         on_run_end = partial(_show_part, storage, progress, options.everything) if shows_parts else None
         failure = _conducted(campaign, options, on_run_end, free_cpus)
     if failure is not None:
-        begun = task.suite_id or (campaign.runs[-1].id if campaign.runs else None)
+        begun = campaign.task.suite_id or (campaign.runs[-1].id if campaign.runs else None)
         streams.say(f"{failure or 'interrupted'}{_hint(options, begun)}")
         return EXIT_USAGE if failure else EXIT_INTERRUPTED
-    return _present(options, task, campaign, with_parts=not shows_parts)
+    return _present(options, campaign, with_parts=not shows_parts)
 
 
 def _install(toolchain: Toolchain, progress: LiveProgress, contenders: Sequence[Contender]) -> None:
@@ -290,7 +290,7 @@ def _hint(options: RunSettings, name: str | None) -> str:
     return f"; `ringside run --resume {words}` continues it, `ringside show {name}` shows its trials so far"
 
 
-def _present(options: RunSettings, task: Task, campaign: Campaign, *, with_parts: bool) -> int:
+def _present(options: RunSettings, campaign: Campaign, *, with_parts: bool) -> int:
     """Show what was measured; the exit status."""
     from ringside.cli import show
     from ringside.cli.report import write_page
@@ -299,7 +299,7 @@ def _present(options: RunSettings, task: Task, campaign: Campaign, *, with_parts
     status = show.present(
         campaign.store,
         stored,
-        task.suite_id,
+        campaign.task.suite_id,
         form="json" if options.as_json else "text",
         hint=options.report_to is None,
         with_parts=with_parts,

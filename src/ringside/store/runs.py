@@ -3,7 +3,9 @@ latest of it, `latest`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import chain, count
 
 from ringside.errors import UsageError
 from ringside.model.results import Run
@@ -39,6 +41,12 @@ def suite_of(runs: Sequence[Run], name: str) -> str | None:
     return None if is_one else runs[0].suite.get("id")
 
 
+def free_suite_id(store: Store, id: str) -> str:
+    """The id, or one with a number behind it where another suite began in the same second."""
+    taken = {run.suite for run in store.summaries()}
+    return next(each for each in chain([id], (f"{id}.{number}" for number in count(2))) if each not in taken)
+
+
 def single_run(store: Store, name: str) -> Run:
     """The run of that id. Raises UsageError, also where it means the several of a suite."""
     runs = runs_of(store, name)
@@ -60,7 +68,7 @@ def _latest(summaries: Sequence[RunSummary], name: str) -> str:
     for run in reversed(summaries):
         if run.experiment == name:
             return run.id
-        if run.suite[_STAMP:] == name:
+        if re.fullmatch(rf"{re.escape(name)}(\.\d+)?", run.suite[_STAMP:]):
             return run.suite
     return ""
 

@@ -20,6 +20,7 @@ from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import read_plan
+from ringside.store.runs import runs_of
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign
 
 Add = Callable[..., None]
@@ -97,6 +98,19 @@ def test_a_task_of_a_suite_has_its_id(catalogue: Catalogue) -> None:
     assert re.fullmatch(r"\d{8}-\d{6}-both", task.suite_id or ""), task.suite_id
     by_path = new_task(Selection("experiments/both.toml"), catalogue)
     assert (by_path.suite_id or "").endswith("-both")
+
+
+def test_suites_that_begin_in_one_second_have_ids_of_their_own(
+    catalogue: Catalogue, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ringside.measure.runs.campaign.stamp", lambda: "20260102-030405")
+    ids = []
+    for _ in range(3):
+        campaign = campaign_of(new_task(Selection("both", blocks=1), catalogue), workplace)
+        campaign.carry_out()
+        ids.append(campaign.task.suite_id)
+        assert [run.suite["id"] for run in runs_of(campaign.store, "both")] == [ids[-1]] * 2
+    assert ids == [f"20260102-030405-both{number}" for number in ("", ".2", ".3")]
 
 
 def test_nothing_is_an_empty_task(catalogue: Catalogue) -> None:

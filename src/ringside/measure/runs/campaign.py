@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -29,7 +29,7 @@ from ringside.model.design import Experiment, Point
 from ringside.model.results import REPEATABLE, Run, counted
 from ringside.store import Store, stamp
 from ringside.store.plans import PlannedContender, plan_values
-from ringside.store.runs import runs_of, suite_of
+from ringside.store.runs import free_suite_id, runs_of, suite_of
 from ringside.workloads import workload as find_workload
 
 
@@ -180,6 +180,8 @@ class Campaign:
 
     def __post_init__(self) -> None:
         self.runs = list(self.task.runs)
+        if self.task.suite_id and not self.runs:
+            self.task = replace(self.task, suite_id=free_suite_id(self.store, self.task.suite_id))
 
     def carry_out(
         self, time_limit_s: float | None = None, on_run_end: Callable[[Run], None] | None = None
