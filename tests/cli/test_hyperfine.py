@@ -506,3 +506,11 @@ def test_the_export_that_has_no_room_is_named(vs: Vs) -> None:
     vs("--runs=1", "true")
     ended = in_process("export", "--format", "hyperfine", "-o", "/dev/full", status=None)
     assert (ended.status, ended.stderr) == (2, "ringside: /dev/full: No space left on device\n")
+
+
+def test_output_of_commands_that_has_no_room_is_an_error(workplace: Path) -> None:
+    words = [*RINGSIDE, "vs", "--runs=1", "--style=none", "--show-output", "echo hi"]
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert "stdout: No space left on device" in done.stderr

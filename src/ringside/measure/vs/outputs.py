@@ -31,6 +31,7 @@ class Output:
         self._folder = folder
         self._write_ends: list[int] = []
         self._pumps: list[threading.Thread] = []
+        self._errors: list[OSError] = []
         self.stdout: str | None = None
         self.stderr: str | None = None
 
@@ -57,14 +58,28 @@ class Output:
             os.close(end)
         for pump in self._pumps:
             pump.join()
+        if error is None and self._errors:
+            raise self._errors[0]
 
     def _shown(self, target: BinaryIO) -> str:
         read_end, write_end = os.pipe()
-        pump = threading.Thread(target=_pump, args=(read_end, target), daemon=True)
+        pump = threading.Thread(target=self._pump, args=(read_end, target), daemon=True)
         pump.start()
         self._write_ends.append(write_end)
         self._pumps.append(pump)
         return f"/proc/{os.getpid()}/fd/{write_end}"
+
+    def _pump(self, read_end: int, target: BinaryIO) -> None:
+        """Copy until all writers are gone. A reader of `target` that went away is not waited for."""
+        with os.fdopen(read_end, "rb", buffering=0) as source:
+            while piece := source.read(_PIECE_BYTES):
+                try:
+                    target.write(piece)
+                    target.flush()
+                except BrokenPipeError:
+                    continue
+                except OSError as error:
+                    self._errors.append(error)
 
 
 def check_output(where: str) -> str:
@@ -72,14 +87,3 @@ def check_output(where: str) -> str:
     if where not in (NULL, PIPE, INHERIT) and os.sep not in where:
         raise UsageError(f"--output {where}: write null, pipe, inherit, or a file with its folder: ./{where}")
     return where
-
-
-def _pump(read_end: int, target: BinaryIO) -> None:
-    """Copy until all writers are gone. A reader of `target` that went away is not waited for."""
-    with os.fdopen(read_end, "rb", buffering=0) as source:
-        while piece := source.read(_PIECE_BYTES):
-            try:
-                target.write(piece)
-                target.flush()
-            except OSError:
-                continue
