@@ -1,7 +1,7 @@
 //! One of the program's output pipes: reads it in large pieces, counts, keeps the tail.
 
 use rustix::buffer::spare_capacity;
-use rustix::io::Errno;
+use rustix::io::{ioctl_fionread, Errno};
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 
 const PIECE_BYTES: usize = 256 * 1024;
@@ -102,6 +102,33 @@ impl OutputPipe {
         }
         self.last_ns = Some(now_ns);
         more
+    }
+
+    /// How many bytes are in the pipe now.
+    pub fn unread(&self) -> u64 {
+        let file = self.file.as_ref();
+        file.and_then(|file| ioctl_fionread(file).ok()).unwrap_or(0)
+    }
+
+    /// Reads so many bytes, which are in the pipe already.
+    pub fn read_exactly(&mut self, mut bytes: u64, on_piece: &mut dyn FnMut(&[u8])) {
+        let Some(file) = &self.file else {
+            return;
+        };
+        while bytes > 0 {
+            let mut piece = vec![0; bytes.min(PIECE_BYTES as u64) as usize];
+            match rustix::io::read(file, &mut piece) {
+                Ok(count) if count > 0 => {
+                    let piece = &piece[..count];
+                    bytes -= count as u64;
+                    self.bytes += count as u64;
+                    keep_tail(&mut self.tail, piece);
+                    on_piece(piece);
+                }
+                Err(Errno::INTR) => {}
+                _ => return,
+            }
+        }
     }
 
     /// The last 4 KiB as text.

@@ -28,10 +28,6 @@ const HIGHEST_PRIORITY: i32 = -20;
 /// trial has ended for so long: a host that stalls may need minutes for a thousand.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long processes of a program that has ended by itself have to follow it: a runtime's helper ends when it sees
-/// that the runtime is gone, and on a busy machine that takes a while.
-const FOLLOWING: Duration = Duration::from_millis(500);
-
 /// The generations after which a process is taken for one of the trial.
 const MAX_ANCESTORS: usize = 1000;
 
@@ -47,8 +43,6 @@ pub struct Supervisor {
     /// The wait status of the program itself.
     status: Option<i32>,
     pub high_water: HighWater,
-    /// A plain command's processes may do its work when it has ended: that they ran then counts, not for how long.
-    plain: bool,
     ended: bool,
 }
 
@@ -81,7 +75,6 @@ impl Supervisor {
             procfs,
             status: None,
             high_water: HighWater::new(program.floor_bytes),
-            plain: request.plain,
             ended: false,
         };
         Ok((supervisor, program.pipes, program.start))
@@ -224,10 +217,13 @@ impl Supervisor {
 
     /// Kills the program and all its descendants, and waits for them. Afterwards no process of the trial is alive,
     /// and the kernel's account of it is complete. `counted`: how many processes there are, where the last sample
-    /// counted them.
-    pub fn end(&mut self, counted: Option<u64>) -> Leftover {
+    /// counted them. `outlived`: how many others count as left behind, where that was decided before.
+    pub fn end(&mut self, counted: Option<u64>, outlived: Option<u64>) -> Leftover {
         self.ended = true;
-        let mut leftover = Leftover::default();
+        let mut leftover = Leftover {
+            left_behind: outlived.unwrap_or(0),
+            ..Leftover::default()
+        };
         // All that it started would be children of the probe by now.
         if counted.is_none() && self.reap_all().is_none() {
             return leftover;
@@ -240,11 +236,9 @@ impl Supervisor {
                 count
             }
             None => {
-                let at_once = self.plain.then(|| self.alive());
-                let tree = self.alive_after_following();
-                let counted = at_once.as_ref().unwrap_or(&tree).iter();
-                let others = counted.filter(|process| process.pid != self.pid);
-                leftover.left_behind = others.count() as u64;
+                let tree = self.alive();
+                let others = tree.iter().filter(|process| process.pid != self.pid);
+                leftover.left_behind = outlived.unwrap_or(others.count() as u64);
                 tree.len() as u64
             }
         };
@@ -301,16 +295,11 @@ impl Supervisor {
         }
     }
 
-    /// The processes that are alive. Where the program has ended by itself, those that have not followed it in time.
-    fn alive_after_following(&mut self) -> Vec<Process> {
-        let begin = Instant::now();
-        loop {
-            let tree = self.alive();
-            if tree.is_empty() || self.status.is_none() || begin.elapsed() > FOLLOWING {
-                return tree;
-            }
-            self.wait(Duration::from_millis(5));
-            self.reap_all();
+    /// How many processes are alive, when the program itself has ended. Those that have ended are reaped.
+    pub fn survivors(&mut self) -> u64 {
+        match self.reap_all() {
+            None => 0,
+            Some(_) => self.alive().len() as u64,
         }
     }
 
@@ -363,7 +352,7 @@ fn is_stopped(status: &[u8]) -> bool {
 impl Drop for Supervisor {
     fn drop(&mut self) {
         if !self.ended {
-            self.end(None);
+            self.end(None, None);
         }
         self.cgroup = None;
     }

@@ -279,6 +279,13 @@ pub fn ticks_per_second() -> u64 {
     u64::try_from(ticks).unwrap_or(100).max(1)
 }
 
+/// How many CPUs the host has that are online.
+pub fn online_cpus() -> u64 {
+    // SAFETY: sysconf has no preconditions.
+    let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    u64::try_from(cpus).unwrap_or(1).max(1)
+}
+
 /// The share of a file's pages that are in the page cache; None for an empty file, or where the kernel does not
 /// report it.
 pub fn cached_share(file: &std::fs::File, bytes: u64) -> Option<f64> {

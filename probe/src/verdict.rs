@@ -16,6 +16,10 @@ pub struct Facts<'a> {
     pub out_of_memory: bool,
     /// The error of a last line that has no newline.
     pub last_line_error: Option<&'a str>,
+    /// Why the evidence may be that of work after the program's end.
+    pub late: Option<&'a str>,
+    /// A plain command: its exit status may be ignored.
+    pub plain: bool,
     pub service: Option<Phase>,
     pub expect: Option<&'a Expect>,
     pub observed: &'a Observed,
@@ -40,6 +44,9 @@ pub fn verdict(facts: &Facts) -> (Verdict, String) {
             "the kernel killed a process for want of memory",
         );
     }
+    if let Some(why) = facts.late.filter(|_| facts.plain) {
+        return with(Verdict::WrongEvidence, why);
+    }
     let exit_text = exit_text(facts.exit_status, facts.signal);
     let clean = facts.exit_status == Some(0);
     match facts.service {
@@ -61,7 +68,7 @@ pub fn verdict(facts: &Facts) -> (Verdict, String) {
         _ if !clean => return (Verdict::Crashed, exit_text),
         _ => {}
     }
-    if let Some(why) = facts.last_line_error {
+    if let Some(why) = facts.late.or(facts.last_line_error) {
         return with(Verdict::WrongEvidence, why);
     }
     let evidence = facts
@@ -119,6 +126,8 @@ mod tests {
             signal: None,
             out_of_memory: false,
             last_line_error: None,
+            late: None,
+            plain: false,
             service: None,
             expect: Some(&expect),
             observed: &observed,
@@ -151,6 +160,18 @@ mod tests {
             judge(|facts| facts.last_line_error = Some("half")).0,
             Verdict::WrongEvidence
         );
+        let late = |status, plain| {
+            let judged = judge(|facts| {
+                facts.exit_status = Some(status);
+                facts.late = Some("late");
+                facts.plain = plain;
+            });
+            judged.0
+        };
+        assert_eq!(late(0, false), Verdict::WrongEvidence);
+        assert_eq!(late(3, false), Verdict::Crashed);
+        // `--ignore-failure` accepts any status.
+        assert_eq!(late(3, true), Verdict::WrongEvidence);
         // The way it ended does not matter when the probe killed it.
         static NEVER: OnceLock<Cause> = OnceLock::new();
         let never = NEVER.get_or_init(|| Cause::NeverReady("no ::ready".into()));

@@ -60,7 +60,9 @@ impl Trial<'_, '_> {
                     let cpu_ns = self.supervisor.cpu_so_far_ns().saturating_sub(before_ns);
                     // A program that has closed its stdin waits for nothing.
                     let _ = rustix::io::write(&self.stdin, b"\n");
-                    let pause_ns = self.now_ns() - t_ns;
+                    // A program that ended meanwhile waited until then.
+                    let end_ns = self.end.as_ref().map_or(u64::MAX, |end| end.ns);
+                    let pause_ns = self.now_ns().min(end_ns).saturating_sub(t_ns);
                     self.paused_ns += pause_ns;
                     if cpu_ns > IDLE_NS {
                         self.worked_ns += cpu_ns.min(pause_ns);
@@ -115,29 +117,5 @@ impl Trial<'_, '_> {
             let limit = self.request.limits.output_bytes;
             self.stop(Cause::Flooded(format!("more than {limit} bytes of output")));
         }
-    }
-
-    /// Reads what the program wrote before its end. Returns the error of a last line that has no newline, which
-    /// matters only when the program ended by itself.
-    pub(super) fn drain(&mut self, now_ns: u64) -> Result<Option<String>, Abort> {
-        if self.cause == Some(Cause::Exited) {
-            // What was written before the end counts as if it had been read before it.
-            self.cause = None;
-        }
-        let (events, last) = self.output.drain(now_ns);
-        for event in events {
-            self.handle(event, now_ns, false)?;
-        }
-        self.check_output();
-        let mut last_line_error = None;
-        match last {
-            Some(Err(why)) => {
-                last_line_error = Some(format!("{why} (the last line has no newline)"));
-            }
-            Some(event) => self.handle(event, now_ns, false)?,
-            None => {}
-        }
-        self.stop(Cause::Exited);
-        Ok(last_line_error)
     }
 }

@@ -1,6 +1,7 @@
 //! One trial: a loop on one thread that waits for the program's end, its output, signals and
 //! the time, until one of them ends the trial.
 
+mod ending;
 mod events;
 mod outcome;
 mod program_output;
@@ -33,6 +34,7 @@ use crate::supervise::Supervisor;
 use crate::sys::{self, Received, Sender};
 use crate::units::nanoseconds;
 use crate::writer::{ReaderGone, Writer};
+use ending::End;
 use outcome::Parts;
 use program_output::ProgramOutput;
 use rustix::process::getppid;
@@ -88,6 +90,8 @@ struct Trial<'a, 'w> {
     /// The names of `::await` so far.
     awaited: Vec<String>,
     cause: Option<Cause>,
+    /// Once the program has ended, or the trial.
+    end: Option<End>,
 }
 
 /// Carries out the trial. Returns whether the probe can carry out another, and the cgroup for it. The outer error:
@@ -185,6 +189,7 @@ pub fn run(
         interference: Interference::watch(Rc::clone(&files)),
         awaited: Vec::new(),
         cause: None,
+        end: None,
     };
     match trial.carry_out() {
         Ok(done) => Ok(Ok(done)),
@@ -207,19 +212,24 @@ impl From<ReaderGone> for Abort {
 
 impl Trial<'_, '_> {
     fn carry_out(&mut self) -> Result<(Condition, Option<Cgroup>), Abort> {
-        let ended_ns = match self.watch() {
+        match self.watch() {
             // Whoever took from the probe what it needs is to be named.
-            Err(Abort::Failed(_)) if self.interference.lowered_limits().is_some() => self.now_ns(),
+            Err(Abort::Failed(_)) if self.interference.lowered_limits().is_some() => {}
             ended => ended?,
-        };
+        }
+        let end = self.take_end();
         // While the probe has all its threads.
         let is_alone = self.stub.is_none() && self.loads.is_empty() && !self.sampling.has_thread();
         self.interference
             .compare_threads(&self.thread_cpus(), is_alone);
         self.loads.interrupt();
+        let outlived = match self.cause {
+            Some(Cause::Exited) => self.follow(&end)?,
+            _ => None,
+        };
         self.sampling.stop();
         // Before the wait for the loads and for a sample: a program must not be able to keep them busy.
-        let leftover = self.supervisor.end(self.excess_processes);
+        let leftover = self.supervisor.end(self.excess_processes, outlived);
         if matches!(self.cause, None | Some(Cause::Exited)) && leftover.unkillable == 0 {
             self.check_unknown_listeners();
         }
@@ -233,17 +243,17 @@ impl Trial<'_, '_> {
         if self.parent.is_some_and(|pid| self.supervisor.resume(pid)) {
             self.interference.stopped_parent();
         }
-        self.loads.join(ended_ns);
+        self.loads.join(end.ns);
         let finished = self.sampling.finish(sampling::PATIENCE);
         let (sampler, last_samples) = finished.map_err(Abort::Failed)?;
         for taken in last_samples {
             self.write_sample(taken)?;
         }
-        let last_line_error = self.drain(ended_ns)?;
+        let (last_line_error, late_output) = self.drain(end.ns)?;
         let stub = self.stub.take().and_then(Background::finish);
         // When nobody is left who could write more.
         let left_files = self.places.clear();
-        let shares_cpus = self.shares_cpus();
+        let (shares_cpus, cpus) = (self.shares_cpus(), self.usable_cpus());
         let mut outcome = outcome::assemble(Parts {
             request: self.request,
             cause: self.cause.as_ref().unwrap_or(&Cause::Exited),
@@ -251,16 +261,17 @@ impl Trial<'_, '_> {
             leftover: &leftover,
             left_files,
             sampler: &sampler,
-            host: &self.host,
             service: self.service.as_ref(),
             output: &self.output,
             result: self.result.take(),
             last_line_error: last_line_error.as_deref(),
-            ended_ns,
+            late_output,
+            end,
             paused_ns: self.paused_ns,
             worked_ns: self.worked_ns,
             probe_cpu_ns: self.probe_cpu_ns,
             shares_cpus,
+            cpus,
             interference: &mut self.interference,
             reference: self.reference,
         });
@@ -313,8 +324,8 @@ impl Trial<'_, '_> {
         self.start.elapsed().as_nanos() as u64
     }
 
-    /// Runs until something ends the trial; returns the time at which that was observed.
-    fn watch(&mut self) -> Result<u64, Abort> {
+    /// Runs until something ends the trial.
+    fn watch(&mut self) -> Result<(), Abort> {
         let wall_ns = nanoseconds(self.request.limits.wall_s);
         loop {
             let now = self.now_ns();
@@ -335,7 +346,8 @@ impl Trial<'_, '_> {
                 self.writer.flush()?;
             }
             if self.cause.is_some() {
-                return Ok(now);
+                self.note_end(now);
+                return Ok(());
             }
 
             let due = self.sampling_due_ns();
@@ -358,7 +370,8 @@ impl Trial<'_, '_> {
             if (ready.exited || reaped) && self.cause.is_none() {
                 self.cause = Some(Cause::Exited);
                 // A program that ended while the rest was read did not end before.
-                return Ok(if ready.exited { now } else { self.now_ns() });
+                self.note_end(if ready.exited { now } else { self.now_ns() });
+                return Ok(());
             }
             for index in ready.loads {
                 self.load_ended(index, now)?;

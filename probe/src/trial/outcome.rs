@@ -1,10 +1,10 @@
 //! The outcome of a trial, assembled from its parts after all its processes have ended.
 
+use super::ending::{late_work, End};
 use super::program_output::ProgramOutput;
 use crate::cause::Cause;
 use crate::clock;
 use crate::evidence::Observed;
-use crate::host::HostBaseline;
 use crate::interference::Interference;
 use crate::messages::{Output, TrialOutcome};
 use crate::reference;
@@ -29,26 +29,27 @@ pub struct Parts<'a> {
     pub leftover: &'a Leftover,
     pub left_files: u64,
     pub sampler: &'a Sampler,
-    pub host: &'a HostBaseline,
     pub service: Option<&'a Service>,
     pub output: &'a ProgramOutput,
     /// The pairs of `::result`.
     pub result: Option<BTreeMap<String, String>>,
     /// The error of a last line without a newline.
     pub last_line_error: Option<&'a str>,
-    pub ended_ns: u64,
+    /// Other processes wrote to stdout when the program had ended.
+    pub late_output: bool,
+    pub end: End,
     pub paused_ns: u64,
     pub worked_ns: u64,
     pub probe_cpu_ns: u64,
     /// Threads of the probe could run on the program's CPUs.
     pub shares_cpus: bool,
+    /// How many CPUs the program could use at once.
+    pub cpus: u64,
     pub interference: &'a mut Interference,
     pub reference: Option<reference::Times>,
 }
 
 pub fn assemble(parts: Parts) -> TrialOutcome {
-    let cpus = parts.host.cpus_since();
-    let pressure = parts.host.pressure_since();
     let procfs = parts.supervisor.procfs();
     let is_hidden = parts.sampler.saw_nothing() && procfs.hides_processes();
     let supervisor = &*parts.supervisor;
@@ -84,6 +85,8 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         Cause::NotStarted(_) => (None, None),
         _ => supervisor.exit(),
     };
+    let used_ns = cpu_user_ns + cpu_system_ns;
+    let late = late_work(&parts.end, parts.late_output, used_ns, parts.cpus);
     let observed = Observed {
         result: parts.result,
         lines: parts.output.parser.total(),
@@ -96,6 +99,8 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         signal,
         out_of_memory: cgroup.is_some_and(|cgroup| cgroup.out_of_memory()),
         last_line_error: parts.last_line_error,
+        late: late.as_deref(),
+        plain: parts.request.plain,
         service: parts.service.map(Service::phase),
         expect: parts.request.expect.as_ref(),
         observed: &observed,
@@ -116,9 +121,9 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         detail,
         exit_status,
         signal,
-        wall_ns: (parts.ended_ns + parts.worked_ns).saturating_sub(parts.paused_ns),
+        wall_ns: (parts.end.ns + parts.worked_ns).saturating_sub(parts.paused_ns),
         paused_ns: parts.paused_ns,
-        ending_ns: ending_ns.map(|since| parts.ended_ns.saturating_sub(since)),
+        ending_ns: ending_ns.map(|since| parts.end.ns.saturating_sub(since)),
         cpu_user_ns,
         cpu_system_ns,
         cpu_source: cpu.map_or("rusage", |_| "cgroup"),
@@ -128,7 +133,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         peak_memory_unknown: peak.err(),
         peak_process_bytes: supervisor.high_water.largest_bytes(),
         unmapped_bytes: parts.sampler.unmapped_bytes(),
-        kernel_bytes: parts.host.kernel_bytes,
+        kernel_bytes: parts.end.kernel_bytes,
         peak_threads: (!is_hidden).then_some(peaks.threads),
         peak_processes: (!is_hidden).then_some(peaks.processes),
         voluntary_switches: usage.voluntary_switches,
@@ -158,8 +163,8 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         samples,
         sample_interval_ns,
         threads: parts.sampler.busiest(),
-        cpus,
-        pressure,
+        cpus: parts.end.cpus,
+        pressure: parts.end.pressure,
         reference_ns: parts.reference.map(|times| times.computing_ns),
         memory_reference_ns: parts.reference.map(|times| times.memory_ns),
     }

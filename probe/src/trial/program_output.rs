@@ -62,6 +62,16 @@ impl ProgramOutput {
         self.reading_ns += thread_cpu_ns().saturating_sub(before);
     }
 
+    /// Reads and parses so many bytes of stdout, which are in the pipe already. Returns the protocol lines.
+    pub fn read_exactly(&mut self, bytes: u64) -> Vec<Parsed> {
+        let mut lines = Vec::new();
+        let parser = &mut self.parser;
+        self.stdout.read_exactly(bytes, &mut |piece| {
+            parser.feed(piece, &mut |line| lines.push(line));
+        });
+        lines
+    }
+
     /// Reads what is left of both pipes, as far as the limit allows. Returns the protocol lines, and apart that of a
     /// last line without a newline.
     pub fn drain(&mut self, now_ns: u64) -> (Vec<Parsed>, Option<Parsed>) {

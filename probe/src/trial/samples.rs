@@ -11,6 +11,7 @@ use crate::units::nanoseconds;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use std::io;
+use std::time::Duration;
 
 impl Trial<'_, '_> {
     /// When the first sample is due: not before the program has been executed.
@@ -55,14 +56,23 @@ impl Trial<'_, '_> {
             let Some(samples) = self.sampling.file() else {
                 break;
             };
-            let mut files = [samples, self.supervisor.signals()]
+            // Readable for ever once the program has ended.
+            let program = match self.end {
+                Some(_) => samples,
+                None => self.supervisor.pidfd(),
+            };
+            let mut files = [samples, self.supervisor.signals(), program]
                 .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
             let time = timespec(until_ns.saturating_sub(now_ns));
             match poll(&mut files, Some(&time)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(Abort::Failed(error.into())),
             }
-            if !files[1].revents().is_empty() {
+            let [_, signals, program] = files.map(|file| !file.revents().is_empty());
+            if program && self.supervisor.ends_within(Duration::ZERO) {
+                self.note_end(self.now_ns());
+            }
+            if signals {
                 // The program's own end is seen by its descriptor, too.
                 self.read_signals();
             }

@@ -1,5 +1,6 @@
 //! The probe as a whole, against real programs, servers and kernels. One binary: it is linked once.
 
+mod attacks;
 mod common;
 mod driven;
 mod ends;

@@ -90,6 +90,11 @@ pub fn both_ways(request: Value) -> [Value; 2] {
 }
 
 pub fn start(request: &Value) -> Child {
+    start_lines(&request.to_string())
+}
+
+/// A probe that gets these lines on its stdin.
+pub fn start_lines(lines: &str) -> Child {
     let mut probe = Command::new(PROBE)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -98,7 +103,7 @@ pub fn start(request: &Value) -> Child {
         .unwrap();
     let mut stdin = probe.stdin.take().unwrap();
     // A request that is refused may not be read to its end.
-    let _ = writeln!(stdin, "{request}");
+    let _ = writeln!(stdin, "{lines}");
     probe
 }
 
