@@ -42,6 +42,7 @@ def outcome(**changed: Any) -> dict[str, Any]:
         "late_requests": 0,
         "unfinished": 0,
         "unsent": 0,
+        "connects_timed_out": 0,
         "errors": {},
         "statuses": {"200": 98, "302": 2},
         "bytes_in": 4096,

@@ -101,6 +101,13 @@ impl ErrorKind {
         ]
     };
 
+    /// Whether a request that fails so was given up: its latency is at least the time until then. The latency of one
+    /// that fails in another way is not known.
+    pub fn is_timeout(self) -> bool {
+        use ErrorKind::*;
+        matches!(self, Timeout | ConnectTimeout | HandshakeTimeout)
+    }
+
     pub fn judgement(self) -> Judgement {
         use ErrorKind::*;
         match self {

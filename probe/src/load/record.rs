@@ -66,6 +66,8 @@ pub struct Record {
     pub intended: u64,
     /// Requests that were due and never sent.
     pub unsent: u64,
+    /// Requests that were given up with their connect or its handshake. Their age is a latency.
+    pub connects_timed_out: u64,
     /// Requests that waited until a stream of HTTP/2 was free.
     pub stream_waits: u64,
     /// How many streams of HTTP/2 the server allows on a connection, where requests waited for them.
@@ -179,6 +181,7 @@ impl Record {
         }
         self.intended += other.intended;
         self.unsent += other.unsent;
+        self.connects_timed_out += other.connects_timed_out;
         self.stream_waits += other.stream_waits;
         self.stream_limit = self.stream_limit.max(other.stream_limit);
         self.resent += other.resent;

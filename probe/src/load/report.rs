@@ -83,6 +83,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "late_requests": record.replies.late_requests,
         "unfinished": record.replies.unfinished,
         "unsent": record.unsent,
+        "connects_timed_out": record.connects_timed_out,
         "errors": errors(&record.replies.errors),
         "statuses": statuses(&record.replies.statuses),
         "histograms": summaries,

@@ -3,6 +3,7 @@
 use super::engine::{Outcome, SLACK_NS};
 use super::error::ErrorKind;
 use super::plan::{PacingPlan, Plan, Protocol};
+use super::record::Record;
 use crate::units::nanoseconds;
 use serde::Serialize;
 
@@ -170,9 +171,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     if errors > 0 {
         warn(
             "errors",
-            format!(
-                "errors: {errors}; latencies include only those requests of them that timed out"
-            ),
+            format!("errors: {errors}{}", left_out(record)),
             "check their kinds before the figures",
         );
     }
@@ -184,8 +183,12 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         warn(
             "unfinished",
             format!(
-                "{} of the intended requests had no answer at the end{unsent}",
-                record.replies.unfinished
+                "{} of the intended requests had no answer at the end{unsent}{}",
+                record.replies.unfinished,
+                match open_loop {
+                    true => "",
+                    false => "; a closed loop's latencies leave them out",
+                }
             ),
             "percentiles are lower bounds: use a lower rate or a longer run",
         );
@@ -227,10 +230,34 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     warnings
 }
 
+/// Which of the errors are in no latency.
+fn left_out(record: &Record) -> String {
+    let kinds = ErrorKind::ALL
+        .into_iter()
+        .filter(|&kind| record.replies.errors[kind as usize] > 0);
+    let (given_up, others): (Vec<_>, Vec<_>) = kinds.partition(|kind| kind.is_timeout());
+    let mut text = String::new();
+    if !given_up.is_empty() {
+        text += "; requests that timed out count in latencies with their age";
+    }
+    if !others.is_empty() {
+        let others = others.iter().map(|&kind| {
+            let (count, name) = (
+                record.replies.errors[kind as usize],
+                ErrorKind::NAMES[kind as usize],
+            );
+            format!("{count} {name}")
+        });
+        text += "; latencies leave out ";
+        text += &others.collect::<Vec<_>>().join(", ");
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::record::{Record, Replies};
+    use crate::load::record::Replies;
 
     fn answered(requests: u64) -> Replies {
         Replies {
@@ -333,6 +360,16 @@ mod tests {
         };
         missed.replies.errors[ErrorKind::Status as usize] = 5;
         assert_eq!(codes(open, missed), ["errors"]);
+        let mut failed = Record::default();
+        failed.replies.errors[ErrorKind::ConnectTimeout as usize] = 3;
+        let aged = "; requests that timed out count in latencies with their age";
+        assert_eq!(left_out(&failed), aged);
+        failed.replies.errors[ErrorKind::Reset as usize] = 2;
+        failed.replies.errors[ErrorKind::Truncated as usize] = 1;
+        assert_eq!(
+            left_out(&failed),
+            format!("{aged}; latencies leave out 2 reset, 1 truncated")
+        );
         let many = Record {
             opened: 20_001,
             ..fine()

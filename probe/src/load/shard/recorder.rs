@@ -192,8 +192,8 @@ impl Recorder {
     }
 
     /// A request was given up after this time, which its latency is at least.
-    pub fn timed_out(&mut self, now_ns: u64, age_ns: u64, target: usize) {
-        self.note(Some(target), |replies| replies.latency.add(age_ns));
+    pub fn timed_out(&mut self, now_ns: u64, age_ns: u64, target: Option<usize>) {
+        self.note(target, |replies| replies.latency.add(age_ns));
         self.show(age_ns);
         let second = self.record.second(now_ns - self.start_ns);
         second.max_ns = second.max_ns.max(age_ns);
@@ -282,7 +282,7 @@ mod tests {
             let status = [200, 200, 200, 503, 204][random.usize(0..5)];
             recorder.event(ns, ReplyEvent::Status(status), &mut false, false, target);
             match random.u8(0..10) {
-                0 => recorder.timed_out(1000 + ns, ns, target),
+                0 => recorder.timed_out(1000 + ns, ns, Some(target)),
                 1 => recorder.reply(1000 + ns, ns, ns, Some(0.5), None, target),
                 2 => recorder.error(1000 + ns, ErrorKind::Status, Some(target)),
                 _ => recorder.reply(1000 + ns, ns, ns, None, None, target),
@@ -305,7 +305,7 @@ mod tests {
     fn a_request_that_was_given_up_is_the_slowest_of_its_second() {
         let mut recorder = recorder("", false);
         recorder.reply(1000 + 10, 7, 7, None, None, 0);
-        recorder.timed_out(1000 + 1_500_000_000, 900, 0);
+        recorder.timed_out(1000 + 1_500_000_000, 900, Some(0));
         recorder.error(1000 + 1_500_000_000, ErrorKind::Timeout, Some(0));
         let series = recorder.finish().series;
         let seconds: Vec<_> = series

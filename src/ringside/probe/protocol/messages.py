@@ -102,6 +102,7 @@ class LoadFigures(Message, frozen=True):
     late_requests: Count = 0
     unfinished: Count = 0
     unsent: Count = 0
+    connects_timed_out: Count = 0
     errors: dict[str, Count] = msgspec.field(default_factory=dict)
     statuses: dict[str, Count] = msgspec.field(default_factory=dict)
     histograms: dict[str, LatencySummary] = msgspec.field(default_factory=dict)
@@ -310,6 +311,7 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     cpu_system_ns: Nanoseconds | None = None
     cpu_source: str = ""
     peak_pss_bytes: Bytes | None = None
+    pss_readings: Count = 0
     memory_peak_bytes: Bytes | None = None
     peak_memory_bytes: Bytes | None = None
     peak_memory_unknown: str = ""

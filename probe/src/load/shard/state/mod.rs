@@ -434,7 +434,8 @@ impl Shard {
                     // The latency is this at least.
                     if !self.streams() {
                         let age_ns = now - connection.intended_ns;
-                        self.recorder.timed_out(now, age_ns, connection.target);
+                        let target = connection.target;
+                        self.recorder.timed_out(now, age_ns, Some(target));
                     }
                     self.lost(slot, now, ErrorKind::Timeout);
                 }

@@ -104,8 +104,17 @@ impl Shard {
     pub(super) fn connect_failed(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
         let connection = &mut self.connections[slot];
         let is_redirected = connection.hop.take().is_some();
-        if let Some(at_ns) = connection.pending_ns.take().filter(|_| !is_redirected) {
-            self.recorder.intended(at_ns);
+        let target = Some(connection.target).filter(|_| is_redirected);
+        if let Some(at_ns) = connection.pending_ns.take() {
+            if !is_redirected {
+                self.recorder.intended(at_ns);
+            }
+            if kind.is_timeout() {
+                // Its latency is this at least.
+                let age_ns = now.saturating_sub(at_ns);
+                self.recorder.timed_out(now, age_ns, target);
+                self.recorder.record.connects_timed_out += 1;
+            }
         }
         self.failed(slot, now, kind, is_redirected);
     }

@@ -259,6 +259,39 @@ fn a_request_that_was_not_sent_is_as_old_as_the_load() {
     assert!(right(latency.min(), 100), "{}", latency.min());
 }
 
+/// A request whose connect or handshake times out has waited as long as any other that times out.
+#[test]
+fn a_connect_that_times_out_is_a_latency() {
+    let count =
+        |shard: &Shard, kind: ErrorKind| shard.recorder.record.replies.errors[kind as usize];
+    for pacing in [
+        r#"{"kind": "constant", "rate_per_s": 0.1}"#,
+        r#"{"kind": "closed"}"#,
+    ] {
+        for (stage, kind) in [
+            (Stage::Connecting, ErrorKind::ConnectTimeout),
+            (Stage::Handshaking, ErrorKind::HandshakeTimeout),
+        ] {
+            let (mut shard, start_ns) = idle(&format!(
+                r#""pacing": {pacing}, "duration_s": 90, "timeout_s": 0.5, "connections": 1,
+                "request": {{"headers": [["Host", "h"]], "close": true}}"#
+            ));
+            let mut io = FakeIo::default();
+            shard.open_connections(start_ns, &mut io).unwrap();
+            shard.dispatch(start_ns, &mut io);
+            shard.open_connections(start_ns, &mut io).unwrap();
+            assert_eq!(shard.connections[0].stage, Stage::Connecting);
+            shard.connections[0].stage = stage;
+            shard.sweep(now_ns() + 600 * MS, &mut io);
+            assert_eq!(count(&shard, kind), 1);
+            let record = &shard.recorder.record;
+            assert_eq!((record.intended, record.connects_timed_out), (1, 1));
+            let latency = &record.replies.latency;
+            assert!(latency.len() == 1 && latency.max() >= 500 * MS);
+        }
+    }
+}
+
 /// A server that closes idle connections makes the list of free ones no longer.
 #[test]
 fn a_connection_is_listed_once() {
