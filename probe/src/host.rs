@@ -14,12 +14,33 @@ pub struct KernelFiles {
     /// Of the probe itself.
     pub oom_score: KeptFile,
     pub core_pattern: KeptFile,
+    /// Settings of the host that change what programs can do, by their names. Only root can change them, so there are
+    /// none for others.
+    pub settings: Vec<(&'static str, KeptFile)>,
     stat: KeptFile,
     cpu: KeptFile,
     memory: KeptFile,
     io: KeptFile,
     meminfo: KeptFile,
 }
+
+/// Settings that all trials share. Each is read twice in a trial, so the list is short.
+const SETTINGS: [&str; 14] = [
+    "/proc/sys/net/core/somaxconn",
+    "/proc/sys/net/core/rmem_max",
+    "/proc/sys/net/core/wmem_max",
+    "/proc/sys/net/core/netdev_max_backlog",
+    "/proc/sys/net/ipv4/tcp_rmem",
+    "/proc/sys/net/ipv4/tcp_wmem",
+    "/proc/sys/net/ipv4/tcp_congestion_control",
+    "/proc/sys/net/ipv4/tcp_max_syn_backlog",
+    "/proc/sys/net/ipv4/ip_local_port_range",
+    "/proc/sys/vm/swappiness",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/sys/vm/nr_hugepages",
+    "/sys/kernel/mm/transparent_hugepage/enabled",
+    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+];
 
 /// CPU times, pressure and the kernel's memory at the start of a trial.
 pub struct HostBaseline {
@@ -45,6 +66,10 @@ impl KernelFiles {
         }
         Ok(KernelFiles {
             oom_score: procfs.kept("self/oom_score_adj"),
+            settings: match rustix::process::geteuid().is_root() {
+                true => SETTINGS.map(|name| (name, KeptFile::open(name))).into(),
+                false => Vec::new(),
+            },
             core_pattern: procfs.kept("sys/kernel/core_pattern"),
             stat: procfs.kept("stat"),
             cpu: procfs.kept("pressure/cpu"),

@@ -32,18 +32,20 @@ pub struct Interference {
     schedule: Schedule,
     limits: Limits,
     files: Rc<KernelFiles>,
+    plain: bool,
     surroundings: Surroundings,
     cpus: Option<CpuSet>,
 }
 
 impl Interference {
-    /// Remembers the probe's own limits and CPUs.
-    pub fn watch(files: Rc<KernelFiles>) -> Interference {
+    /// Remembers the probe's own limits and CPUs. `plain`: a plain command may change settings of the host.
+    pub fn watch(files: Rc<KernelFiles>, plain: bool) -> Interference {
         Interference {
             texts: Vec::new(),
             schedule: schedule_of(0),
             limits: Limits::of(0),
-            surroundings: Surroundings::read(&files),
+            surroundings: Surroundings::read(&files, plain),
+            plain,
             files,
             cpus: sched_getaffinity(None).ok(),
         }
@@ -121,9 +123,9 @@ impl Interference {
 
     /// Compares the probe's CPUs and surroundings with those at the beginning, and gives all texts.
     pub fn finish(&mut self) -> Vec<String> {
-        let now = Surroundings::read(&self.files);
+        let now = Surroundings::read(&self.files, self.plain);
         for text in self.surroundings.changed_to(&now) {
-            self.add(text.into());
+            self.add(text);
         }
         if self.cpus.is_some() && self.cpus != sched_getaffinity(None).ok() {
             self.add("the probe was moved to other CPUs".into());
@@ -132,24 +134,27 @@ impl Interference {
     }
 }
 
-/// What only root can change: whom the kernel ends for want of memory, what it starts for whoever crashes, and what is
-/// mounted where the probe looks.
+/// What only root can change: whom the kernel ends for want of memory, what it starts for whoever crashes, settings that
+/// all trials share, and what is mounted where the probe looks.
 struct Surroundings {
     oom_score: Option<Vec<u8>>,
     core_pattern: Option<Vec<u8>>,
+    settings: Vec<(&'static str, Option<Vec<u8>>)>,
     devices: [Option<u64>; 2],
 }
 
 impl Surroundings {
-    fn read(files: &KernelFiles) -> Surroundings {
+    fn read(files: &KernelFiles, plain: bool) -> Surroundings {
+        let settings = files.settings.iter().filter(|_| !plain);
         Surroundings {
+            settings: settings.map(|(name, file)| (*name, file.read())).collect(),
             oom_score: files.oom_score.read(),
             core_pattern: files.core_pattern.read(),
             devices: ["/proc", "/dev/shm"].map(|path| stat(path).ok().map(|file| file.st_dev)),
         }
     }
 
-    fn changed_to(&self, now: &Surroundings) -> Vec<&'static str> {
+    fn changed_to(&self, now: &Surroundings) -> Vec<String> {
         let changes = [
             (
                 self.oom_score != now.oom_score,
@@ -165,7 +170,12 @@ impl Surroundings {
             ),
         ];
         let changed = changes.into_iter().filter(|(changed, _)| *changed);
-        changed.map(|(_, text)| text).collect()
+        let settings = self.settings.iter().zip(&now.settings);
+        let settings = settings.filter(|(before, now)| before != now);
+        changed
+            .map(|(_, text)| text.to_owned())
+            .chain(settings.map(|((name, _), _)| format!("{name} was changed")))
+            .collect()
     }
 }
 
@@ -182,9 +192,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn settings_that_were_changed_are_named() {
+        let files = KernelFiles::open().unwrap();
+        let of = |value: &[u8]| Surroundings {
+            settings: vec![
+                ("/proc/sys/a", Some(b"1".to_vec())),
+                ("/proc/sys/b", Some(value.to_vec())),
+            ],
+            ..Surroundings::read(&files, true)
+        };
+        assert!(of(b"2").changed_to(&of(b"2")).is_empty());
+        assert_eq!(of(b"2").changed_to(&of(b"3")), ["/proc/sys/b was changed"]);
+        // For root, and for nobody's plain command.
+        let count = |plain| Surroundings::read(&files, plain).settings.len();
+        assert_eq!(count(false), files.settings.len());
+        assert_eq!(count(true), 0);
+    }
+
+    #[test]
     fn each_text_once_and_not_too_many() {
         let files = Rc::new(KernelFiles::open().unwrap());
-        let mut seen = Interference::watch(files);
+        let mut seen = Interference::watch(files, false);
         for sender in [7, 7, 8] {
             seen.signal("SIGTERM", Signaller::Trial(sender));
         }

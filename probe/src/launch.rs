@@ -101,16 +101,12 @@ pub fn launch(
         many_files: request.service.is_some(),
         confined: !request.plain,
     };
-    let (program, why) = spawn(&plan)?;
     let Spawned {
         pid,
         pidfd,
         start,
         floor_bytes,
-    } = program;
-    if let Some(why) = why {
-        missing.push(format!("start inside the cgroup: {why}"));
-    }
+    } = spawn(&plan, missing)?;
     Ok(Launched {
         pid,
         pidfd,

@@ -31,7 +31,7 @@ pub fn owner(procfs: &mut ProcFs, processes: &[Process], address: SocketAddr) ->
     let mut inodes: Vec<u64> = listeners.into_iter().map(|(_, inode)| inode).collect();
     let mut readable = true;
     for process in processes.iter().filter(|process| process.alive) {
-        match procfs.sockets(process.pid) {
+        match procfs.sockets(process.living_thread) {
             Some(sockets) => inodes.retain(|inode| !sockets.contains(inode)),
             None => readable = false,
         }
@@ -149,7 +149,10 @@ mod tests {
         assert_eq!(owner(&mut procfs, &[own], at), Owner::Trial);
         assert_eq!(owner(&mut procfs, &[parent], at), Owner::Other);
         // One that cannot be read, as it is not there.
-        let gone = Process { pid: -1, ..own };
+        let gone = Process {
+            living_thread: -1,
+            ..own
+        };
         let Owner::Unknown(inodes) = owner(&mut procfs, &[parent, gone], at) else {
             panic!("known");
         };

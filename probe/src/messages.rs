@@ -103,6 +103,8 @@ pub struct TrialOutcome {
     pub cpu_system_ns: u64,
     pub cpu_source: &'static str,
     pub peak_pss_bytes: Option<u64>,
+    /// In how many samples PSS was read.
+    pub pss_readings: u64,
     pub memory_peak_bytes: Option<u64>,
     /// Of all processes together, or why it is not known.
     pub peak_memory_bytes: Option<u64>,

@@ -1,8 +1,9 @@
-//! Where programs may leave files: a temporary folder of their own, and shared memory of the probe's own. What a program
+//! Where programs may leave something: a temporary folder of their own, shared memory of the probe's own, keyrings. What a program
 //! leaves there is counted, and no other program finds it.
 
 use crate::request::Request;
 use crate::shared_memory::SharedMemory;
+use crate::sys;
 use crate::temporary::{sweep, Temporary};
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ pub struct Places {
     temporary: Option<Temporary>,
     /// Where folders of killed probes were removed.
     swept: Option<String>,
+    /// The user's keys before the trial; None for a plain command, which may have to do with them.
+    keys: Option<Vec<i32>>,
 }
 
 impl Places {
@@ -21,11 +24,16 @@ impl Places {
             shared: shared.map(Arc::new),
             temporary: None,
             swept: None,
+            keys: None,
         }
     }
 
     /// Gives the program a temporary folder, where the request asks for one. Returns why it has none.
     pub fn prepare(&mut self, request: &mut Request) -> Option<String> {
+        self.keys = (!request.plain).then(|| {
+            sys::join_new_session_keyring();
+            sys::user_keys()
+        });
         if !request.temporary {
             return None;
         }
@@ -57,10 +65,15 @@ impl Places {
         self.shared.clone()
     }
 
-    /// How many files, and System V objects, a program has left. Those of the temporary folder are removed; shared memory
-    /// ends with the probe, which must carry out no other trial then.
+    /// How many files, objects of IPC, and keys in its user's keyrings, a program has left. Files of the temporary folder
+    /// are removed; shared memory ends with the probe, which must carry out no other trial then, and so do the keys, but
+    /// for root's.
     pub fn clear(&mut self) -> u64 {
         let mut left = self.shared.as_ref().map_or(0, |shared| shared.objects());
+        if let Some(before) = &self.keys {
+            let now = sys::user_keys();
+            left += now.iter().filter(|key| !before.contains(key)).count() as u64;
+        }
         if let Some(temporary) = &self.temporary {
             let (count, is_usable) = temporary.clear();
             left += count;

@@ -1,6 +1,7 @@
 //! Files below /proc.
 
 use rustix::fs::{openat, readlinkat, Mode, OFlags};
+use rustix::io::{fcntl_dupfd_cloexec, Errno};
 use std::io::Write;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -12,8 +13,10 @@ pub struct Process {
     pub parent: i32,
     pub group: i32,
     pub session: i32,
-    /// Not a zombie.
+    /// A thread of it has not ended. The first thread may have, and is a zombie as long as others run.
     pub alive: bool,
+    /// The number of a thread that has not ended: memory, files and cgroup of one that has are gone.
+    pub living_thread: i32,
     pub threads: u64,
     pub rss_pages: u64,
     /// Page faults that needed no disk; all those of its children that have ended and were waited for.
@@ -32,15 +35,50 @@ pub fn kib_field(text: &str, key: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
+/// Descriptors that are given up where there are no others: what takes all of the probe's must not blind its samples.
+#[derive(Default)]
+struct Spares(Vec<OwnedFd>);
+
+const SPARES: usize = 2;
+
+/// A clone has its own.
+impl Clone for Spares {
+    fn clone(&self) -> Spares {
+        Spares::default()
+    }
+}
+
+impl Spares {
+    fn open(&mut self, root: &OwnedFd, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        while self.0.len() < SPARES {
+            match fcntl_dupfd_cloexec(root, 0) {
+                Ok(spare) => self.0.push(spare),
+                Err(_) => break,
+            }
+        }
+        match openat(root, path, flags, Mode::empty()) {
+            Err(Errno::MFILE | Errno::NFILE) => {
+                self.0.clear();
+                openat(root, path, flags, Mode::empty())
+            }
+            opened => opened,
+        }
+    }
+}
+
 /// Reads files below /proc with one buffer, and no allocation for each. A clone has a buffer of its own.
 #[derive(Clone)]
 pub struct ProcFs {
     root: Arc<OwnedFd>,
     path: Vec<u8>,
     buffer: Vec<u8>,
+    spares: Spares,
     /// Whether the kernel lists the children of a thread.
     pub lists_children: bool,
 }
+
+/// How often the threads of a process are listed until one is found that has not ended.
+const LISTINGS: usize = 3;
 
 /// What is shorter was read whole.
 const WHOLE_BYTES: usize = 2048;
@@ -54,6 +92,7 @@ impl ProcFs {
             root: Arc::new(root),
             path: Vec::with_capacity(64),
             buffer: vec![0; 4096],
+            spares: Spares::default(),
             lists_children: true,
         };
         procfs.lists_children = procfs
@@ -67,7 +106,7 @@ impl ProcFs {
         self.path.clear();
         self.path.write_fmt(path).ok()?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = openat(&self.root, self.path.as_slice(), flags, Mode::empty()).ok()?;
+        let file = self.spares.open(&self.root, &self.path, flags).ok()?;
         let mut done = 0;
         loop {
             if done == self.buffer.len() {
@@ -80,7 +119,7 @@ impl ProcFs {
                     return Some(&self.buffer[..done + count])
                 }
                 Ok(count) => done += count,
-                Err(rustix::io::Errno::INTR) => {}
+                Err(Errno::INTR) => {}
                 Err(_) => return None,
             }
         }
@@ -93,7 +132,33 @@ impl ProcFs {
     }
 
     pub fn process(&mut self, pid: i32) -> Option<Process> {
-        parse_stat(self.read(format_args!("{pid}/stat"))?)
+        let (process, is_zombie) = parse_stat(self.read(format_args!("{pid}/stat"))?)?;
+        match process.alive && is_zombie {
+            true => Some(self.with_living_thread(process)),
+            false => Some(process),
+        }
+    }
+
+    /// A process whose first thread has ended, as another thread shows it.
+    fn with_living_thread(&mut self, process: Process) -> Process {
+        let pid = process.pid;
+        let mut threads = Vec::new();
+        // Threads may end, and start others, while they are read.
+        for _ in 0..LISTINGS {
+            threads.clear();
+            self.numbers(format_args!("{pid}/task"), &mut threads);
+            for &thread in threads.iter().filter(|&&thread| thread != pid) {
+                let stat = self.read(format_args!("{pid}/task/{thread}/stat"));
+                if let Some((seen, false)) = stat.and_then(parse_stat) {
+                    return Process {
+                        living_thread: thread,
+                        rss_pages: seen.rss_pages,
+                        ..process
+                    };
+                }
+            }
+        }
+        process
     }
 
     /// Whether it shows only processes that this one may trace (hidepid). Otherwise everybody sees the first.
@@ -108,7 +173,7 @@ impl ProcFs {
             return;
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let file = openat(&self.root, self.path.as_slice(), flags, Mode::empty());
+        let file = self.spares.open(&self.root, &self.path, flags);
         let folder = file.and_then(rustix::fs::Dir::new);
         if let Ok(folder) = folder {
             for entry in folder.flatten() {
@@ -118,15 +183,15 @@ impl ProcFs {
         }
     }
 
-    /// The folder of the descriptors of a process; None when it cannot be read.
-    pub fn open_files(&self, pid: i32) -> Option<OwnedFd> {
+    /// The folder of the descriptors of a thread; None when it cannot be read.
+    pub fn open_files(&self, thread: i32) -> Option<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        openat(&self.root, format!("{pid}/fd"), flags, Mode::empty()).ok()
+        openat(&self.root, format!("{thread}/fd"), flags, Mode::empty()).ok()
     }
 
-    /// The inodes of the sockets that a process has open; None when its files cannot be read.
-    pub fn sockets(&mut self, pid: i32) -> Option<Vec<u64>> {
-        let folder = self.open_files(pid)?;
+    /// The inodes of the sockets that a thread has open; None when its files cannot be read.
+    pub fn sockets(&mut self, thread: i32) -> Option<Vec<u64>> {
+        let folder = self.open_files(thread)?;
         let mut sockets = Vec::new();
         for entry in rustix::fs::Dir::read_from(&folder).ok()?.flatten() {
             // A file may have been closed meanwhile.
@@ -153,6 +218,12 @@ impl ProcFs {
 pub struct KeptFile(Option<OwnedFd>);
 
 impl KeptFile {
+    /// One below /proc or /sys.
+    pub fn open(path: &str) -> KeptFile {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        KeptFile(rustix::fs::open(path, flags, Mode::empty()).ok())
+    }
+
     pub fn read(&self) -> Option<Vec<u8>> {
         let file = self.0.as_ref()?;
         let mut text = vec![0; 4096];
@@ -181,9 +252,9 @@ fn numbers_in(text: &[u8], into: &mut Vec<i32>) {
     );
 }
 
-/// Parses /proc/<pid>/stat. The name in brackets is the program's own choice: it may hold
+/// Parses the file stat of a process or a thread. The second value: it is a zombie. The name in brackets is the program's own choice: it may hold
 /// spaces, brackets, anything; so the fields are counted from the last bracket.
-fn parse_stat(stat: &[u8]) -> Option<Process> {
+fn parse_stat(stat: &[u8]) -> Option<(Process, bool)> {
     let open = memchr::memchr(b'(', stat)?;
     let close = memchr::memrchr(b')', stat)?;
     let pid = std::str::from_utf8(&stat[..open])
@@ -213,19 +284,22 @@ fn parse_stat(stat: &[u8]) -> Option<Process> {
     let start_ticks = number(1)?; // 22
     let rss_pages = number(1)?; // 24
     let positive = |number: i64| u64::try_from(number).unwrap_or(0);
-    Some(Process {
+    let is_zombie = state == "Z";
+    let process = Process {
         pid,
         parent,
         group,
         session,
-        alive: state != "Z",
+        alive: !is_zombie || threads > 1,
+        living_thread: pid,
         threads: positive(threads),
         rss_pages: positive(rss_pages),
         faults: positive(faults),
         child_faults: positive(child_minor) + positive(child_major),
         child_ticks: positive(child_user) + positive(child_system),
         start_ticks: positive(start_ticks),
-    })
+    };
+    Some((process, is_zombie))
 }
 
 #[cfg(test)]
@@ -237,12 +311,15 @@ mod tests {
     #[test]
     fn parses_a_hostile_name() {
         let process = parse_stat(STAT.as_bytes()).unwrap();
+        assert!(!process.1);
+        let process = process.0;
         let expected = Process {
             pid: 42,
             parent: 7,
             group: 42,
             session: 1,
             alive: true,
+            living_thread: 42,
             threads: 3,
             rss_pages: 77,
             faults: 500,
@@ -251,11 +328,13 @@ mod tests {
             start_ticks: 555,
         };
         assert_eq!(process, expected);
-        assert!(
-            !parse_stat(STAT.replace(" R 7", " Z 7").as_bytes())
-                .unwrap()
-                .alive
-        );
+        // The first thread has ended. Of three threads others go on.
+        let zombie = STAT.replace(" R 7", " Z 7");
+        for (threads, alive) in [("3", true), ("1", false)] {
+            let stat = zombie.replace(" 20 0 3 ", &format!(" 20 0 {threads} "));
+            let (process, is_zombie) = parse_stat(stat.as_bytes()).unwrap();
+            assert_eq!((process.alive, is_zombie), (alive, true));
+        }
     }
 
     #[test]

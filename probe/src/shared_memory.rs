@@ -2,12 +2,16 @@
 //! of IPC. Both end with the probe, and hold nothing but what programs of its trials have made.
 
 use crate::sys;
-use rustix::fs::{fstat, fstatvfs, statvfs, Dir, Mode, OFlags, StatVfs, StatVfsMountFlags};
+use rustix::fs::{
+    fstat, fstatvfs, openat, statvfs, Dir, DirEntry, Mode, OFlags, StatVfs, StatVfsMountFlags,
+};
 use rustix::io::Errno;
-use rustix::mount::{mount, MountFlags};
+use rustix::mount::{
+    fsconfig_create, fsmount, fsopen, mount, FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags,
+};
 use std::ffi::CString;
 use std::io;
-use std::os::unix::io::OwnedFd;
+use std::os::unix::io::{AsFd, OwnedFd};
 
 const PLACE: &str = "/dev/shm";
 
@@ -16,6 +20,8 @@ pub struct SharedMemory {
     device: u64,
     /// What the file system has without any file.
     inodes: u64,
+    /// The POSIX queues of the namespace; None where the kernel does not show them.
+    queues: Option<OwnedFd>,
 }
 
 impl SharedMemory {
@@ -42,6 +48,7 @@ impl SharedMemory {
             folder,
             device,
             inodes,
+            queues: queues().ok(),
         }))
     }
 
@@ -50,7 +57,7 @@ impl SharedMemory {
         self.device
     }
 
-    /// How many files and System V objects there are. With millions it takes no longer than with one.
+    /// How many files, System V objects and POSIX queues there are. With millions it takes no longer than with one.
     pub fn objects(&self) -> u64 {
         let inodes = fstatvfs(&self.folder).map_or(0, |now| inodes(&now));
         let files = match inodes.saturating_sub(self.inodes) {
@@ -58,7 +65,11 @@ impl SharedMemory {
             count if count > 0 && self.has_files() => count,
             _ => 0,
         };
-        files + sys::system_v().objects
+        let queues = self
+            .queues
+            .as_ref()
+            .map_or(0, |queues| entries(queues).count());
+        files + sys::system_v().objects + queues as u64
     }
 
     /// The memory of all of them, whoever maps it.
@@ -70,10 +81,24 @@ impl SharedMemory {
     }
 
     fn has_files(&self) -> bool {
-        let entries = Dir::read_from(&self.folder).into_iter().flatten();
-        // `.` and `..` are two.
-        entries.flatten().nth(2).is_some()
+        entries(&self.folder).next().is_some()
     }
+}
+
+fn entries(folder: &OwnedFd) -> impl Iterator<Item = DirEntry> {
+    let entries = Dir::read_from(folder).into_iter().flatten();
+    // The first are `.` and `..`.
+    entries.flatten().skip(2)
+}
+
+/// A folder of the POSIX queues in this namespace of IPC, which has no place among the files.
+fn queues() -> io::Result<OwnedFd> {
+    let system = fsopen("mqueue", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(system.as_fd())?;
+    let flags = FsMountFlags::FSMOUNT_CLOEXEC;
+    let mounted = fsmount(system.as_fd(), flags, MountAttrFlags::empty())?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(&mounted, ".", flags, Mode::empty())?)
 }
 
 fn inodes(of: &StatVfs) -> u64 {

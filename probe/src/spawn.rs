@@ -53,9 +53,8 @@ const CAP_SYS_PTRACE: libc::c_ulong = 19;
 /// The kernel's first victim for want of memory is the program, never the probe.
 const OOM_SCORE: &[u8] = b"1000";
 
-/// Starts the program. The second value is why it could not be started inside its cgroup: it then moves itself
-/// there, which is slower.
-pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
+/// Starts the program. Adds to `missing` why it could not be started as usual: by the launcher, and inside its cgroup.
+pub fn spawn(plan: &SpawnPlan, missing: &mut Vec<String>) -> io::Result<Spawned> {
     let argv = pointers(plan.argv);
     let env = pointers(plan.env);
     let mut cpus = None;
@@ -96,8 +95,14 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
         let begin = ptr::addr_of!(*set).cast::<u8>();
         std::slice::from_raw_parts(begin, std::mem::size_of::<libc::cpu_set_t>())
     });
-    let launcher = Launcher::new(plan.candidates, report, folder, set).ok();
-    let launcher = launcher.as_ref();
+    let launcher = Launcher::new(plan.candidates, report, folder, set);
+    let launcher = match &launcher {
+        Ok(launcher) => Some(launcher),
+        Err(why) => {
+            missing.push(format!("launcher: {why}"));
+            None
+        }
+    };
     // The launcher itself stays outside, so that its CPU time is not the program's.
     let (inside, moved) = match launcher {
         Some(_) => (None, procs),
@@ -112,6 +117,9 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
     let start = Instant::now();
     let launched = clone(args, &|| child(launcher, moved)).and_then(|pid| {
         let Some(launcher) = launcher.filter(|_| is_launcher.get()) else {
+            if launcher.is_some() {
+                missing.push("launcher: the kernel does not execute it".into());
+            }
             return Ok((start, pid, sys::own_max_rss_bytes()));
         };
         sys::wait_for(pid)?;
@@ -119,9 +127,14 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
         Ok((start, pid, launcher::size_bytes(plan.argv, plan.env)))
     });
     let why = match launched {
-        Ok((start, pid, floor_bytes)) => return Ok((spawned(pid, start, floor_bytes)?, None)),
-        Err(error) => folder.map(|_| error),
+        Ok((start, pid, floor_bytes)) => return spawned(pid, start, floor_bytes),
+        Err(error) => error,
     };
+    missing.push(match folder {
+        // It then moves itself there, which is slower.
+        Some(_) => format!("start inside the cgroup: {why}"),
+        None => format!("start by a clone: {why}"),
+    });
 
     let start = Instant::now();
     // SAFETY: one thread, as above.
@@ -132,7 +145,7 @@ pub fn spawn(plan: &SpawnPlan) -> io::Result<(Spawned, Option<io::Error>)> {
     if pid < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok((spawned(pid, start, sys::own_max_rss_bytes())?, why))
+    spawned(pid, start, sys::own_max_rss_bytes())
 }
 
 /// The signals that this process ignores, and its children with it, through each exec. Handlers do not outlive one.
@@ -214,9 +227,10 @@ unsafe fn prepare(plan: &SpawnPlan, parent: i32, ignored: &[i32]) {
         libc::close(score);
     }
     libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
+    // Not 0, which the kernel ignores where core_pattern is a pipe: it starts that program, outside of the trial.
     let no_core = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
+        rlim_cur: 1,
+        rlim_max: 1,
     };
     libc::setrlimit(libc::RLIMIT_CORE, &no_core);
     if plan.many_files {

@@ -26,6 +26,7 @@ pub struct StdoutParser {
     plain: Option<Box<Xxh3Default>>,
     state: State,
     protocol_lines: u64,
+    has_ready: bool,
     has_result: bool,
 }
 
@@ -62,6 +63,7 @@ impl StdoutParser {
             plain: None,
             state: LINE_START,
             protocol_lines: 0,
+            has_ready: false,
             has_result: false,
         }
     }
@@ -238,11 +240,15 @@ impl StdoutParser {
             return;
         }
         let mut parsed = parse(line);
-        if let Ok(Event::Result(_)) = parsed {
-            if self.has_result {
-                parsed = Err("a second ::result".into());
+        let once = match parsed {
+            Ok(Event::Ready { .. }) => Some(("::ready", &mut self.has_ready)),
+            Ok(Event::Result(_)) => Some(("::result", &mut self.has_result)),
+            _ => None,
+        };
+        if let Some((word, has_come)) = once {
+            if std::mem::replace(has_come, true) {
+                parsed = Err(format!("a second {word}"));
             }
-            self.has_result = true;
         }
         on_event(parsed);
     }
@@ -299,9 +305,13 @@ mod tests {
     }
 
     #[test]
-    fn a_second_result_is_wrong() {
-        let (_, _, events) = read(&[b"::result a=1\n::result a=1\n"]);
-        assert!(events[0].is_ok() && events[1].is_err());
+    fn a_second_result_or_ready_is_wrong() {
+        for line in ["::result a=1", "::ready port=1", "::ready"] {
+            let (_, _, events) = read(&[format!("{line}\n{line}\n").as_bytes()]);
+            let word = line.split(' ').next().unwrap();
+            assert!(events[0].is_ok(), "{line}");
+            assert_eq!(events[1], Err(format!("a second {word}")));
+        }
     }
 
     #[test]

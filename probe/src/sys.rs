@@ -383,6 +383,49 @@ pub fn system_v() -> SystemV {
     }
 }
 
+/// How the memory of two processes compares, in an order of the kernel's: equal where they share all of it. None where
+/// that is not known.
+pub fn compare_memory(one: i32, other: i32) -> Option<std::cmp::Ordering> {
+    const KCMP_VM: i32 = 1;
+    // SAFETY: the call takes numbers only.
+    match unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_VM, 0, 0) } {
+        0 => Some(std::cmp::Ordering::Equal),
+        1 => Some(std::cmp::Ordering::Less),
+        2 => Some(std::cmp::Ordering::Greater),
+        _ => None,
+    }
+}
+
+/// The keyring of this process's user, and that of the user's sessions.
+const USER_KEYRINGS: [i32; 2] = [-4, -5];
+
+/// Gives this process, and those that it starts, an empty keyring in place of that of its session. Nothing where the
+/// kernel has no keys, or the user too many.
+pub fn join_new_session_keyring() {
+    const JOIN_SESSION_KEYRING: i32 = 1;
+    let anonymous = std::ptr::null::<libc::c_char>();
+    // SAFETY: a null pointer is allowed, and means a keyring without a name.
+    unsafe {
+        libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, anonymous);
+    }
+}
+
+/// The numbers of the keys in the user's keyrings; the first thousand of each. Nothing where the kernel has no keys.
+pub fn user_keys() -> Vec<i32> {
+    const READ: i32 = 11;
+    let mut keys = Vec::new();
+    for keyring in USER_KEYRINGS {
+        let mut own = [0i32; 1000];
+        let bytes = std::mem::size_of_val(&own);
+        // SAFETY: the kernel writes so many bytes at most, all of which are numbers of keys.
+        let used =
+            unsafe { libc::syscall(libc::SYS_keyctl, READ, keyring, own.as_mut_ptr(), bytes) };
+        let count = usize::try_from(used).unwrap_or(0).min(bytes) / std::mem::size_of::<i32>();
+        keys.extend(&own[..count]);
+    }
+    keys
+}
+
 /// Memory of the whole host in files that have none on a disk: shared memory, memfd, tmpfs.
 pub fn shared_bytes() -> u64 {
     // SAFETY: a zeroed sysinfo is valid, and the call writes only into it.

@@ -5,6 +5,7 @@ use super::client::{Arrival, Part};
 use super::error::ErrorKind;
 use super::framing::Splitter;
 use super::http::{Beginning, Read, ResponseParser};
+use super::http_head::MAX_HEAD_BYTES;
 use super::plan::{Framing, Plan, Protocol};
 use super::redirect::{is_redirect, Directions, Redirect};
 use super::sequence::{Message, StreamFormat, StreamState};
@@ -21,7 +22,11 @@ pub struct ReplyFormat {
     check: BodyCheck,
     framing: Framing,
     stream: StreamFormat,
+    max_head_bytes: u32,
 }
+
+/// The heads of a trial's server: the probe's memory is not the program's, so no limit would end what fills it.
+const TRIAL_HEAD_BYTES: u32 = 16 * 1024;
 
 impl ReplyFormat {
     pub fn new(plan: &Plan) -> ReplyFormat {
@@ -29,6 +34,10 @@ impl ReplyFormat {
             check: BodyCheck::new(&plan.expect),
             framing: plan.stream.framing,
             stream: StreamFormat::new(&plan.stream),
+            max_head_bytes: match plan.is_trial {
+                true => TRIAL_HEAD_BYTES,
+                false => MAX_HEAD_BYTES as u32,
+            },
         }
     }
 }
@@ -187,6 +196,10 @@ impl Decoder {
     }
 
     /// The reply to a request that is sent at `now_ns`.
+    fn response(&self) -> ResponseParser {
+        ResponseParser::new(self.no_body).limited_to(self.format.max_head_bytes)
+    }
+
     pub fn begin(&self, request: &Rc<[u8]>, now_ns: u64) -> ReplyState {
         match self.protocol {
             Protocol::Http if self.is_http2 => ReplyState::Response(Box::new(Response {
@@ -194,7 +207,7 @@ impl Decoder {
                 ..Response::default()
             })),
             Protocol::Http => {
-                let response = ResponseParser::new(self.no_body).keeping_directions(self.follows);
+                let response = self.response().keeping_directions(self.follows);
                 ReplyState::Http(response, self.body())
             }
             Protocol::Tcp => ReplyState::Line(self.body()),
@@ -203,7 +216,7 @@ impl Decoder {
             }
             Protocol::Stream => {
                 let stream = Stream {
-                    response: ResponseParser::new(self.no_body),
+                    response: self.response(),
                     splitter: Splitter::new(self.format.framing),
                     state: self.format.stream.begin(now_ns),
                 };

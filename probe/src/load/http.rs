@@ -32,6 +32,7 @@ pub struct ResponseParser {
     keep_alive: bool,
     keeps_directions: bool,
     directions: Option<Box<Directions>>,
+    max_head_bytes: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,15 @@ impl ResponseParser {
             keep_alive: true,
             keeps_directions: false,
             directions: None,
+            max_head_bytes: MAX_HEAD_BYTES as u32,
+        }
+    }
+
+    /// The same, for heads of so many bytes at most.
+    pub fn limited_to(self, max_head_bytes: u32) -> ResponseParser {
+        ResponseParser {
+            max_head_bytes,
+            ..self
         }
     }
 
@@ -185,12 +195,15 @@ impl ResponseParser {
                 Some(_) => return Err(ErrorKind::Protocol),
             }
             if let Ok(Some((parsed, used))) = parse(bytes, self.keeps_directions) {
+                if used > self.max_head_bytes as usize {
+                    return Err(ErrorKind::TooLarge);
+                }
                 self.accept(parsed)?;
                 return Ok(Some(used));
             }
         }
         let before = self.held.len();
-        let bytes = &bytes[..bytes.len().min(MAX_HEAD_BYTES + 1)];
+        let bytes = &bytes[..bytes.len().min(self.max_head_bytes as usize + 1)];
         self.held.extend_from_slice(bytes);
         // Line by line: a head that comes byte by byte is not parsed again for each of them, and what comes of it
         // does not depend on where it was cut.
@@ -202,12 +215,18 @@ impl ResponseParser {
             }
             let head = parse(&self.held[..end], self.keeps_directions)?;
             let (parsed, used) = head.ok_or(ErrorKind::Protocol)?;
+            if used > self.max_head_bytes as usize {
+                return Err(ErrorKind::TooLarge);
+            }
             self.held = Vec::new();
             (self.lines, self.next_line) = (LineCheck::default(), 0);
             self.accept(parsed)?;
             return Ok(Some(used - before));
         }
-        incomplete(&self.held)
+        match self.held.len() > self.max_head_bytes as usize {
+            true => Err(ErrorKind::TooLarge),
+            false => Ok(None),
+        }
     }
 
     fn accept(&mut self, head: Head) -> Result<(), ErrorKind> {
@@ -234,13 +253,6 @@ impl ResponseParser {
             }
         };
         Ok(())
-    }
-}
-
-fn incomplete(held: &[u8]) -> Result<Option<usize>, ErrorKind> {
-    match held.len() > MAX_HEAD_BYTES {
-        true => Err(ErrorKind::TooLarge),
-        false => Ok(None),
     }
 }
 

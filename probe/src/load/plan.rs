@@ -59,6 +59,9 @@ pub struct Plan {
     /// How long a client waits for its answer, from the request's instant on, before it hangs up.
     #[serde(default)]
     pub patience_s: Option<f64>,
+    /// The load is one of a trial's.
+    #[serde(skip)]
+    pub is_trial: bool,
     /// With it, the outcome has a time line with slots of this length.
     #[serde(default)]
     pub course_s: Option<f64>,
@@ -318,6 +321,7 @@ impl Plan {
     pub fn at(&self, address: SocketAddr) -> Plan {
         Plan {
             addresses: vec![address],
+            is_trial: true,
             ..self.clone()
         }
     }

@@ -108,7 +108,14 @@ impl FileMemory {
         let mut files = HashSet::new();
         for process in tree.iter().filter(|process| process.alive) {
             let device = shared.map(SharedMemory::device);
-            bytes += of_process(procfs, process.pid, device, self.began, &mut files).unwrap_or(0);
+            bytes += of_process(
+                procfs,
+                process.living_thread,
+                device,
+                self.began,
+                &mut files,
+            )
+            .unwrap_or(0);
         }
         bytes
     }
@@ -123,12 +130,12 @@ fn file_time() -> (i64, i64) {
 /// Memory in open files of a process that are on no disk, nor on `device`, and have changed since; each file once.
 fn of_process(
     procfs: &ProcFs,
-    pid: i32,
+    thread: i32,
     device: Option<u64>,
     since: (i64, i64),
     files: &mut HashSet<(u64, u64)>,
 ) -> Option<u64> {
-    let folder = procfs.open_files(pid)?;
+    let folder = procfs.open_files(thread)?;
     let mut bytes = 0;
     for entry in Dir::read_from(&folder).ok()?.flatten() {
         let name = entry.file_name();

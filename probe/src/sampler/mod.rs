@@ -58,6 +58,8 @@ pub enum Excess {
 #[derive(Debug, Default)]
 pub struct Peaks {
     pub pss_bytes: Option<u64>,
+    /// In how many samples PSS was read.
+    pub pss_readings: u64,
     /// Each page once, however many processes share it.
     pub resident_bytes: u64,
     pub threads: u64,
@@ -138,6 +140,7 @@ impl Sampler {
             before: sys::children_usage(),
             peaks: Peaks {
                 pss_bytes: None,
+                pss_readings: 0,
                 resident_bytes: 0,
                 threads: 1,
                 processes: 1,
@@ -298,6 +301,7 @@ impl Sampler {
             self.pss.was_read(now_ns, &resident, cost);
             self.peaks.pss_bytes = self.peaks.pss_bytes.max(sample.pss_bytes);
             if let Some(pss) = pss {
+                self.peaks.pss_readings += 1;
                 self.peaks.resident_bytes = self.peaks.resident_bytes.max(pss.resident_bytes);
                 let own = tree
                     .iter()
@@ -366,7 +370,8 @@ impl Sampler {
             .filter(|process| process.alive && inside.binary_search(&process.pid).is_err());
         for process in others {
             let pid = process.pid;
-            let own = self.procfs.read(format_args!("{pid}/cgroup"));
+            let thread = process.living_thread;
+            let own = self.procfs.read(format_args!("{thread}/cgroup"));
             // One that has just ended is in no cgroup any more. Older kernels do not tell a path that is too long.
             if !own.is_some_and(|own| cgroup.holds(own)) {
                 let now = self.procfs.process(pid);

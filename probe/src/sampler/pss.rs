@@ -2,6 +2,8 @@
 
 use crate::procfs::{kib_field, ProcFs, Process};
 use crate::sampling_budget::SamplingBudget;
+use crate::sys::compare_memory;
+use std::cmp::Ordering;
 
 // The inverse share of one core, and the maximum rest, which bounds the delay of the limit on memory.
 const SHARE: u64 = 500;
@@ -66,8 +68,8 @@ pub struct Pss {
 pub fn of_tree(procfs: &mut ProcFs, tree: &[Process]) -> Option<Pss> {
     let mut sum = Pss::default();
     let mut shared = 0;
-    for process in tree.iter().filter(|process| process.alive) {
-        let (pss, private) = of_process(procfs, process.pid)?;
+    for process in with_own_memory(tree) {
+        let (pss, private) = of_process(procfs, process)?;
         sum.bytes += pss.bytes;
         sum.shared_bytes += pss.shared_bytes;
         sum.resident_bytes += private;
@@ -77,18 +79,36 @@ pub fn of_tree(procfs: &mut ProcFs, tree: &[Process]) -> Option<Pss> {
     Some(sum)
 }
 
+/// The processes that are alive; one of those that share all of their memory (CLONE_VM, as a vfork until its exec).
+fn with_own_memory(tree: &[Process]) -> Vec<&Process> {
+    let mut known: Vec<&Process> = Vec::new();
+    for process in tree.iter().filter(|process| process.alive) {
+        let order = |other: &&Process| {
+            // One that ends meanwhile has an order no more, and is then not found.
+            compare_memory(other.living_thread, process.living_thread).unwrap_or(Ordering::Less)
+        };
+        if let Err(place) = known.binary_search_by(order) {
+            known.insert(place, process);
+        }
+    }
+    known
+}
+
 /// The second value is what no other process shares.
-fn of_process(procfs: &mut ProcFs, pid: i32) -> Option<(Pss, u64)> {
+fn of_process(procfs: &mut ProcFs, process: &Process) -> Option<(Pss, u64)> {
+    let (pid, mut thread) = (process.pid, process.living_thread);
     // A process in the middle of an exec cannot be read for a moment.
     for _ in 0..3 {
-        let text = procfs.read(format_args!("{pid}/smaps_rollup"));
+        let text = procfs.read(format_args!("{thread}/smaps_rollup"));
         if let Some(pss) = text.and_then(parse) {
             return Some(pss);
         }
         // A process that is ending releases its memory some time before it is a zombie.
-        let process = procfs.process(pid);
-        if process.map_or(true, |process| !process.alive || process.rss_pages == 0) {
-            return Some((Pss::default(), 0));
+        match procfs.process(pid) {
+            Some(process) if process.alive && process.rss_pages > 0 => {
+                thread = process.living_thread;
+            }
+            _ => return Some((Pss::default(), 0)),
         }
     }
     None

@@ -4,8 +4,11 @@ use serde::Serialize;
 use serde_json::{json, Value};
 use std::collections::{BTreeMap, HashMap};
 
-/// Requests that are kept apart; calls of further requests are only counted.
-const MAX_IDS: usize = 2_000_000;
+/// Requests that are kept apart, and the longest ids of those; calls of further requests are only counted.
+const MAX_IDS: usize = 1_000_000;
+const MAX_ID_BYTES: usize = 64;
+/// Ends of calls that are kept.
+const MAX_ENDS: usize = 4_000_000;
 
 #[derive(Debug)]
 struct Calls {
@@ -32,6 +35,9 @@ pub struct Ledger {
     ids: HashMap<Box<[u8]>, Calls>,
     without_id: u64,
     untracked: u64,
+    /// Ends of calls that are kept, and those that are not.
+    ends: usize,
+    lost_ends: u64,
 }
 
 impl Ledger {
@@ -50,7 +56,7 @@ impl Ledger {
             calls.last_arrival_ns = calls.last_arrival_ns.max(arrival_ns);
             calls.first_answer_ns = calls.first_answer_ns.min(answer_ns);
             calls.slowest_ns = calls.slowest_ns.max(delay_ns);
-        } else if self.ids.len() < MAX_IDS {
+        } else if self.ids.len() < MAX_IDS && id.len() <= MAX_ID_BYTES {
             let calls = Calls {
                 count: 1,
                 last_arrival_ns: arrival_ns,
@@ -68,15 +74,36 @@ impl Ledger {
     pub fn answered(&mut self, id: Option<&[u8]>, now_ns: u64, took_ns: u64) {
         if let Some(calls) = id.and_then(|id| self.ids.get_mut(id)) {
             calls.slowest_ns = calls.slowest_ns.max(took_ns);
-            calls.ends.push((now_ns, true));
         }
+        self.ended(id, now_ns, true);
     }
 
     /// The gateway hung up on a call at this instant.
     pub fn cut(&mut self, id: Option<&[u8]>, now_ns: u64) {
-        if let Some(calls) = id.and_then(|id| self.ids.get_mut(id)) {
-            calls.ends.push((now_ns, false));
+        self.ended(id, now_ns, false);
+    }
+
+    fn ended(&mut self, id: Option<&[u8]>, now_ns: u64, answered: bool) {
+        let Some(calls) = id.and_then(|id| self.ids.get_mut(id)) else {
+            return;
+        };
+        if self.ends == MAX_ENDS {
+            self.lost_ends += 1;
+            return;
         }
+        self.ends += 1;
+        calls.ends.push((now_ns, answered));
+    }
+
+    /// Which calls are more than the ledger keeps, in words.
+    pub fn excess(&self) -> Option<String> {
+        if self.untracked > 0 {
+            let count = self.untracked;
+            return Some(format!(
+                "{count} calls had ids of more than {MAX_ID_BYTES} bytes, or were for more than {MAX_IDS} requests"
+            ));
+        }
+        (self.lost_ends > 0).then(|| format!("more than {MAX_ENDS} calls"))
     }
 
     /// Counts the calls of a request that ended after its client had hung up.
@@ -152,6 +179,32 @@ mod tests {
             cut: 1,
         };
         assert_eq!(orphans, right);
+    }
+
+    #[test]
+    fn what_the_ledger_keeps_is_bounded() {
+        let mut ledger = Ledger::default();
+        for number in 0..MAX_IDS {
+            ledger.add(Some(&number.to_ne_bytes()), 0, 1);
+        }
+        assert_eq!(ledger.excess(), None);
+        ledger.add(Some(&0usize.to_ne_bytes()), 0, 1);
+        assert_eq!(ledger.excess(), None);
+        ledger.add(Some(b"another"), 0, 1);
+        assert!(ledger.excess().unwrap().starts_with("1 calls had ids"));
+        assert_eq!(ledger.ids.len(), MAX_IDS);
+        let mut ledger = Ledger::default();
+        ledger.add(Some(&[b'x'; MAX_ID_BYTES]), 0, 1);
+        assert_eq!(ledger.excess(), None);
+        ledger.add(Some(&[b'x'; MAX_ID_BYTES + 1]), 0, 1);
+        assert!(ledger.excess().is_some());
+        let mut ledger = Ledger::default();
+        ledger.add(Some(b"a"), 0, 1);
+        ledger.ends = MAX_ENDS - 1;
+        ledger.answered(Some(b"a"), 1, 1);
+        assert_eq!(ledger.excess(), None);
+        ledger.cut(Some(b"a"), 1);
+        assert_eq!(ledger.excess().unwrap(), "more than 4000000 calls");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use rustix::event::Timespec;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, SocketFlags};
+use rustix::process::{getrlimit, Resource};
 use serde_json::{json, Value};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,6 +31,10 @@ const BACKLOG: i32 = 4096;
 const MAX_HEAD_BYTES: usize = 16 * 1024;
 const BUFFER_BYTES: usize = 16 * 1024;
 const EVENTS: usize = 1024;
+/// The buffer that a connection keeps while nothing is in it.
+const IDLE_BYTES: usize = 4096;
+/// Bytes that connections may hold together: of requests that are not complete, and of answers that nobody reads.
+const MAX_HELD_BYTES: usize = 64 << 20;
 const MAX_BUSY_TURNS: u32 = 1000;
 
 struct Connection {
@@ -49,6 +54,8 @@ struct Connection {
     /// HTTP/1.0: an answer has to say that the connection is kept alive.
     http_1_0: bool,
     out: Vec<u8>,
+    /// The memory of its buffers, as it was counted last.
+    counted_bytes: usize,
 }
 
 pub struct Stub {
@@ -66,6 +73,11 @@ pub struct Stub {
     calls: Vec<u64>,
     refused: u64,
     ledger: Ledger,
+    /// How many connections may be open; of the probe's descriptors the others are left for all else.
+    max_connections: usize,
+    held_bytes: usize,
+    /// What a gateway took of the probe that none needs.
+    flood: Option<String>,
 }
 
 enum Response {
@@ -99,6 +111,8 @@ impl Stub {
             )?;
             listeners.push(listener.into());
         }
+        // The soft limit may be raised to it later, for loads.
+        let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
         let reply = |upstream: &Upstream| {
             ["Connection: close\r\n", "", "Connection: keep-alive\r\n"].map(|connection| {
                 let head = format!(
@@ -123,6 +137,9 @@ impl Stub {
             calls: vec![0; plan.upstreams.len()],
             refused: 0,
             ledger: Ledger::default(),
+            max_connections: usize::try_from(limit / 2).unwrap_or(usize::MAX),
+            held_bytes: 0,
+            flood: None,
             plan: plan.clone(),
         })
     }
@@ -189,6 +206,11 @@ impl Stub {
         &self.ledger
     }
 
+    /// In words what a gateway took of the probe, its memory or its descriptors, that none needs.
+    pub fn flood(&self) -> Option<String> {
+        self.flood.clone().or_else(|| self.ledger.excess())
+    }
+
     /// The totals, as the outcome has them.
     pub fn report(&self) -> Value {
         let mut report = self.ledger.report();
@@ -205,6 +227,12 @@ impl Stub {
     fn accept(&mut self, upstream: usize) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while let Ok(socket) = net::accept_with(&self.listeners[upstream], flags) {
+            if self.connections.len() - self.free.len() >= self.max_connections {
+                let most = self.max_connections;
+                self.flood
+                    .get_or_insert_with(|| format!("more than {most} connections at one time"));
+                continue;
+            }
             let _ = net::sockopt::set_tcp_nodelay(&socket, true);
             self.generation = self.generation.wrapping_add(1).max(1);
             let index = self.free.pop().unwrap_or_else(|| {
@@ -229,12 +257,14 @@ impl Stub {
                 keep_alive: true,
                 http_1_0: false,
                 out: Vec::new(),
+                counted_bytes: 0,
             });
         }
     }
 
     fn close(&mut self, index: usize) {
         if let Some(connection) = self.connections[index].take() {
+            self.held_bytes -= connection.counted_bytes;
             if connection.waiting {
                 self.ledger.cut(connection.id.as_deref(), now_ns());
             }
@@ -260,6 +290,7 @@ impl Stub {
                     }
                     connection.held.extend_from_slice(bytes);
                     self.requests(index, now);
+                    self.count_memory(index);
                     // A short read means that there is no more.
                     if count < buffer.len() && !ending {
                         return;
@@ -269,6 +300,28 @@ impl Stub {
                 Err(Errno::AGAIN) => return,
                 Err(_) => return self.close(index),
             }
+        }
+    }
+
+    /// Counts the memory of a connection's buffers, and closes it where all of them have too much.
+    fn count_memory(&mut self, index: usize) {
+        let Some(connection) = &mut self.connections[index] else {
+            return;
+        };
+        for buffer in [&mut connection.held, &mut connection.out] {
+            if buffer.is_empty() && buffer.capacity() > IDLE_BYTES {
+                *buffer = Vec::new();
+            }
+        }
+        let bytes = connection.held.capacity() + connection.out.capacity();
+        let before = std::mem::replace(&mut connection.counted_bytes, bytes);
+        self.held_bytes = self.held_bytes - before + bytes;
+        if self.held_bytes > MAX_HELD_BYTES {
+            let mib = MAX_HELD_BYTES >> 20;
+            self.flood.get_or_insert_with(|| {
+                format!("more than {mib} MiB of requests that are not complete, or of answers that it does not read")
+            });
+            self.close(index);
         }
     }
 
@@ -350,6 +403,7 @@ impl Stub {
             connection.out.extend_from_slice(reply);
             connection.waiting = false;
             self.send(index);
+            self.count_memory(index);
             self.requests(index, now);
         }
     }

@@ -1,6 +1,7 @@
 //! One trial: a loop on one thread that waits for the program's end, its output, signals and
 //! the time, until one of them ends the trial.
 
+mod end;
 mod ending;
 mod events;
 mod outcome;
@@ -34,7 +35,7 @@ use crate::supervise::Supervisor;
 use crate::sys::{self, Received, Sender};
 use crate::units::nanoseconds;
 use crate::writer::{ReaderGone, Writer};
-use ending::End;
+use end::End;
 use outcome::Parts;
 use program_output::ProgramOutput;
 use rustix::process::getppid;
@@ -186,7 +187,7 @@ pub fn run(
         probe_cpu_ns,
         excess_processes: None,
         parent: getppid().map(|pid| pid.as_raw_nonzero().get()),
-        interference: Interference::watch(Rc::clone(&files)),
+        interference: Interference::watch(Rc::clone(&files), request.plain),
         awaited: Vec::new(),
         cause: None,
         end: None,
@@ -275,7 +276,11 @@ impl Trial<'_, '_> {
             interference: &mut self.interference,
             reference: self.reference,
         });
-        if let (Verdict::Ok, Some(stub)) = (outcome.outcome, &stub) {
+        let flood = stub.as_ref().and_then(Stub::flood);
+        if let (Verdict::Ok | Verdict::LoadFailed, Some(what)) = (outcome.outcome, flood) {
+            outcome.outcome = Verdict::WrongEvidence;
+            outcome.detail = format!("the gateway floods its upstreams: {what}");
+        } else if let (Verdict::Ok, Some(stub)) = (outcome.outcome, &stub) {
             let checked = self.loads.check_calls(stub.ledger(), stub.ports().len());
             if let Err(why) = checked {
                 (outcome.outcome, outcome.detail) = (Verdict::WrongEvidence, why);
@@ -330,10 +335,7 @@ impl Trial<'_, '_> {
         loop {
             let now = self.now_ns();
             self.serve(now)?;
-            if now >= wall_ns {
-                let limit = self.request.limits.wall_s;
-                self.stop(Cause::TimedOut(format!("still ran after {limit} s")));
-            }
+            self.check_wall_time(now);
             while let Some((_, name)) = self.loads.next_mark().filter(|(due, _)| now >= *due) {
                 self.loads.mark_taken();
                 self.mark(name)?;
@@ -389,12 +391,24 @@ impl Trial<'_, '_> {
                 let clock = || start.elapsed().as_nanos() as u64;
                 for (t_ns, event) in self.output.read_stdout(&clock) {
                     self.handle(event, t_ns, true)?;
+                    // A line may take the probe some time, and there may be thousands of them.
+                    self.check_wall_time(self.now_ns());
+                    if self.cause.is_some() {
+                        break;
+                    }
                 }
             }
             if ready.stderr {
                 self.output.read_stderr(now);
             }
             self.check_output();
+        }
+    }
+
+    fn check_wall_time(&mut self, now_ns: u64) {
+        let limit_s = self.request.limits.wall_s;
+        if now_ns >= nanoseconds(limit_s) {
+            self.stop(Cause::TimedOut(format!("still ran after {limit_s} s")));
         }
     }
 

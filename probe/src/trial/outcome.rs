@@ -1,6 +1,6 @@
 //! The outcome of a trial, assembled from its parts after all its processes have ended.
 
-use super::ending::{late_work, End};
+use super::end::{late_work, End};
 use super::program_output::ProgramOutput;
 use crate::cause::Cause;
 use crate::clock;
@@ -128,6 +128,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
         cpu_system_ns,
         cpu_source: cpu.map_or("rusage", |_| "cgroup"),
         peak_pss_bytes: peaks.pss_bytes,
+        pss_readings: peaks.pss_readings,
         memory_peak_bytes: cgroup.and_then(|cgroup| cgroup.memory_peak()),
         peak_memory_bytes: peak.as_ref().ok().copied(),
         peak_memory_unknown: peak.err(),

@@ -38,6 +38,7 @@ impl Trial<'_, '_> {
     pub(super) fn mark_and_wait(&mut self, name: &str) -> Result<(), Abort> {
         self.mark(name)?;
         let until_ns = self.now_ns() + nanoseconds(PATIENCE.as_secs_f64());
+        let wall_ns = nanoseconds(self.request.limits.wall_s);
         while self.cause.is_none() {
             let mut is_taken = false;
             for taken in self.sampling.taken() {
@@ -48,6 +49,7 @@ impl Trial<'_, '_> {
             if is_taken {
                 break;
             }
+            self.check_wall_time(now_ns);
             if now_ns > until_ns {
                 let limit_s = PATIENCE.as_secs();
                 let why = format!("a sample, at {name}, was not taken within {limit_s} s");
@@ -63,7 +65,7 @@ impl Trial<'_, '_> {
             };
             let mut files = [samples, self.supervisor.signals(), program]
                 .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
-            let time = timespec(until_ns.saturating_sub(now_ns));
+            let time = timespec(until_ns.min(wall_ns).saturating_sub(now_ns));
             match poll(&mut files, Some(&time)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(Abort::Failed(error.into())),

@@ -337,6 +337,7 @@ def test_a_probe_that_its_program_ends(how: str, cgroup: str) -> None:
     [
         ("waits-unasked", "::await name='coffee' unasked"),
         ("waits-again", "::await name='spawned' once more"),
+        ("works-after-its-end", "wrote to stdout after the program had ended"),
         ("prints-a-million-characters", ""),
         ("prints-no-utf-8", ""),
         ("prints-escapes", ""),

@@ -212,6 +212,25 @@ fn other_protocols_are_recognised() {
 
 #[test]
 fn limits_of_a_head() {
+    for longest in [1000, 16_384] {
+        let fill = |bytes: usize| {
+            let (start, end) = ("HTTP/1.1 204 x\r\nA: ", "\r\n\r\n");
+            [start, &"x".repeat(bytes - start.len() - end.len()), end].concat()
+        };
+        for step in [7, 1000, longest + 2] {
+            for (bytes, is_right) in [(longest, true), (longest + 1, false)] {
+                let mut response = ResponseParser::new(false).limited_to(longest as u32);
+                let text = fill(bytes);
+                let pieces = text.as_bytes().chunks(step);
+                let read = pieces.map(|piece| response.feed(piece, &mut |_| {})).last();
+                assert_eq!(
+                    matches!(read, Some(Ok(Read::Done(..)))),
+                    is_right,
+                    "{step} {bytes}"
+                );
+            }
+        }
+    }
     assert_eq!(MAX_HEAD_BYTES, 262_144);
     let head = |bytes: usize| {
         let start = b"HTTP/1.1 204 No\r\nA: ";
