@@ -128,7 +128,6 @@ def test_the_rules_are_those_of_the_contract() -> None:
         (b"::phase name=x\n", "`ns` is missing"),
         (b"::result a=1 a=2\n", "`a` twice"),
         (b"::result a=1\n::result a=1\n", "a second ::result"),
-        (b"::ready port=1\n::ready port=2\n", "a second ::ready"),
         (b"::result a=\xff\n", "not UTF-8"),
         (b"::result a=1\r\n", "a control character"),
         (b"::result " + b"x" * 70_000 + b"=1\n", "longer than"),

@@ -307,13 +307,6 @@ def hide_memory():
     time.sleep(1)
 
 
-def end_first():
-    """A child does all of the work."""
-    if os.fork():
-        os._exit(0)
-    time.sleep(0.05)
-
-
 def printing(text):
     def act():
         sys.stdout.buffer.write(text)
@@ -371,7 +364,7 @@ BEFORE = {
     "overwrites-a-build": overwrite_build,
     "overwrites-sources": overwrite_sources,
     "leaves-files": leave_files,
-    "works-after-its-end": end_first,
+    "works-after-its-end": lambda: (os.fork() and os._exit(0)) or time.sleep(0.05),
     "takes-all-cpus": take_all_cpus,
     "takes-all-cpus-in-a-thread": take_all_cpus_in_a_thread,
 }

@@ -62,8 +62,6 @@ def test_an_answer_without_an_outcome() -> None:
         ({"intended": None, "unfinished": 0, "errors": {"timeout": 5}}, True),
         ({"intended": None, "unfinished": 0, "errors": {"reset": 5}}, False),
         ({"intended": 107, "errors": {"connect-timeout": 5}, "connects_timed_out": 5}, True),
-        # Connects of kept connections are no requests.
-        ({"intended": 107, "errors": {"connect-timeout": 5}}, False),
     ],
 )
 def test_latencies_are_lower_bounds_where_requests_without_an_answer_are_among_them(

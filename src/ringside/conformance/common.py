@@ -32,7 +32,6 @@ class Lines:
 
     phases: list[tuple[str, int]] = field(default_factory=list)
     awaits: list[str] = field(default_factory=list)
-    is_ready: bool = False
     spans: list[tuple[int, int, int]] = field(default_factory=list)
     result: dict[str, str] | None = None
     problem: str = ""
@@ -88,10 +87,6 @@ def _keep(lines: Lines, word: str, values: dict[str, str], shown: str) -> str:
         lines.awaits.append(values["name"])
     elif word == "span":
         lines.spans.append((int(values["unit"]), int(values["begin"]), int(values["end"])))
-    elif word == "ready":
-        if lines.is_ready:
-            return f"{shown}: a second ::ready"
-        lines.is_ready = True
     elif word == "result":
         if lines.result is not None:
             return f"{shown}: a second ::result"

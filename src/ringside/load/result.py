@@ -84,11 +84,8 @@ class LoadResult:
     def censored(self) -> int:
         """Requests without an answer that are among the latencies with their age: those that timed out, also
         with their connect or its handshake, and in an open loop those that were unfinished at the end."""
-        figures = self.figures
-        timed_out = figures.connects_timed_out
-        if self.main_histogram != "lateness":
-            timed_out += figures.errors.get("timeout", 0)
-        return timed_out + (self.figures.unfinished if self.is_open_loop else 0)
+        timed_out = 0 if self.main_histogram == "lateness" else self.figures.errors.get("timeout", 0)
+        return timed_out + self.figures.connects_timed_out + self.figures.unfinished * self.is_open_loop
 
     @property
     def silent_from_s(self) -> int | None:

@@ -62,7 +62,6 @@ REASONS = {
     "deletes-its-folder": "its sources have changed since the run began",
     "hangs-at-once": "still ran after 3",
     "prints-no-number": "ns",
-    "works-after-its-end": "wrote to stdout after the program had ended",
 }
 BLOCKS = 2
 # Of the comparison of runs with attacks and without.
