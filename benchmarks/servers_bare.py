@@ -23,7 +23,7 @@ from ringside.measure.runs import trials as trial
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import expand
 from ringside.model.catalogue import Ready, Unavailable
-from ringside.model.design import Cell, Experiment, Level, Limits
+from ringside.model.design import Cell, Experiment, ExperimentLimits, Level
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialRequest
 from ringside.workloads import workload
@@ -114,7 +114,7 @@ def request(
         ready,
         cell,
         found,
-        limits=Limits(wall_s=300),
+        limits=ExperimentLimits(wall_s=300),
         cpus=cpus,
         probe_cpus=probe_cpus,
         environment=trial.environment(os.environ, ready, 1, 1, 1),

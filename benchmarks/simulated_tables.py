@@ -22,7 +22,7 @@ import numpy as np
 from ringside.measure.runs.loop import blocks
 from ringside.model.design import Point
 from ringside.model.results import Interval
-from ringside.stats.decisions import Decision, Family
+from ringside.stats.decisions import ComparisonTests, Decision
 from ringside.stats.interval import CONFIDENCE
 from ringside.stats.paired import stalls
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, is_overstated, last_look, planned_looks
@@ -181,11 +181,11 @@ def simulate(
         (i, j): dict(enumerate((logs[:, j] - logs[:, i]).tolist(), 1))
         for i, j in dict.fromkeys((*over_first, *pairs))
     }
-    verdicts: Family[Pair] = Family(MARGIN)
-    ranks: Family[Pair] = Family(0.0)
+    verdicts: ComparisonTests[Pair] = ComparisonTests(MARGIN)
+    ranks: ComparisonTests[Pair] = ComparisonTests(0.0)
     confidence = SEQUENTIAL_CONFIDENCE if interim else CONFIDENCE
 
-    def settled(family: Family[Pair], of: Sequence[Pair], count: int) -> dict[Pair, Decision]:
+    def settled(family: ComparisonTests[Pair], of: Sequence[Pair], count: int) -> dict[Pair, Decision]:
         return {
             pair: family.decision(pair, {b: d for b, d in ratios[pair].items() if b <= count}, confidence)
             for pair in of

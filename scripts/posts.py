@@ -15,7 +15,7 @@ import jinja2
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import examine
+from ringside.analysis.suite import judge_claims
 from ringside.model.catalogue import Published
 from ringside.model.design import Level, Point
 from ringside.model.results import Answer, Finding, Interval
@@ -69,7 +69,7 @@ class Post:
         """`older`: runs on older runtimes."""
         self.source = source
         self.runs = runs
-        self.findings = {each.claim.id: each.finding for each in examine([source], runs)}
+        self.findings = {each.claim.id: each.finding for each in judge_claims([source], runs)}
         self.older = Post(source, older) if older else None
         self.own = [run for run in runs if run.experiment.published == source.name]
 

@@ -19,7 +19,7 @@ import vl_convert
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import ExaminedClaim, examine, overview, page_of
+from ringside.analysis.suite import JudgedClaim, judge_claims, overview, page_of
 from ringside.cli import context
 from ringside.model.catalogue import Published
 from ringside.model.results import Interval
@@ -73,7 +73,7 @@ def contracts() -> dict[str, str]:
 
 def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str:
     """docs/CLAIMS.md: for each source its experiments, its figures beside today's, its claims and answers."""
-    examined = examine(sources, analyses)
+    examined = judge_claims(sources, analyses)
     of_posts = [each for each in examined if each.source.name in posts.POSTS]
     others = [each for each in examined if each not in of_posts]
     parts = [
@@ -95,7 +95,7 @@ def _belongs(analysis: RunAnalysis, source: Published) -> bool:
     return analysis.plan.published is not None and analysis.plan.published.name == source.name
 
 
-def _post(source: Published, claims: Sequence[ExaminedClaim], runs: Sequence[RunAnalysis]) -> Iterator[str]:
+def _post(source: Published, claims: Sequence[JudgedClaim], runs: Sequence[RunAnalysis]) -> Iterator[str]:
     yield f"## {escape(source.title)} ({escape(source.date)})"
     facts = [fact for fact in (source.hardware, source.metric_note) if fact]
     if facts:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ringside.analysis.answers import Cause, Shown
+from ringside.analysis.answers import Confounder, Shown
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Input, Point
 from ringside.model.results import Trial
@@ -33,7 +33,7 @@ def run(*points: Mapping[str, float], measurement: Measurement | None = None, **
     return analysis(values, measurement=measurement or Exact(), **options)
 
 
-def check(of: RunAnalysis, cause: Cause, reason: str, *, is_excluded: bool = False) -> None:
+def check(of: RunAnalysis, cause: Confounder, reason: str, *, is_excluded: bool = False) -> None:
     """Whether `erlang` is first, or only has the best figure, for that reason."""
     here, opening = of.conclusion.here, answers(of)[0].text
     assert (here.shown, here.first) == (Shown.FIRST, ("erlang",))
@@ -59,7 +59,7 @@ def test_the_load_engine_at_its_limit(bound: str, reason: str) -> None:
     """With the first or the next behind; with those further behind it decides nothing of the first place."""
     reports = {name: TrialOutcome("ok") for name in ("erlang", "go", "ruby")}
     of = run({"erlang": 100.0, "go": 150.0, "ruby": 900.0}, measurement=Served(bound), reports=reports)
-    check(of, Cause.ENGINE, f"the load engine was at its limit {reason}", is_excluded=not reason)
+    check(of, Confounder.ENGINE, f"the load engine was at its limit {reason}", is_excluded=not reason)
 
 
 WAITING = TrialOutcome("ok", wall_ns=10**10, pressure=Pressure(io_ns=3 * 10**9))
@@ -75,7 +75,7 @@ SHARED = TrialOutcome("ok", wall_ns=10**10, cpus=(CpuUse(0, 10**10, 0, 0),), cpu
 def test_the_host(report: TrialOutcome, reason: str, times: float, *, is_excluded: bool) -> None:
     """Without three tenths of its time the next would be 0.98 or 1.015 times as slow."""
     of = run({"erlang": 100.0, "go": 100 * times}, reports=dict.fromkeys(("erlang", "go"), report))
-    check(of, Cause.HOST, reason, is_excluded=is_excluded)
+    check(of, Confounder.HOST, reason, is_excluded=is_excluded)
 
 
 @pytest.mark.parametrize(("times", "is_excluded"), [(1.05, False), (1.3, True)])
@@ -85,7 +85,7 @@ def test_carry_over(monkeypatch: pytest.MonkeyPatch, times: float, *, is_exclude
     trials = carry_over.trials(1, {"cat": 0.08}, names=" ".join(names))
     measured = [dataclasses.replace(each, report=TrialOutcome("ok")) for each in trials]
     of = analyse(planned(names, [point(size=0)], blocks=40), measured, Exact())
-    check(of, Cause.CARRY_OVER, "trials differ after those of cat", is_excluded=is_excluded)
+    check(of, Confounder.CARRY_OVER, "trials differ after those of cat", is_excluded=is_excluded)
 
 
 def repeating(levels: Sequence[int]) -> RunAnalysis:
@@ -99,9 +99,9 @@ def repeating(levels: Sequence[int]) -> RunAnalysis:
 
 def test_repeats_that_show_no_steady_state() -> None:
     """Of too few that get faster, as if they went on so. Where many show none there is no verdict at all."""
-    check(repeating([90_000, 1800, 900]), Cause.WARM_UP, "the repeats of go show no steady state")
-    check(repeating([900] * 3), Cause.WARM_UP, "show no steady state", is_excluded=True)
-    check(repeating([900] * 12), Cause.WARM_UP, "show no steady state", is_excluded=True)
+    check(repeating([90_000, 1800, 900]), Confounder.WARM_UP, "the repeats of go show no steady state")
+    check(repeating([900] * 3), Confounder.WARM_UP, "show no steady state", is_excluded=True)
+    check(repeating([900] * 12), Confounder.WARM_UP, "show no steady state", is_excluded=True)
 
 
 class Sized(Exact, Workload):
@@ -134,13 +134,13 @@ class Sized(Exact, Workload):
 def test_a_unit_of_work_that_takes_less_time_where_there_is_more(more: float, *, is_excluded: bool) -> None:
     of = run({"erlang": 100.0, "go": 199.0}, {"erlang": 100.0, "go": more}, measurement=Sized())
     here = next(each for each in of.conclusion.standings if each.point == P)
-    assert [each.cause for each in here.influences] == ([] if is_excluded else [Cause.WARM_UP])
+    assert [each.cause for each in here.influences] == ([] if is_excluded else [Confounder.WARM_UP])
     assert all(each.point == Q for each in here.influences)
 
 
 def test_a_figure_that_no_honest_program_can_have() -> None:
-    check(run({"erlang": 0.1, "go": 150.0}), Cause.IMPLAUSIBLE, "no honest program has the figures of erlang")
-    check(run({"erlang": 1.0, "go": 150.0}), Cause.IMPLAUSIBLE, "no honest program", is_excluded=True)
+    check(run({"erlang": 0.1, "go": 150.0}), Confounder.IMPLAUSIBLE, "program has the figures of erlang")
+    check(run({"erlang": 1.0, "go": 150.0}), Confounder.IMPLAUSIBLE, "no honest program", is_excluded=True)
 
 
 class Half(Exact):
@@ -151,8 +151,8 @@ class Half(Exact):
         return self.own, "the rest is waiting"
 
 
-@pytest.mark.parametrize(("own", "causes"), [(0.49, [Cause.ELSEWHERE]), (0.5, [])])
-def test_of_those_that_are_equivalent_one_half_is_to_be_their_own(own: float, causes: list[Cause]) -> None:
+@pytest.mark.parametrize(("own", "causes"), [(0.49, [Confounder.ELSEWHERE]), (0.5, [])])
+def test_half_of_an_equivalent_figure_is_to_be_the_programs(own: float, causes: list[Confounder]) -> None:
     alike = (1.01, 0.99, 1.005, 0.995, 1.01, 0.99, 1.0)
     values = {
         ("erlang", P): {"hop_ns": scaled(1.0)},
@@ -183,4 +183,4 @@ def test_versions_years_apart(versions: tuple[str, str], times: float, is_exclud
     }
     of = run({"erlang": 100.0, "go": 100.0 * times, "ruby": 2000.0}, contenders=contenders)
     reason = f"go runs on Go {versions[1]} (2024) and erlang runs on Erlang {versions[0]} (2026)"
-    check(of, Cause.VERSIONS, reason, is_excluded=is_excluded)
+    check(of, Confounder.VERSIONS, reason, is_excluded=is_excluded)

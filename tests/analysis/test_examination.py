@@ -12,7 +12,7 @@ from ringside.analysis.examination import (
     Examination,
     Observations,
     RunExamination,
-    examine,
+    judge_trials,
     nominal_confidence,
 )
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
@@ -370,14 +370,14 @@ def test_other_metrics_and_ranks_take_the_looks_of_the_run_too() -> None:
             )
         ]
         of = dataclasses.replace(experiment("ab", show=Show(metrics=("hop_ns", "rate"))), blocks=most)
-        run = examine(of, Exact(), (HERE,), trials, [["a", "b"]], is_over=True)
+        run = judge_trials(of, Exact(), (HERE,), trials, [["a", "b"]], is_over=True)
         rate = comparison(run, "ba", RATE)
         assert 0.023 < rate.p < 0.05
         assert rate.verdict is verdict
         ranked = run.ranked(RATE, HERE, "b", "a")
         assert ranked is not None
         assert ranked.verdict is verdict
-    early = examine(of, Exact(), (HERE,), trials, [["a", "b"]], is_over=False)
+    early = judge_trials(of, Exact(), (HERE,), trials, [["a", "b"]], is_over=False)
     assert comparison(early, "ba", RATE).obstacle is Obstacle.UNFINISHED
 
 
@@ -388,7 +388,7 @@ def test_the_ratios_that_tables_show_are_over_the_baseline() -> None:
     of = dataclasses.replace(experiment(), until_decided=False)
 
     def shown(of: Experiment) -> list[float | None]:
-        run = examine(of, Exact(), (HERE, THERE), trials, None, is_over=True)
+        run = judge_trials(of, Exact(), (HERE, THERE), trials, None, is_over=True)
         return [ratio.estimate if ratio else None for ratio in run.shown_ratios(0.95)]
 
     assert shown(of) == [near(2.0, rel=0.01), near(3.0, rel=0.01), near(5.0, rel=0.01), None]
@@ -421,7 +421,7 @@ def whole(
     trials: Sequence[Trial], of: Experiment | None = None, points: Sequence[Point] = (HERE,)
 ) -> RunExamination:
     """The examination of a run that goes on."""
-    return examine(of or experiment(), Exact(), points, trials, is_over=False)
+    return judge_trials(of or experiment(), Exact(), points, trials, is_over=False)
 
 
 def test_whole_blocks_have_a_trial_of_every_cell() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringside.analysis.answers import Cause, Influence
+from ringside.analysis.answers import Confounder, Influence
 from ringside.analysis.families import FamilyStanding, answer, by_family
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
@@ -87,7 +87,7 @@ def test_one_alone_is_first_of_nobody() -> None:
 def test_what_else_may_have_decided_it_is_said() -> None:
     of = standing({"e1": 10, "t1": 100})
     assert of.is_certain
-    noisy = Influence(Cause.HOST, shares={"others": 0.9})
+    noisy = Influence(Confounder.HOST, shares={"others": 0.9})
     standings = tuple(
         dataclasses.replace(each, influences=(noisy,)) for each in of.analysis.conclusion.standings
     )

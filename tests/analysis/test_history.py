@@ -9,10 +9,10 @@ import pytest
 
 from ringside.analysis.history import (
     MACHINE,
-    Cause,
     Change,
+    ChangeCause,
+    FigureHistory,
     HistoryRun,
-    Series,
     differences,
     history,
     of_analysis,
@@ -48,18 +48,18 @@ def test_versions_go_before_sources() -> None:
     before = a_run(1, versions={"go": "1", "c": "9", "d": "2"}, contents={"go": "a", "c": "x", "d": "y"})
     after = a_run(2, versions={"go": "2", "c": "9"}, contents={"go": "b", "c": "z"})
     assert differences(before, after, ["c", "go", "d"]) == [
-        Cause("sources", "c"),
-        Cause("version", "go", "1", "2"),
-        Cause("version", "d", "2", None),
+        ChangeCause("sources", "c"),
+        ChangeCause("version", "go", "1", "2"),
+        ChangeCause("version", "d", "2", None),
     ]
-    assert differences(before, after, ["go"]) == [Cause("version", "go", "1", "2")]
+    assert differences(before, after, ["go"]) == [ChangeCause("version", "go", "1", "2")]
 
 
 def test_facts_of_the_machine_in_their_order() -> None:
     before = a_run(1, host=dict.fromkeys(MACHINE, "old") | {"load_average": 1})
     after = a_run(2, host={fact: "new" for fact in MACHINE if fact != "governor"} | {"load_average": 2})
     assert differences(before, after, []) == [
-        Cause("machine", fact, "old", None if fact == "governor" else "new") for fact in MACHINE
+        ChangeCause("machine", fact, "old", None if fact == "governor" else "new") for fact in MACHINE
     ]
 
 
@@ -106,8 +106,8 @@ def test_causes_are_what_changed_at_the_same_run() -> None:
     ]
     ((_, change),) = history("ring", "", HOP, made).changes
     assert change.causes == (
-        Cause("version", "go", "1.22", "1.23"),
-        Cause("machine", "kernel", "6.1", "6.12"),
+        ChangeCause("version", "go", "1.22", "1.23"),
+        ChangeCause("machine", "kernel", "6.1", "6.12"),
     )
 
 
@@ -125,10 +125,10 @@ def test_what_differs_from_the_run_before() -> None:
     )
     assert made.since_before(0) is None
     # Of contenders that both have.
-    assert made.since_before(1) == [Cause("sources", "go")]
+    assert made.since_before(1) == [ChangeCause("sources", "go")]
     causes = made.since_before(2)
     assert causes
-    assert causes[0] == Cause("version", "d", "1", "2")
+    assert causes[0] == ChangeCause("version", "d", "1", "2")
     assert {cause.kind for cause in causes[1:]} == {"machine"}
     assert made.since_before(3) == []
 
@@ -150,7 +150,7 @@ def steps(*levels: tuple[float, int], references: list[float] | None = None) -> 
     values = [level for level, count in levels for _ in range(count)]
     made = history("ring", "", HOP, runs(values, references=references))
     (series,) = [each for each in made.series if each.contender == "go"]
-    assert isinstance(series, Series)
+    assert isinstance(series, FigureHistory)
     return series.changes
 
 
@@ -178,14 +178,14 @@ def test_each_change_compares_the_levels_beside_it() -> None:
 )
 def test_a_slower_machine_explains_slower_figures(speed: float, is_cause: bool) -> None:
     (change,) = steps((100.0, 10), (200.0, 10), references=[1000.0] * 10 + [1000.0 * speed] * 10)
-    expected = (Cause("speed", "computing", 1.0, speed),) if is_cause else ()
+    expected = (ChangeCause("speed", "computing", 1.0, speed),) if is_cause else ()
     assert change.causes == expected
 
 
 def test_references_are_compared_by_the_medians_of_both_levels() -> None:
     references = [1.0, *[1000.0] * 9, 2000.0, 1.0, *[2000.0] * 8]
     (change,) = steps((100.0, 10), (200.0, 10), references=references)
-    assert change.causes == (Cause("speed", "computing", 1.0, 2.0),)
+    assert change.causes == (ChangeCause("speed", "computing", 1.0, 2.0),)
 
 
 def test_a_small_change_of_speed_is_no_cause() -> None:
@@ -226,7 +226,7 @@ def test_references_that_one_side_lacks_say_nothing() -> None:
     ]
     ((_, change),) = history("ring", "", HOP, without).changes
     # Runs without them, apart from the change itself, do no harm.
-    assert change.causes == (Cause("speed", "computing", 1.0, 2.0),)
+    assert change.causes == (ChangeCause("speed", "computing", 1.0, 2.0),)
     at_change = [dataclasses.replace(run, references_ns={}) if run.id == "run-10" else run for run in made]
     ((_, change),) = history("ring", "", HOP, at_change).changes
     assert change.causes == ()

@@ -21,7 +21,7 @@ from ringside.model.results import (
     Trial,
     Verdict,
 )
-from ringside.model.results import Series as TimeSeries
+from ringside.model.results import TimeSeries as TimeSeries
 from ringside.probe.protocol import EngineWarning, LatencySummary, LoadMessage, TrialOutcome
 from ringside.workloads.base import ScalingLaw, Slope
 from ringside.workloads.target import TARGET

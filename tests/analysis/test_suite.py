@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from ringside.analysis.run import analysis_of
-from ringside.analysis.suite import OverviewCell, analyse_suite, examine, overview, page_of
+from ringside.analysis.suite import OverviewCell, analyse_suite, judge_claims, overview, page_of
 from ringside.cli import context
 from ringside.model.results import Diagnostic, Outcome
 from ringside.render.text import markdown
@@ -41,7 +41,7 @@ SERVICE = analysis(
 def test_claims_are_examined_in_the_order_of_their_sources() -> None:
     """By their rows, or by functions of their workload; one that another version knew has neither."""
     first, second = (context.catalogue().published(name) for name in ("2011-go-c10k", "2007-ring-showdown"))
-    found = examine([first, second], [])
+    found = judge_claims([first, second], [])
     assert [each.source for each in found] == [first] * len(first.claims) + [second] * len(second.claims)
     assert [each.claim for each in found] == [*first.claims, *second.claims]
     without_test = not_tested("this ringside has no test of it")
@@ -50,9 +50,9 @@ def test_claims_are_examined_in_the_order_of_their_sources() -> None:
     plain = dataclasses.replace(second.claims[0], test=None)
     for claim in (plain, dataclasses.replace(plain, workload="of-another-version")):
         changed = dataclasses.replace(second, claims=(claim,))
-        assert [each.finding for each in examine([changed], [])] == [without_test]
+        assert [each.finding for each in judge_claims([changed], [])] == [without_test]
     in_words = dataclasses.replace(second, claims=(dataclasses.replace(second.claims[0], id=""),))
-    assert examine([in_words], []) == ()
+    assert judge_claims([in_words], []) == ()
 
 
 def test_a_page_has_the_analysis_of_its_run_and_the_texts_of_its_files(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from ringside.cluster.worker import TwoSidedExecutor
 from ringside.errors import ProbeError
 from ringside.load.result import EnginePart
 from ringside.measure.runs import trials
-from ringside.model.design import Cell, Level, Limits
+from ringside.model.design import Cell, ExperimentLimits, Level
 from ringside.model.results import Outcome, Trial
 from ringside.probe.process import Probe
 from ringside.probe.protocol import VERSION, EngineRecord, LoadPlan, PartOfLoad
@@ -86,7 +86,7 @@ def carry_out(
         gateway,
         cell,
         of,
-        limits=Limits(wall_s=200),
+        limits=ExperimentLimits(wall_s=200),
         cpus=cpus,
         probe_cpus=probe_cpus,
         environment=trials.environment(os.environ, gateway, 1, 2, 3),

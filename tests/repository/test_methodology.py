@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from ringside.stats.decisions import Family, rank_intervals
+from ringside.stats.decisions import ComparisonTests, rank_intervals
 from ringside.stats.paired import log_ratios
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, planned_looks
 from tests.support import ROOT
@@ -71,7 +71,7 @@ def test_statistics_and_p_values() -> None:
 
 
 def test_verdicts_and_ranks() -> None:
-    family: Family[str] = Family(0.05)
+    family: ComparisonTests[str] = ComparisonTests(0.05)
     (look,) = planned_looks(7)
     assert look.level == pytest.approx(0.02)
     says("The first look, after seven blocks, may spend 2 %")

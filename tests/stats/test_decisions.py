@@ -19,8 +19,8 @@ from ringside.model.results import Interval
 from ringside.stats import decisions, paired
 from ringside.stats.decisions import (
     CLEAR_RATIO,
+    ComparisonTests,
     Decision,
-    Family,
     has_no_resolution,
     rank_intervals,
 )
@@ -47,7 +47,7 @@ def decided(
     margin: float = 0.05,
     confidence: float = 0.95,
 ) -> dict[str, Decision]:
-    family: Family[str] = Family(margin)
+    family: ComparisonTests[str] = ComparisonTests(margin)
     for look in looks or (SEVEN,):
         family.examine(log_ratios, look)
     return {pair: family.decision(pair, values, confidence) for pair, values in log_ratios.items()}
@@ -166,7 +166,7 @@ def test_the_same_values_in_all_blocks_are_not_decided() -> None:
 
 
 def test_a_pair_without_values_or_looks() -> None:
-    family: Family[str] = Family(0.05)
+    family: ComparisonTests[str] = ComparisonTests(0.05)
     far = about(0.5)
     assert family.decision("far", far).direction == 0
     assert family.decision("far", far).p == 1
@@ -201,7 +201,7 @@ def test_a_difference_needs_an_interval_that_excludes_1() -> None:
     """One large value makes the sum of the step-down test small; one that fell after the look turns back the
     interval."""
     turned = about(0.02, 0.1) | {block: -0.02 - block / 1000 for block in range(8, 22)}
-    family: Family[str] = Family(0.0)
+    family: ComparisonTests[str] = ComparisonTests(0.0)
     family.examine({"a": turned}, SEVEN)
     first_seven = {block: value for block, value in turned.items() if block <= 7}
     assert family.decision("a", first_seven).direction == 1
@@ -210,7 +210,7 @@ def test_a_difference_needs_an_interval_that_excludes_1() -> None:
     assert not later.is_decided
     # An interval of which 1 is an end, which is the least or the largest of six values, holds it.
     for sign in (1, -1):
-        family = Family(0.0)
+        family = ComparisonTests(0.0)
         family.examine({"a": about(sign * 0.5)}, SEVEN)
         ends_at_0 = by_block([sign * each / 10 for each in range(6)])
         assert family.decision("a", ends_at_0).ratio.low == (1 if sign > 0 else pytest.approx(math.exp(-0.5)))
@@ -218,7 +218,7 @@ def test_a_difference_needs_an_interval_that_excludes_1() -> None:
         assert (
             family.decision("a", {block: each + sign for block, each in ends_at_0.items()}).direction == sign
         )
-    family = Family(0.0)
+    family = ComparisonTests(0.0)
     family.examine({"a": turned}, SEVEN)
     # What excludes 1 on the other side has the direction of the interval.
     assert family.decision("a", turned).direction == -1
@@ -233,7 +233,7 @@ def test_pairs_that_differ_leave_later_looks() -> None:
     log_ratios = {"far": far, "near": near, "even": even}
     adjusted = adjusted_p_values(log_ratios, range(1, 8))
     assert adjusted["far"] == 1 / 64 < adjusted["near"] < adjusted["even"]
-    family: Family[str] = Family(0.0)
+    family: ComparisonTests[str] = ComparisonTests(0.0)
     family.examine(log_ratios, Look(7, 1 / 64))
     assert family.decision("far", far).direction == 1
     assert family.decision("near", near).direction == 0
@@ -272,7 +272,7 @@ def test_all_looks_together_claim_as_often_as_the_last_may(
             }
             for pair, values in enumerate(amounts)
         }
-        family: Family[int] = Family(0.0)
+        family: ComparisonTests[int] = ComparisonTests(0.0)
         for look in looks:
             family.examine(flipped, look)
         claims += any(family.decision(pair, values).p <= 0.07 for pair, values in flipped.items())
@@ -312,7 +312,7 @@ def test_what_is_beyond_doubt_is_decided_at_any_planned_look() -> None:
     even noise has spent all that earlier looks could, and then a ratio of 1.5 shows."""
     dice = random.Random(5)
     values = by_block([dice.gauss(0, 0.3) for _ in range(900)])
-    family: Family[str] = Family(0.0)
+    family: ComparisonTests[str] = ComparisonTests(0.0)
     *earlier, last = planned_looks(1200)
     for look in earlier:
         family.examine({"a": values}, look)
@@ -325,7 +325,7 @@ def test_what_is_beyond_doubt_is_decided_at_any_planned_look() -> None:
 def test_what_later_blocks_contradict_is_named() -> None:
     even, far = about(0.0), about(0.3)
     later = {block: 0.4 + block / 1000 for block in range(8, 22)}
-    family: Family[str] = Family(0.05)
+    family: ComparisonTests[str] = ComparisonTests(0.05)
     family.examine({"even": even, "far": far}, Look(7, 0.05))
     assert family.decision("even", even).equivalent
     wide = family.decision("even", even | {8: 0.3, 9: -0.3, 10: 0.3})

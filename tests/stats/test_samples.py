@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ringside.stats.samples import (
     MIN_BEYOND,
-    Histogram,
+    ValueCounts,
     between_groups,
     bimodality,
     describe,
@@ -282,32 +282,32 @@ def test_its_square_is_about_the_variance_that_groups_were_drawn_with() -> None:
 def test_a_percentile_is_that_of_the_sorted_values(values: list[int], level: float) -> None:
     """The smallest value that so many are no larger than, as numpy's `inverted_cdf` has it."""
     rank = max(1, math.ceil(level * len(values) - 1e-9 * len(values)))
-    histogram = Histogram((value, 1) for value in values)
+    histogram = ValueCounts((value, 1) for value in values)
     assert histogram.percentile(level) == sorted(values)[rank - 1]
     assert histogram.total == len(values)
 
 
 def test_a_rounding_error_of_a_share_is_no_rank() -> None:
     # 0.14 * 10,000 is a little more than 1,400 in floating point.
-    assert Histogram([(1, 1_400), (2, 8_600)]).percentile(0.14) == 1
+    assert ValueCounts([(1, 1_400), (2, 8_600)]).percentile(0.14) == 1
 
 
 @given(st.lists(st.lists(st.integers(1, 50), min_size=1), min_size=1, max_size=5), st.floats(0, 1))
 def test_merged_percentiles_lie_between_those_of_the_parts(parts: list[list[int]], level: float) -> None:
-    each = [Histogram((value, 1) for value in part) for part in parts]
-    merged = Histogram.merged(each)
+    each = [ValueCounts((value, 1) for value in part) for part in parts]
+    merged = ValueCounts.merged(each)
     assert merged.total == sum(map(len, parts))
     percentiles = [histogram.percentile(level) for histogram in each]
     assert min(percentiles) <= merged.percentile(level) <= max(percentiles)
 
 
 def test_counts_of_one_value_are_added_and_empty_ones_are_left_out() -> None:
-    histogram = Histogram([(7, 2), (3, 0), (7, 1), (5, 1)])
+    histogram = ValueCounts([(7, 2), (3, 0), (7, 1), (5, 1)])
     assert (histogram.total, histogram.percentile(0), histogram.percentile(0.3), histogram.percentile(1)) == (
         *(4, 5, 7, 7),
     )
     with pytest.raises(ValueError, match="empty"):
-        Histogram([(3, 0)]).percentile(0.5)
+        ValueCounts([(3, 0)]).percentile(0.5)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.stats import selection
-from ringside.stats.selection import Selection, pairs_between
+from ringside.stats.selection import OrderStatistic, pairs_between
 
 # Many are the same.
 NUMBERS = st.lists(st.floats(-1e6, 1e6) | st.integers(-3, 3).map(float), min_size=1, max_size=40)
@@ -30,7 +30,7 @@ def test_it_is_the_number_at_that_place(few: int, drawn: list[float], data: st.D
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(selection, "_FEW", few)
         patched.setattr(selection, "_BESIDE", max(1, few // 3))
-        several = Selection(count_at_most, between, numbers[0], numbers[-1])
+        several = OrderStatistic(count_at_most, between, numbers[0], numbers[-1])
         assert [several.smallest(k) for k in places] == [numbers[k] for k in places]
 
 
@@ -45,7 +45,7 @@ def test_few_numbers_are_listed_and_many_are_counted_first() -> None:
         counted.append(bound)
         return int(bound) + 1
 
-    million = Selection(count_at_most, between, 0.0, 999_999.0)
+    million = OrderStatistic(count_at_most, between, 0.0, 999_999.0)
     assert million.smallest(700_001) == 700_001
     ((low, high),) = listed
     assert high - low <= 10_000

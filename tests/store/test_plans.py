@@ -9,7 +9,7 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import StoreError
-from ringside.model.design import DEFAULT_MARGIN, Experiment, Limits, Point, Show
+from ringside.model.design import DEFAULT_MARGIN, Experiment, ExperimentLimits, Point, Show
 from ringside.model.results import Run
 from ringside.store import Store
 from ringside.store.plans import (
@@ -33,7 +33,7 @@ EXPERIMENT = Experiment(
     blocks=3,
     note="n",
     published="p",
-    limits=Limits(5.0, 6, 7, 8),
+    limits=ExperimentLimits(5.0, 6, 7, 8),
     show=Show(("hop_ns", "cpu_s"), "nodes", (("a", "b"),)),
     at=({"nodes": 2}, {"mode": "token"}),
     until=0.02,
@@ -204,7 +204,7 @@ def test_plans_of_version_1_are_read() -> None:
         blocks=6,
         note="A note.",
         published="2007",
-        limits=Limits(120.0, None, None, 1024),
+        limits=ExperimentLimits(120.0, None, None, 1024),
         show=Show(("hop_ns",), None, (("limit", "go"),)),
         at=({"nodes": 100},),
     )

@@ -21,7 +21,7 @@ from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import entry_of_system
 from ringside.model.catalogue import Contender, Ready, Unavailable
-from ringside.model.design import Cell, Input, Level, Limits, Point
+from ringside.model.design import Cell, ExperimentLimits, Input, Level, Point
 from ringside.model.results import Outcome, Trial
 from ringside.workloads import workload as find_workload
 from tests.support import ROOT
@@ -84,7 +84,7 @@ def carry_out(
         one,
         cell,
         find_workload(workload),
-        limits=Limits(wall_s=240),
+        limits=ExperimentLimits(wall_s=240),
         cpus=cpus,
         probe_cpus=probe_cpus,
         environment=trials.environment(os.environ, one, 1, 2, 3),

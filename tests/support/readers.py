@@ -223,7 +223,7 @@ def experiments() -> Reader:
 
 _TRIAL_MESSAGES: list[Any] = [
     protocol.Started(1, pid=7, missing=("psi",), cgroup="/sys/fs/cgroup/x"),
-    protocol.Ready(5, port=40123),
+    protocol.ServiceReady(5, port=40123),
     protocol.Phase(6, "relay", 12),
     protocol.SpanMessage(3, 5, 9),
     protocol.Sample(8, "spawned", pss_bytes=9, cpu_by_thread=((5, 6),)),

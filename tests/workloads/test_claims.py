@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import examine, sources_of
+from ringside.analysis.suite import judge_claims, sources_of
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
 from ringside.model.catalogue import Claim, Published
@@ -616,10 +616,10 @@ def test_sources_are_those_of_the_runs() -> None:
     assert sources_of([run]) == ()
     with_source = dataclasses.replace(run, plan=dataclasses.replace(run.plan, published=post))
     assert sources_of([with_source, run, with_source]) == (post,)
-    (examined,) = examine([post], [run])
+    (examined,) = judge_claims([post], [run])
     assert (examined.finding.answer, examined.command) == (NOT_TESTED, "")
     # Plans of earlier versions have no name of it.
-    assert examine([dataclasses.replace(post, claims=(Claim("x"),))], [run]) == ()
+    assert judge_claims([dataclasses.replace(post, claims=(Claim("x"),))], [run]) == ()
 
 
 def test_an_examined_claim_has_its_source_and_the_answer_of_its_own_test() -> None:
@@ -627,7 +627,7 @@ def test_an_examined_claim_has_its_source_and_the_answer_of_its_own_test() -> No
     unknown = Claim("b", "no-such", "ring"), Claim("c", "stackless-12-times", "no-such")
     post = Published("2007-ring-showdown", "A post", "2007", "", {}, "", (), (twelve, *unknown))
     runs = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
-    first, *others = examine([post], runs)
+    first, *others = judge_claims([post], runs)
     assert (first.source, first.claim) == (post, twelve)
     assert first.finding == finding("2007-ring-showdown/stackless-12-times", runs)
     assert (first.finding.answer, first.command) == (UNTESTABLE, "ringside run ring-showdown")

@@ -39,7 +39,7 @@ class Shown(StrEnum):
     NOTHING = "nothing"
 
 
-class Cause(StrEnum):
+class Confounder(StrEnum):
     """What else than the program may have decided an order."""
 
     IMPLAUSIBLE = "implausible"
@@ -55,14 +55,12 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """A cause that figures do not exclude. `contenders`: whom it concerns. `ratio`: of `FLOOR`, how many
-    times worse the floor is than the best. `text`: of `ELSEWHERE`, in the words of the workload; of `FLOOR`,
-    what it is not. `point`: of
-    `WARM_UP`, where more work took less time for each unit; None where repeats show it. `shares`: of `HOST`,
-    the values of its diagnostic. `stalls`: of `STALLS`, those without which the next would not be behind.
-    `VERSIONS`: the next behind, and the best."""
+    """A cause that figures do not exclude. `contenders`: whom it concerns; for `VERSIONS` the next behind
+    and the best. `ratio`: how many times worse the floor is than the best. `text`: the workload's words, or
+    what the floor is not. `point`: where more work took less time per unit; None where repeats show it.
+    `shares`: the values of the host's diagnostic. `stalls`: without these the next would not be behind."""
 
-    cause: Cause
+    cause: Confounder
     contenders: tuple[str, ...] = ()
     ratio: Interval | None = None
     text: str = ""
@@ -120,7 +118,7 @@ class Conclusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AnswerInputs:
     """What conclusions are drawn from. Of the headline, one contender over another at a point: `ranked` for
     any pair inside a class; `compare` for those that get a verdict, so that only these can be equivalent.
     `released`: when the runtimes came out, of those of which it is known."""
@@ -156,7 +154,9 @@ class Evidence:
         return comparison.ratio if comparison else None
 
 
-def conclude(of: Evidence, points: Sequence[Point], overview_point: Point, *, is_over: bool) -> Conclusion:
+def conclude(
+    of: AnswerInputs, points: Sequence[Point], overview_point: Point, *, is_over: bool
+) -> Conclusion:
     """What is shown at all points."""
     standings = tuple(_standing(of, point, is_over=is_over) for point in points)
     with_figures = [each for each in standings if each.names]
@@ -175,7 +175,7 @@ def conclude(of: Evidence, points: Sequence[Point], overview_point: Point, *, is
     )
 
 
-def _only(of: Evidence, here: Standing, standings: Sequence[Standing]) -> str | None:
+def _only(of: AnswerInputs, here: Standing, standings: Sequence[Standing]) -> str | None:
     names = {name for each in standings for name in each.names}
     # The floor leads nobody: where it alone has figures, the others failed.
     contenders = names - {of.floor} or names
@@ -195,7 +195,7 @@ def _leads(standings: Sequence[Standing]) -> tuple[Lead, ...]:
     return tuple(sorted(leads, key=lambda lead: -len(lead.points)))
 
 
-def _standing(of: Evidence, point: Point, *, is_over: bool) -> Standing:
+def _standing(of: AnswerInputs, point: Point, *, is_over: bool) -> Standing:
     ranking = of.rankings[of.headline.name, point]
     present = [name for name in ranking.order if of.figure(name, point) is not None]
     # Where the baseline is the floor, the next class is ranked; the floor where no other has a figure.
@@ -223,7 +223,7 @@ def _standing(of: Evidence, point: Point, *, is_over: bool) -> Standing:
     return standing if len(names) == 1 else _ranked(of, standing, is_over=is_over)
 
 
-def _ranked(of: Evidence, standing: Standing, *, is_over: bool) -> Standing:
+def _ranked(of: AnswerInputs, standing: Standing, *, is_over: bool) -> Standing:
     """With what verdicts and ranks show; of a run that was cut off, that the first place is open."""
     point, names, best = standing.point, standing.names, standing.names[0]
     known = of.rankings[of.headline.name, point].ranks if is_over else {}
@@ -255,12 +255,12 @@ def _ranked(of: Evidence, standing: Standing, *, is_over: bool) -> Standing:
     return _influenced(of, whole) if shown is not Shown.OPEN else whole
 
 
-def _equivalent(of: Evidence, point: Point, names: Iterable[str]) -> bool:
+def _equivalent(of: AnswerInputs, point: Point, names: Iterable[str]) -> bool:
     return all(of.is_equivalent(point, *pair) for pair in itertools.combinations(names, 2))
 
 
 def _places(
-    of: Evidence, point: Point, ranks: Mapping[str, tuple[int, int]]
+    of: AnswerInputs, point: Point, ranks: Mapping[str, tuple[int, int]]
 ) -> tuple[frozenset[str], ...] | None:
     groups: dict[tuple[int, int], list[str]] = {}
     for name, ends in ranks.items():
@@ -271,7 +271,7 @@ def _places(
     return tuple(frozenset(groups[ends]) for ends in sorted(groups))
 
 
-def _influenced(of: Evidence, standing: Standing) -> Standing:
+def _influenced(of: AnswerInputs, standing: Standing) -> Standing:
     """With what else may have decided the first place."""
     influences = [*_marked(of, standing), *_floor(of, standing), *_engine(of, standing)]
     influences += [*_stalled(of, standing), *_older(of, standing)]
@@ -286,15 +286,15 @@ def _concerned(standing: Standing) -> tuple[str, ...]:
     return (*standing.first, *tuple(standing.behind)[:1])
 
 
-def _marked(of: Evidence, standing: Standing) -> Iterator[Influence]:
+def _marked(of: AnswerInputs, standing: Standing) -> Iterator[Influence]:
     """Figures that no honest program can have; of those beyond the floor `_floor` speaks."""
     codes = set(plausibility.CODES) - {plausibility.FASTER_THAN_FLOOR}
     marked = {name for each in of.diagnostics if each.code in codes for name in each.subjects}
     if names := tuple(name for name in standing.first if name in marked):
-        yield Influence(Cause.IMPLAUSIBLE, names)
+        yield Influence(Confounder.IMPLAUSIBLE, names)
 
 
-def _floor(of: Evidence, standing: Standing) -> Iterator[Influence]:
+def _floor(of: AnswerInputs, standing: Standing) -> Iterator[Influence]:
     """A floor that is not shown to be better than the best contender."""
     best = standing.names[0]
     if of.floor != best:
@@ -310,48 +310,50 @@ def floor_influence(
     excess = plausibility.floor_excess(metric, over_floor)
     if floor is None or excess is None:
         return None
-    return Influence(Cause.FLOOR, (floor,), ratio=excess, text=plausibility.no_floor(metric, floor, (point,)))
+    return Influence(
+        Confounder.FLOOR, (floor,), ratio=excess, text=plausibility.no_floor(metric, floor, (point,))
+    )
 
 
-def _engine(of: Evidence, standing: Standing) -> Iterator[Influence]:
+def _engine(of: AnswerInputs, standing: Standing) -> Iterator[Influence]:
     bound = {name for each in of.diagnostics if each.code == _BOUND for name in each.subjects}
     if names := tuple(name for name in _concerned(standing) if name in bound):
-        yield Influence(Cause.ENGINE, names)
+        yield Influence(Confounder.ENGINE, names)
 
 
-def _stalled(of: Evidence, standing: Standing) -> Iterator[Influence]:
+def _stalled(of: AnswerInputs, standing: Standing) -> Iterator[Influence]:
     """Those that are behind by stalls alone."""
     for name in standing.behind:
         comparison = of.ranked(standing.point, name, standing.names[0])
         if comparison and comparison.stalls:
-            yield Influence(Cause.STALLS, (name,), stalls=comparison.stalls)
+            yield Influence(Confounder.STALLS, (name,), stalls=comparison.stalls)
 
 
-def _older(of: Evidence, standing: Standing) -> Iterator[Influence]:
+def _older(of: AnswerInputs, standing: Standing) -> Iterator[Influence]:
     """That the next one's runtime is years older than that of the best, where so little lies between them
     that a newer one could make up for it."""
     for name, ratio in itertools.islice(standing.behind.items(), 1):
         older, newer = of.released.get(name), of.released.get(standing.names[0])
         is_close = ratio.low is not None and ratio.low < _MOST_BY_AGE
         if is_close and older and newer and (newer - older).days >= YEARS_APART:
-            yield Influence(Cause.VERSIONS, (name, standing.names[0]))
+            yield Influence(Confounder.VERSIONS, (name, standing.names[0]))
 
 
-def _shares(of: Evidence, standing: Standing) -> Iterator[tuple[float, Influence]]:
+def _shares(of: AnswerInputs, standing: Standing) -> Iterator[tuple[float, Influence]]:
     """What is not the program's of the figure of the next one behind the first; of the first itself where
     none is behind: the share that is the program's, and the cause."""
     name, point = _concerned(standing)[-1], standing.point
     metrics = of.cells[Cell(name, point)].metrics
     figures = {metric: value.estimate for metric, value in metrics.items()}
     if own := of.measurement.own_share(of.headline.name, point, figures):
-        yield own[0], Influence(Cause.ELSEWHERE, (name,), text=own[1])
+        yield own[0], Influence(Confounder.ELSEWHERE, (name,), text=own[1])
     for each in of.diagnostics:
         if each.code == _NOISY:
-            yield 1 - max(each.values.values()), Influence(Cause.HOST, shares=each.values)
+            yield 1 - max(each.values.values()), Influence(Confounder.HOST, shares=each.values)
         if each.code == _CARRY_OVER and standing.behind:
             effects: Mapping[str, Any] = each.values["effects"]
             largest = max(abs(effect) for effect in effects.values())
-            yield 1 / (1 + largest), Influence(Cause.CARRY_OVER, tuple(effects))
+            yield 1 / (1 + largest), Influence(Confounder.CARRY_OVER, tuple(effects))
     yield from _warm_up(of, name, point)
 
 
@@ -363,13 +365,13 @@ def _is_excluded(standing: Standing, share: float) -> bool:
     return low is not None and low * share > 1
 
 
-def _warm_up(of: Evidence, name: str, point: Point) -> Iterator[tuple[float, Influence]]:
+def _warm_up(of: AnswerInputs, name: str, point: Point) -> Iterator[tuple[float, Influence]]:
     """Repeats that show no steady state, and times of one unit of work that fall where there is more."""
     is_repeated = of.headline.name == of.measurement.repeated_metric
     for each in of.warm_ups if is_repeated else ():
         if each.cell == Cell(name, point) and each.steady is None:
             # Of too few repeats: they may go on getting faster by as much as they did.
-            yield 0.0 if each.is_long_enough else each.last_over_first, Influence(Cause.WARM_UP, (name,))
+            yield 0.0 if each.is_long_enough else each.last_over_first, Influence(Confounder.WARM_UP, (name,))
     here = of.figure(name, point)
     if here is None or of.headline.unit != "ns" or not isinstance(of.measurement, Workload):
         return
@@ -382,4 +384,4 @@ def _warm_up(of: Evidence, name: str, point: Point) -> Iterator[tuple[float, Inf
     }
     if shares and (least := min(shares.values())) < 1:
         fastest = min(shares, key=lambda each: shares[each])
-        yield least, Influence(Cause.WARM_UP, (name,), point=fastest)
+        yield least, Influence(Confounder.WARM_UP, (name,), point=fastest)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ringside.analysis.cells import CellAnalysis
 from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import Comparison, Interval, Obstacle, Stalls, Trial, Verdict, in_order
-from ringside.stats.decisions import Decision, Family, has_no_resolution, rank_intervals
+from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential, is_positive_finite
 from ringside.stats.paired import differences, hodges_lehmann, logarithms, paired_ratio, stalls
 from ringside.stats.sequential import Look
@@ -87,7 +87,7 @@ class ComparisonFamily:
         self._keys: tuple[Key, ...] = tuple(
             (metric.name, point, *pair) for metric in metrics for point in points for pair in pairs
         )
-        self._family: Family[Key] = Family(margin)
+        self._family: ComparisonTests[Key] = ComparisonTests(margin)
         self._decisions: dict[Key, Decision] = {}
         self._logs: dict[Key, dict[int, float]] = {}
         self._confidence = CONFIDENCE

@@ -14,8 +14,8 @@ from ringside.model.results import Description, Interval, Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
 from ringside.stats.interval import is_positive_finite
 from ringside.stats.paired import paired_ratio
-from ringside.stats.samples import Histogram, describe, is_supported, supported_levels
-from ringside.stats.series import MIN_SAMPLES, SeriesKind, steady_state
+from ringside.stats.samples import ValueCounts, describe, is_supported, supported_levels
+from ringside.stats.series import MIN_FOR_STEADY_STATE, SeriesKind, steady_state
 from ringside.workloads.base import Distribution, Measurement
 
 # The percentiles that summaries of histograms have.
@@ -72,8 +72,8 @@ def _curve(distribution: Distribution, cell: Cell, loads: Sequence[LoadMessage])
         return None
     is_merged = all(load.counts.get(name) for load in loads)
     if is_merged:
-        histograms = [Histogram(_pairs(load.counts[name])) for load in loads]
-        merged = Histogram.merged(histograms)
+        histograms = [ValueCounts(_pairs(load.counts[name])) for load in loads]
+        merged = ValueCounts.merged(histograms)
         requests, percentiles = merged.total, _of_histograms(merged, histograms)
     else:
         summaries = [summary for load in loads if (summary := load.latency(name))]
@@ -87,7 +87,7 @@ def _pairs(text: str) -> Iterator[tuple[int, int]]:
     return zip(numbers[::2], numbers[1::2], strict=True)
 
 
-def _of_histograms(merged: Histogram, histograms: Sequence[Histogram]) -> tuple[Percentile, ...]:
+def _of_histograms(merged: ValueCounts, histograms: Sequence[ValueCounts]) -> tuple[Percentile, ...]:
     fewest = min(histogram.total for histogram in histograms)
     percentiles = []
     for level in supported_levels(merged.total):
@@ -195,7 +195,7 @@ def _over_first_point(
 
 
 # With fewer repeats in one process no steady state can be detected.
-REPEATS_FOR_STEADY_STATE = MIN_SAMPLES
+REPEATS_FOR_STEADY_STATE = MIN_FOR_STEADY_STATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class WarmUp:
     @property
     def is_long_enough(self) -> bool:
         """Whether each trial has enough repeats to tell a steady state."""
-        return all(len(series) >= MIN_SAMPLES for series in self.series)
+        return all(len(series) >= MIN_FOR_STEADY_STATE for series in self.series)
 
 
 def analyse_warm_ups(measurement: Measurement, trials: Mapping[Cell, Sequence[Trial]]) -> tuple[WarmUp, ...]:

@@ -291,7 +291,7 @@ class RunExamination:
         return dataclasses.replace(comparison, overstated=is_overstated(comparison.ratio))
 
 
-def examine(
+def judge_trials(
     experiment: Experiment,
     measurement: Measurement,
     points: Sequence[Point],

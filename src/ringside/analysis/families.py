@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ringside.analysis.answers import Cause, Influence, floor_influence
+from ringside.analysis.answers import Confounder, Influence, floor_influence
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
 from ringside.model.design import Cell, Metric, Point
@@ -16,7 +16,7 @@ from ringside.stats.paired import paired_ratio
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ModelFamily:
     """The contenders of a family that have a figure, the best median first."""
 
     name: str
@@ -37,7 +37,7 @@ class FamilyStanding:
     point: Point
     over: Point | None
     values: Mapping[str, Interval]
-    families: tuple[Family, ...]
+    families: tuple[ModelFamily, ...]
     first: tuple[str, ...]
     ahead: frozenset[tuple[str, str]] = frozenset()
     unknown: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class FamilyStanding:
         """Whether the answer of the run names, for the headline at this point, what else may have; but for
         the floor, which each metric has for itself."""
         here = (each for each in self.analysis.conclusion.standings if each.point == self.point)
-        return any(each.cause is not Cause.FLOOR for standing in here for each in standing.influences)
+        return any(each.cause is not Confounder.FLOOR for standing in here for each in standing.influences)
 
     @property
     def floor(self) -> Influence | None:
@@ -107,11 +107,11 @@ def by_family(
     unknown = members.pop("", [])
     if not members:
         return None
-    families = tuple(Family(name, tuple(names)) for name, names in members.items())
+    families = tuple(ModelFamily(name, tuple(names)) for name, names in members.items())
     # A run that was cut off has no places, and gains have none.
     ranks = ranking.ranks if analysis.conclusion.is_over and over is None else {}
 
-    def is_ahead(one: Family, other: Family) -> bool:
+    def is_ahead(one: ModelFamily, other: ModelFamily) -> bool:
         return all(
             a in ranks and b in ranks and ranks[a][1] < ranks[b][0]
             for a, b in itertools.product(one.members, other.members)

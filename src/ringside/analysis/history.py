@@ -44,7 +44,7 @@ class HistoryRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class ChangeCause:
     """Something that changed between the runs on both sides of a change: `kind` is version, sources, machine
     (a fact of it) or speed (only its reference computations show it). `name`: of the contender, the fact or
     the reference; `before`, `after`: as texts or ratios, None where there was none."""
@@ -65,11 +65,11 @@ class Change:
     before: str
     ratio: float
     p: float
-    causes: tuple[Cause, ...]
+    causes: tuple[ChangeCause, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class FigureHistory:
     """The headline of one contender at one point, by run. `indices`: the runs' places in the history."""
 
     contender: str
@@ -87,7 +87,7 @@ class History:
     title: str
     metric: Metric
     runs: tuple[HistoryRun, ...]
-    series: tuple[Series, ...]
+    series: tuple[FigureHistory, ...]
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -98,12 +98,12 @@ class History:
         return tuple(dict.fromkeys(each.contender for each in self.series))
 
     @property
-    def changes(self) -> tuple[tuple[Series, Change], ...]:
+    def changes(self) -> tuple[tuple[FigureHistory, Change], ...]:
         """All changes, the latest first."""
         changes = [(series, change) for series in self.series for change in series.changes]
         return tuple(sorted(changes, key=lambda each: series_order(each[0], each[1]), reverse=True))
 
-    def since_before(self, index: int) -> list[Cause] | None:
+    def since_before(self, index: int) -> list[ChangeCause] | None:
         """What differs at the run of that index from the run before, for contenders that both have; None for
         the first run."""
         if index == 0:
@@ -116,7 +116,7 @@ class History:
         return point.label(varying_factors(self.points))
 
 
-def series_order(series: Series, change: Change) -> int:
+def series_order(series: FigureHistory, change: Change) -> int:
     """The place of a change among the runs."""
     return series.indices[change.index]
 
@@ -141,18 +141,18 @@ def of_analysis(analysis: RunAnalysis) -> HistoryRun:
     )
 
 
-def differences(before: HistoryRun, after: HistoryRun, contenders: Iterable[str]) -> list[Cause]:
+def differences(before: HistoryRun, after: HistoryRun, contenders: Iterable[str]) -> list[ChangeCause]:
     """What is recorded and differs between two runs: versions and sources of these contenders, facts of the
     machine."""
     causes = []
     for name in contenders:
         versions = before.versions.get(name), after.versions.get(name)
         if versions[0] != versions[1]:
-            causes.append(Cause("version", name, *versions))
+            causes.append(ChangeCause("version", name, *versions))
         elif before.contents.get(name) != after.contents.get(name):
-            causes.append(Cause("sources", name))
+            causes.append(ChangeCause("sources", name))
     causes += [
-        Cause("machine", fact, before.host.get(fact), after.host.get(fact))
+        ChangeCause("machine", fact, before.host.get(fact), after.host.get(fact))
         for fact in MACHINE
         if before.host.get(fact) != after.host.get(fact)
     ]
@@ -174,7 +174,7 @@ def history(experiment: str, title: str, metric: Metric, runs: Sequence[HistoryR
             continue
         values = tuple(ordered[index].figures[contender, point] for index in indices)
         changes = _changes(contender, [ordered[index] for index in indices], values)
-        series.append(Series(contender, point, indices, values, changes))
+        series.append(FigureHistory(contender, point, indices, values, changes))
     return History(experiment, title, metric, ordered, tuple(series))
 
 
@@ -218,7 +218,7 @@ def _confirmed(logs: Sequence[float]) -> list[LevelChange]:
 
 def _causes(
     contender: str, before: Sequence[HistoryRun], after: Sequence[HistoryRun], ratio: float
-) -> tuple[Cause, ...]:
+) -> tuple[ChangeCause, ...]:
     """What changed between the last run before a change and the first one after it."""
     old, new = before[-1], after[0]
     causes = differences(old, new, [contender])
@@ -230,5 +230,5 @@ def _causes(
         speed = levels[1] / levels[0] if levels[0] > 0 else 1.0
         explains = math.log(speed) / math.log(ratio) if ratio != 1 and speed > 0 else 0.0
         if abs(speed - 1) >= _MIN_SPEED_CHANGE and explains >= _SPEED_SHARE:
-            causes.append(Cause("speed", name, 1.0, speed))
+            causes.append(ChangeCause("speed", name, 1.0, speed))
     return tuple(causes)

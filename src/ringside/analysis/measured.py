@@ -12,7 +12,7 @@ from ringside.analysis import plausibility
 from ringside.analysis.cells import CellAnalysis, analyse_cell
 from ringside.analysis.comparisons import Ranking, compared_pairs, over_floor, rank, shown_pairs
 from ringside.analysis.diagnostics import diagnose
-from ringside.analysis.examination import RunExamination, examine, nominal_confidence
+from ringside.analysis.examination import RunExamination, judge_trials, nominal_confidence
 from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import SlopeAnalysis, analyse_slopes
 from ringside.model.catalogue import ContenderClass
@@ -188,7 +188,7 @@ def measured_run(run: Run, trials: Sequence[Trial]) -> MeasuredRun:
     by_cell: dict[Cell, list[Trial]] = {}
     for trial in trials:
         by_cell.setdefault(trial.cell, []).append(trial)
-    examination = examine(
+    examination = judge_trials(
         experiment,
         measurement,
         points,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ringside.analysis import plausibility
-from ringside.analysis.answers import Conclusion, Evidence, conclude
+from ringside.analysis.answers import AnswerInputs, Conclusion, conclude
 from ringside.analysis.cells import MAX_FAILED_SHARE, CellAnalysis, fullest_point, median_trials
 from ringside.analysis.comparisons import (
     Ranking,
@@ -270,7 +270,7 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
 
 def _conclusion(measured: MeasuredRun, warm_ups: tuple[WarmUp, ...], overview_point: Point) -> Conclusion:
     planned = measured.plan.contenders
-    evidence = Evidence(
+    evidence = AnswerInputs(
         headline=measured.headline,
         measurement=measured.measurement,
         names=measured.names,

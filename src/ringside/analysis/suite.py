@@ -19,7 +19,7 @@ from ringside.workloads.claims import AnalysedRun, not_tested
 
 
 @dataclass(frozen=True, slots=True)
-class ExaminedClaim:
+class JudgedClaim:
     """A claim of a source and its answer."""
 
     source: Published
@@ -32,10 +32,10 @@ class ExaminedClaim:
         return f"ringside run {self.finding.experiment}" if self.finding.experiment else ""
 
 
-def examine(sources: Iterable[Published], runs: Sequence[AnalysedRun]) -> tuple[ExaminedClaim, ...]:
+def judge_claims(sources: Iterable[Published], runs: Sequence[AnalysedRun]) -> tuple[JudgedClaim, ...]:
     """All claims of the sources, in their order."""
     return tuple(
-        ExaminedClaim(source, claim, _test(source, claim, runs))
+        JudgedClaim(source, claim, _test(source, claim, runs))
         for source in sources
         for claim in source.claims
         if claim.id  # Plans of earlier versions have claims in words alone.
@@ -145,7 +145,7 @@ class SuiteAnalysis:
     runs: tuple[RunAnalysis, ...]
     overview: Overview
     machine_diagnostics: tuple[Diagnostic, ...]
-    claims: tuple[ExaminedClaim, ...]
+    claims: tuple[JudgedClaim, ...]
     answers: tuple[QuestionAnswer, ...]
     by_family: tuple[FamilyStanding | None, ...]
 
@@ -161,7 +161,7 @@ def analyse_suite(runs: Sequence[RunAnalysis], questions: Iterable[Question] = (
         tuple(runs),
         overview(runs),
         tuple(of_machine.values()),
-        examine(sources_of(runs), runs),
+        judge_claims(sources_of(runs), runs),
         answers := answer(questions, runs),
         tuple(_by_family(run, answers) for run in runs),
     )

@@ -31,7 +31,7 @@ from ringside.catalogue.schema import (
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import Claim, Contender, Figure, Published, Question, QuestionFigure
 from ringside.model.claims import ClaimRow, Quantity
-from ringside.model.design import DEFAULT_MARGIN, LEAST_S, Experiment, Limits, Show, Suite
+from ringside.model.design import DEFAULT_MARGIN, LEAST_S, Experiment, ExperimentLimits, Show, Suite
 from ringside.text import one_line
 from ringside.units import goal, margin, seconds
 
@@ -100,7 +100,7 @@ def read_experiment(path: Path, known: Known | None = None) -> Experiment:
         baseline=baseline,
         blocks=table.blocks,
         published=table.published,
-        limits=Limits(**asdict(table.limits)),
+        limits=ExperimentLimits(**asdict(table.limits)),
         show=Show(table.show.metrics, table.show.sweep, _ratios(file, table.show.ratios, contenders)),
         at=table.point,
         until=until if isinstance(until, float) else None,

@@ -21,7 +21,7 @@ def claims(runs: Sequence[str], *, form: str | None = params.FORM, store: str | 
     or is not tested here; an answer comes from an interval, never from an estimate.
     """
     from ringside.analysis.run import analysis_of
-    from ringside.analysis.suite import examine
+    from ringside.analysis.suite import judge_claims
     from ringside.cli import context
     from ringside.render.export import documents
     from ringside.render.text import markdown, terminal
@@ -32,7 +32,7 @@ def claims(runs: Sequence[str], *, form: str | None = params.FORM, store: str | 
     named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]
-    examined = examine(sources, [analysis_of(storage, run, for_plots=False) for run in named.values()])
+    examined = judge_claims(sources, [analysis_of(storage, run, for_plots=False) for run in named.values()])
     if form == "json":
         sys.stdout.write(documents.as_json(documents.claims_document(examined)))
     elif form == "markdown":

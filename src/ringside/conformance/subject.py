@@ -24,7 +24,7 @@ from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.repeat import plain_command
 from ringside.measure.toolchain.receipts import expand
 from ringside.model.catalogue import Ready
-from ringside.model.design import Cell, Level, Limits, Point
+from ringside.model.design import Cell, ExperimentLimits, Level, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe import orphans
 from ringside.text import one_line
@@ -230,7 +230,7 @@ class Subject:
             self.ready,
             cell,
             self.workload,
-            limits=Limits(wall_s=_WALL_S),
+            limits=ExperimentLimits(wall_s=_WALL_S),
             cpus=cpus,
             probe_cpus=probe_cpus,
             environment=self.environment,

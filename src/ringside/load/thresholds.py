@@ -10,7 +10,7 @@ from typing import Any
 
 from ringside import units as numbers
 from ringside.load.result import LoadResult
-from ringside.stats.samples import MIN_BEYOND, Histogram, is_supported
+from ringside.stats.samples import MIN_BEYOND, ValueCounts, is_supported
 from ringside.text import nearest, one_line
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -149,7 +149,7 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
 
 def _percentile(counts: Sequence[tuple[int, int]], level: float) -> float | None:
     """A percentile of a histogram of (value, count) pairs; None of an empty one."""
-    histogram = Histogram(counts)
+    histogram = ValueCounts(counts)
     return float(histogram.percentile(level)) if histogram.total else None
 
 

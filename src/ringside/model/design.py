@@ -86,7 +86,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ExperimentLimits:
     """Bounds on one trial. `memory_bytes` and `output_bytes` of None are chosen when it starts."""
 
     wall_s: float = 300.0
@@ -128,7 +128,7 @@ class Experiment:
     blocks: int
     note: str = ""
     published: str | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: ExperimentLimits = field(default_factory=ExperimentLimits)
     show: Show = field(default_factory=Show)
     at: tuple[Mapping[str, Level], ...] = ()
     until: float | None = None

@@ -48,7 +48,7 @@ class Verdict(StrEnum):
 
 
 # What a look can show of a pair.
-Shown = Literal["different", "equivalent"]
+LookVerdict = Literal["different", "equivalent"]
 
 
 class Obstacle(StrEnum):
@@ -102,7 +102,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class TimeSeries:
     """Values at times, in seconds."""
 
     times: tuple[float, ...]
@@ -120,11 +120,11 @@ class Timeline:
     block: int
     edges: tuple[float, ...]
     cpu: Mapping[str, tuple[float, ...]]
-    pss_bytes: Series
-    kernel_bytes: Series
-    latest_s: Series
+    pss_bytes: TimeSeries
+    kernel_bytes: TimeSeries
+    latest_s: TimeSeries
     marker_s: float | None = None
-    open: Series = field(default_factory=lambda: Series((), ()))
+    open: TimeSeries = field(default_factory=lambda: TimeSeries((), ()))
 
 
 class _Used(Protocol):
@@ -358,7 +358,7 @@ class Comparison:
     p: float
     obstacle: Obstacle | None = None
     blocks_needed: int | None = None
-    contradicted: Shown | None = None
+    contradicted: LookVerdict | None = None
     overstated: bool = False
     stalls: Stalls | None = None
 

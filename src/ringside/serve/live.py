@@ -35,7 +35,7 @@ MAX_WATCHERS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """How far a run is: trials in the store, and its state."""
 
     trials: int
@@ -53,12 +53,12 @@ class Progress:
 class Content:
     """The newest analysis of a run as the page shows it: `values` has HTML and plots."""
 
-    progress: Progress
+    progress: RunProgress
     values: dict[str, Any]
     made_at_s: float
     pause_s: float
 
-    def is_fresh(self, progress: Progress) -> bool:
+    def is_fresh(self, progress: RunProgress) -> bool:
         """Whether it is as good as a new one: the run has not changed, or it is too early for another."""
         if self.progress.state is not progress.state:
             return False
@@ -82,17 +82,17 @@ class Live:
     _task: asyncio.Task[None] | None = None
     _making: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def progress(self) -> Progress:
+    async def progress(self) -> RunProgress:
         """Raises RingsideError."""
 
-        def look() -> Progress:
+        def look() -> RunProgress:
             with self.source.open() as store:
                 trials, ended_at = store.progress(self.run_id)
-                return Progress(trials, store.state(self.run_id, ended_at))
+                return RunProgress(trials, store.state(self.run_id, ended_at))
 
         return await self.worker.run(look)
 
-    async def newest(self, progress: Progress | None = None) -> Content:
+    async def newest(self, progress: RunProgress | None = None) -> Content:
         """What the page shows, rendered again where the run has changed. Raises RingsideError."""
         async with self._making:
             progress = progress or await self.progress()
@@ -145,7 +145,7 @@ class Live:
 
     async def _produce(self) -> None:
         seen: Signature | None = None
-        progress: Progress | None = None
+        progress: RunProgress | None = None
         asked_s = -_HELD_S
         idle_since_s: float | None = None
         shown: Content | None = None

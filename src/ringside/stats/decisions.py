@@ -17,7 +17,7 @@ from functools import lru_cache
 from statistics import median
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from ringside.model.results import Interval, Shown
+from ringside.model.results import Interval, LookVerdict
 from ringside.stats import paired
 from ringside.stats.interval import CONFIDENCE, exponential
 from ringside.stats.sequential import FIRST_LOOK, Look
@@ -47,7 +47,7 @@ class Decision:
     p: float
     direction: int
     equivalent: bool
-    contradicted: Shown | None = None
+    contradicted: LookVerdict | None = None
     blocks_needed: int | None = None
 
     @property
@@ -55,7 +55,7 @@ class Decision:
         return self.direction != 0 or self.equivalent
 
 
-class Family(Generic[Pair]):
+class ComparisonTests(Generic[Pair]):
     """Pairs that share an error rate. `margin`: ratios between 1 / (1 + margin) and 1 + margin are
     equivalent; with 0 none are.
 
@@ -76,7 +76,7 @@ class Family(Generic[Pair]):
         self._margin_tests: defaultdict[tuple[Pair, int], JointTest[tuple[Pair, int]]] = defaultdict(
             JointTest
         )
-        self._first: dict[Pair, Shown] = {}
+        self._first: dict[Pair, LookVerdict] = {}
 
     def examine(self, log_ratios: Mapping[Pair, Mapping[int, float]], look: Look) -> None:
         """Take a look. `log_ratios`: by pair and block, numbered from 1; later blocks than the look's do not
@@ -125,7 +125,7 @@ class Family(Generic[Pair]):
         is_inside, first = self._is_inside(summary), self._first.get(pair)
         if first == "equivalent" and is_inside:
             return Decision(ratio, p, 0, equivalent=True)
-        contradicted: Shown | None = first if first == "equivalent" else None
+        contradicted: LookVerdict | None = first if first == "equivalent" else None
         if pair in self._differences.rejected:
             if summary.low > 0 or summary.high < 0:
                 direction = int(math.copysign(1, summary.low))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential, is_positive_finite
-from ringside.stats.selection import Selection, pairs_between
+from ringside.stats.selection import OrderStatistic, pairs_between
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,9 +165,9 @@ class WalshAverages:
         return self._selection.smallest(k)
 
     @cached_property
-    def _selection(self) -> Selection:
+    def _selection(self) -> OrderStatistic:
         low, high = float(self._values[0]), float(self._values[-1])
-        return Selection(self._count_at_most, self._between, low, high)
+        return OrderStatistic(self._count_at_most, self._between, low, high)
 
     def _count_at_most(self, bound: float) -> int:
         return int((self._ends(bound) - self._numpy.arange(self.n)).sum())

@@ -66,7 +66,7 @@ def _bins(values: Sequence[float]) -> tuple[Bin, ...]:
 
 
 # In smaller samples two modes appear by chance.
-MIN_SAMPLES = 7
+MIN_FOR_BIMODALITY = 7
 # The smaller mode must hold at least this share of many values; of few values more, and three of them.
 _MIN_SHARE = 0.1
 _MIN_SHARE_OF_FEW = 0.2
@@ -95,7 +95,7 @@ def bimodality(values: Sequence[float]) -> tuple[float, float] | None:
     """
     logs = sorted(math.log(value) for value in values if is_positive_finite(value))
     n = len(logs)
-    if n < MIN_SAMPLES:
+    if n < MIN_FOR_BIMODALITY:
         return None
     split = otsu_split(logs)
     least = _MIN_SHARE * n if n >= _MANY else max(_MIN_COUNT, _MIN_SHARE_OF_FEW * n)
@@ -168,7 +168,7 @@ _STEPS = 10
 _ALWAYS = (0.5, 0.95)
 
 
-class Histogram:
+class ValueCounts:
     """Counts by value; empty ones are left out."""
 
     def __init__(self, counts: Iterable[tuple[int, int]]) -> None:
@@ -180,7 +180,7 @@ class Histogram:
         self._cumulated = list(accumulate(self._counts.values()))
 
     @classmethod
-    def merged(cls, histograms: Iterable[Histogram]) -> Histogram:
+    def merged(cls, histograms: Iterable[ValueCounts]) -> ValueCounts:
         """The values of all of them."""
         return cls(pair for histogram in histograms for pair in histogram._counts.items())
 

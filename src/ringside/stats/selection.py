@@ -16,7 +16,7 @@ _FEW = 10_000
 _BESIDE = 3_000
 
 
-class Selection:
+class OrderStatistic:
     """Order statistics of numbers of which `count_at_most(bound)` are at most that large, and which
     `between(low, high)` lists where they are above `low` and at most `high`. None is above `high`; those that
     are not above `low` equal it."""

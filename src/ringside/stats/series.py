@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 # Shorter series are not classified.
-MIN_SAMPLES = 10
+MIN_FOR_STEADY_STATE = 10
 # Of longer series, parts of one length are classified by their medians: so many, or fewer.
 _MOST_PARTS = 100
 # Segments whose medians differ by less than this share count as equal.
@@ -30,7 +30,7 @@ _NEIGHBOURS = 2
 # The penalty of one more change, in units of the variance of the noise and log n; simulated in the tests.
 _PENALTY = 5.0
 # A segment of one value would be an outlier.
-_MIN_SEGMENT = 2
+_MIN_CHANGE_LEN = 2
 # The autocorrelation is estimated about so many levels, and comes out too small by about this over the number
 # of values; so much of it is left to chance, and no more than so much believed.
 _LEVELS = 3
@@ -70,7 +70,7 @@ def steady_state(values: Sequence[float]) -> SteadyState | None:
     """
     if not all(math.isfinite(value) and value > 0 for value in values):
         raise ValueError("times must be positive and finite")
-    return _kind_of(tuple(values)) if len(values) >= MIN_SAMPLES else None
+    return _kind_of(tuple(values)) if len(values) >= MIN_FOR_STEADY_STATE else None
 
 
 @lru_cache(maxsize=8192)
@@ -154,10 +154,10 @@ def _best_change(values: np.ndarray) -> tuple[float, int]:
     import numpy as np
 
     n = len(values)
-    if n < 2 * _MIN_SEGMENT:
+    if n < 2 * _MIN_CHANGE_LEN:
         return 0.0, n
     sums = np.cumsum(values - values.mean())
-    sizes = np.arange(_MIN_SEGMENT, n - _MIN_SEGMENT + 1)
+    sizes = np.arange(_MIN_CHANGE_LEN, n - _MIN_CHANGE_LEN + 1)
     gains = sums[sizes - 1] ** 2 * (1 / sizes + 1 / (n - sizes))
     return float(gains.max()), int(sizes[gains.argmax()])
 
@@ -181,14 +181,14 @@ def optimal_segments(values: np.ndarray, penalty: float) -> list[int]:
     last_begin: np.ndarray = np.zeros(n + 1, dtype=int)
     begins: np.ndarray = np.empty(0, dtype=int)
     last_end: np.ndarray = np.full(n + 1, n)
-    for t in range(_MIN_SEGMENT, n + 1):
-        begins = np.append(begins[last_end[begins] >= t], t - _MIN_SEGMENT)
+    for t in range(_MIN_CHANGE_LEN, n + 1):
+        begins = np.append(begins[last_end[begins] >= t], t - _MIN_CHANGE_LEN)
         within = squares[t] - squares[begins] - (sums[t] - sums[begins]) ** 2 / (t - begins)
         totals = costs[begins] + within
         best = int(totals.argmin())
         costs[t], last_begin[t] = totals[best] + penalty, begins[best]
         pruned = begins[totals >= costs[t]]
-        last_end[pruned] = np.minimum(last_end[pruned], t + _MIN_SEGMENT - 1)
+        last_end[pruned] = np.minimum(last_end[pruned], t + _MIN_CHANGE_LEN - 1)
     edges = [n]
     while edges[0] > 0:
         edges.insert(0, int(last_begin[edges[0]]))
@@ -220,7 +220,7 @@ def without_outliers(logs: Sequence[float]) -> list[float]:
 
 
 # Fewer values on one side of a change are no level.
-MIN_SEGMENT = 3
+MIN_LEVEL_RUNS = 3
 # Fewer values cannot show a change. A split has a mirror image that is as large: two of the 252 ways to split
 # ten values into fives are 0.8 %, two of the 126 to split nine into four and five 1.6 %.
 MIN_VALUES = 10
@@ -294,7 +294,7 @@ def best_splits(distances: Any) -> tuple[Any, Any]:
 
     n = distances.shape[1]
     sums = distances.cumsum(axis=1).cumsum(axis=2)
-    first = np.arange(MIN_SEGMENT, n - MIN_SEGMENT + 1)
+    first = np.arange(MIN_LEVEL_RUNS, n - MIN_LEVEL_RUNS + 1)
     second = n - first
     # `left` and `right` count each pair twice.
     left = sums[:, first - 1, first - 1]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE, exponential, is_positive_finite
-from ringside.stats.selection import Selection, pairs_between
+from ringside.stats.selection import OrderStatistic, pairs_between
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,12 +97,12 @@ class _Differences:
         return self._selection.smallest(k)
 
     @cached_property
-    def _selection(self) -> Selection:
+    def _selection(self) -> OrderStatistic:
         low, high = self._minuend[0] - self._subtrahend[-1], self._minuend[-1] - self._subtrahend[0]
         # Sums of a bound and a value are rounded, so that a difference may seem to be above itself.
         ends = [*self._minuend[[0, -1]], *self._subtrahend[[0, -1]]]
         margin = 2 * self._numpy.spacing(self._numpy.abs(ends).max())
-        return Selection(self._count_at_most, self._between, float(low - margin), float(high + margin))
+        return OrderStatistic(self._count_at_most, self._between, float(low - margin), float(high + margin))
 
     def _count_at_most(self, bound: float) -> int:
         return int(self._up_to(bound).sum())

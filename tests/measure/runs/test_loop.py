@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.analysis.examination import examine
+from ringside.analysis.examination import judge_trials
 from ringside.errors import ProbeError, UsageError
 from ringside.measure.runs.loop import BlockLoop, blocks
 from ringside.measure.runs.runners import LocalRunner, RunObserver
@@ -488,7 +488,7 @@ def test_the_analysis_counts_the_same_whole_blocks_and_decides_the_same(
 ) -> None:
     deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
     trials = store.trials(run)
-    examination = examine(DECIDING, COMMAND, POINTS, trials, is_over=True)
+    examination = judge_trials(DECIDING, COMMAND, POINTS, trials, is_over=True)
     assert examination.blocks == 16
     cells = [Cell(name, point) for point in POINTS for name in DECIDING.contenders]
     needed = [cell for cell in cells if examination.is_needed(cell)]

@@ -17,7 +17,7 @@ from ringside.measure.runs import trials
 from ringside.measure.runs.plain_server import with_ready_line
 from ringside.measure.runs.trials import padding_bytes
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, WorkloadEntry
-from ringside.model.design import Cell, Input, Level, Limits
+from ringside.model.design import Cell, ExperimentLimits, Input, Level
 from ringside.model.results import Outcome, Span, Trial
 from ringside.probe.protocol import (
     Evidence,
@@ -57,7 +57,7 @@ def request_for(
 ) -> TrialRequest:
     settings: dict[str, Any] = {
         "ready": READY,
-        "limits": Limits(wall_s=5),
+        "limits": ExperimentLimits(wall_s=5),
         "cpus": (0, 1),
         "probe_cpus": (3,),
         "environment": {"PATH": "/bin"},
@@ -97,7 +97,7 @@ def test_only_a_contender_that_offers_it_waits() -> None:
 
 
 def test_an_experiments_limits_win() -> None:
-    limits = request_for(limits=Limits(memory_bytes=7, output_bytes=8, processes=9)).limits
+    limits = request_for(limits=ExperimentLimits(memory_bytes=7, output_bytes=8, processes=9)).limits
     assert (limits.memory_bytes, limits.output_bytes, limits.processes) == (7, 8, 9)
 
 

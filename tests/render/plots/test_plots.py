@@ -24,7 +24,7 @@ from ringside.analysis.run import RunAnalysis, analyse
 from ringside.errors import ReportError
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Interval, Series, Span, Timeline
+from ringside.model.results import Interval, Span, Timeline, TimeSeries
 from ringside.render.html.templates import read_file
 from ringside.render.plots import charts as charts_module
 from ringside.render.plots import curves, rows, scatters, spec
@@ -212,11 +212,11 @@ def over_time(name: str, latest_s: float) -> Timeline:
         block=3,
         edges=(0.0, 0.1, 1.0, 10.0),
         cpu={"worker": (0.1, 0.2, 0.3), OTHER_THREADS: (0.0, 0.1, 0.2)},
-        pss_bytes=Series((0.0, 5.0), (1 << 20, 2 << 20)),
-        kernel_bytes=Series((0.0, 5.0), (0.0, 4 << 20)),
-        latest_s=Series((1.0, 2.0), (latest_s, 2 * latest_s)),
+        pss_bytes=TimeSeries((0.0, 5.0), (1 << 20, 2 << 20)),
+        kernel_bytes=TimeSeries((0.0, 5.0), (0.0, 4 << 20)),
+        latest_s=TimeSeries((1.0, 2.0), (latest_s, 2 * latest_s)),
         marker_s=2.0,
-        open=Series((0.0, 1.0, 2.0), (0.0, 300.0, 500.0)),
+        open=TimeSeries((0.0, 1.0, 2.0), (0.0, 300.0, 500.0)),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ringside.model.design import Metric, Point
-from ringside.model.results import Comparison, Interval, Obstacle, Shown, Verdict
+from ringside.model.results import Comparison, Interval, LookVerdict, Obstacle, Verdict
 from ringside.render.text.sentences import at_point, comparison_sentence, overall, pair_sentence
 from tests.support.analyses import CPU, HOP, MEMORY, NOISE, RATE, Values, analysis, point, scaled
 
@@ -49,7 +49,7 @@ def test_an_inconclusive_one_says_why_where_that_is_known() -> None:
 
 
 @pytest.mark.parametrize(("shown", "text"), [("different", "a difference"), ("equivalent", "equivalence")])
-def test_what_contradicts_an_earlier_look_says_so(shown: Shown, text: str) -> None:
+def test_what_contradicts_an_earlier_look_says_so(shown: LookVerdict, text: str) -> None:
     for verdict, kind in ((Verdict.SLOWER, "slower"), (Verdict.INCONCLUSIVE, "quiet")):
         sentence = comparison_sentence(comparison(verdict, contradicted=shown), HOP)
         assert f": {verdict}, which contradicts an earlier look that had shown {text}" in sentence.text

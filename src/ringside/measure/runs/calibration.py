@@ -11,7 +11,7 @@ from statistics import median
 from ringside.measure.runs.runners import RunObserver, TrialRunner
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
-from ringside.stats.series import MIN_SAMPLES
+from ringside.stats.series import MIN_FOR_STEADY_STATE
 from ringside.store import Store
 from ringside.store.plans import RunPlan, read_plan
 from ringside.workloads.base import REPEATED, REPEATS, Workload, repeats
@@ -36,7 +36,7 @@ def enough(times_ns: Sequence[int], least_s: float) -> int:
     may_warm = len(times_ns) == 1 or typical_s < _FALLS_TO * times_ns[0] / 1e9
     for_time = math.ceil(_RESERVE * least_s / typical_s)
     most_s = (_WARMING_TIMES if may_warm else _STEADY_TIMES) * least_s
-    for_steady = min(MIN_SAMPLES, int(most_s / typical_s))
+    for_steady = min(MIN_FOR_STEADY_STATE, int(most_s / typical_s))
     return max(1, min(REPEATS.most, max(for_time, for_steady)))
 
 

@@ -56,7 +56,7 @@ def request(
     cell: Cell,
     workload: Workload,
     *,
-    limits: design.Limits,
+    limits: design.ExperimentLimits,
     cpus: Sequence[int],
     probe_cpus: Sequence[int],
     environment: Mapping[str, str],

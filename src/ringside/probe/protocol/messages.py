@@ -158,7 +158,7 @@ class Started(Message, frozen=True, tag_field="type", tag="started"):
     monotonic_ns: Nanoseconds = 0
 
 
-class Ready(Message, frozen=True, tag_field="type", tag="ready"):
+class ServiceReady(Message, frozen=True, tag_field="type", tag="ready"):
     """The service listens."""
 
     t_ns: Nanoseconds
@@ -389,7 +389,7 @@ class LoadOutcome(LoadFigures, frozen=True, tag_field="type", tag="outcome"):
     """The last message of a load by itself."""
 
 
-TrialMessage = Started | Ready | Phase | SpanMessage | Drive | Sample | LoadMessage | TrialOutcome
+TrialMessage = Started | ServiceReady | Phase | SpanMessage | Drive | Sample | LoadMessage | TrialOutcome
 EngineMessage = Started | Progress | Histogram | EngineRecord | LoadOutcome
 _TRIAL = msgspec.json.Decoder(TrialMessage)
 _ENGINE = msgspec.json.Decoder(EngineMessage)

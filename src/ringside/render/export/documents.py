@@ -12,9 +12,9 @@ from ringside.analysis.families import FamilyStanding, QuestionAnswer
 from ringside.analysis.machines import MachineAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
-from ringside.analysis.suite import ExaminedClaim
+from ringside.analysis.suite import JudgedClaim
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Comparison, Description, Interval, Obstacle, Shown, Trial, Verdict
+from ringside.model.results import Comparison, Description, Interval, LookVerdict, Obstacle, Trial, Verdict
 from ringside.render.text import command, diagnostics, executions, families
 from ringside.render.text.answers import answers
 from ringside.render.text.changes import contender_changes
@@ -100,7 +100,7 @@ def diff_document(diff: RunDiff) -> dict[str, Any]:
     }
 
 
-def claims_document(examined: Sequence[ExaminedClaim]) -> dict[str, Any]:
+def claims_document(examined: Sequence[JudgedClaim]) -> dict[str, Any]:
     """The answers to the claims of sources. `figure`: what decides, a ratio where it has no unit."""
     return {
         "format": FORMAT,
@@ -142,7 +142,7 @@ def verdict(
     metric: Metric,
     obstacle: Obstacle | None = None,
     blocks_needed: int | None = None,
-    contradicted: Shown | None = None,
+    contradicted: LookVerdict | None = None,
 ) -> dict[str, Any]:
     """A verdict as it stands in every document: by its name, in the metric's words, what stands in the way of
     one, and what an earlier look had shown that later blocks contradict."""

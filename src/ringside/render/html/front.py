@@ -11,7 +11,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Overview, OverviewColumn, SuiteAnalysis
 from ringside.render.html.pictures import questions_of_page
 from ringside.render.text import heading
-from ringside.render.text.answers import answers
+from ringside.render.text.answers import answers, listed
 from ringside.render.text.command import command, own_command
 from ringside.render.text.heading import headline
 from ringside.store.plans import KeptSelection
@@ -80,8 +80,7 @@ def _note(analyses: Sequence[RunAnalysis]) -> str:
         return note
     problems = list(dict.fromkeys(analysis.measurement.name for analysis in analyses))
     names = {name for analysis in analyses for name in analysis.names}
-    listed = " and ".join(filter(None, (", ".join(problems[:-1]), problems[-1])))
-    return f"What does each of {units.count(len(names), 'contender')} cost in {listed}?"
+    return f"What does each of {units.count(len(names), 'contender')} cost in {listed(problems, most=None)}?"
 
 
 def _overview(of: Overview) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from ringside.analysis.families import FamilyStanding
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import ExaminedClaim, SuiteAnalysis
+from ringside.analysis.suite import JudgedClaim, SuiteAnalysis
 from ringside.model.results import Answer
 from ringside.render.export.documents import FORMAT, document
 from ringside.render.html import appendix, templates
@@ -129,7 +129,7 @@ def _library() -> Library:
     return Library(library, packed(str(library.text)))
 
 
-def _claims(claims: Sequence[ExaminedClaim]) -> dict[str, Any] | None:
+def _claims(claims: Sequence[JudgedClaim]) -> dict[str, Any] | None:
     """The claims that these runs test as a table, and the others as another."""
     others = [each for each in claims if each.finding.answer is Answer.NOT_TESTED]
     tested = [each for each in claims if each.finding.answer is not Answer.NOT_TESTED]
@@ -145,7 +145,7 @@ def _claims(claims: Sequence[ExaminedClaim]) -> dict[str, Any] | None:
     )
 
 
-def _without_summary(claims: Sequence[ExaminedClaim]) -> TableData | None:
+def _without_summary(claims: Sequence[JudgedClaim]) -> TableData | None:
     return replace(claim_table(claims), subtitle="") if claims else None
 
 

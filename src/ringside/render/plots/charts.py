@@ -91,7 +91,7 @@ _SCALE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class PanelFiles:
     """A panel of a chart as files, by name: `stem.svg`, `stem.png`, `stem.csv`."""
 
     chart: Chart
@@ -100,7 +100,7 @@ class Figure:
     files: Mapping[str, bytes]
 
 
-def figures(analyses: Sequence[RunAnalysis]) -> Iterator[Figure]:
+def figures(analyses: Sequence[RunAnalysis]) -> Iterator[PanelFiles]:
     """Each panel of each run. Raises ReportError where a package is missing."""
     if absent := missing():
         raise ReportError(f"figures need {absent}: install ringside with its extra `report`")
@@ -115,7 +115,7 @@ def figures(analyses: Sequence[RunAnalysis]) -> Iterator[Figure]:
                     f"{stem}.png": convert.svg_to_png(svg, scale=_SCALE),
                     f"{stem}.csv": figures_as_csv(panel.spec).encode(),
                 }
-                yield Figure(chart, panel, stem, files)
+                yield PanelFiles(chart, panel, stem, files)
 
 
 def charts_with_stems(

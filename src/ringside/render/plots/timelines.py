@@ -9,7 +9,7 @@ from typing import Any
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Interval, Series, Span, Timeline
+from ringside.model.results import Interval, Span, Timeline, TimeSeries
 from ringside.render.plots.lines import lines
 from ringside.render.plots.spec import (
     COLOURS,
@@ -110,7 +110,7 @@ def _timeline(timeline: Timeline, view: TimelineView) -> Json:
     return layered(layers, _HEIGHT, data, independent=("y",))
 
 
-def _pairs(series: Series) -> Iterator[tuple[float, float]]:
+def _pairs(series: TimeSeries) -> Iterator[tuple[float, float]]:
     return zip(series.times, series.values, strict=True)
 
 

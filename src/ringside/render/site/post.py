@@ -22,7 +22,7 @@ from ringside.render.export import formats
 from ringside.render.export.documents import document
 from ringside.render.html.front import commands, title
 from ringside.render.plots import charts
-from ringside.render.plots.charts import Figure, missing
+from ringside.render.plots.charts import PanelFiles, missing
 from ringside.render.site.folder import Folder
 from ringside.render.text import heading
 from ringside.render.text.answers import answer_text, short_answer, where
@@ -160,7 +160,7 @@ def _post_front(suite: SuiteAnalysis) -> list[str]:
     return [*parts, table_markdown(claim_table(tested)), ""] if tested else parts
 
 
-def _section(analysis: RunAnalysis, figures: Sequence[Figure], place: str, *, several: bool) -> list[str]:
+def _section(analysis: RunAnalysis, figures: Sequence[PanelFiles], place: str, *, several: bool) -> list[str]:
     """`place`: the folder of the figures, as the post refers to it."""
     by_chart = [list(each) for _, each in itertools.groupby(figures, lambda figure: id(figure.chart))]
     parts = (
@@ -185,7 +185,7 @@ def _section(analysis: RunAnalysis, figures: Sequence[Figure], place: str, *, se
     return parts
 
 
-def _chart(panels: Sequence[Figure], place: str) -> list[str]:
+def _chart(panels: Sequence[PanelFiles], place: str) -> list[str]:
     """A chart's title and caption, its first panel, and links to the others."""
     first, *others = panels
     chart, title = first.chart, first.panel.title

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ringside import units
-from ringside.analysis.answers import Cause, Influence, Lead, Shown, Standing
+from ringside.analysis.answers import Confounder, Influence, Lead, Shown, Standing
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval, Stalls
@@ -67,7 +67,7 @@ def short_answer(analysis: RunAnalysis) -> str:
     if not conclusion.is_over:
         return f"not decided yet: {_progress(analysis)}"
     if here.shown is Shown.OPEN:
-        return f"not decided: {_any_of(here.first)}" if len(here.first) <= _MAX_NAMED else "not decided"
+        return f"not decided: {listed(here.first, 'or')}" if len(here.first) <= _MAX_NAMED else "not decided"
     value = analysis.cell(here.first[0], here.point).metrics[analysis.headline.name]
     amount = units.metric_estimate(value, analysis.headline)
     if len(here.first) > _MAX_NAMED:
@@ -131,7 +131,7 @@ def _opening(analysis: RunAnalysis, here: Standing) -> Sentence:
     if here.shown is Shown.OPEN:
         text = f"Who is first{_among(analysis, here)}{at} is not decided after {_progress(analysis)}: "
         median = best_median(analysis, analysis.headline, here.names, here.point)
-        text += f"{_any_of(here.first)} may be; the {median} is {possessive(best)}, {amount}"
+        text += f"{listed(here.first, 'or')} may be; the {median} is {possessive(best)}, {amount}"
         return Sentence(text, "quiet")
     if here.shown is Shown.FIRST:
         if here.influences:
@@ -139,7 +139,7 @@ def _opening(analysis: RunAnalysis, here: Standing) -> Sentence:
             text += f"{_value(analysis, best, here.point)}{_but(analysis, here)}"
             return Sentence(text, "quiet")
         return Sentence(f"{best} is first{_among(analysis, here)}{at}: {amount}", "faster")
-    text = f"{_listed(here.first)} share the first place{_among(analysis, here)}{at}, equivalent within "
+    text = f"{listed(here.first)} share the first place{_among(analysis, here)}{at}, equivalent within "
     text += f"{units.percent(analysis.experiment.margin)}: {possessive(best)} {amount}"
     return Sentence(f"{text}{_but(analysis, here)}", "even")
 
@@ -244,31 +244,31 @@ def _but(analysis: RunAnalysis, here: Standing) -> str:
 
 
 def _reason(analysis: RunAnalysis, here: Standing, of: Influence) -> str:
-    names = _listed(of.contenders) if of.contenders else ""
+    names = listed(of.contenders) if of.contenders else ""
     if of.stalls:
         return f"{stalled(of.stalls, analysis.headline)}, without which it is not shown to be behind"
-    if of.cause is Cause.FLOOR:
+    if of.cause is Confounder.FLOOR:
         return no_better(of)
-    if of.cause is Cause.HOST:
+    if of.cause is Confounder.HOST:
         return ", ".join(NOISE[name].format(units.percent(share)) for name, share in of.shares.items())
-    if of.cause is Cause.VERSIONS:
+    if of.cause is Confounder.VERSIONS:
         platforms = [(name, platform(analysis.contenders[name])) for name in of.contenders]
         return " and ".join(f"{name} runs on {runtime}" for name, runtime in platforms)
-    if of.cause is Cause.WARM_UP and of.point:
+    if of.cause is Confounder.WARM_UP and of.point:
         faster = f"each unit of work takes it less time where there is more, at {analysis.label(of.point)}"
         return f"{names} may not be warm: {faster}"
     return {
-        Cause.IMPLAUSIBLE: f"no honest program has the figures of {names}",
-        Cause.ENGINE: f"the load engine was at its limit with {names}",
-        Cause.ELSEWHERE: f"{names}: {of.text}",
-        Cause.CARRY_OVER: f"trials differ after those of {names}",
-        Cause.WARM_UP: f"the repeats of {names} show no steady state",
+        Confounder.IMPLAUSIBLE: f"no honest program has the figures of {names}",
+        Confounder.ENGINE: f"the load engine was at its limit with {names}",
+        Confounder.ELSEWHERE: f"{names}: {of.text}",
+        Confounder.CARRY_OVER: f"trials differ after those of {names}",
+        Confounder.WARM_UP: f"the repeats of {names} show no steady state",
     }[of.cause]
 
 
 def no_better(of: Influence) -> str:
     """Of a floor that is not shown to be better than the best contender."""
-    name = f"{_listed(of.contenders)}, the floor,"
+    name = f"{listed(of.contenders)}, the floor,"
     if of.ratio is None or of.ratio.low is None or of.ratio.low <= 1:
         return f"{name} is not shown to be better"
     size, ends = units.excess(of.ratio)
@@ -301,7 +301,7 @@ def _elsewhere(analysis: RunAnalysis) -> str:
 
 
 def _led(lead: Lead) -> str:
-    names = _listed(lead.names) if lead.names else ""
+    names = listed(lead.names) if lead.names else ""
     if lead.shown is Shown.FIRST:
         return f"{names} {'is first' if lead.is_certain else 'has the best figure'}"
     return {
@@ -315,7 +315,7 @@ def _led(lead: Lead) -> str:
 def _points(analysis: RunAnalysis, points: Sequence[Point]) -> str:
     if len(points) > _MAX_NAMED:
         return f"{len(points)} of {units.count(len(analysis.points), 'point')}"
-    return _listed([analysis.label(each) for each in points])
+    return listed([analysis.label(each) for each in points])
 
 
 def _range(analysis: RunAnalysis, name: str) -> str:
@@ -337,12 +337,8 @@ def _range(analysis: RunAnalysis, name: str) -> str:
     return f"Over {which}: from {low} to {high}"
 
 
-def _any_of(names: Sequence[str]) -> str:
-    return _listed(names, "or")
-
-
-def _listed(names: Sequence[str], last: str = "and") -> str:
-    if len(names) > _MAX_NAMED:
-        others = units.count(len(names) - _MAX_NAMED, "other")
-        return f"{', '.join(names[:_MAX_NAMED])} {last} {others}"
+def listed(names: Sequence[str], last: str = "and", most: int | None = _MAX_NAMED) -> str:
+    if most and len(names) > most:
+        others = units.count(len(names) - most, "other")
+        return f"{', '.join(names[:most])} {last} {others}"
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ringside import units
-from ringside.analysis.history import CONFIRMED_BY, LEAST_EFFECT, MIN_RUNS, Cause, Change, History, Series
+from ringside.analysis.history import (
+    CONFIRMED_BY,
+    LEAST_EFFECT,
+    MIN_RUNS,
+    Change,
+    ChangeCause,
+    FigureHistory,
+    History,
+)
 from ringside.analysis.run_diff import CellChange, ContenderChange, RunDiff
 from ringside.model.results import Verdict
 from ringside.render.text import cells
@@ -115,7 +123,7 @@ def run_table(history: History) -> TableData:
     return TableData("Runs", columns, tuple(rows))
 
 
-def cause_text(cause: Cause) -> str:
+def cause_text(cause: ChangeCause) -> str:
     """`go: 1.22 → 1.23`, `kernel: 6.1 → 6.12`, `the machine computes in 1.10 times the time`."""
     if cause.kind == "version":
         return f"{cause.name}: {_value(cause.before)} → {_value(cause.after)}"
@@ -132,7 +140,7 @@ def attribution(change: Change) -> str:
     return "; ".join(map(cause_text, change.causes)) or "nothing that is recorded"
 
 
-def _change_row(history: History, series: Series, change: Change) -> tuple[TableCell, ...]:
+def _change_row(history: History, series: FigureHistory, change: Change) -> tuple[TableCell, ...]:
     metric = history.metric
     is_better = (change.ratio < 1) == metric.smaller_is_better
     kind = units.kind(Verdict.FASTER if is_better else Verdict.SLOWER)
@@ -149,7 +157,7 @@ def _change_row(history: History, series: Series, change: Change) -> tuple[Table
     )
 
 
-def _differences(causes: Sequence[Cause] | None) -> str:
+def _differences(causes: Sequence[ChangeCause] | None) -> str:
     if causes is None:
         return "the first run"
     texts = sorted(map(cause_text, causes))

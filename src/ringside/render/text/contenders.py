@@ -9,7 +9,7 @@ from datetime import date
 from ringside import units
 from ringside.analysis.answers import YEARS_APART
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import ExaminedClaim, Overview, OverviewColumn
+from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn
 from ringside.model.design import Cell
 from ringside.model.results import Answer, Finding, Outcome
 from ringside.render.text import cells, command
@@ -155,7 +155,7 @@ _ANSWER_KINDS = {
 }
 
 
-def claim_table(examined: Sequence[ExaminedClaim]) -> TableData:
+def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
     """A row for each claim: who made it, its answer, the figure that decides, and what was measured."""
     return TableData(
         "Claims",
@@ -176,7 +176,7 @@ def claim_table(examined: Sequence[ExaminedClaim]) -> TableData:
     )
 
 
-def claim_summary(examined: Sequence[ExaminedClaim]) -> str:
+def claim_summary(examined: Sequence[JudgedClaim]) -> str:
     """`3 confirmed, 4 refuted, 1 not tested here`."""
     counts = Counter(each.finding.answer for each in examined)
     words = {

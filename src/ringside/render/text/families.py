@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ringside import units
-from ringside.analysis.families import Family, FamilyStanding
+from ringside.analysis.families import FamilyStanding, ModelFamily
 from ringside.model.catalogue import Question
-from ringside.render.text.answers import Sentence, best_median, no_better
+from ringside.render.text.answers import Sentence, best_median, listed, no_better
 from ringside.render.text.cells import TableCell, TableData
 from ringside.text import capitalised
 
@@ -51,10 +49,11 @@ def _first(standing: FamilyStanding) -> Sentence:
         name = standing.first[0]
         verb = "is first" if standing.is_certain else "has the best figure"
         return _decided(standing, f"{_of_family(standing, name)} {verb}: {_amount(standing, name)}")
-    text = f"the first place is not decided between {_listed(standing.first)}; {standing.best} has the "
-    text += f"{median}, {_amount(standing, standing.best)}"
+    text = f"the first place is not decided between {listed(standing.first, most=None)}; "
+    text += f"{standing.best} has the {median}, {_amount(standing, standing.best)}"
     if standing.unsteady:
-        text += f"; nothing is shown of {_listed(standing.unsteady)}, whose repeats reach no steady state"
+        names = listed(standing.unsteady, most=None)
+        text += f"; nothing is shown of {names}, whose repeats reach no steady state"
     return Sentence(capitalised(text), "quiet")
 
 
@@ -101,7 +100,7 @@ def _orders(standing: FamilyStanding) -> list[Sentence]:
     behind = {one: [FAMILIES[other] for first, other in orders if first == one] for one in dict(orders)}
     if behind:
         parts = [
-            f"each program with {FAMILIES[one]} is ahead of each with {_listed(others, 'or')}"
+            f"each program with {FAMILIES[one]} is ahead of each with {listed(others, 'or', most=None)}"
             for one, others in list(behind.items())[:_MAX_ORDERS]
         ]
         return [Sentence(capitalised("; ".join(parts)), "quiet")]
@@ -119,17 +118,13 @@ def _amount(standing: FamilyStanding, name: str) -> str:
     return units.with_interval(standing.values[name], standing.unit)
 
 
-def _range(standing: FamilyStanding, family: Family) -> str:
+def _range(standing: FamilyStanding, family: ModelFamily) -> str:
     """The least and the largest median of a family; with its interval, where it has one contender."""
     if len(family.members) == 1:
         return _amount(standing, family.members[0])
     values = sorted(standing.values[name].estimate for name in family.members)
     low, high = (units.quantity(value, standing.unit) for value in (values[0], values[-1]))
     return low if low == high else f"{low} to {high}"
-
-
-def _listed(names: Sequence[str], last: str = "and") -> str:
-    return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
 def conditions(question: Question) -> list[str]:

@@ -66,7 +66,9 @@ def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
     """Of servers a sentence for each compared metric; of commands the headline of each, the best first, point
     by point."""
     return [
-        _at_point(analysis, sentence, point)
+        dataclasses.replace(sentence, text=f"{analysis.label(point)}: {sentence.text}")
+        if point.levels
+        else sentence
         for point in analysis.points
         for metric in (analysis.metrics if _is_load(analysis) else (analysis.headline,))
         for sentence in (
@@ -80,12 +82,6 @@ def _in_order(analysis: RunAnalysis, point: Point, order: str) -> list[tuple[str
         return list(analysis.pairs)
     best_first = analysis.rankings[analysis.headline.name, point].order
     return sorted(analysis.pairs, key=lambda pair: best_first.index(pair[0]))
-
-
-def _at_point(analysis: RunAnalysis, sentence: Sentence, point: Point) -> Sentence:
-    if not point.levels:
-        return sentence
-    return dataclasses.replace(sentence, text=f"{analysis.label(point)}: {sentence.text}")
 
 
 def table(analysis: RunAnalysis, order: str = "auto") -> TableData:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ringside.model.results import Series, Timeline, Trial, Usage
+from ringside.model.results import Timeline, TimeSeries, Trial, Usage
 from ringside.probe.protocol import LoadMessage, Sample, ThreadUse
 from ringside.workloads.base import OTHER_THREADS
 
@@ -41,15 +41,15 @@ def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
         edges=edges,
         cpu=_cpu(samples, times_s, trial.report.threads if trial.report else (), edges),
         pss_bytes=_series(memory_over_time(load, Usage.of(samples))),
-        kernel_bytes=Series(
+        kernel_bytes=TimeSeries(
             kernel_bytes.times, tuple(max(0.0, v - kernel_bytes.values[0]) for v in kernel_bytes.values)
         ),
-        latest_s=Series(
+        latest_s=TimeSeries(
             tuple(second.t_s + 1.0 for second in seconds),
             tuple((second.max_ns or 0) * 1e-9 for second in seconds),
         ),
         marker_s=marker_s,
-        open=Series(
+        open=TimeSeries(
             (0.0, *(second.t_s + 1.0 for second in seconds)),
             (0.0, *(float(second.open) for second in seconds)),
         ),
@@ -79,9 +79,9 @@ def _observed(
     return np.maximum(times[first:], 0.0), levels[first:]
 
 
-def _series(observed: tuple[np.ndarray, np.ndarray]) -> Series:
+def _series(observed: tuple[np.ndarray, np.ndarray]) -> TimeSeries:
     times, values = observed
-    return Series(tuple(times.tolist()), tuple(values.tolist()))
+    return TimeSeries(tuple(times.tolist()), tuple(values.tolist()))
 
 
 def _cpu(
