@@ -161,10 +161,13 @@ def diagnose(
     an obstacle. `blocks_done`: how many blocks are whole. `options`: those that were given."""
     measured = [trial for trial in trials if trial.block > 0 and (trial.report or trial.loads)]
     headline = measurement.shown(experiment)[0]
+    # Where no cell could be measured, more blocks would not help.
+    is_hopeless = bool(trials) and all(trial.outcome is Outcome.UNAVAILABLE for trial in trials)
+    is_unfinished = run.ended_at is None and measurement.resumable
     return (
-        *(() if _nothing_can_run(trials) else _blocks(experiment, blocks_done, options)),
+        *(() if is_hopeless else _blocks(experiment, blocks_done, options)),
         *_obstacles(headline, cells, comparisons),
-        *(_unfinished(run) if measurement.resumable else ()),
+        *([Diagnostic("unfinished", values={"run": run.id})] if is_unfinished else ()),
         # Whoever asked for a load by itself named the engines.
         *(two_sided(experiment, measured) if isinstance(measurement, Workload) else ()),
         *noisy_neighbour(measured),
@@ -254,16 +257,6 @@ def _blocks(experiment: Experiment, blocks: int, options: Collection[str]) -> It
         # `vs` has two, which exclude each other.
         option = "--runs" if "--runs" in options else "--blocks"
         yield Diagnostic("too-few-blocks", values={"blocks": blocks, "needed": needed, "option": option})
-
-
-def _nothing_can_run(trials: Sequence[Trial]) -> bool:
-    """Whether no cell could be measured: more blocks would not help."""
-    return bool(trials) and all(trial.outcome is Outcome.UNAVAILABLE for trial in trials)
-
-
-def _unfinished(run: Run) -> Iterator[Diagnostic]:
-    if run.ended_at is None:
-        yield Diagnostic("unfinished", values={"run": run.id})
 
 
 def _obstacles(

@@ -123,7 +123,8 @@ def _opening(analysis: RunAnalysis, here: Standing) -> Sentence:
     at, best = where(analysis, here.point), here.first[0]
     amount = _amount(analysis, best, here.point)
     if here.shown is Shown.ALONE:
-        only = f" is the only{_class(analysis, here)} contender with a figure" if _is_one_of(here) else ""
+        of_class = f" {analysis.kind(here.first[0])}" if here.others else ""
+        only = f" is the only{of_class} contender with a figure" if here.lacking or here.others else ""
         progress = "" if analysis.conclusion.is_over else f", after {_progress(analysis)}"
         return Sentence(f"{best}{only}{at}: {amount}{progress}", "quiet")
     if not analysis.conclusion.is_over:
@@ -147,14 +148,6 @@ def _opening(analysis: RunAnalysis, here: Standing) -> Sentence:
 def _value(analysis: RunAnalysis, name: str, point: Point) -> str:
     metric = analysis.headline
     return units.with_interval(analysis.cell(name, point).metrics[metric.name], metric.unit)
-
-
-def _is_one_of(here: Standing) -> bool:
-    return bool(here.lacking or here.others)
-
-
-def _class(analysis: RunAnalysis, here: Standing) -> str:
-    return f" {analysis.kind(here.first[0])}" if here.others else ""
 
 
 def _among(analysis: RunAnalysis, here: Standing) -> str:
