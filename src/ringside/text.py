@@ -1,15 +1,21 @@
-"""Texts: untrusted ones made harmless for a line of a terminal or of Markdown, sentences, times, slips."""
+"""Texts: untrusted ones made harmless for a line of a terminal or of CSV, sentences, times, spelling
+suggestions."""
 
 from __future__ import annotations
 
+import csv
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable
+from typing import TextIO
 
 # The last lines of a program's stderr that tables show; `ringside repeat` shows more.
 STDERR_LINES = 5
 # The last lines of a failed build's log.
 LOG_LINES = 15
+# What a spreadsheet takes for a formula; a negative number is none.
+_FORMULA = re.compile(r"[=+@\t\r]|-(?![0-9]+(?:\.[0-9]+)?\Z)")
 
 
 def one_line(text: str, most: int = 400) -> str:
@@ -45,3 +51,16 @@ def sentences(*parts: str) -> str:
 def minute(time: str) -> str:
     """A time of the store to the minute, as it is shown: `2026-09-18 17:41`."""
     return time[:16].replace("T", " ")
+
+
+class CsvWriter:
+    """Writes rows of CSV in which a spreadsheet finds no formula."""
+
+    def __init__(self, target: TextIO, lineterminator: str = "\n") -> None:
+        self._writer = csv.writer(target, lineterminator=lineterminator)
+
+    def writerow(self, row: Iterable[object]) -> None:
+        """Write a row. Text that a spreadsheet would compute begins with `'`."""
+        self._writer.writerow(
+            [f"'{each}" if isinstance(each, str) and _FORMULA.match(each) else each for each in row]
+        )

@@ -55,7 +55,10 @@ _UNITS_S = {"h": 3600.0, "m": 60.0} | {name: TIME_UNITS[name].ns / 1e9 for name 
 # No library reads these: durationpy 0.11 skips what it does not know ("1s oops 2s" is 3 s) and takes "mm" for
 # months, pytimeparse 1.1.10 knows no milliseconds, and pytimeparse2 has had no release since 2023.
 _DURATION = re.compile("".join(rf"(?:([0-9]+(?:\.[0-9]+)?){unit})?" for unit in _UNITS_S))
+# Python's own readers take `1_0`, ` 10`, `+10` and digits of other scripts as well.
+_WHOLE = re.compile(r"-?[0-9]{1,1000}")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)( ?%)?")
 
 
 @contextmanager
@@ -253,13 +256,26 @@ def _to_place(value: float, place: int) -> str:
     return f"{round(value, place):,.{max(0, place)}f}"
 
 
+def whole(text: str) -> int:
+    """A whole number, in digits and with no sign but `-`. Raises ValueError."""
+    if not _WHOLE.fullmatch(text):
+        raise ValueError(f"'{one_line(text, 60)}' is not a whole number: write it in digits, like 10")
+    return int(text)
+
+
+def number(text: str) -> float:
+    """A number from 0, as `10` or `0.5`. Raises ValueError."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"'{one_line(text, 60)}' is not a number: write it as 10 or 0.5")
+    return float(text)
+
+
 def seconds(text: str) -> float:
     """`10s`, `500ms`, `250us`, `1m30s`, or `10` for seconds."""
-    stripped = text.strip()
-    match = _DURATION.fullmatch(stripped)
-    if _NUMBER.fullmatch(stripped):
-        return float(stripped)
-    if not stripped or not match:
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    match = _DURATION.fullmatch(text)
+    if not text or not match:
         raise ValueError(f"'{one_line(text, 60)}' is not a duration: write it as 10s, 500ms or 1m30s")
     numbers = zip(match.groups(default="0"), _UNITS_S.values(), strict=True)
     return sum(float(number) * unit_s for number, unit_s in numbers)
@@ -267,25 +283,19 @@ def seconds(text: str) -> float:
 
 def share(text: str) -> float:
     """`2%` or `0.5 %` as 0.02 or 0.005."""
-    number, percent, rest = text.strip().partition("%")
-    try:
-        value = float(number) / 100
-    except ValueError:
-        value = math.nan
-    if not percent or rest or not 0 < value <= 1:
+    match = _SHARE.fullmatch(text)
+    value = float(match[1]) / 100 if match and match[2] else math.nan
+    if not 0 < value <= 1:
         raise ValueError(f"write {text!r} as a share from 0 to 100 %, like 2%")
     return value
 
 
-def margin(text: str) -> float:
-    """`5%` or `0.05` as 0.05."""
-    number, percent, rest = text.strip().partition("%")
-    try:
-        value = float(number) / (100 if percent else 1)
-    except ValueError:
-        value = math.nan
-    if rest or not 0 <= value <= 1:
-        raise ValueError(f"write {text!r} as a share from 0 to 100 %, like 5%")
+def margin(text: str, most: float = 1.0) -> float:
+    """`5%` or `0.05` as 0.05, up to `most`; what has no `%` is up to 1."""
+    match = _SHARE.fullmatch(text)
+    value = float(match[1]) / (100 if match[2] else 1) if match else math.nan
+    if not 0 <= value <= (most if match and match[2] else 1):
+        raise ValueError(f"write {text!r} as a share from 0 to {most * 100:g} %, like 5%")
     return value
 
 

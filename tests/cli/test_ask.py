@@ -49,7 +49,7 @@ def test_as_a_document_and_as_markdown(store: str) -> None:
 def test_what_was_not_measured_has_its_command(store: str, workplace: Path) -> None:
     ended = in_process("ask", "cores", "--store", store)
     assert "There is no run that answers it." in ended.stdout
-    assert "`ringside run questions-cores` measures it" in ended.stderr
+    assert f"`ringside run questions-cores --store {store}` measures it" in ended.stderr
     # Without any store as well.
     everything = in_process("ask")
     assert "`ringside run questions` measures it" in everything.stderr

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ringside.cli import gates
@@ -35,6 +37,24 @@ def test_the_gate_lets_through_what_is_not_worse_by_its_share() -> None:
 
 def test_of_a_rate_less_is_worse() -> None:
     assert judged(0.8, Verdict.SLOWER, RATE).worse_by == near(0.25)
+
+
+@pytest.mark.parametrize("metric", [HOP, RATE], ids=["less is better", "more is better"])
+@pytest.mark.parametrize("worse_by", [0.05, 0.55, 0.82, 2.5])
+def test_the_figure_that_is_printed_is_the_one_that_is_judged(
+    metric: Metric, worse_by: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratio = 1 + worse_by if metric.smaller_is_better else 1 / (1 + worse_by)
+    for share in (0.03, 0.5, 0.6, 1.5):
+        failed = gates.status([("slower", share)], [judged(ratio, Verdict.SLOWER, metric)])
+        said = capsys.readouterr().err
+        figures = [
+            float(figure)
+            for figure in re.findall(r"\+([0-9.]+)%\)|([0-9.]+) % worse", said)
+            for figure in figure
+            if figure
+        ]
+        assert (failed, figures) == ((1, [near(worse_by * 100)]) if worse_by >= share else (0, []))
 
 
 @pytest.mark.parametrize("obstacle", [Obstacle.TOO_FEW_BLOCKS, Obstacle.NO_REFERENCE, Obstacle.UNFINISHED])

@@ -209,7 +209,7 @@ def test_output_goes_where_it_is_told(vs: Vs) -> None:
         (("-P", "x", "2", "1"), "from the smaller number up"),
         (("-P", "x", "1", "2", "-D", "0"), "-D 0: a step is larger than 0"),
         (("-P", "x", "1", "two"), "'two' is no number"),
-        (("-P", "x", "1", "1e9"), "up to 1,000 levels"),
+        (("-P", "x", "1", "1000000000"), "up to 1,000 levels"),
         (("-P", "{x}", "1", "2"), "no name of a parameter"),
         (("-L", "x", LONG_LIST, "-L", "y", LONG_LIST), "1,600 combinations"),
         (("--command-name=a", "--command-name=b"), "2 names for 1 command:"),

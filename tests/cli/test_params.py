@@ -112,6 +112,7 @@ def test_goals() -> None:
 
 def test_gates() -> None:
     assert params.gate("slower:3%") == ("slower", 0.03)
+    assert params.gate("slower:150%") == ("slower", 1.5)
     assert params.gate("faster:0") == ("faster", 0.0)
     assert params.gate("inconclusive") == ("inconclusive", 0.0)
     # Other words for the same verdicts, which suit any metric.
@@ -121,7 +122,7 @@ def test_gates() -> None:
         with pytest.raises(click.BadParameter, match="is not a gate: write it as slower:3%; possible are "):
             params.gate(text)
     for text in ("slower:3", "slower:x%", "slower:3%:4%"):
-        with pytest.raises(click.BadParameter, match="as a share from 0 to 100 %"):
+        with pytest.raises(click.BadParameter, match="as a share from 0 to 100000 %"):
             params.gate(text)
 
 

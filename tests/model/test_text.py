@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.text import one_line, sentences
+from ringside.text import CsvWriter, one_line, sentences
 
 
 @given(st.text())
@@ -32,3 +35,10 @@ def test_sentences() -> None:
     assert sentences("the engine was late", " add a thread. ") == "The engine was late. Add a thread."
     assert sentences("already a sentence.", "") == "Already a sentence."
     assert sentences("", "") == ""
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "-1+1", "@x", "\t=1", "\r=1"])
+def test_no_text_of_csv_is_a_formula(text: str) -> None:
+    target = io.StringIO()
+    CsvWriter(target).writerow([text, "exit status 1 - why", "-2.5", -1, None])
+    assert target.getvalue() == f"'{text},exit status 1 - why,-2.5,-1,\n"

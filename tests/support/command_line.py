@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import io
 import json
 import os
@@ -57,7 +58,8 @@ def in_process(*words: str, status: int | None = 0, **environment: str) -> Ended
         contextlib.redirect_stderr(err),
     ):
         try:
-            cli.main()
+            # What a command line sets is not there for the next one.
+            contextvars.copy_context().run(cli.main)
         except SystemExit as ended:
             code = ended.code
         finally:

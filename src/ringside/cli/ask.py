@@ -31,6 +31,7 @@ def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | No
     from ringside.cli import context
     from ringside.render.export import documents
     from ringside.render.text import markdown, terminal
+    from ringside.render.text.command import with_store
 
     questions = chosen(context.catalogue().questions(), words)
     try:
@@ -50,8 +51,8 @@ def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | No
         part.figure.experiment for each in answers for part in each.parts if not part.standing
     )
     if missing:
-        command = next(iter(missing)) if len(missing) == 1 else "questions"
-        streams.say(f"not measured here: {', '.join(missing)}; `ringside run {command}` measures it")
+        name = next(iter(missing)) if len(missing) == 1 else "questions"
+        streams.say(f"not measured here: {', '.join(missing)}; `{with_store('run', name)}` measures it")
     return 0
 
 

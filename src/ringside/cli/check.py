@@ -15,6 +15,7 @@ from ringside.cli import EXIT_FAILED, params, streams
 from ringside.cli.options import flag, option, takes_options
 from ringside.errors import UsageError
 from ringside.text import LOG_LINES, last_lines, one_line
+from ringside.units import count
 
 if TYPE_CHECKING:
     from ringside.conformance.kit import Checked
@@ -71,7 +72,7 @@ def check(
         print(json.dumps({"format": FORMAT, "contenders": documents}, indent=2))
     else:
         for document in documents:
-            _print(document)
+            print_document(document)
     return 0 if all(document["conforms"] for document in documents) else EXIT_FAILED
 
 
@@ -130,15 +131,16 @@ def _unavailable(result: Unavailable) -> dict[str, Any]:
     return {"contender": result.contender.name, "conforms": False, "reason": reason, "workloads": []}
 
 
-def _print(document: dict[str, Any]) -> None:
+def print_document(document: dict[str, Any]) -> None:
+    """Print what was found of a contender."""
     if document["reason"]:
         print(one_line(f"{document['contender']} cannot be checked: {document['reason']}", 1000))
     for workload in document["workloads"]:
         findings = workload["findings"]
-        state = workload["reason"] or (f"{len(findings)} rules broken" if findings else "conforms")
+        state = workload["reason"] or (f"{count(len(findings), 'rule')} broken" if findings else "conforms")
         if workload["not_offered"]:
             state += f"; not offered: {', '.join(workload['not_offered'])}"
-        print(f"{document['contender']}: {workload['workload']}: {state.replace('1 rules', '1 rule')}")
+        print(f"{document['contender']}: {workload['workload']}: {state}")
         for finding in findings:
             print(f"  {finding['rule']} (docs/PROTOCOL.md#rule-{finding['rule']})")
             print(f"    rule:     {finding['meaning']}")

@@ -18,6 +18,7 @@ from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import KnownWorkload, Question
 from ringside.model.results import Run
+from ringside.render.text.command import NAMED_STORE
 from ringside.store import Store, record
 from ringside.text import one_line
 from ringside.workloads import WORKLOADS
@@ -44,6 +45,7 @@ def open_store(where: str | None, *, create: bool = True, anywhere: bool = False
     StoreError, UsageError where there is no run yet.
     """
     is_named = bool(where or os.environ.get("RINGSIDE_STORE"))
+    NAMED_STORE.set(where or os.environ.get("RINGSIDE_STORE"))
     where = locate_store(where, create=create, anywhere=anywhere)
     if is_named and not create and "://" not in where and not Path(where).exists():
         raise UsageError(

@@ -15,11 +15,11 @@ from ringside.cli import EXIT_FAILED
 from ringside.cli.listing import left_out
 from ringside.errors import CatalogueError, ProbeError
 from ringside.measure import host
-from ringside.model.catalogue import Contender, Receipt, Runtime
-from ringside.render.text.cells import TableCell, TableData
 
 if TYPE_CHECKING:
     from ringside.measure.toolchain.builds import Toolchain
+    from ringside.model.catalogue import Contender, Runtime
+    from ringside.render.text.cells import TableCell, TableData
 
 # How long the machine is watched for its noise.
 _WATCH_S = 1.0
@@ -33,6 +33,7 @@ def doctor() -> int:
     """
     from ringside.cli import context
     from ringside.render.text import terminal
+    from ringside.render.text.cells import TableData
 
     console, toolchain = context.stdout_console(), context.toolchain()
     contenders, errors = context.catalogue().contenders()
@@ -50,6 +51,8 @@ def _contenders(
 ) -> TableData:
     """What each contender runs on, and a line for each manifest that cannot be read."""
     from ringside.measure.toolchain.receipts import remedy as remedy_for
+    from ringside.model.catalogue import Receipt
+    from ringside.render.text.cells import TableCell, TableData
 
     rows = []
     for contender in contenders:
@@ -72,6 +75,8 @@ def _contenders(
 def _toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableData:
     """The oldest versions that are new enough, and those that are here."""
     from ringside.measure.toolchain.receipts import remedy as remedy_for
+    from ringside.model.catalogue import Receipt
+    from ringside.render.text.cells import TableCell, TableData
 
     rust = probe_compiler(host.SOURCE_FOLDER)
     uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []
@@ -101,6 +106,8 @@ def _toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableD
 
 def probe_compiler(checkout: Path) -> Runtime | None:
     """The compiler that builds the probe, as its Cargo.toml wants it; None where there is no checkout."""
+    from ringside.model.catalogue import Runtime
+
     try:
         manifest = tomllib.loads((checkout / "probe" / "Cargo.toml").read_text(encoding="utf-8"))
         minimum = str(manifest["package"]["rust-version"])
@@ -113,6 +120,7 @@ def probe_compiler(checkout: Path) -> Runtime | None:
 
 def _machine() -> list[tuple[TableCell, ...]]:
     from ringside.measure.host.executor import LocalExecutor
+    from ringside.render.text.cells import TableCell
     from ringside.render.text.heading import machine
     from ringside.units import quantity
 

@@ -44,7 +44,8 @@ def status(gates: Sequence[tuple[str, float]], ratios: Sequence[Judged]) -> int:
     for each, size in failed:
         word = verdict_word(each.verdict, each.metric)
         allowed = f"; --fail-if allows {size * 100:.3g} %" if size else ""
-        streams.say(
-            f"{each.subject}: {each.metric.title} is {word} ({each.ratio.estimate - 1:+.1%}){allowed}"
-        )
+        # Half as many requests are 100 % worse, as twice the time is: the gate is for that figure.
+        by = "" if each.metric.smaller_is_better else f", {each.worse_by * 100:.1f} % worse"
+        change = f"{each.ratio.estimate - 1:+.1%}{by}"
+        streams.say(f"{each.subject}: {each.metric.title} is {word} ({change}){allowed}")
     return EXIT_FAILED if failed else 0

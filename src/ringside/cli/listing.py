@@ -12,13 +12,13 @@ import click
 from ringside.cli import params, streams
 from ringside.cli.options import takes_options
 from ringside.errors import CatalogueError, NoStoreError, UsageError
-from ringside.render.text.cells import TableCell, TableData
 from ringside.text import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ringside.catalogue.loader import Catalogue
+    from ringside.render.text.cells import TableData
 
 # One long text would leave no room for the other columns.
 _TITLE, _WORDS = 36, 20
@@ -193,6 +193,8 @@ def _table(
     errors: Mapping[str, CatalogueError] = MappingProxyType({}),
 ) -> TableData:
     """The rows, and below them a line for each file that cannot be read."""
+    from ringside.render.text.cells import TableCell, TableData
+
     entries = tuple(tuple(TableCell(text, "text") for text in row) for row in rows)
     return TableData(title, columns, entries, notes=left_out(errors))
 

@@ -80,7 +80,7 @@ class LoadSettings:
     requests: int | None = option(
         "--requests N",
         "End after N requests.",
-        type=click.IntRange(1, 10**15),
+        type=params.Whole(1, 10**15),
         notes=(For("http tcp ws", "give --duration"),),
     )
     method: str | None = option(
@@ -173,7 +173,7 @@ class LoadSettings:
     expect_status: int | None = option(
         "--expect-status N",
         "[default: any 2xx or 3xx]",
-        type=click.IntRange(200, 599),
+        type=params.Whole(200, 599),
         notes=(_HTTP,),
         section="What must come back",
     )
@@ -214,7 +214,7 @@ class LoadSettings:
     streams: int | None = option(
         "-m, --streams N",
         "Requests in flight on a connection of HTTP/2 [default: 1].",
-        type=click.IntRange(1, 10_000),
+        type=params.Whole(1, 10_000),
         notes=(_NEEDS_HTTP2,),
     )
     cacert: Path | None = option(
@@ -259,7 +259,7 @@ class LoadSettings:
     blocks: int | None = option(
         "--blocks N",
         "Pairs of runs [default: 10].",
-        type=click.IntRange(1, 1000),
+        type=params.Whole(1, 1000),
         notes=(_NEEDS_VS,),
         section="Two targets compared",
     )
@@ -285,7 +285,7 @@ class LoadSettings:
     threads: int = option(
         "--threads N",
         "Engine threads [default: 1].",
-        type=click.IntRange(1, 256),
+        type=params.Whole(1, 256),
         default=1,
         section="Engine",
     )

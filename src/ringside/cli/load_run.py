@@ -252,6 +252,9 @@ def _compare(
     addresses = {name: _addresses(each)[0] for name, each in targets.items()}
     plan, blocks = plans["A"], settings.blocks or _BLOCKS
     margin = DEFAULT_MARGIN if settings.margin is None else settings.margin
+    if plan.requests and plan.requests % blocks:
+        part = versus.part(plan, blocks, 0).requests or 0
+        streams.say(f"{plan.requests:,} requests in {blocks} blocks: {part:,} each, {part * blocks:,} in all")
     storage = context.open_store(settings.store, anywhere=True)
     interrupted = False
     everywhere = [address for each in addresses.values() for address in each]

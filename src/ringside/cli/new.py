@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,5 +56,5 @@ def new(
         print(place / path)
     # Without a slash it would be the name of a contender of the catalogue.
     words = place if place.is_absolute() else f"./{place}"
-    streams.say(f"next: ringside check {words}")
+    streams.say(f"next: {shlex.join(['ringside', 'check', str(words)])}")
     return 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -29,14 +29,22 @@ _GATES = {
     "better": "faster",
     "inconclusive": "inconclusive",
 }
-COUNT = click.IntRange(1, 1_000_000)
+
+
+class Whole(click.IntRange):
+    """A whole number in a range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        return super().convert(_read(value, units.whole) if isinstance(value, str) else value, param, ctx)
+
+
+COUNT = Whole(1, 1_000_000)
 # A million for each of a thousand engines.
-CONNECTIONS = click.IntRange(1, 10**9)
+CONNECTIONS = Whole(1, 10**9)
 # A contender takes the seed plus the number of the block, in 64 bits with a sign, as stores keep it.
-SEED = click.IntRange(0, 2**62)
+SEED = Whole(0, 2**62)
 FILE = click.Path(path_type=Path)
 
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _CPUS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 # A method or the name of a header (RFC 9110, section 5.6.2).
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
@@ -47,6 +55,8 @@ _MAX_RATE_PER_S = 10_000_000.0
 _MAX_STEPS = 1000
 _MAX_ENGINES = 1000
 _MAX_WEIGHT = 1000
+# A thousand times as slow.
+_MAX_GATE = 1000.0
 # The largest body that stands in a plan itself. A file of more than the second is named by its path instead.
 MAX_BODY_BYTES = 100 << 20
 _SMALL_BODY_BYTES = 1 << 20
@@ -58,7 +68,7 @@ MARGIN_HELP = "Ratios closer to 1 than this are equivalent"
 STORE_HELP = "The store [default: .ringside/ringside.sqlite]."
 WITH_HELP = "A contender outside the catalogue: its folder, or the command of a server with `{port}` in it."
 PORT_HELP = "The port of the page; 0: any that is free [default: 8000]."
-PORT, DEFAULT_PORT = click.IntRange(0, 65_535), 8000
+PORT, DEFAULT_PORT = Whole(0, 65_535), 8000
 # The options of several commands.
 STORE = option("--store PATH|URL", STORE_HELP)
 OUTSIDE = option("--with FOLDER|NAME=COMMAND", WITH_HELP, multiple=True)
@@ -94,10 +104,10 @@ def time_limit(text: str) -> float:
 
 def rate(text: str) -> float:
     """`1000` or `1000/s`, as a number per second: more than 0, up to ten million."""
-    number = text.strip().removesuffix("/s")
-    if not _NUMBER.fullmatch(number):
-        raise _bad(text, "is not a rate: write it as 1000 or 1000/s")
-    per_second = float(number)
+    try:
+        per_second = units.number(text.removesuffix("/s"))
+    except ValueError:
+        raise _bad(text, "is not a rate: write it as 1000 or 1000/s") from None
     if not 0 < per_second <= _MAX_RATE_PER_S:
         raise _bad(text, f"is out of range: more than 0, up to {_MAX_RATE_PER_S:,.0f}/s")
     return per_second
@@ -118,7 +128,7 @@ def staircase(text: str) -> tuple[tuple[float, float], ...]:
 
 def weights(text: str) -> tuple[int, ...]:
     """`3,1` as numbers from 1 to 1000."""
-    numbers = tuple(int(part) if part.strip().isdecimal() else 0 for part in text.split(","))
+    numbers = tuple(int(part) if re.fullmatch(r"[0-9]{1,9}", part) else 0 for part in text.split(","))
     if not all(1 <= number <= _MAX_WEIGHT for number in numbers):
         raise _bad(text, f"is not a list of weights: write it as 3,1, from 1 to {_MAX_WEIGHT}")
     return numbers
@@ -128,7 +138,7 @@ def cpus(text: str) -> tuple[int, ...]:
     """`0,2-3` as CPUs, in the order in which they are written."""
     numbers: list[int] = []
     for part in text.split(","):
-        match = _CPUS.fullmatch(part.strip())
+        match = _CPUS.fullmatch(part)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
             raise _bad(text, "is not a list of CPUs: write it as 0,2 or 0-3")
@@ -180,11 +190,11 @@ def goal(text: str) -> Goal:
 
 
 def gate(text: str) -> tuple[str, float]:
-    """`slower:3%` as ("slower", 0.03). Other verdicts, and those without a size, are possible."""
+    """`slower:3%` as ("slower", 0.03). Other verdicts, more than 100 %, and no size are possible."""
     word, _, size = text.partition(":")
     if word not in _GATES:
         raise _bad(text, f"is not a gate: write it as slower:3%; possible are {', '.join(_GATES)}")
-    return _GATES[word], margin(size) if size else 0.0
+    return _GATES[word], _read(size, lambda size: units.margin(size, _MAX_GATE)) if size else 0.0
 
 
 def threshold(text: str) -> Threshold:

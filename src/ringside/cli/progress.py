@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from ringside.measure.runs.stopping import StoppingRule
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
-from ringside.render.text.command import with_options
+from ringside.render.text.command import with_options, with_store
 from ringside.store.plans import read_plan
 from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import count, duration
@@ -80,7 +79,7 @@ class LiveProgress:
         self._announced = 0
         self._failed: set[Cell] = set()
         self._is_waiting = False
-        self._repeat = ""
+        self._repeated = ""
         self._outside: list[str] = []
 
     def __enter__(self) -> LiveProgress:
@@ -136,7 +135,7 @@ class LiveProgress:
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
         self._block = self._announced = 0
         self._failed.clear()
-        self._repeat = f"ringside repeat {run.id}" if isinstance(measurement, Workload) else ""
+        self._repeated = run.id if isinstance(measurement, Workload) else ""
         self._outside = with_options(read_plan(run).chosen)
         # With a goal, or a time, the number of blocks is not known before.
         known = rule.is_fixed
@@ -192,11 +191,11 @@ class LiveProgress:
         self._failed.add(trial.cell)
         for line in last_lines(trial.report.stderr_tail):
             self._print(f"  | {line}")
-        if self._repeat and not any(
+        if self._repeated and not any(
             cell.contender == trial.cell.contender for cell in self._failed - {trial.cell}
         ):
-            words = shlex.join([trial.cell.contender, *self._outside])
-            self._print(f"  all output of {trial.cell.contender}: {self._repeat} {words}")
+            again = with_store("repeat", self._repeated, trial.cell.contender, *self._outside)
+            self._print(f"  all output of {trial.cell.contender}: {again}")
 
     def _left(self) -> str:
         left = self._estimate.left_s() if self._estimate else None

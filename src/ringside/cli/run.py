@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ import click
 from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, params, streams
 from ringside.cli.options import flag, option, takes
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
+from ringside.text import one_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ringside.measure.runs.plan import Selection
     from ringside.measure.toolchain.builds import Toolchain
     from ringside.model.catalogue import Contender
-    from ringside.model.design import Goal
+    from ringside.model.design import Experiment, Goal
     from ringside.model.results import Run
     from ringside.serve.server import Server
     from ringside.store import Store
@@ -41,7 +41,7 @@ class RunSettings:
     levels: tuple[str, ...] = option("--set FACTOR=LEVEL[,…]", "Other levels of a factor.", multiple=True)
     cores: str | None = option("--cores N[,N…]|all", "Numbers of CPUs; all: 1, 2, 4 … and all of them.")
     blocks: int | None = option(
-        "--blocks N", "At most N passes over all cells.", type=click.IntRange(1, 10_000)
+        "--blocks N", "At most N passes over all cells.", type=params.Whole(1, 10_000)
     )
     until: Goal | None = option("--until GOAL", params.UNTIL_HELP, type=params.goal)
     margin: float | None = option(
@@ -91,7 +91,7 @@ def run(options: RunSettings) -> int:
         catalogue = context.catalogue(options.outside)
         task = new_task(_selection(options), catalogue)
         if options.is_dry:
-            return _show_plan(task, catalogue)
+            return _show_plan(options, task, catalogue)
         return _carry_out(options, task, catalogue, None)
     storage = context.open_store(options.store, create=False)
     outside = context.outside_of(runs_of(storage, options.resume)[0], options.outside)
@@ -115,10 +115,18 @@ def _check(options: RunSettings) -> None:
             "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --until, "
             "--margin, --seed, --full, --sandbox"
         )
-    if options.is_dry and (options.resume or options.on or options.report_to or options.as_json):
-        raise UsageError(
-            "--dry-run shows a new run on this machine: leave out --resume, --on, --report and --json"
-        )
+    measures = {
+        "--resume": options.resume,
+        "--on": options.on,
+        "--report": options.report_to,
+        "--json": options.as_json,
+        "--all": options.everything,
+        "--setup": options.sets_up,
+        "--serve": options.serves,
+        "--port": options.port != params.DEFAULT_PORT,
+    }
+    if options.is_dry and (used := [name for name, is_used in measures.items() if is_used]):
+        raise UsageError(f"--dry-run shows a new run on this machine: leave out {' and '.join(used)}")
     if options.sets_up and options.on:
         raise UsageError("--setup is for this machine: leave out --on, or set up each machine of the cluster")
     if options.engines is not None and not options.on:
@@ -134,12 +142,13 @@ def _selection(options: RunSettings) -> Selection:
     settings = list(options.levels)
     if options.cores:
         # Many machines' `all` is one number; asked for by itself it is the way there.
-        settings.append(f"cores={'walk' if options.cores == 'all' else options.cores}")
+        cores = ",".join(_names("--cores", options.cores))
+        settings.append(f"cores={'walk' if cores == 'all' else cores}")
     engines = options.engines
     assert options.experiment
     return Selection(
         name=options.experiment,
-        only=tuple(name for names in options.only for name in names.split(",")),
+        only=tuple(name for names in options.only for name in _names("--only", names)),
         settings=parse_settings(settings),
         blocks=options.blocks,
         until=options.until,
@@ -152,7 +161,15 @@ def _selection(options: RunSettings) -> Selection:
     )
 
 
-def _show_plan(task: Task, catalogue: Catalogue) -> int:
+def _names(option: str, text: str) -> list[str]:
+    """The parts of a list with commas. Raises UsageError for an empty one."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise UsageError(f"{option} {one_line(text, 60)}: a part is empty; write it as A or A,B")
+    return names
+
+
+def _show_plan(options: RunSettings, task: Task, catalogue: Catalogue) -> int:
     """Show what each experiment of a task would measure on this machine; the exit status."""
     from ringside.cli import context
     from ringside.measure.host.executor import LocalExecutor
@@ -176,22 +193,36 @@ def _show_plan(task: Task, catalogue: Catalogue) -> int:
             for at in points
             if not past_limit(one, workload, at, headline)
         ]
-        most_s += each.time_s or 0.0
+        time_s = each.time_s if options.time_s is None else options.time_s
+        most_s += time_s or 0.0
         texts = (
             each.name,
             each.workload,
             *(f"{number:,}" for number in (len(contenders), len(points), len(cells), each.blocks)),
-            duration(each.time_s) if each.time_s else "–",
+            duration(time_s) if time_s else "–",
         )
         kinds = ("text", "text", *("number",) * 5)
         rows.append(tuple(TableCell(text, kind) for text, kind in zip(texts, kinds, strict=True)))
-    notes = ["blocks: at most; a run ends as soon as every comparison of its headline is decided"]
-    if all(each.time_s for each in task.experiments) and len(rows) > 1:
+    notes = [f"blocks: {'; '.join(dict.fromkeys(map(_ending, task.experiments)))}"]
+    facts = {"margin": options.margin, "seed": options.seed, "store": options.store}
+    named = [f"{name} {one_line(str(fact))}" for name, fact in facts.items() if fact is not None]
+    if named := [*named, *(["in the sandbox"] if options.sandbox else [])]:
+        notes.append(", ".join(named))
+    if all(options.time_s or each.time_s for each in task.experiments) and len(rows) > 1:
         notes.append(f"in all {duration(most_s)} of blocks at most, and a warm-up of each cell before them")
     columns = ("experiment", "workload", "contenders", "points", "cells", "blocks", "time")
     table = TableData("To be measured", columns, tuple(rows), notes=tuple(notes), narrow=("workload", "time"))
     terminal.render(table, context.stdout_console())
     return 0
+
+
+def _ending(experiment: Experiment) -> str:
+    """When a run of the experiment ends."""
+    if experiment.until_decided:
+        return "at most; a run ends as soon as every comparison of its headline is decided"
+    if experiment.until is None:
+        return "all of them, unless the time is over"
+    return f"then more, until every interval is narrower than {experiment.until:.3g} of its ratio"
 
 
 def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
@@ -231,7 +262,7 @@ def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: 
         failure = _conducted(campaign, options, on_run_end, free_cpus)
     if failure is not None:
         begun = campaign.task.suite_id or (campaign.runs[-1].id if campaign.runs else None)
-        streams.say(f"{failure or 'interrupted'}{_hint(options, begun)}")
+        streams.say(f"{failure or 'interrupted'}{resume_hint(options, begun)}")
         return EXIT_USAGE if failure else EXIT_INTERRUPTED
     return _present(options, campaign, with_parts=not shows_parts)
 
@@ -276,18 +307,19 @@ def _conducted(
     return failure
 
 
-def _hint(options: RunSettings, name: str | None) -> str:
+def resume_hint(options: RunSettings, name: str | None) -> str:
     """How the run, or suite, of that name is resumed; empty where none has begun."""
-    from ringside.render.text.command import with_options
+    from ringside.render.text.command import with_options, with_store
 
     if name is None:
         return ""
-    words = shlex.join([name, *with_options({"name": name, "outside": list(options.outside)})])
+    resume = ["run", "--resume", name, *with_options({"name": name, "outside": list(options.outside)})]
     if options.on:
-        words += f" --on {shlex.quote(options.on)}"
+        resume += ["--on", options.on]
     if isinstance(options.engines, tuple):
-        words += f" --engines {shlex.quote(','.join(options.engines))}"
-    return f"; `ringside run --resume {words}` continues it, `ringside show {name}` shows its trials so far"
+        resume += ["--engines", ",".join(options.engines)]
+    show = with_store("show", name)
+    return f"; `{with_store(*resume)}` continues it, `{show}` shows its trials so far"
 
 
 def _present(options: RunSettings, campaign: Campaign, *, with_parts: bool) -> int:

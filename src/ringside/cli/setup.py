@@ -11,11 +11,11 @@ import click
 from ringside.cli import EXIT_FAILED, streams
 from ringside.cli.options import option, takes_options
 from ringside.errors import CatalogueError
-from ringside.model.catalogue import Contender, Unavailable
 from ringside.text import LOG_LINES, last_lines
 
 if TYPE_CHECKING:
     from ringside.catalogue.loader import Catalogue
+    from ringside.model.catalogue import Contender
 
 _say = partial(streams.say, name="setup")
 
@@ -36,6 +36,7 @@ def setup(
     """
     from ringside.cli import context
     from ringside.measure.toolchain import apt
+    from ringside.model.catalogue import Unavailable
 
     toolchain = context.toolchain()
     contenders, errors = _wanted(context.catalogue(), names, experiments)

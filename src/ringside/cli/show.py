@@ -56,6 +56,7 @@ def present(
     from ringside.cli import context
     from ringside.render.export import documents, formats
     from ringside.render.text import markdown, terminal
+    from ringside.render.text.command import with_store
 
     context.leave_garbage()
     analyses = [analysis_of(storage, run, for_plots=False) for run in runs]
@@ -74,10 +75,11 @@ def present(
             # The overview last: it is what a screen still shows.
             terminal.show_rest(parts, console, everything=everything)
             terminal.show_overview(parts, console)
+        name = suite or runs[0].id
         if not everything:
-            console.print(f"All tables and columns: ringside show {suite or runs[0].id} --all", style="dim")
+            console.print(f"All tables and columns: {with_store('show', name, '--all')}", style="dim")
         if hint:
-            command = f"ringside report {suite or runs[0].id}"
+            command = with_store("report", name)
             print(f"\nFor an HTML report: {command} (writes report.html)", file=sys.stderr)
     elif form == "markdown":
         text = markdown.render_suite(analyse_suite(analyses)) if suite else markdown.render(analyses[0])

@@ -19,7 +19,7 @@ MAX_BLOCKS = 100_000
 UNITS = {"second": "s", "millisecond": "ms", "microsecond": "us"} | {
     symbol: symbol for symbol in ("s", "ms", "us")
 }
-_RUNS = click.IntRange(1, MAX_BLOCKS)
+_RUNS = params.Whole(1, MAX_BLOCKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class VsSettings:
         shown="-n, --command-name NAME",
     )
     warmup: int = option(
-        "-w, --warmup N", "Untimed executions first [1].", type=click.IntRange(0, 1000), default=1
+        "-w, --warmup N", "Untimed executions first [1].", type=params.Whole(0, 1000), default=1
     )
     prepare: tuple[str, ...] = option(
         "-p, --prepare CMD", "Run before each execution, untimed.", multiple=True

@@ -45,7 +45,7 @@ from ringside.render.text import heading, paired
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store
 from ringside.text import one_line
-from ringside.units import TIME_UNITS, TimeUnit, count, percent, time_unit
+from ringside.units import TIME_UNITS, TimeUnit, count, percent, time_unit, whole
 from ringside.workloads.command import COMMAND
 
 _HINT = " (--ignore-failure includes failed runs)"
@@ -312,7 +312,7 @@ def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
     if text is None or text in _ALL:
         return frozenset() if text is None else "all"
     try:
-        statuses = frozenset(int(each) for each in text.split(","))
+        statuses = frozenset(map(whole, text.split(",")))
     except ValueError:
         statuses = frozenset({-1})
     if not all(0 <= status <= 255 for status in statuses):

@@ -3,7 +3,6 @@ targets, a row for the whole load."""
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from ringside.load.result import PERCENTILES, EnginePart, LoadResult, unsupporte
 from ringside.load.target import Target
 from ringside.load.thresholds import Check
 from ringside.probe.protocol import LatencySummary, LoadPlan, Pacing, SecondOfLoad, TargetFigures
+from ringside.text import CsvWriter
 from ringside.units import TimeUnit
 
 FORMAT = 1
@@ -165,7 +165,7 @@ def _second(second: SecondOfLoad) -> dict[str, Any]:
 def as_csv(targets: Sequence[Target], weights: Sequence[int], result: LoadResult, unit: TimeUnit) -> str:
     """One load as CSV; cells of what was not measured are empty. Times are latencies, of streams lateness."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = CsvWriter(text)
     name = result.main_histogram
     writer.writerow([*_CSV_HEADER, *(f"{name}_{time}_{unit.symbol}" for time in _CSV_TIMES)])
     duration_s = result.figures.duration_ns / 1e9

@@ -17,7 +17,7 @@ _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": opera
 _WORDS = {"<": "below", "<=": "at or below", ">": "above", ">=": "at or above"}
 _CONDITION = re.compile(r"\s*(?P<figure>[^<>=\s]*)\s*(?P<operator>[<>]=?)\s*(?P<limit>[^<>=]*?)\s*")
 _PERCENTILE = re.compile(r"p([5-9]\d(?:\.\d{1,2})?)")
-_NUMBER = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>.*)")
+_NUMBER = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>.*)")
 _NS = {name: unit.ns for unit in numbers.TIME_UNITS.values() for name in (unit.symbol, unit.name)}
 _TIMES = ("p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "min", "mean")
 # Requests that failed, in one way or in any.
@@ -161,7 +161,7 @@ def _shown(value: float, unit: str) -> str:
 
 
 def _example(figure: str, sign: str) -> str:
-    limit = {"rate": "1000", "errors": "1%"}.get(figure, "200ms")
+    limit = "1000" if figure == "rate" else "1%" if figure in _FAILURES else "200ms"
     return f"'{figure}{sign}{limit}'"
 
 

@@ -14,7 +14,7 @@ from ringside.model.design import Cell, Experiment, Input, InputFile, Level, Met
 from ringside.model.results import Diagnostic, Interval, Outcome, Span, Timeline, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, Service
 from ringside.text import nearest
-from ringside.units import count
+from ringside.units import count, whole
 from ringside.workloads.claims import ClaimTest
 from ringside.workloads.phases import PhaseRule
 
@@ -41,7 +41,7 @@ class Factor:
                     return choice
             raise UsageError(f"{self.name}={level} is none of {', '.join(map(str, self.choices))}")
         try:
-            number = int(level)
+            number = whole(str(level))
         except ValueError:
             raise UsageError(f"{self.name}={level}: {self.name} must be an integer") from None
         if not self.least <= number <= self.most:

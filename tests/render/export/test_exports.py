@@ -171,12 +171,3 @@ def test_a_row_for_each_metric_of_each_cell() -> None:
         ["go", "10", "0", "cpu_s", "s", "3.0", "2.91", "3.12", "7", "7", "7", "", "", ""],
         ["erlang", "10", "0", "", "", "", "", "", "0", "7", "0", "crashed: exit status 3", "", ""],
     ]
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1"])
-def test_no_text_is_a_formula(text: str) -> None:
-    assert formats.harmless(text) == f"'{text}"
-
-
-def test_other_text_is_left_as_it_is() -> None:
-    assert formats.harmless("exit status 1 - why") == "exit status 1 - why"

@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 
 from ringside.errors import UsageError
@@ -429,10 +429,6 @@ def filled_in(text: str, point: Point) -> str:
 
 
 def _number(text: str) -> Decimal:
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = Decimal("nan")
-    if not number.is_finite() or abs(number) > 10**15:
+    if not re.fullmatch(r"-?[0-9]{1,16}(?:\.[0-9]{1,16})?", text) or abs(Decimal(text)) > 10**15:
         raise UsageError(f"-P: {one_line(text, 40)!r} is no number: {_SCAN_HINT}")
-    return number
+    return Decimal(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import io
 import json
@@ -20,7 +19,7 @@ from ringside.model.design import NS_OF, Metric
 from ringside.model.results import Interval, Outcome
 from ringside.render.export import hyperfine
 from ringside.render.text import command
-from ringside.text import last_lines, one_line
+from ringside.text import CsvWriter, last_lines, one_line
 from ringside.workloads.command import COMMAND
 
 _MAX_NAME = 400
@@ -201,7 +200,7 @@ def as_csv(analysis: RunAnalysis) -> str:
     without a metric."""
     factors = [name for name, _ in analysis.points[0].levels]
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    writer = CsvWriter(out)
     figures = ("metric", "unit", "median", "low", "high", "n")
     writer.writerow(["contender", *factors, *figures, "trials", "ok", "reason", "stderr", "repeat"])
     for cell in analysis.cells.values():
@@ -209,8 +208,8 @@ def as_csv(analysis: RunAnalysis) -> str:
         end = [
             sum(cell.outcomes.values()),
             cell.outcomes.get(Outcome.OK, 0),
-            harmless(cell.reason),
-            harmless(" | ".join(last_lines(cell.stderr))),
+            cell.reason,
+            " | ".join(last_lines(cell.stderr)),
             command.command_to_repeat(analysis, cell),
         ]
         for name, value in cell.metrics.items():
@@ -219,8 +218,3 @@ def as_csv(analysis: RunAnalysis) -> str:
         if not cell.metrics:
             writer.writerow([*start, "", "", "", "", "", 0, *end])
     return out.getvalue()
-
-
-def harmless(text: str) -> str:
-    """Text that a spreadsheet does not take for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

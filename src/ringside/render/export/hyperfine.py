@@ -3,7 +3,6 @@ seconds, tables in Markdown, AsciiDoc and org-mode. Ratios in tables are those o
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from ringside.model.design import Cell
 from ringside.model.results import Description, Outcome
 from ringside.render.text import executions, markdown
 from ringside.render.text.command import default_names
-from ringside.text import one_line
+from ringside.text import CsvWriter, one_line
 
 _FIGURES = ("mean", "stddev", "median", "user", "system", "min", "max")
 _MAX_TEXT = 200
@@ -33,7 +32,7 @@ def as_csv(analysis: RunAnalysis, order: str = "auto") -> str:
     """A line for each command at each point. Times in seconds."""
     factors = [name for name, _ in analysis.points[0].levels]
     target = io.StringIO()
-    writer = csv.writer(target, lineterminator="\n")
+    writer = CsvWriter(target)
     writer.writerow(["command", *_FIGURES, *(f"parameter_{name}" for name in factors)])
     described = analysis.executions.descriptions
     for cell in executions.in_order(analysis, order):

@@ -3,7 +3,6 @@ page's light colours, the figures as CSV. The page's downloads have the same nam
 
 from __future__ import annotations
 
-import csv
 import importlib
 import importlib.util
 import io
@@ -20,6 +19,7 @@ from ringside.errors import ReportError
 from ringside.render.plots import curves, lines, rows, scatters, timelines
 from ringside.render.plots.rows import dots
 from ringside.render.plots.spec import Chart, Json, Panel, described
+from ringside.text import CsvWriter
 
 
 def missing() -> str | None:
@@ -142,9 +142,10 @@ def figures_as_csv(spec: Json) -> str:
     ]
     text = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))
-    writer = csv.writer(text)
+    writer = CsvWriter(text, lineterminator="\r\n")
     writer.writerow(columns)
-    writer.writerows([_field(row.get(column)) for column in columns] for row in rows)
+    for row in rows:
+        writer.writerow([_field(row.get(column)) for column in columns])
     return text.getvalue()
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shlex
 import string
 from collections.abc import Mapping
+from contextvars import ContextVar
 from typing import Any
 
 from ringside.analysis.cells import CellAnalysis
@@ -15,6 +16,15 @@ from ringside.store.plans import KeptSelection
 from ringside.text import LOG_LINES, last_lines
 from ringside.workloads.base import Workload
 from ringside.workloads.target import TARGET
+
+# The store that the command line names: commands that are printed have to name it too.
+NAMED_STORE: ContextVar[str | None] = ContextVar("named_store", default=None)
+
+
+def with_store(*words: str) -> str:
+    """A command that reads a stored run or adds one, as it works when it is pasted."""
+    store = NAMED_STORE.get()
+    return shlex.join(["ringside", *words, *(["--store", store] if store else [])])
 
 
 def command(analysis: RunAnalysis) -> str:
@@ -53,8 +63,7 @@ def with_options(selection: KeptSelection | None) -> list[str]:
 def repeat_command(analysis: RunAnalysis, contender: str, levels: Mapping[str, Any]) -> str:
     """The command that repeats a contender's trial at these levels."""
     settings = [word for factor, level in levels.items() for word in ("--set", f"{factor}={level}")]
-    words = ["ringside", "repeat", analysis.run.id, contender, *settings]
-    return shlex.join([*words, *with_options(analysis.plan.chosen)])
+    return with_store("repeat", analysis.run.id, contender, *settings, *with_options(analysis.plan.chosen))
 
 
 def _comparison(analysis: RunAnalysis) -> list[str]:

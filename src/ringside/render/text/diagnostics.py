@@ -9,6 +9,7 @@ from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
 from ringside.analysis.diagnostics import MAX_ENDING_NS
 from ringside.analysis.plausibility import POINTER_BYTES
 from ringside.model.results import Diagnostic
+from ringside.render.text.command import with_store
 from ringside.text import capitalised
 from ringside.units import count, percent, quantity, significant
 from ringside.workloads.phases import CYCLE_NS
@@ -23,7 +24,7 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
     ),
     "unfinished": (
         "the run was interrupted: its figures come from the blocks measured before that",
-        "continue it with `ringside run --resume {run}`",
+        "continue it with `{resume}`",
     ),
     "failed-blocks": (
         "{pairs}: more than {most_failed} of the blocks failed, so there is no verdict: the blocks that are "
@@ -198,6 +199,7 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
     fields |= {
         "subjects": ", ".join(diagnostic.subjects),
         "least": str(BLOCKS_FOR_VERDICT),
+        "resume": with_store("run", "--resume", fields.get("run", "")),
         "max_ending": f"{MAX_ENDING_NS / 1e9:g}",
         "reasons": "; ".join(text.format(fields[name]) for name, text in NOISE.items() if name in fields),
         **{

@@ -7,6 +7,7 @@ from ringside.analysis.families import FamilyStanding, ModelFamily
 from ringside.model.catalogue import Question
 from ringside.render.text.answers import Sentence, best_median, listed, no_better
 from ringside.render.text.cells import TableCell, TableData
+from ringside.render.text.command import with_store
 from ringside.text import capitalised
 
 FAMILIES = {
@@ -156,7 +157,7 @@ def table(standing: FamilyStanding, title: str) -> TableData:
     if standing.unknown:
         notes.append(f"Of an unknown family: {', '.join(standing.unknown)}")
     title_of = f"times better than at {_other(standing)}" if standing.over else metric.title
-    command = f"`ringside run {standing.analysis.experiment.name}`"
+    command = f"`{with_store('run', standing.analysis.experiment.name)}`"
     at = f" at {where(standing)}" if where(standing) else ""
     return TableData(
         title, ("family", title_of, "programs"), rows, f"{metric.noun}{at}: {command}", tuple(notes)

@@ -1,0 +1,259 @@
+"""What holds for every option of every command, and for every command that is printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from ringside import units
+from ringside.cli import check
+from ringside.cli.main import COMMANDS, cli
+from ringside.cli.run import RunSettings, resume_hint
+from ringside.errors import UsageError
+from ringside.load import thresholds
+from ringside.measure.vs.commands import scanned_levels
+from ringside.render.text.command import NAMED_STORE
+from ringside.workloads import WORKLOADS
+from tests.support.command_line import in_process
+
+Add = Callable[..., None]
+
+# Values with numbers, of which every option with a number takes one.
+SAMPLES = (
+    *("10", "10s", "5%", "10/s", "3,1", "10:5s", "slower:10%", "p99>10ms", "rate<10", "200"),
+    *("cores=10", "10-11"),
+)
+
+
+def forms_of(text: str) -> Iterator[str]:
+    """The text with its first number as Python reads it, but nobody writes it."""
+    number = re.search(r"[0-9]+", text.removeprefix("p99")) or pytest.fail(text)
+    digits, rest = number[0], text.removeprefix("p99")
+    head = text[: len(text) - len(rest)]
+    full_width = "".join(chr(ord(digit) + 0xFEE0) for digit in digits)
+    for odd in (full_width, f"+{digits}", f" {digits}", f"{digits[0]}_0", f"{digits}e1", "nan"):
+        yield head + rest.replace(digits, odd, 1)
+
+
+def options() -> Iterator[tuple[str, click.Option]]:
+    for name in COMMANDS:
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None
+        yield from ((name, each) for each in command.params if isinstance(each, click.Option))
+
+
+def accepted(option: click.Option, text: str) -> Any:
+    """What the option makes of a text; None where it refuses it."""
+    try:
+        return option.type.convert(text, option, click.Context(cli))
+    except click.BadParameter:
+        return None
+
+
+# They take texts in which a number is nothing but text: of `--renew`'s kin `--engines` takes names.
+TEXTS = {"--engines", "--body", "--header", "--method", "--connect-to"}
+NUMERIC = [
+    pytest.param(option, sample, id=f"{name} {option.opts[-1]} {sample}")
+    for name, option in options()
+    if isinstance(option.type, (click.IntRange, click.types.FuncParamType))
+    if not TEXTS & set(option.opts)
+    for sample in SAMPLES
+    if accepted(option, sample) is not None
+]
+
+
+def test_there_are_numeric_options_of_every_kind() -> None:
+    assert len(NUMERIC) > 40
+
+
+@pytest.mark.parametrize(("option", "sample"), NUMERIC)
+def test_numbers_of_options_are_digits(option: click.Option, sample: str) -> None:
+    for odd in forms_of(sample):
+        # `p99> 10ms` and `rate < 10` may have spaces around the operator.
+        if accepted(option, odd) is not None:
+            assert re.search(r"[<>] ", odd), odd
+
+
+@pytest.mark.parametrize("odd", ["1_0", "\uff110", " 10", "10 ", "+10", "1e1"])
+def test_numbers_elsewhere_are_digits(workplace: Path, odd: str) -> None:
+    for workload in WORKLOADS.values():
+        for factor in workload.factors:
+            if not factor.choices:
+                with pytest.raises(UsageError):
+                    factor.check(odd)
+    for words in ((odd, "20", None), ("1", odd, None), ("1", "20", odd)):
+        with pytest.raises(UsageError, match="is no number"):
+            scanned_levels(*words)
+    for read in (units.whole, units.number, units.seconds, units.share, units.margin, units.goal):
+        # `10 %` is how a share may be written.
+        for text in (odd, f"{odd}%" if odd != "10 " else odd):
+            with pytest.raises(ValueError, match="write"):
+                read(text)
+    assert (
+        "write exit statuses as 1 or 1,2"
+        in in_process("vs", "-r", "1", f"--ignore-failure={odd}", "true", status=2).stderr
+    )
+
+
+@pytest.mark.parametrize("figure", ["p99", "max", "mean", "errors", "unfinished", "unsent", "rate"])
+def test_the_example_for_a_threshold_with_a_wrong_unit_is_right(figure: str) -> None:
+    with pytest.raises(ValueError, match="write it like") as raised:
+        thresholds.parse(f"{figure}>200furlongs")
+    example = re.search(r"write it like '(.*)'", str(raised.value))
+    assert example
+    assert thresholds.parse(example[1]).figure == figure
+
+
+DRY = {
+    "outside": ("--with", "./contenders/two"),
+    "only": ("--only", "one"),
+    "levels": ("--set", "nodes=7,8"),
+    "cores": ("--cores", "1,2"),
+    "blocks": ("--blocks", "3"),
+    "until": ("--until", "2%"),
+    "margin": ("--margin", "7%"),
+    "time_s": ("--time", "7s"),
+    "seed": ("--seed", "5"),
+    "full": ("--full",),
+    "sandbox": ("--sandbox",),
+    "sets_up": ("--setup",),
+    "is_dry": None,
+    "resume": ("--resume", "x"),
+    "on": ("--on", "local"),
+    "engines": ("--engines", "2"),
+    "serves": ("--serve",),
+    "port": ("--port", "9"),
+    "everything": ("--all",),
+    "as_json": ("--json",),
+    "report_to": ("--report", "x.html"),
+    "store": ("--store", "o.sqlite"),
+}
+
+
+def test_a_dry_run_takes_every_option_into_account_or_refuses_it(
+    workplace: Path, add_fake: Add, add_experiment: Add
+) -> None:
+    add_fake("one")
+    add_fake("two")
+    add_experiment("pair", "one", "two", blocks=9)
+    plain = in_process("run", "pair", "--dry-run").stdout
+    assert set(RunSettings.__dataclass_fields__) - {"experiment"} == DRY.keys()
+    for name, words in DRY.items():
+        if words is None or name == "outside":
+            continue
+        done = in_process("run", "pair", "--dry-run", *words, status=None)
+        if done.status:
+            assert words[0] in done.stderr or name == "resume", done
+        else:
+            assert done.stdout != plain, name
+    assert not list(workplace.glob("*.sqlite"))
+    assert "7 s" in in_process("run", "pair", "--dry-run", "--time", "7s").stdout
+
+
+@pytest.mark.parametrize(
+    "words", [("--only", "go,"), ("--only", ""), ("--only", "go, ,c"), ("--cores", "1,,2")]
+)
+def test_an_empty_part_of_a_list_is_said(workplace: Path, words: tuple[str, str]) -> None:
+    said = in_process("run", "showdown-ring", *words, "--dry-run", status=2).stderr
+    assert said == f"ringside: {words[0]} {words[1]}: a part is empty; write it as A or A,B\n"
+
+
+def test_spaces_between_names_are_no_part_of_them(
+    workplace: Path, add_fake: Add, add_experiment: Add
+) -> None:
+    add_fake("one")
+    add_fake("two")
+    add_experiment("pair", "one", "two")
+    both = in_process("run", "pair", "--only", "one, two", "--dry-run")
+    assert both == in_process("run", "pair", "--dry-run")
+
+
+def test_every_command_that_is_printed_works_as_it_is_printed(
+    workplace: Path, add_fake: Add, add_experiment: Add
+) -> None:
+    """With another store than that of the folder, whose name needs quotes."""
+    add_fake("good")
+    add_fake("bad", "crashes")
+    add_experiment("pair", "good", "bad", blocks=2)
+    store = ("--store", "my own.sqlite")
+    done = in_process("run", "pair", *store, status=1)
+    stopped = in_process("run", "pair", "--time", "1ms", *store, status=1, RINGSIDE_STORE="")
+    asked = in_process("ask", *store)
+    printed: set[str] = set()
+    for text in (done.stdout, done.stderr, stopped.stderr, in_process("show", *store, status=1).stdout):
+        printed |= set(
+            re.findall(r"(?:^|[:`] )`?(ringside (?:run|show|report|repeat) [^`(\n]*)", text, re.MULTILINE)
+        )
+    assert {words.split()[1] for words in printed} == {"show", "report", "repeat"}
+    for command in printed:
+        in_process(
+            *shlex.split(command)[1:],
+            status=None if " repeat " in command else (1 if "show" in command else 0),
+        )
+        assert "--store 'my own.sqlite'" in command
+    assert "--store 'my own.sqlite'` measures it" in asked.stderr
+
+
+def test_the_hint_after_an_interruption_names_the_store() -> None:
+    token = NAMED_STORE.set("my own.sqlite")
+    hint = resume_hint(RunSettings(experiment="x", outside=("./a b",)), "20260101-x")
+    NAMED_STORE.reset(token)
+    resume, show = (shlex.split(command) for command in re.findall(r"`(.*?)`", hint))
+    assert resume == [
+        "ringside",
+        "run",
+        "--resume",
+        "20260101-x",
+        "--with",
+        "./a b",
+        "--store",
+        "my own.sqlite",
+    ]
+    assert show == ["ringside", "show", "20260101-x", "--store", "my own.sqlite"]
+
+
+def test_no_text_of_a_csv_file_is_a_formula(workplace: Path) -> None:
+    in_process(
+        "vs",
+        "-r",
+        "1",
+        "-w",
+        "0",
+        "-i",
+        "-n",
+        "=1+1",
+        "-L",
+        "x",
+        "@A1,+1,-1,-2.5",
+        "true {x}",
+        "--export-csv",
+        "h.csv",
+    )
+    for text in (in_process("show", "--csv").stdout, Path("h.csv").read_text(encoding="utf-8")):
+        fields = [field for line in text.splitlines() for field in line.split(",")]
+        assert not [each for each in fields if each[:1] in tuple("=+@") or re.match(r"-(?![0-9.]+$)", each)]
+        # A negative number stays one.
+        assert {"'=1+1", "-1", "-2.5"} & set(fields) >= {"-1", "-2.5"}
+
+
+def test_requests_that_do_not_divide_into_blocks_are_said(http: str) -> None:
+    words = ("load", http, "--vs", http, "--blocks", "10", "--connections", "1", "--store", "s.sqlite")
+    said = in_process(*words, "--requests", "105", status=None).stderr
+    assert "ringside: 105 requests in 10 blocks: 10 each, 100 in all\n" in said
+    assert "in all" not in in_process(*words, "--requests", "100", status=None).stderr
+
+
+@pytest.mark.parametrize(
+    ("findings", "said"), [(0, "conforms"), (1, "1 rule broken"), (11, "11 rules broken")]
+)
+def test_findings_are_counted(findings: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    finding = dict.fromkeys(("rule", "meaning", "expected", "came", "command"), "x")
+    workload = {"workload": "ring", "reason": "", "not_offered": [], "findings": [finding] * findings}
+    check.print_document({"contender": "c", "reason": "", "workloads": [workload]})
+    assert capsys.readouterr().out.splitlines()[0] == f"c: ring: {said}"
