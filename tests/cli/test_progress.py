@@ -58,7 +58,7 @@ def test_what_runs_is_shown_and_failures_stay(is_terminal: bool) -> None:
     console = Console(file=out, force_terminal=is_terminal, width=80, color_system=None)
     with LiveProgress(console) as progress:
         progress.on_begin(run_of(cell("a")), StoppingRule(2), [cell("a")], RING)
-        progress.on_trial_begin(1, cell("a"))
+        progress.on_trial(1, cell("a"))
         progress.on_tick()
         failed = Trial(1, 0, cell("a"), Outcome.CRASHED, "it said \x1b[31mno")
         progress.on_trial_end(failed, 1.0)
@@ -76,7 +76,7 @@ def test_a_long_rehearsal_is_said_once_where_no_line_is_live(monkeypatch: pytest
         progress.on_warm_up(cell("a"))
         for now[0] in (105.0, 111.0, 112.0):
             progress.on_tick()
-        progress.on_trial_begin(1, cell("a"))
+        progress.on_trial(1, cell("a"))
         now[0] = 200.0
         progress.on_tick()
     assert out.getvalue().count("so far") == 1
@@ -104,7 +104,7 @@ def test_when_a_run_ends_is_said_first(rule: StoppingRule, goal: str) -> None:
     out = io.StringIO()
     with LiveProgress(Console(file=out, width=120)) as progress:
         progress.on_begin(run_of(cell("a"), cell("b")), rule, [cell("a"), cell("b")], RING)
-        progress.on_trial_begin(3, cell("a"))
+        progress.on_trial(3, cell("a"))
     shown = out.getvalue()
     assert shown.startswith(f"run r: 2 cells {goal}\n")
     # How many blocks there will be is known of the first one only.

@@ -10,8 +10,9 @@ import pytest
 
 from ringside.errors import ProbeError
 from ringside.load.versus import LOAD, POINT, STEP, TargetTrials, load_message
+from ringside.measure.runs.events import Listener
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.runners import LocalRunner, SilentObserver
+from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Outcome
@@ -38,7 +39,7 @@ OUTCOME = (
 FAILED = '{"type":"outcome","outcome":"load-failed","detail":"nobody listens"}'
 
 
-class Observer:
+class Observer(Listener):
     """A load observer that remembers."""
 
     def __init__(self) -> None:
@@ -87,7 +88,7 @@ def test_the_request_is_the_plan_of_its_block(tmp_path: Path) -> None:
 
 def test_every_target_is_warmed_up(tmp_path: Path) -> None:
     observer = Observer()
-    targets(printing(tmp_path, OUTCOME), observer).warm_up(SilentObserver())
+    targets(printing(tmp_path, OUTCOME), observer).warm_up(Listener())
     assert [(block, name) for block, name, _ in observer.loads] == [(0, "A"), (0, "B")]
 
 
@@ -147,9 +148,9 @@ while :; do sleep 0.1; done
         TARGET,
         (POINT,),
         StoppingRule(3),
-        LocalRunner(targets(probe), SilentObserver()),
+        LocalRunner(targets(probe), Listener()),
         store,
-        SilentObserver(),
+        Listener(),
     )
     sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
@@ -163,7 +164,7 @@ while :; do sleep 0.1; done
 def test_whoever_waits_sees_which_target_is_warmed_up(tmp_path: Path) -> None:
     cells: list[Cell] = []
 
-    class Waiting(SilentObserver):
+    class Waiting(Listener):
         def on_warm_up(self, cell: Cell) -> None:
             cells.append(cell)
 
@@ -174,7 +175,7 @@ def test_whoever_waits_sees_which_target_is_warmed_up(tmp_path: Path) -> None:
 def test_an_interrupted_warm_up_ends_all(tmp_path: Path) -> None:
     observer = Observer()
     with pytest.raises(KeyboardInterrupt):
-        targets(printing(tmp_path, probes.INTERRUPTED), observer).warm_up(SilentObserver())
+        targets(printing(tmp_path, probes.INTERRUPTED), observer).warm_up(Listener())
     assert [name for _, name, _ in observer.loads] == ["A"]
 
 

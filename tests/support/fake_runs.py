@@ -10,12 +10,11 @@ from ringside.catalogue.loader import Catalogue
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs import plan
 from ringside.measure.runs.campaign import Campaign, LocalMachine, Task
+from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.plan import Selection
 from ringside.measure.runs.prepare import Prepared, check, prepare
-from ringside.measure.runs.runners import SilentObserver
 from ringside.measure.toolchain.builds import Toolchain
-from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Run, Trial
 from ringside.probe.protocol import TrialMessage, TrialOutcome, TrialRequest
@@ -52,20 +51,12 @@ class FakeExecutor:
         return [TrialOutcome(self.outcomes.get(argument(request, "how"), "ok"), wall_ns=1)]
 
 
-class Quiet(SilentObserver):
-    """An observer that remembers."""
+class Quiet(Listener):
+    """A listener that remembers."""
 
     def __init__(self) -> None:
         self.ended: list[Trial] = []
         self.warmed_up: list[Cell] = []
-
-    def on_prepare(self, contender: str) -> None: ...
-
-    def on_build(self, contender: Contender) -> None: ...
-
-    def on_prepared(self, contender: Ready | Unavailable) -> None: ...
-
-    def on_input(self, name: str, most_bytes: int) -> None: ...
 
     def on_warm_up(self, cell: Cell) -> None:
         self.warmed_up.append(cell)

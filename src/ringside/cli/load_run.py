@@ -30,6 +30,7 @@ from ringside.load.target import Target
 from ringside.load.versus import with_addresses
 from ringside.measure.host import memory_available_bytes
 from ringside.measure.host.exclusive import alone
+from ringside.measure.runs.events import Listener
 from ringside.model.design import DEFAULT_MARGIN
 from ringside.probe.process import Probe
 from ringside.probe.protocol import EngineMessage, EngineWarning, LoadPlan, LoadRequest
@@ -274,9 +275,9 @@ def _compare(
                 whole = {
                     name: versus.with_addresses(plans[name], addresses[name], progress_s) for name in targets
                 }
-                observer = _Turns(screen, targets, blocks)
+                turns = _Turns(screen, targets, blocks)
                 try:
-                    versus.conduct(run, experiment, whole, storage, driver, observer)
+                    versus.conduct(run, experiment, whole, storage, driver, turns)
                 except KeyboardInterrupt:
                     # What was measured until then is shown.
                     interrupted = True
@@ -305,7 +306,7 @@ def _compare(
     return 0 if analysis.is_complete else EXIT_FAILED
 
 
-class _Turns:
+class _Turns(Listener):
     """Shows each load of a comparison on the screen."""
 
     def __init__(self, screen: Screen, targets: Mapping[str, Target], blocks: int) -> None:

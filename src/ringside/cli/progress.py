@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from ringside.measure.runs.events import Listener
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
@@ -59,8 +60,8 @@ class Estimate:
         return fmean(self._seconds[nearest]) * max(1.0, self._work[cell] / max(1, self._work[nearest]))
 
 
-class LiveProgress:
-    """An observer of runs that shows what happens. Redraws when a trial begins or ends and once a second, no
+class LiveProgress(Listener):
+    """Shows what happens. Redraws when a trial begins or ends and once a second, no
     more often: nothing should run beside a measurement."""
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
@@ -121,7 +122,7 @@ class LiveProgress:
         if not self._live:
             self._print(f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
 
-    def say(self, text: str) -> None:
+    def on_say(self, text: str) -> None:
         """A line that is shown even where it is quiet."""
         self._console.print(Text(one_line(text, most=1000)))
 
@@ -163,7 +164,7 @@ class LiveProgress:
         self._now(f"warming up {cell.contender}")
         self._is_waiting = True
 
-    def on_trial_begin(self, block: int, cell: Cell) -> None:
+    def on_trial(self, block: int, cell: Cell) -> None:
         self._block, self._is_waiting = block, False
         if not self._live and block != self._announced:
             self._announced = block

@@ -60,7 +60,7 @@ def repeat(
             toolchain=context.toolchain(),
             inputs=context.inputs(),
             executor=LocalExecutor(),
-            observer=progress,
+            notify=progress,
         )
         if isinstance(again, Unavailable):
             progress.on_prepared(again)

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from ringside.catalogue.loader import Catalogue
 from ringside.cluster.groups import GroupEngines
@@ -15,7 +16,8 @@ from ringside.cluster.machines import Machine, Machines
 from ringside.cluster.session import NodeLostError, connect
 from ringside.cluster.upload import upload
 from ringside.errors import CatalogueError, UsageError
-from ringside.measure.runs.campaign import Observer, Task
+from ringside.measure.runs.campaign import Task
+from ringside.measure.runs.events import TICK, Event, Notify
 from ringside.measure.runs.prepare import Prepared, unreadable
 from ringside.measure.runs.runners import TrialRunner
 from ringside.model.catalogue import Contender, Ready, Unavailable
@@ -47,7 +49,7 @@ class Cluster:
     catalogue: Catalogue
     machines: Machines
     uploaded: Mapping[str, Contender]
-    observer: Observer
+    notify: Notify
     is_cluster = True
 
     def available_cpus(self) -> int:
@@ -79,7 +81,7 @@ class Cluster:
         local: dict[str, Contender] = {}
         broken: dict[str, Unavailable] = {}
         for name in experiment.contenders:
-            self.observer.on_prepare(name)
+            self.notify(Event("prepare", name))
             try:
                 local[name] = self.catalogue.contender(name)
             except CatalogueError as error:
@@ -95,7 +97,7 @@ class Cluster:
                 is_here = name in there
                 contenders[name] = replace(there[name], contender=local[name]) if is_here else broken[name]
                 shown = replace(contenders[name].contender, name=f"{name} on {machine}")
-                self.observer.on_prepared(replace(contenders[name], contender=shown))
+                self.notify(Event("prepared", replace(contenders[name], contender=shown)))
             prepared[machine] = Prepared(experiment, workload, points, contenders, {})
         return prepared
 
@@ -114,28 +116,24 @@ class Cluster:
         self.machines.ask({machine.name: machine.worker.end.remote() for machine in self.machines})
 
 
-class ClusterObserver(Observer, Protocol):
-    """Is told in words what is waited for, too."""
-
-    def say(self, text: str) -> None: ...
-
-
 @contextmanager
 def engaged(
     on: str,
     task: Task,
     catalogue: Catalogue,
-    observer: ClusterObserver,
+    notify: Notify,
     engines: int | tuple[str, ...] | None = None,
 ) -> Iterator[Cluster]:
     """The machines, which are let go at the end. `engines`: of two-sided trials, how many or on which nodes;
     None: as many as the task has. Raises UsageError, ClusterError, ProbeError."""
     wanted = _wanted(task, engines)
     with upload(contenders_of(task, catalogue)) as (folder, uploaded), connect(on, folder) as session:
-        machines = Machines(session, observer.say, observer.on_tick, wanted=wanted)
+        machines = Machines(
+            session, lambda text: notify(Event("say", text)), partial(notify, TICK), wanted=wanted
+        )
         try:
             machines.engage()
-            yield Cluster(catalogue, machines, uploaded, observer)
+            yield Cluster(catalogue, machines, uploaded, notify)
         finally:
             machines.close()
 

@@ -25,9 +25,10 @@ from ringside.measure import host
 from ringside.measure.host.exclusive import MachineLock
 from ringside.measure.host.executor import LocalExecutor
 from ringside.measure.runs import plan, sandbox
+from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.prepare import Prepared, input_files
-from ringside.measure.runs.runners import SilentObserver, attempt
+from ringside.measure.runs.runners import attempt
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
@@ -173,7 +174,7 @@ class NodeWorker:
         toolchain = Toolchain(self._folder / "builds")
         prepared = {name: toolchain.prepare(_here(contender)) for name, contender in contenders.items()}
         inputs = Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or self._folder / "inputs"))
-        files = input_files(points, workload, inputs, _Silent())
+        files = input_files(points, workload, inputs, Listener())
         self._prepared[experiment.name] = Prepared(experiment, workload, tuple(points), prepared, files)
         return prepared
 
@@ -183,7 +184,7 @@ class NodeWorker:
         # Not for preparing: builds may use all CPUs.
         _keep_off_contender_cpus(self._executor)
         self._maker = ContenderTrials(seed, prepared, self._executor, listen_at=self._address)
-        self._maker.warm_up(SilentObserver())
+        self._maker.warm_up(Listener())
 
     def trial(self, block: int, position: int, cell: Cell, first: bool) -> Trial:
         """One trial of a cell; one whose probe failed says so."""
@@ -201,16 +202,6 @@ class NodeWorker:
         if self._maker:
             self._maker.close()
         self._maker = None
-
-
-class _Silent(SilentObserver):
-    def on_prepare(self, contender: str) -> None: ...
-
-    def on_build(self, contender: Contender) -> None: ...
-
-    def on_prepared(self, contender: Ready | Unavailable) -> None: ...
-
-    def on_input(self, name: str, most_bytes: int) -> None: ...
 
 
 def _nothing() -> None:

@@ -15,8 +15,9 @@ from ringside.load.document import as_document
 from ringside.load.result import LoadResult, failure
 from ringside.load.target import Target
 from ringside.measure import host
+from ringside.measure.runs.events import TICK, Event, Notify
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.runners import LocalRunner, RunObserver, SilentObserver
+from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.runs.trials import outcome_of
 from ringside.model.design import Cell, Experiment, Point, Show
@@ -46,14 +47,6 @@ POINT = Point(())
 STEP, LOAD = "measured", "all"
 
 
-class LoadObserver(Protocol):
-    """Is called with what one load at a target reports while it runs."""
-
-    def on_load(self, block: int, target: str, plan: LoadPlan) -> None: ...
-
-    def on_message(self, message: EngineMessage) -> None: ...
-
-
 class LoadDriver(Protocol):
     """Carries out loads: a probe, or engines on several machines. `interrupted`: a signal ended one.
     `started_within_s`: how far apart the engines of the last load started at most; None of a probe."""
@@ -73,18 +66,18 @@ class TargetTrials:
     warm-up)."""
 
     def __init__(
-        self, plans: Mapping[str, Callable[[int], LoadPlan]], driver: LoadDriver, observer: LoadObserver
+        self, plans: Mapping[str, Callable[[int], LoadPlan]], driver: LoadDriver, notify: Notify
     ) -> None:
         self._plans = plans
         self._driver = driver
-        self._observer = observer
+        self._notify = notify
 
-    def warm_up(self, observer: RunObserver) -> None:
+    def warm_up(self, notify: Notify) -> None:
         """One load at each target."""
         for name in self._plans:
             cell = Cell(name, POINT)
-            observer.on_warm_up(cell)
-            trial = self.trial(0, 0, cell, first=False, tick=observer.on_tick)
+            notify(Event("warm-up", cell))
+            trial = self.trial(0, 0, cell, first=False, tick=partial(notify, TICK))
             if trial.outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
 
@@ -93,8 +86,10 @@ class TargetTrials:
         del first, tick
         plan = self._plans[cell.contender](block)
         begun = now()
-        self._observer.on_load(block, cell.contender, plan)
-        messages = self._driver.load(LoadRequest(plan), self._observer.on_message)
+        self._notify(Event("load", block, cell.contender, plan))
+        messages = self._driver.load(
+            LoadRequest(plan), lambda message: self._notify(Event("message", message))
+        )
         started = next((message for message in messages if isinstance(message, Started)), None)
         outcome = messages[-1]
         assert isinstance(outcome, LoadOutcome)
@@ -206,15 +201,14 @@ def conduct(
     plans: Mapping[str, LoadPlan],
     store: Store,
     driver: LoadDriver,
-    observer: LoadObserver,
+    notify: Notify,
 ) -> None:
     """Carry out all blocks. `plans`: by target the whole load, with its addresses. KeyboardInterrupt passes
     through, with all whole loads in the store."""
     blocks = experiment.blocks
     parts = {name: partial(part, replace(plan, counts=True), blocks) for name, plan in plans.items()}
-    silent = SilentObserver()
-    machine = LocalRunner(TargetTrials(parts, driver, observer), silent)
-    BlockLoop(run, experiment, TARGET, (POINT,), StoppingRule(blocks), machine, store, silent).conduct()
+    machine = LocalRunner(TargetTrials(parts, driver, notify), notify)
+    BlockLoop(run, experiment, TARGET, (POINT,), StoppingRule(blocks), machine, store, notify).conduct()
 
 
 def results(analysis: RunAnalysis, plan: LoadPlan) -> list[tuple[Trial, LoadResult]]:

@@ -230,7 +230,7 @@ class Waiting(Quiet):
 
     def __init__(self, waited: Callable[[], None]) -> None:
         super().__init__()
-        self.on_wait = waited  # type: ignore[method-assign]
+        self.on_wait = waited
 
 
 def test_ctrl_c_while_another_process_measures_leaves_no_run(

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from ringside.analysis.examination import judge_trials
 from ringside.errors import ProbeError, UsageError
+from ringside.measure.runs.events import Event, Listener, Notify
 from ringside.measure.runs.loop import BlockLoop, blocks
-from ringside.measure.runs.runners import LocalRunner, RunObserver
+from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule, rule_of
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -57,8 +58,8 @@ class Maker:
         self.checked.append(cell)
         return self.is_sound
 
-    def warm_up(self, observer: RunObserver) -> None:
-        observer.on_warm_up(Cell("a", POINTS[0]))
+    def warm_up(self, notify: Notify) -> None:
+        notify(Event("warm-up", Cell("a", POINTS[0])))
         self.warmed_up += 1
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
@@ -71,7 +72,7 @@ class Maker:
         return Trial(block, position, cell, step, "as it was", report=report)
 
 
-class Observer:
+class Observer(Listener):
     """An observer that remembers."""
 
     def __init__(self) -> None:
@@ -83,9 +84,7 @@ class Observer:
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
         self.begun.append((run, rule, cells, measurement))
 
-    def on_warm_up(self, cell: Cell) -> None: ...
-
-    def on_trial_begin(self, block: int, cell: Cell) -> None:
+    def on_trial(self, block: int, cell: Cell) -> None:
         self.started.append((block, cell))
 
     def on_wait(self) -> None:
@@ -121,7 +120,7 @@ def benchmark(store: Store, run: Run) -> Callable[..., BlockLoop]:
         }
         observer = observer or Observer()
         machine = LocalRunner(maker, observer, settings.pop("unavailable", None))
-        return BlockLoop(measurement=COMMAND, points=POINTS, runner=machine, observer=observer, **settings)
+        return BlockLoop(measurement=COMMAND, points=POINTS, runner=machine, notify=observer, **settings)
 
     return make
 

@@ -41,7 +41,7 @@ def again(
         "toolchain": Toolchain(Path("b")),
         "inputs": Inputs(Path("i")),
         "executor": executor or FakeExecutor(),
-        "observer": Quiet(),
+        "notify": Quiet(),
     }
     return repetition(run, earlier, contender, settings, **tools)
 

@@ -13,8 +13,9 @@ import msgspec
 import pytest
 
 from ringside.errors import RingsideError, UsageError
+from ringside.measure.runs.events import Listener
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.runners import LocalRunner, SilentObserver
+from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.runs.trials import padding_bytes
 from ringside.measure.vs import command_trials
@@ -134,7 +135,7 @@ def test_the_references_are_timed_every_two_seconds(tmp_path: Path, monkeypatch:
 
 def test_each_command_is_warmed_up_as_often_as_the_options_say(tmp_path: Path) -> None:
     executor = FakeExecutor()
-    trials_of(executor, tmp_path, warmups=2).warm_up(SilentObserver())
+    trials_of(executor, tmp_path, warmups=2).warm_up(Listener())
     assert [request.argv[0] for request in executor.requests] == ["true", "cat"] * 2
     # Their environment is that of no block.
     sizes = {len(request.env["RINGSIDE_PADDING"]) for request in executor.requests}
@@ -144,7 +145,7 @@ def test_each_command_is_warmed_up_as_often_as_the_options_say(tmp_path: Path) -
 def test_an_interrupted_warm_up_ends_the_run(tmp_path: Path) -> None:
     executor = FakeExecutor(true=TrialOutcome("interrupted"))
     with pytest.raises(KeyboardInterrupt):
-        trials_of(executor, tmp_path).warm_up(SilentObserver())
+        trials_of(executor, tmp_path).warm_up(Listener())
     assert len(executor.requests) == 1
 
 
@@ -255,7 +256,7 @@ def notes(tmp_path: Path) -> list[str]:
 def test_the_order_of_hooks(tmp_path: Path) -> None:
     executor = FakeExecutor()
     of = trials_of(executor, tmp_path, noted())
-    of.warm_up(SilentObserver())
+    of.warm_up(Listener())
     assert notes(tmp_path) == ["setup", "setup", *["prepare", "conclude"] * 2]
     execute(of)
     assert notes(tmp_path)[6:] == ["prepare", "conclude"]
@@ -275,7 +276,7 @@ def test_only_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
     of = trials_of(FakeExecutor(), tmp_path, hooks)
     of.clean_up()
     with pytest.raises(HookFailedError, match="^--setup sh -c .* failed with exit status 1$"):
-        of.warm_up(SilentObserver())
+        of.warm_up(Listener())
     # One of each, and the first failure of them.
     with pytest.raises(HookFailedError, match="^--cleanup false failed with exit status 1$"):
         of.clean_up()
@@ -285,7 +286,7 @@ def test_only_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
 def test_all_are_cleaned_up_and_the_first_failure_is_reported(tmp_path: Path) -> None:
     line = "sh -c 'echo x >> notes; wc -l < notes >&2; exit 3'"
     of = trials_of(FakeExecutor(), tmp_path, Hooks(cleanup=line), warmups=0)
-    of.warm_up(SilentObserver())
+    of.warm_up(Listener())
     with pytest.raises(HookFailedError, match="exit status 3: 1$"):
         of.clean_up()
     assert notes(tmp_path) == ["x", "x"]
@@ -413,7 +414,7 @@ def test_commands_are_the_contenders_of_a_run(tmp_path: Path) -> None:
     assert kept.contenders["plain"] == PlannedContender(title="true {n}", command=("true", "{n}"))
     assert run.host["cpus_usable"] == sorted(os.sched_getaffinity(0))
     assert run.host["revision"] is None
-    executor, silent = FakeExecutor(), SilentObserver()
+    executor, silent = FakeExecutor(), Listener()
     maker = CommandTrials(commands, options, run.seed, executor, points)
     machine = LocalRunner(maker, silent)
     assert BlockLoop(run, experiment, COMMAND, points, RULE, machine, store, silent).conduct()

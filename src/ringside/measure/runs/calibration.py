@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-from ringside.measure.runs.runners import RunObserver, TrialRunner
+from ringside.measure.runs.events import TICK, Event, Notify
+from ringside.measure.runs.runners import TrialRunner
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
 from ringside.stats.series import MIN_FOR_STEADY_STATE
@@ -40,7 +41,7 @@ def enough(times_ns: Sequence[int], least_s: float) -> int:
     return max(1, min(REPEATS.most, max(for_time, for_steady)))
 
 
-def calibrated(run: Run, workload: Workload, runner: TrialRunner, store: Store, observer: RunObserver) -> Run:
+def calibrated(run: Run, workload: Workload, runner: TrialRunner, store: Store, notify: Notify) -> Run:
     """The run with the repeats of its cells in its plan. KeyboardInterrupt and ClusterError pass through; the
     store then has none of them."""
     plan = read_plan(run)
@@ -52,18 +53,18 @@ def calibrated(run: Run, workload: Workload, runner: TrialRunner, store: Store, 
             cell = Cell(name, point)
             offered = REPEATED.name in plan.contenders[name].capabilities
             can = offered and workload.can_repeat(point)
-            number = _number(cell, plan, workload, runner, observer) if can else repeats(point)
+            number = _number(cell, plan, workload, runner, notify) if can else repeats(point)
             numbers.setdefault(name, []).append(number)
     return store.set_plan(run, {**run.plan, "repeats": numbers})
 
 
-def _number(cell: Cell, plan: RunPlan, workload: Workload, runner: TrialRunner, observer: RunObserver) -> int:
+def _number(cell: Cell, plan: RunPlan, workload: Workload, runner: TrialRunner, notify: Notify) -> int:
     """The repeats of a cell; where a trial fails, as many as the one before had, or 1, which the first block
     shows."""
     number = before = 1
     for _ in range(_TRIES):
-        observer.on_warm_up(cell)
-        trial = _trial(replace(cell, point=cell.point.but(repeats=number)), cell, runner, observer)
+        notify(Event("warm-up", cell))
+        trial = _trial(replace(cell, point=cell.point.but(repeats=number)), cell, runner, notify)
         if trial is not None and trial.outcome is Outcome.INTERRUPTED:
             raise KeyboardInterrupt
         times_ns = trial.phases.get(workload.repeated_phase) if trial else None
@@ -75,7 +76,7 @@ def _number(cell: Cell, plan: RunPlan, workload: Workload, runner: TrialRunner, 
     return number
 
 
-def _trial(measured: Cell, planned: Cell, runner: TrialRunner, observer: RunObserver) -> Trial | None:
+def _trial(measured: Cell, planned: Cell, runner: TrialRunner, notify: Notify) -> Trial | None:
     """A trial at the first place that can carry it out; None where none can."""
     while True:
         if not runner.names():
@@ -89,7 +90,7 @@ def _trial(measured: Cell, planned: Cell, runner: TrialRunner, observer: RunObse
         while answer is None:
             # To the end: only then are answers taken.
             answer = next((each for _, each in list(runner.answers())), None)
-            observer.on_tick()
+            notify(TICK)
         if isinstance(answer, Trial):
             return answer
         runner.lose(place, f"lost before the first block: {answer}")

@@ -16,11 +16,12 @@ from ringside.measure import host
 from ringside.measure.host.exclusive import alone
 from ringside.measure.host.executor import Capacity, Executor, off_contender_cpus
 from ringside.measure.runs import plan, resume
+from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import BlockLoop
 from ringside.measure.runs.plan import Selection, experiments, kept_suite, selection_of
-from ringside.measure.runs.prepare import PreparationObserver, Prepared, check, described, prepare, readable
-from ringside.measure.runs.runners import LocalRunner, RunObserver, TrialRunner
+from ringside.measure.runs.prepare import Prepared, check, described, prepare, readable
+from ringside.measure.runs.runners import LocalRunner, TrialRunner
 from ringside.measure.runs.stopping import rule_of
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
@@ -81,10 +82,6 @@ def _is_finished(store: Store, run: Run) -> bool:
     return all(trial.outcome not in REPEATABLE for trial in counted(store.trials(run)))
 
 
-class Observer(PreparationObserver, RunObserver, Protocol):
-    """Is called when something happens in a campaign, to show it."""
-
-
 class Machines(Capacity, Protocol):
     """Where a campaign measures: this machine, whose name is empty, or those of a cluster."""
 
@@ -125,7 +122,7 @@ class LocalMachine:
     toolchain: Toolchain
     inputs: Inputs
     executor: Executor
-    observer: Observer
+    notify: Notify
     # Installs the runtimes that are missing, where that is wanted.
     install: Callable[[Sequence[Contender]], None] | None = None
     is_cluster = False
@@ -145,14 +142,14 @@ class LocalMachine:
         return self.facts()[""]
 
     def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
-        tools = (self.catalogue, self.toolchain, self.inputs, self.observer)
+        tools = (self.catalogue, self.toolchain, self.inputs, self.notify)
         if self.install:
             self.install(list(readable(experiment, self.catalogue).values()))
         return {"": prepare(experiment, points, *tools)}
 
     @contextmanager
     def own(self) -> Iterator[None]:
-        with off_contender_cpus(self.executor), alone(self.observer.on_wait):
+        with off_contender_cpus(self.executor), alone(partial(self.notify, Event("wait"))):
             yield
 
     def join(self, run: Run, prepared: Mapping[str, Prepared], store: Store) -> Run:
@@ -162,7 +159,7 @@ class LocalMachine:
     def runner(self, run: Run, prepared: dict[str, Prepared], store: Store) -> Iterator[TrialRunner]:
         maker = ContenderTrials(run.seed, prepared[""], self.executor)
         try:
-            yield LocalRunner(maker, self.observer, prepared[""].unavailable())
+            yield LocalRunner(maker, self.notify, prepared[""].unavailable())
         finally:
             maker.close()
 
@@ -175,7 +172,7 @@ class Campaign:
     catalogue: Catalogue
     machines: Machines
     store: Store
-    observer: Observer
+    notify: Notify
     runs: list[Run] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -266,7 +263,7 @@ class Campaign:
                 rule_of(ready.experiment, deadline_s),
                 runner,
                 self.store,
-                self.observer,
+                self.notify,
             )
             return loop.conduct()
 

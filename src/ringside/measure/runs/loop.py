@@ -20,7 +20,8 @@ from operator import itemgetter
 
 from ringside.errors import ClusterError, ProbeError
 from ringside.measure.runs.calibration import calibrated
-from ringside.measure.runs.runners import RunObserver, TrialRunner
+from ringside.measure.runs.events import TICK, Event, Notify
+from ringside.measure.runs.runners import TrialRunner
 from ringside.measure.runs.stopping import Progress, StoppingRule
 from ringside.model.design import Block, Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial, counted
@@ -90,7 +91,7 @@ class BlockLoop:
         rule: StoppingRule,
         runner: TrialRunner,
         store: Store,
-        observer: RunObserver,
+        notify: Notify,
     ) -> None:
         self._run = run
         self._experiment = experiment
@@ -99,7 +100,7 @@ class BlockLoop:
         self._rule = rule
         self._runner = runner
         self._store = store
-        self._observer = observer
+        self._notify = notify
         self._hopeless: dict[Cell, list[Outcome]] = {}
         # By place, the contenders whose last trials there, all in a row, made the probe fail.
         self._failing: dict[str, list[str]] = {}
@@ -147,7 +148,7 @@ class BlockLoop:
         """The trials of earlier goings that count, by block and cell, and rows of the cells that cannot be
         measured."""
         cells = [Cell(name, point) for point in self._points for name in self._experiment.contenders]
-        self._observer.on_begin(self._run, self._rule, cells, self._measurement)
+        self._notify(Event("begin", self._run, self._rule, cells, self._measurement))
         done = {
             (trial.block, trial.cell): trial
             for trial in counted(self._store.trials(self._run))
@@ -164,7 +165,7 @@ class BlockLoop:
         """Find how often each cell's work is repeated, or read it from the plan of a run that goes on."""
         workload = self._measurement
         if isinstance(workload, Workload) and any(map(workload.can_repeat, self._points)):
-            self._run = calibrated(self._run, workload, self._runner, self._store, self._observer)
+            self._run = calibrated(self._run, workload, self._runner, self._store, self._notify)
             self._measured = read_plan(self._run).measured
 
     def _everywhere(self, cell: Cell) -> str | None:
@@ -270,7 +271,7 @@ class BlockLoop:
 
     def _next_trial(self, share: _Share) -> None:
         share.since = time.monotonic()
-        self._observer.on_trial_begin(share.block, share.asked[0][1])
+        self._notify(Event("trial", share.block, share.asked[0][1]))
 
     def _gather(self) -> None:
         """Wait for trials, a second at most, and keep them."""
@@ -282,7 +283,7 @@ class BlockLoop:
             else:
                 self._take(place, answer)
         if nothing:
-            self._observer.on_tick()
+            self._notify(TICK)
 
     def _take(self, place: str, trial: Trial) -> None:
         share = self._busy[place]
@@ -306,8 +307,8 @@ class BlockLoop:
     def _add(self, trial: Trial, seconds: float) -> None:
         self._keep(trial)
         self._note(trial)
-        # An observer's estimate of the time left knows of one machine.
-        self._observer.on_trial_end(trial, seconds / max(1, len(self._runner.names())))
+        # A listener's estimate of the time left knows of one machine.
+        self._notify(Event("trial-end", trial, seconds / max(1, len(self._runner.names()))))
 
     def _note(self, trial: Trial) -> None:
         """Remember a trial: for the stopping rule where it counts, and where it cost much for nothing."""

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import CatalogueError
 from ringside.measure.host.executor import Capacity
 from ringside.measure.runs import plan, sandbox
+from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain, source_files
 from ringside.measure.toolchain.receipts import origin
@@ -26,18 +26,6 @@ from ringside.workloads.base import AUTO, Workload
 # Sources larger than this are not kept with a run.
 _SOURCE_BYTES = 256 * 1024
 _LOG_CHARACTERS = 20_000
-
-
-class PreparationObserver(Protocol):
-    """Is called while contenders are built and inputs written."""
-
-    def on_prepare(self, contender: str) -> None: ...
-
-    def on_build(self, contender: Contender) -> None: ...
-
-    def on_prepared(self, contender: Ready | Unavailable) -> None: ...
-
-    def on_input(self, name: str, most_bytes: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +112,9 @@ def prepare(
     catalogue: Catalogue,
     toolchain: Toolchain,
     inputs: Inputs,
-    observer: PreparationObserver,
+    notify: Notify,
 ) -> Prepared:
-    """Build here, side by side, what an experiment needs that was checked; `on_build` is called from threads.
+    """Build here, side by side, what an experiment needs that was checked; events come from threads, too.
     Raises UsageError where there is no room for a file."""
     workload = find_workload(experiment.workload)
     contenders: dict[str, Ready | Unavailable] = {}
@@ -136,22 +124,30 @@ def prepare(
             buildable.append(catalogue.contender(name))
         except CatalogueError as error:
             contenders[name] = unreadable(name, workload, error)
-    with closing(toolchain.prepare_all(buildable, observer.on_build)) as builds:
+
+    def on_build(contender: Contender) -> None:
+        notify(Event("build", contender))
+
+    with closing(toolchain.prepare_all(buildable, on_build)) as builds:
         for name in experiment.contenders:
-            observer.on_prepare(name)
+            notify(Event("prepare", name))
             if name not in contenders:
                 contenders[name] = next(builds)
-            observer.on_prepared(contenders[name])
-    files = input_files(points, workload, inputs, observer)
+            notify(Event("prepared", contenders[name]))
+    files = input_files(points, workload, inputs, notify)
     return Prepared(experiment, workload, points, contenders, files)
 
 
 def input_files(
-    points: Sequence[Point], workload: Workload, inputs: Inputs, observer: PreparationObserver
+    points: Sequence[Point], workload: Workload, inputs: Inputs, notify: Notify
 ) -> dict[Point, Input]:
     """The file that programs read at each point, written where it is missing. Raises UsageError."""
     files = {point: workload.input(point) for point in points}
-    return {point: inputs.get(file, observer.on_input) for point, file in files.items() if file}
+
+    def on_input(name: str, most_bytes: int) -> None:
+        notify(Event("input", name, most_bytes))
+
+    return {point: inputs.get(file, on_input) for point, file in files.items() if file}
 
 
 def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, str]) -> PlannedContender:

@@ -10,8 +10,9 @@ from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs import plan
+from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.prepare import PreparationObserver, Prepared, input_files
+from ringside.measure.runs.prepare import Prepared, input_files
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Ready, Unavailable
@@ -55,7 +56,7 @@ def repetition(
     toolchain: Toolchain,
     inputs: Inputs,
     executor: Executor,
-    observer: PreparationObserver,
+    notify: Notify,
 ) -> Repetition | Unavailable:
     """A trial of the contender at the point that `settings` name, that of its first failure where several
     fit. `earlier`: the trials of the run. Raises UsageError where the run has no such trial, CatalogueError
@@ -79,7 +80,7 @@ def repetition(
     block, position = (failed[0].block, failed[0].position) if failed else (1, 0)
     plan.check_machine([cell.point], workload, executor.available_cpus(), executor.descriptors())
     cell = kept.measured(cell)
-    ready = toolchain.prepare(catalogue.contender(contender), observer.on_build)
+    ready = toolchain.prepare(catalogue.contender(contender), lambda each: notify(Event("build", each)))
     if not isinstance(ready, Ready):
         return ready
     prepared = Prepared(
@@ -87,7 +88,7 @@ def repetition(
         workload,
         (cell.point,),
         {contender: ready},
-        input_files([cell.point], workload, inputs, observer),
+        input_files([cell.point], workload, inputs, notify),
     )
     trials = ContenderTrials(run.seed, prepared, executor)
     changed = ready.content != kept.contenders[contender].content

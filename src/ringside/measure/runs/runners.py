@@ -4,48 +4,21 @@ machine and of those of a cluster."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Protocol
 
 from ringside.errors import ProbeError
-from ringside.measure.runs.stopping import StoppingRule
+from ringside.measure.runs.events import TICK, Notify
 from ringside.model.design import Cell
-from ringside.model.results import Outcome, Run, Trial
+from ringside.model.results import Outcome, Trial
 from ringside.store import now
-from ringside.workloads.base import Measurement
-
-
-class RunObserver(Protocol):
-    """Is called when something happens in a run, to show it. Shows nothing by itself."""
-
-    def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
-        return
-
-    def on_wait(self) -> None:
-        """Another process measures on this machine."""
-        return
-
-    def on_warm_up(self, cell: Cell) -> None:
-        return
-
-    def on_trial_begin(self, block: int, cell: Cell) -> None:
-        return
-
-    def on_tick(self) -> None:
-        return
-
-    def on_trial_end(self, trial: Trial, seconds: float) -> None:
-        return
-
-
-class SilentObserver(RunObserver):
-    """Shows nothing."""
 
 
 class TrialMaker(Protocol):
     """Carries out trials of one kind: of contenders, of commands, of loads at targets."""
 
-    def warm_up(self, observer: RunObserver) -> None:
+    def warm_up(self, notify: Notify) -> None:
         """What goes before the first block and does not count. KeyboardInterrupt passes through."""
         ...
 
@@ -121,10 +94,10 @@ class LocalRunner:
     are_here = True
 
     def __init__(
-        self, maker: TrialMaker, observer: RunObserver, unavailable: Mapping[Cell, str] | None = None
+        self, maker: TrialMaker, notify: Notify, unavailable: Mapping[Cell, str] | None = None
     ) -> None:
         self._maker = maker
-        self._observer = observer
+        self._notify = notify
         self._unavailable = unavailable or {}
         self._asked: deque[tuple[int, int, Cell, bool]] = deque()
         self._finished: list[Trial] = []
@@ -139,14 +112,14 @@ class LocalRunner:
         raise AssertionError("this machine is there")
 
     def warm_up(self) -> None:
-        self._maker.warm_up(self._observer)
+        self._maker.warm_up(self._notify)
 
     def ask(self, place: str, block: int, position: int, cell: Cell, *, first: bool) -> None:
         self._asked.append((block, position, cell, first))
 
     def answers(self) -> Iterator[tuple[str, Trial | str]]:
         block, position, cell, first = self._asked.popleft()
-        tick = self._observer.on_tick
+        tick = partial(self._notify, TICK)
         self._finished = [attempt(self._maker, block, position, cell, first=first, tick=tick)]
         yield "", self._finished[0]
         self._finished = []

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 import msgspec
@@ -15,9 +16,9 @@ from ringside.errors import BuildError, ProbeError
 from ringside.measure import host
 from ringside.measure.host import memory_available_bytes
 from ringside.measure.host.executor import Executor
+from ringside.measure.runs.events import TICK, Event, Notify
 from ringside.measure.runs.plain_server import LOOPBACK, free_port, with_ready_line
 from ringside.measure.runs.prepare import Prepared
-from ringside.measure.runs.runners import RunObserver
 from ringside.measure.runs.sandbox import sandboxed
 from ringside.measure.toolchain.receipts import expand
 from ringside.measure.toolchain.watch import FileWatch
@@ -260,7 +261,7 @@ class ContenderTrials:
         """After the last trial."""
         self._watch.discard_changed()
 
-    def warm_up(self, observer: RunObserver) -> None:
+    def warm_up(self, notify: Notify) -> None:
         """Each contender once, before the first block: files come into memory, bytecode caches are
         written."""
         prepared = self._prepared
@@ -268,11 +269,11 @@ class ContenderTrials:
         for name in prepared.experiment.contenders:
             cell = Cell(name, smallest)
             if prepared.why_unavailable(cell) is None:
-                observer.on_warm_up(cell)
+                notify(Event("warm-up", cell))
                 rehearsal = Cell(name, prepared.workload.rehearsal(smallest))
                 # A probe that fails here fails in the first block, too, where it is a row.
                 with suppress(ProbeError):
-                    trial = self.trial(0, 0, rehearsal, first=False, tick=observer.on_tick)
+                    trial = self.trial(0, 0, rehearsal, first=False, tick=partial(notify, TICK))
                     if trial.outcome is Outcome.INTERRUPTED:
                         raise KeyboardInterrupt
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +20,7 @@ from ringside.errors import RingsideError, UsageError
 from ringside.measure import host
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs import trials
-from ringside.measure.runs.runners import RunObserver
+from ringside.measure.runs.events import TICK, Event, Notify
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs.commands import Command, filled_in, without_loader
 from ringside.measure.vs.outputs import Output
@@ -142,15 +143,15 @@ class CommandTrials:
         """How much of a CPU what hooks left running used while commands ran."""
         return self._worked_s / self._measured_s if self._measured_s else 0.0
 
-    def warm_up(self, observer: RunObserver) -> None:
+    def warm_up(self, notify: Notify) -> None:
         """Set up each command, and execute each as often as the options say. Raises CommandFailedError."""
         for cell in self._cells:
             self._set_up.append(cell)
             self._hook("--setup", self._commands[cell.contender].setup, cell)
         for number in range(self._options.warmups):
             for cell in self._cells:
-                observer.on_warm_up(cell)
-                trial = self._execution(0, 0, cell, observer.on_tick, f"warmup-{number}")
+                notify(Event("warm-up", cell))
+                trial = self._execution(0, 0, cell, partial(notify, TICK), f"warmup-{number}")
                 if trial.outcome is Outcome.INTERRUPTED:
                     raise KeyboardInterrupt
 

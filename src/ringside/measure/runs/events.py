@@ -1,0 +1,41 @@
+"""What happens while programs are prepared and measured: one stream of events, for whoever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Event:
+    """`what` happens, and `about` what:
+
+    prepare    the name of a contender that is looked for
+    build      a Contender whose build begins; from any thread
+    prepared   what came of it, Ready or Unavailable
+    input      the name of a file that is written, and its most bytes
+    wait       nothing: another process measures on this machine
+    begin      a Run, its StoppingRule, its cells, their Measurement
+    warm-up    a Cell
+    trial      the number of a block, and the Cell whose trial begins
+    tick       nothing: about a second has passed
+    trial-end  a Trial, and its seconds
+    say        a line for the user
+    load       the number of a block, the name of a target, and its LoadPlan
+    message    what an engine reports of a load
+    """
+
+    def __init__(self, what: str, *about: Any) -> None:
+        self.what = what
+        self.about = about
+
+
+Notify = Callable[[Event], None]
+TICK = Event("tick")
+
+
+class Listener:
+    """Takes events: calls its own method `on_trial_end`, say, where it has one."""
+
+    def __call__(self, event: Event) -> None:
+        if method := getattr(self, f"on_{event.what.replace('-', '_')}", None):
+            method(*event.about)
