@@ -597,7 +597,7 @@ def test_requests_of_trials(started: Started) -> None:
     trial = maker.trial(2, 1, cell, first=False, tick=lambda: None)
     assert (trial.block, trial.position, trial.cell) == (2, 1, cell)
     assert (trial.cpus, trial.input_bytes) == ((1,), None)
-    assert trial.memory_limit_bytes == request.limits.memory_bytes > 0
+    assert trial.memory_limit_bytes == executor.requests[-1].limits.memory_bytes > 0
     assert trial.started_at
 
 
