@@ -22,7 +22,6 @@ from ringside.model.results import (
 )
 from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
-from ringside.store.plans import PLAN_VERSION
 from ringside.workloads.base import ScalingLaw
 from tests.support.analyses import (
     HOP,
@@ -253,15 +252,6 @@ def test_a_block_that_was_cut_off_is_not_done(last: Sequence[tuple[str, Outcome]
         "too-few-blocks", values={"blocks": done, "needed": 7, "option": "--blocks"}
     )
     assert Diagnostic("unfinished", values={"run": "run-2"}) in result.diagnostics
-
-
-@pytest.mark.parametrize(("version", "done"), [(PLAN_VERSION, 1), (PLAN_VERSION - 1, 2)])
-def test_all_blocks_of_a_run_of_an_earlier_version_are_whole(version: int, done: int) -> None:
-    """It decided by other rules which cells were still needed."""
-    run = planned(["go", "erlang"], [P])
-    run = dataclasses.replace(run, plan={**run.plan, "version": version})
-    trials = [ok(block, name, P, hop_ns=1) for block, name in ((1, "go"), (1, "erlang"), (2, "go"))]
-    assert analyse(run, trials, Exact()).blocks_done == done
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_plain_messages_are_json_values_that_convert_back() -> None:
 
 
 def test_both_reference_computations_of_a_trial() -> None:
-    """Programs of earlier versions had one of them, or none."""
+    """A trial has one of them, both or none."""
     line = b'{"type":"outcome","outcome":"ok","reference_ns":7,"memory_reference_ns":11}'
     both = protocol.trial_message(line)
     assert isinstance(both, TrialOutcome)

@@ -15,13 +15,15 @@ from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import Sample
 from ringside.store import Store, record
+from ringside.store.tables import FORMAT
 from tests.support.command_line import in_process
 from tests.support.runs import experiment, make_run
 
 BROKEN: dict[str, Any] = {
     "is no record: `ringside export": {"format": 2},
-    "has format 99, this ringside knows 2": {"record": 99, "tables": {}},
-    "does not hold the tables of runs": {"record": 1, "tables": {"run": []}},
+    f"has format 99, this ringside knows {FORMAT}: use the": {"record": 99, "tables": {}},
+    f"has format 2, this ringside knows {FORMAT}: use the": {"record": 2, "tables": {}},
+    "does not hold the tables of runs": {"record": FORMAT, "tables": {"run": []}},
 }
 
 

@@ -1,4 +1,4 @@
-"""Rows of trials as they stand in stores, of this version and of earlier ones."""
+"""Rows of trials as they stand in stores."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ TRIAL = Trial(
     memory_limit_bytes=11,
     input_bytes=12,
 )
-# As revision 3dbd790 wrote it: only what the probe sent.
 ROW: dict[str, Any] = {
     "block": 1,
     "position": 2,
@@ -90,25 +89,8 @@ def test_what_a_trial_does_not_have_is_left_out_of_its_row() -> None:
     assert trial_of(values) == bare
 
 
-def test_rows_of_earlier_versions_are_read() -> None:
+def test_a_row_is_read() -> None:
     assert trial_of(row()) == TRIAL
-
-
-def test_rows_of_the_earliest_versions_are_read() -> None:
-    """Marks had no type, loads no outcome, and programs no repeats."""
-    line = {"type": "outcome", "outcome": "ok", "wall_ns": 5, "loads": [{"step": "s", "name": "n"}]}
-    early = trial_of(
-        row(
-            outcome_line=json.dumps(line),
-            phases='{"relay": 15}',
-            marks='{"spawned": {"t_ns": 4, "mark": "spawned"}}',
-        )
-    )
-    assert early.report == TrialOutcome("ok", wall_ns=5)
-    assert early.phases == {"relay": (15,)}
-    assert early.marks == {"spawned": Sample(4, "spawned")}
-    assert early.loads == (LoadMessage(step="s", name="n", outcome="ok"),)
-    assert (early.spans, early.memory_limit_bytes, early.input_bytes) == ((), None, None)
 
 
 def test_keys_that_this_version_does_not_know_are_ignored() -> None:

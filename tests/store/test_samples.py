@@ -1,4 +1,4 @@
-"""Samples as one text of the store, of this version and of earlier ones."""
+"""Samples as one text of the store."""
 
 from __future__ import annotations
 
@@ -50,10 +50,6 @@ def test_what_goes_in_comes_out(samples: tuple[Sample, ...]) -> None:
     text = samples_text(samples)
     assert samples_of(text) == samples
     assert rows(usage_of(text)) == rows(Usage.of(samples))
-    # As earlier versions wrote them.
-    earlier = msgspec.json.encode(samples).decode()
-    assert samples_of(earlier) == samples
-    assert rows(usage_of(earlier)) == rows(Usage.of(samples))
 
 
 def test_a_column_is_base64_of_integers_or_one_number() -> None:
@@ -61,15 +57,6 @@ def test_a_column_is_base64_of_integers_or_one_number() -> None:
     assert base64.b64decode(columns["t_ns"]) == b"\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0"
     assert columns.keys() == {"t_ns", "cpu_ns", "pss_bytes", "threads_sampled", "thread_ids", "thread_cpu_ns"}
     assert json.loads(samples_text([Sample(1, threads=7), Sample(2, threads=7)]))["threads"] == 7
-
-
-def test_texts_of_earlier_versions_are_read() -> None:
-    assert samples_of("[]") == ()
-    assert len(usage_of("[]")) == 0
-    # As 3dbd790 wrote them.
-    text = '[{"type": "sample", "t_ns": 1, "mark": null, "pss_bytes": 8, "cpu_ns": 3}]'
-    assert samples_of(text) == TWO[:1]
-    assert rows(usage_of(text)) == [(1, 3, 8.0)]
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from ringside.probe.protocol import (
     TrialOutcome,
 )
 from ringside.store import Store, text_hash
+from ringside.store.tables import FORMAT
 from tests.support import ROOT
 from tests.support.postgresql import Server
 
@@ -184,15 +185,16 @@ def test_a_trial_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
 # --- what is no store of this format ---
 
 
-def test_a_store_of_a_newer_format_is_refused_and_not_touched(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [str(FORMAT + 1), str(FORMAT - 1), "1"])
+def test_a_store_of_another_format_is_refused_and_not_touched(tmp_path: Path, number: str) -> None:
     path = tmp_path / "s.sqlite"
     Store(path).close()
     with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE meta SET value = '2'")
-    with pytest.raises(StoreError, match="has format 2, this ringside knows 1"):
+        connection.execute("UPDATE meta SET value = ?", (number,))
+    with pytest.raises(StoreError, match=f"has format {number}, this ringside knows {FORMAT}: use the"):
         Store(path)
     with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT value FROM meta").fetchall() == [("2",)]
+        assert connection.execute("SELECT value FROM meta").fetchall() == [(number,)]
 
 
 FOREIGN = ["CREATE TABLE albums (title)", "CREATE TABLE meta (key, value)", "CREATE TABLE meta (schema)"]

@@ -40,6 +40,7 @@ from ringside.render.site import post
 from ringside.render.site.site import render_pages
 from ringside.render.text import markdown, terminal
 from ringside.store import Store, record
+from ringside.store.tables import FORMAT
 from ringside.workloads import workload as find_workload
 from tests.support import ROOT
 from tests.support.runs import experiment, make_run
@@ -320,15 +321,25 @@ _JSON_COLUMNS = (
 )
 
 
+def _by_run(path: Path) -> list[dict[str, Any]]:
+    """A record as one of each of its runs, with their first two blocks."""
+    tables = json.loads(lzma.decompress(path.read_bytes()))["tables"]
+    parts = []
+    for run in tables["run"]:
+        trials = [row for row in tables["trial"] if row["run_id"] == run["id"] and row["block"] <= 2]
+        ids = {row["id"] for row in trials}
+        timeline = [row for row in tables["timeline"] if row["trial_id"] in ids]
+        part = {"run": [run], "source": [], "trial": trials, "timeline": timeline}
+        parts.append({"record": FORMAT, "tables": part})
+    return parts
+
+
 def records(folder: Path) -> Reader:
     """Runs as one file, from the bytes to the exports: a small one, and one of each problem."""
     with _small_store(None) as store:
-        small = json.loads(json.dumps({"record": record.FORMAT, "tables": store.rows_of(store.runs())}))
+        small = json.loads(json.dumps({"record": FORMAT, "tables": store.rows_of(store.runs())}))
     packed = lzma.compress(json.dumps(small).encode())
-    path = folder / "format1.sqlite"
-    path.write_bytes(lzma.decompress((ROOT / "tests" / "stores" / "format1.sqlite.xz").read_bytes()))
-    with closing(Store(path)) as store:
-        real: list[Any] = [{"record": record.FORMAT, "tables": store.rows_of([run])} for run in store.runs()]
+    real = _by_run(ROOT / "records" / "today.json.xz")
 
     def make(dice: random.Random) -> bytes:
         if dice.random() < 0.1:

@@ -153,15 +153,6 @@ def test_memory_that_nobody_saw_is_said() -> None:
     assert codes(of("B", 1, "")) == {}
 
 
-def test_outputs_of_earlier_probes_are_compared_by_their_own_hash() -> None:
-    def of(sha256: str) -> Trial:
-        trial = execution(sha256)
-        assert trial.report
-        return dataclasses.replace(trial, report=replace(trial.report, output=ProgramOutput(sha256=sha256)))
-
-    assert codes(of("x"), of("y")).keys() == {"unequal-output"}
-
-
 def test_warm_ups_do_not_count() -> None:
     assert codes(execution("A", 0, detail="exit status 1", wall_ns=1)) == {}
     assert codes(execution("A"), execution("A", 0, xxh3="cold")) == {}

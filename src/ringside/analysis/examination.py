@@ -299,11 +299,9 @@ def judge_trials(
     classes: Sequence[Sequence[str]] | None = None,
     *,
     is_over: bool,
-    other_rules: bool = False,
 ) -> RunExamination:
     """The examination of a run from the trials that count. Whole blocks are those with a trial, not
-    interrupted, of every cell that could be measured when the run began and was still needed. `other_rules`:
-    an earlier version decided what was needed; all blocks of such a run that is over are whole."""
+    interrupted, of every cell that could be measured when the run began and was still needed."""
     examination = RunExamination(experiment, measurement, points, classes)
     unavailable = {trial.cell for trial in trials if trial.block == 0}
     cells = [Cell(name, point) for point in points for name in experiment.contenders]
@@ -315,9 +313,7 @@ def judge_trials(
     rest: list[Trial] = []
     for _, block in sorted(blocks.items()):
         made = {trial.cell for trial in block if trial.outcome is not Outcome.INTERRUPTED}
-        if (is_over and other_rules) or all(
-            cell in made for cell in measurable if examination.is_needed(cell)
-        ):
+        if all(cell in made for cell in measurable if examination.is_needed(cell)):
             examination.add_block(block)
         else:
             rest += block

@@ -18,7 +18,7 @@ from ringside.analysis.scaling import SlopeAnalysis, analyse_slopes
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, is_number, varying_factors
 from ringside.model.results import Comparison, Diagnostic, Interval, Run, Trial, counted
-from ringside.store.plans import PLAN_VERSION, RunPlan, read_plan
+from ringside.store.plans import RunPlan, read_plan
 from ringside.workloads import measurement as find_measurement
 from ringside.workloads.base import Measurement, ScalingLaw, Workload
 
@@ -195,7 +195,6 @@ def measured_run(run: Run, trials: Sequence[Trial]) -> MeasuredRun:
         trials,
         classes_of(plan),
         is_over=run.ended_at is not None,
-        other_rules=plan.version < PLAN_VERSION,
     )
     by_block = examination.observations.by_block()
     cells = {

@@ -12,8 +12,8 @@ from ringside.model.results import Diagnostic, Interval, Outcome, Run, Trial
 from ringside.workloads.base import Cores, Factor, Measurement, Workload
 from ringside.workloads.phases import CYCLE_NS
 
-# Factors that earlier versions of a workload did not have.
-_LATER = ("capacity", "repeats", "vanish", "warm")
+# Factors that points of records/ lack: the workloads got them later.
+_LATER = ("vanish", "warm")
 
 
 def check_coherent(
@@ -36,7 +36,7 @@ def check_coherent(
 
 
 def _fits(factor: Factor, level: Level | None) -> bool:
-    """Whether a factor can have a level. Earlier versions may have had a wider range, and more cores."""
+    """Whether a factor can have a level, on whatever machine: that had more cores, or more room, perhaps."""
     if level is None:
         return factor.name in _LATER
     if isinstance(factor, Cores):

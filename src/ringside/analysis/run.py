@@ -52,7 +52,7 @@ from ringside.model.results import (
     Trial,
 )
 from ringside.store import Store
-from ringside.store.plans import PLAN_VERSION, PlannedContender, RunPlan, read_plan
+from ringside.store.plans import PlannedContender, RunPlan, read_plan
 from ringside.workloads import measurement as find_measurement
 from ringside.workloads.base import Measurement
 
@@ -70,7 +70,7 @@ class RunAnalysis:
     the median headline. `machines`: None of a run on one. `load_totals`: by contender. `percentiles`: the
     curve of each distribution and cell that has one; empty where plots are not wanted. `overview_point`: the
     point that stands for the run in an overview. `control`: the headline of a program beside itself; None
-    of a run with fewer than six such pairs, or of an earlier version. `sees_carry_over`: there are enough
+    of a run with fewer than six such pairs. `sees_carry_over`: there are enough
     trials to see what contenders do to those after them. `references_ns`: by reference
     computation and block, how long it took. `sources`: texts of the contenders' files by hash; empty where
     nothing was stored with them.
@@ -253,10 +253,7 @@ def analyse(run: Run, trials: Sequence[Trial], *, for_plots: bool = True) -> Run
         spans={cell: spans for cell, trial in medians.items() if (spans := measurement.spans_of(trial))},
         diagnostics=measured.diagnostics,
         conclusion=_conclusion(measured, warm_ups, overview_point),
-        # Earlier versions had another order, in which a cell follows itself by chance.
-        control=beside_itself(cells, trials, headline.name)
-        if len(names) > 1 and plan.version == PLAN_VERSION
-        else None,
+        control=beside_itself(cells, trials, headline.name) if len(names) > 1 else None,
         sees_carry_over=sees_carry_over([trial for trial in trials if trial.block > 0]),
         references_ns=references(trials),
         varying=measured.varying,

@@ -189,7 +189,7 @@ class Receipt:
 @dataclass(frozen=True, slots=True)
 class Ready:
     """A contender that can be measured: receipt, build folder and its content's hash. `build_s`: how long
-    its build steps took, in seconds; None where it has none, or an earlier version built it."""
+    its build steps took, in seconds; None where it has none."""
 
     contender: Contender
     receipt: Receipt

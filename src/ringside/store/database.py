@@ -308,7 +308,7 @@ class _Usages:
             with self._database.reading("the samples of a trial"):
                 found = self._database.execute(query, batch)
                 read = {row["trial_id"]: usage_of(row["samples"]) for row in found}
-            self._latest = dict.fromkeys(batch, usage_of("[]")) | read
+            self._latest = dict.fromkeys(batch, Usage.of(())) | read
         return self._latest.pop(trial_id)
 
 
@@ -319,19 +319,19 @@ class _Samples:
         self._database, self._trial_id, self._usages = database, trial_id, usages
 
     def whole(self) -> tuple[Sample, ...]:
-        return self._read("SELECT samples AS text FROM timeline WHERE trial_id = ?", "[]", samples_of)
+        return self._read("SELECT samples AS text FROM timeline WHERE trial_id = ?", samples_of, ())
 
     def usage(self) -> Usage:
         return self._usages.of(self._trial_id)
 
     def seconds(self, load: LoadMessage) -> tuple[SecondOfLoad, ...]:
         query = "SELECT outcome_line AS text FROM trial WHERE id = ?"
-        return self._read(query, "{}", lambda text: rows.seconds_of(text, load.step, load.name))
+        return self._read(query, lambda text: rows.seconds_of(text, load.step, load.name), ())
 
-    def _read(self, query: str, none: str, decode: Callable[[str], T]) -> T:
+    def _read(self, query: str, decode: Callable[[str], T], none: T) -> T:
         with self._database.reading("the samples of a trial"):
             found = [row["text"] for row in self._database.execute(query, (self._trial_id,))]
-            return decode(found[0] if found else none)
+            return decode(found[0]) if found else none
 
 
 def text_hash(text: str) -> str:

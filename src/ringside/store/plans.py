@@ -1,10 +1,4 @@
-"""A run's plan as it is kept in the store: the resolved experiment, the contenders as they were, the points.
-
-Plans have a version, so that a renamed field does not break runs that are there already: each earlier version
-is brought up to this one when it is read. Version 3 added the margin and the rule that a run ends once all is
-decided; runs of earlier versions had all their blocks. Version 4 begins a block with the contender that ended
-the one before, and has other levels at its looks. Later plans of version 4 have the repeats of cells, too.
-"""
+"""A run's plan as it is kept in the store: the resolved experiment, the contenders, the points."""
 
 from __future__ import annotations
 
@@ -22,7 +16,6 @@ from ringside.model.results import Run
 from ringside.text import one_line
 from ringside.workloads.base import AUTO, REPEATS
 
-PLAN_VERSION = 4
 # The most that an experiment can ask for, and far more than is ever made.
 _MAX_BLOCKS = 1_000_000
 # The values of each time that an option was given: one, several (`-P n 1 8`), or True where it takes none.
@@ -31,11 +24,11 @@ KeptOptions = dict[str, tuple[bool | str | tuple[str, ...], ...]]
 
 @dataclass(frozen=True, slots=True)
 class PlannedContender:
-    """A contender as it was when the run began. `family`: empty in plans of earlier versions, as is
-    `origin`, the package that brought the program of its runtime, where none is known. `files`:
-    hashes of its sources by path. Where it could not be measured, `unavailable` says why, and `content` is
-    None; so are `version`, `receipt` and `executable`, unless only its build failed. `build_s`: how long its
-    build took, in seconds, at most two at a time; None where nothing was built, or it is not known."""
+    """A contender as it was when the run began. `origin`: the package that brought the program of its
+    runtime; empty where none is known. `files`: hashes of its sources by path. Where it could not be
+    measured, `unavailable` says why, and `content` is None; so are `version`, `receipt` and `executable`,
+    unless only its build failed. `build_s`: how long its build took, in seconds, at most two at a time; None
+    where nothing was built, or it is not known."""
 
     title: str
     family: str = ""
@@ -76,7 +69,7 @@ class PlannedContender:
 
 class KeptSelection(TypedDict, total=False):
     """How the command line chose experiments, as it is kept (`measure/runs/plan.py`); `id`, `title`, `note`:
-    of a suite, as its file has them. Earlier versions lack some keys."""
+    of a suite, as its file has them."""
 
     id: str
     title: str
@@ -108,7 +101,6 @@ class RunPlan:
     selection: KeptSelection | None = None
     options: KeptOptions = field(default_factory=dict)
     repeats: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    version: int = PLAN_VERSION
 
     def repeats_of(self, cell: Cell) -> int | None:
         """How often a cell's work is done, as trials before the first block showed; None where the experiment
@@ -130,7 +122,7 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class _KeptPlan:
-    """A plan of this version as JSON values; points are objects of factor and level."""
+    """A plan as JSON values; points are objects of factor and level."""
 
     experiment: Experiment
     points: tuple[dict[str, Level], ...]
@@ -162,21 +154,13 @@ def plan_values(
         options or {},
     )
     values: dict[str, Any] = msgspec.to_builtins(kept)
-    return {"version": PLAN_VERSION, **values}
+    return values
 
 
 def read_plan(run: Run) -> RunPlan:
-    """The plan of a run of this or an earlier version. Raises StoreError where it is of a later one, or
-    cannot be read."""
-    values = dict(run.plan)
-    version = values.pop("version", 1)
-    if version not in range(1, PLAN_VERSION + 1):
-        raise StoreError(
-            f"run {run.id} has a plan of version {one_line(str(version), 20)}, this ringside reads up to "
-            f"{PLAN_VERSION}: use the ringside that wrote it"
-        )
+    """The plan of a run. Raises StoreError where it cannot be read."""
     try:
-        kept = msgspec.convert(_from_version_1(values) if version == 1 else values, _KeptPlan)
+        kept = msgspec.convert(run.plan, _KeptPlan)
     except (msgspec.ValidationError, AttributeError, TypeError) as error:
         raise StoreError(f"the plan of run {run.id} cannot be read: {one_line(str(error))}") from error
     points = tuple(Point(tuple(levels.items())) for levels in kept.points)
@@ -191,7 +175,6 @@ def read_plan(run: Run) -> RunPlan:
         kept.selection,
         kept.options,
         kept.repeats,
-        version,
     )
 
 
@@ -220,16 +203,3 @@ def _contradiction(kept: _KeptPlan, points: Sequence[Point]) -> str:
     if not 0 <= of.margin <= 1 or not (of.until is None or 0 < of.until <= 1):
         return "its margin or its goal is out of range"
     return ""
-
-
-def _from_version_1(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Version 1 had no class of contenders: the one named `limit` was the floor; what contenders ran on was
-    not always kept."""
-    contenders = {}
-    for name, contender in values.get("contenders", {}).items():
-        contenders[name] = {
-            "kind": "floor" if name == "limit" else "idiomatic",
-            "runs_on": contender.get("language", ""),
-            **contender,
-        }
-    return {**values, "contenders": contenders}

@@ -14,12 +14,10 @@ from ringside.errors import StoreError
 from ringside.files import whole_file
 from ringside.model.results import Run
 from ringside.store.database import Store
+from ringside.store.tables import FORMAT
 from ringside.text import one_line
 
 SUFFIX = ".json.xz"
-FORMAT = 2
-# Of format 1, samples are an object each (`store/samples.py` reads both).
-_FORMATS = (1, FORMAT)
 
 
 def write(store: Store, runs: Sequence[Run], path: Path) -> None:
@@ -55,7 +53,7 @@ def read(path: Path) -> Store:
     version = document.get("record") if isinstance(document, dict) else None
     if version is None:
         raise StoreError(f"{path} is no record: `ringside export RUN --format record` writes one")
-    if version not in _FORMATS:
+    if version != FORMAT:
         raise StoreError(
             f"the record {path} has format {one_line(str(version), 20)}, this ringside knows {FORMAT}: use "
             "the ringside that wrote it"

@@ -2,7 +2,7 @@
 
 The text is a JSON object with a column for each field of a sample (docs/STORE.md): base64 of 64-bit integers,
 so that a report reads the two or three columns that it needs of thousands of trials without an object for
-each sample. A text of earlier versions is a JSON array with an object for each sample.
+each sample.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from ringside.model.results import Usage
-from ringside.probe.protocol import Bytes, Count, Sample
+from ringside.probe.protocol import Sample
 
 # In the place of what a sample lacks; all that it can have is 0 or more.
 _NONE = -1
@@ -62,18 +62,8 @@ class _Columns(_UsedColumns, frozen=True, omit_defaults=True):
     thread_cpu_ns: bytes = b""
 
 
-class _Used(msgspec.Struct, frozen=True):
-    """What figures need of a sample of earlier versions."""
-
-    t_ns: Count
-    cpu_ns: Count = 0
-    pss_bytes: Bytes | None = None
-
-
 _COLUMNS = msgspec.json.Decoder(_Columns)
 _USED_COLUMNS = msgspec.json.Decoder(_UsedColumns)
-_ROWS = msgspec.json.Decoder(tuple[Sample, ...])
-_USED_ROWS = msgspec.json.Decoder(tuple[_Used, ...])
 
 
 def samples_text(samples: Sequence[Sample]) -> str:
@@ -93,8 +83,6 @@ def samples_text(samples: Sequence[Sample]) -> str:
 
 def samples_of(text: str) -> tuple[Sample, ...]:
     """The samples of such a text. Raises ValueError where it is none."""
-    if not text.startswith("{"):
-        return _ROWS.decode(text)
     columns = _COLUMNS.decode(text)
     times_ns = _integers(columns.t_ns)
     count = len(times_ns)
@@ -112,8 +100,6 @@ def samples_of(text: str) -> tuple[Sample, ...]:
 
 def usage_of(text: str) -> Usage:
     """The samples of such a text, as far as figures need them. Raises ValueError where it is none."""
-    if not text.startswith("{"):
-        return Usage.of(_USED_ROWS.decode(text))
     import numpy as np  # here, since most commands do without
 
     columns = _USED_COLUMNS.decode(text)

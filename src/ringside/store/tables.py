@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from ringside.model.results import REPEATABLE
 
-FORMAT = 1
+# Of stores and of records. A change of the tables, or of what a column holds, takes the next number.
+FORMAT = 5
 
 # The key of a trial: the database numbers rows by itself, with 64 bits.
 _NUMBER = {

@@ -503,7 +503,6 @@ class Workload(Measurement):
 
 
 def repeats(point: Point) -> int:
-    """How often the program does its work; 1 where no number is known yet, and at points of older runs, which
-    lack the factor."""
+    """How often the program does its work; 1 where no number is known yet."""
     level = point.as_dict().get(REPEATS.name, AUTO)
     return 1 if level == AUTO else int(level)

@@ -95,7 +95,7 @@ def _outputs(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
         for trial in trials:
             if trial.report:
                 at_point = printed.setdefault(trial.cell.point, {})
-                at_point.setdefault(name, set()).add(trial.report.output.digest)
+                at_point.setdefault(name, set()).add(trial.report.output.xxh3)
     varying = tuple(name for name in commands if any(len(at.get(name, ())) > 1 for at in printed.values()))
     unequal: dict[str, str] = {}
     for at_point in printed.values():

@@ -143,11 +143,9 @@ def memory_figures(trial: Trial, step_name: str) -> dict[str, float]:
 
 def engine_figures(load: LoadMessage | None) -> dict[str, float]:
     """How busy the load engine was."""
-    if load is None:
+    if load is None or load.busy_share_most is None:
         return {}
-    # Engines of older stores reported their CPU time alone.
-    share = load.cpu_share_most if load.busy_share_most is None else load.busy_share_most
-    return {ENGINE.name: 100.0 * share}
+    return {ENGINE.name: 100.0 * load.busy_share_most}
 
 
 def server_figures(trial: Trial, step_name: str) -> dict[str, float]:

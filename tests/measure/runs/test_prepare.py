@@ -365,11 +365,6 @@ def test_runs_that_cannot_be_resumed_here(started: Started, workplace: Path) -> 
     assert refusal(of_commands, workplace) == (
         f"run {run.id} is not one of `ringside run` and cannot be resumed: start it anew"
     )
-    experiment = {**run.plan["experiment"], "until_decided": True}
-    earlier = dataclasses.replace(run, plan={**run.plan, "version": 3, "experiment": experiment})
-    assert refusal(earlier, workplace) == (
-        f"run {run.id} was begun by an earlier version, whose looks had other levels: start it anew"
-    )
     of_cluster = dataclasses.replace(run, host={**run.host, "machines": {}})
     assert refusal(of_cluster, workplace) == f"run {run.id} began on a cluster: resume it with --on"
     here = run.host["kernel"]

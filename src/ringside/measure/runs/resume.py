@@ -13,7 +13,7 @@ from ringside.measure import host
 from ringside.measure.runs.prepare import Prepared, described
 from ringside.model.catalogue import Ready, Unavailable
 from ringside.model.results import Run
-from ringside.store.plans import PLAN_VERSION, PlannedContender, RunPlan, read_plan
+from ringside.store.plans import PlannedContender, RunPlan, read_plan
 from ringside.workloads import measurement
 from ringside.workloads.base import Workload
 
@@ -24,11 +24,6 @@ def check_origin(run: Run, *, on_cluster: bool) -> RunPlan:
     plan = read_plan(run)
     if not isinstance(measurement(plan.experiment.workload), Workload):
         raise UsageError(f"run {run.id} is not one of `ringside run` and cannot be resumed: start it anew")
-    is_judged = plan.experiment.until_decided and run.ended_at is None
-    if is_judged and plan.version < PLAN_VERSION:
-        raise UsageError(
-            f"run {run.id} was begun by an earlier version, whose looks had other levels: start it anew"
-        )
     began_on_cluster = "machines" in run.host
     if began_on_cluster and not on_cluster:
         raise UsageError(f"run {run.id} began on a cluster: resume it with --on")

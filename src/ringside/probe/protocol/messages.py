@@ -274,19 +274,13 @@ class ThreadUse(Message, frozen=True):
 
 
 class ProgramOutput(Message, frozen=True):
-    """How much a program printed; `xxh3` of a plain command's stdout, of earlier probes `sha256`."""
+    """How much a program printed; `xxh3` of a plain command's stdout, by which outputs are compared."""
 
     stdout_bytes: Bytes = 0
     stderr_bytes: Bytes = 0
     lines: Count = 0
     starting: dict[str, Count] = msgspec.field(default_factory=dict)
-    sha256: str | None = None
     xxh3: str | None = None
-
-    @property
-    def digest(self) -> str | None:
-        """What outputs are compared by."""
-        return self.xxh3 or self.sha256
 
 
 class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
