@@ -18,13 +18,13 @@ pub struct HighWater {
     floor_bytes: u64,
     largest_bytes: u64,
     ended: u64,
-    /// Page faults of children that the program has waited for; None where nobody knows.
+    /// Page faults of children that the program has waited for; None where unknown.
     pub child_faults: Option<u64>,
 }
 
 /// What samples saw of the tree.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct SampledPeak {
     /// The most processes in one of them.
     pub processes: u64,
     /// The most memory in one of them, each page once.
@@ -58,7 +58,7 @@ impl HighWater {
 
     /// The peak of all memory. Of one process it is its own; of several it stands between that of the largest and what
     /// samples saw with all that they cannot have seen. The error is why there is no figure.
-    pub fn peak(&self, seen: &Seen) -> Result<u64, String> {
+    pub fn peak(&self, seen: &SampledPeak) -> Result<u64, String> {
         if self.ended == 0 {
             return Err("no process has ended".into());
         }
@@ -78,7 +78,7 @@ impl HighWater {
         if seen.bytes + unseen <= low + low / TOLERANCE {
             return Ok(low);
         }
-        let Seen {
+        let SampledPeak {
             faults, all_faults, ..
         } = seen;
         Err(format!(
@@ -106,8 +106,8 @@ mod tests {
         high_water
     }
 
-    fn seen(processes: u64, bytes: u64, faults: u64, all_faults: u64) -> Seen {
-        Seen {
+    fn seen(processes: u64, bytes: u64, faults: u64, all_faults: u64) -> SampledPeak {
+        SampledPeak {
             processes,
             bytes,
             faults,
@@ -119,15 +119,15 @@ mod tests {
     fn one_process_has_its_own_mark_whatever_samples_saw() {
         let alone = of(&[50 * MIB], Some(0));
         assert_eq!(alone.peak(&seen(1, MIB, 9, 9000)), Ok(50 * MIB));
-        assert_eq!(alone.peak(&Seen::default()), Ok(50 * MIB));
+        assert_eq!(alone.peak(&SampledPeak::default()), Ok(50 * MIB));
     }
 
     #[test]
     fn less_than_the_start_takes_is_no_figure() {
         let small = of(&[MIB + INEXACT_BYTES], Some(0));
-        assert!(small.peak(&Seen::default()).is_err());
+        assert!(small.peak(&SampledPeak::default()).is_err());
         assert_eq!(small.largest_bytes(), None);
-        assert!(of(&[], None).peak(&Seen::default()).is_err());
+        assert!(of(&[], None).peak(&SampledPeak::default()).is_err());
     }
 
     #[test]

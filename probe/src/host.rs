@@ -1,7 +1,7 @@
 //! Figures of the whole host: what its CPUs did, how long threads waited (pressure), and the kernel's own memory.
 
 use crate::messages::{CpuTime, KernelMemory, Pressure};
-use crate::procfs::{kib_field, KeptFile, ProcFs};
+use crate::procfs::{kib_field, ProcFs, ReopenedFile};
 use crate::sys::ticks_per_second;
 use std::io;
 use std::rc::Rc;
@@ -12,16 +12,16 @@ pub struct KernelFiles {
     /// What /proc lacks for the figures of trials.
     pub missing: Vec<String>,
     /// Of the probe itself.
-    pub oom_score: KeptFile,
-    pub core_pattern: KeptFile,
+    pub oom_score: ReopenedFile,
+    pub core_pattern: ReopenedFile,
     /// Settings of the host that change what programs can do, by their names. Only root can change them, so there are
     /// none for others.
-    pub settings: Vec<(&'static str, KeptFile)>,
-    stat: KeptFile,
-    cpu: KeptFile,
-    memory: KeptFile,
-    io: KeptFile,
-    meminfo: KeptFile,
+    pub settings: Vec<(&'static str, ReopenedFile)>,
+    stat: ReopenedFile,
+    cpu: ReopenedFile,
+    memory: ReopenedFile,
+    io: ReopenedFile,
+    meminfo: ReopenedFile,
 }
 
 /// Settings that all trials share. Each is read twice in a trial, so the list is short.
@@ -67,7 +67,7 @@ impl KernelFiles {
         Ok(KernelFiles {
             oom_score: procfs.kept("self/oom_score_adj"),
             settings: match rustix::process::geteuid().is_root() {
-                true => SETTINGS.map(|name| (name, KeptFile::open(name))).into(),
+                true => SETTINGS.map(|name| (name, ReopenedFile::open(name))).into(),
                 false => Vec::new(),
             },
             core_pattern: procfs.kept("sys/kernel/core_pattern"),
@@ -90,7 +90,7 @@ impl KernelFiles {
 
     /// The counters of pressure since the host booted.
     fn pressure(&self) -> Pressure {
-        let counter = |file: &KeptFile| file.read().and_then(|text| parse_pressure(&text));
+        let counter = |file: &ReopenedFile| file.read().and_then(|text| parse_pressure(&text));
         Pressure {
             cpu_ns: counter(&self.cpu),
             memory_ns: counter(&self.memory),

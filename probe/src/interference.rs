@@ -33,7 +33,7 @@ pub struct Interference {
     limits: Limits,
     files: Rc<KernelFiles>,
     plain: bool,
-    surroundings: Surroundings,
+    environment: Environment,
     cpus: Option<CpuSet>,
 }
 
@@ -44,7 +44,7 @@ impl Interference {
             texts: Vec::new(),
             schedule: schedule_of(0),
             limits: Limits::of(0),
-            surroundings: Surroundings::read(&files, plain),
+            environment: Environment::read(&files, plain),
             plain,
             files,
             cpus: sched_getaffinity(None).ok(),
@@ -121,10 +121,10 @@ impl Interference {
         self.limits.lowered_to(&Limits::of(0))
     }
 
-    /// Compares the probe's CPUs and surroundings with those at the beginning, and gives all texts.
+    /// Compares the probe's CPUs and environment with those at the beginning, and gives all texts.
     pub fn finish(&mut self) -> Vec<String> {
-        let now = Surroundings::read(&self.files, self.plain);
-        for text in self.surroundings.changed_to(&now) {
+        let now = Environment::read(&self.files, self.plain);
+        for text in self.environment.changed_to(&now) {
             self.add(text);
         }
         if self.cpus.is_some() && self.cpus != sched_getaffinity(None).ok() {
@@ -136,17 +136,17 @@ impl Interference {
 
 /// What only root can change: whom the kernel ends for want of memory, what it starts for whoever crashes, settings that
 /// all trials share, and what is mounted where the probe looks.
-struct Surroundings {
+struct Environment {
     oom_score: Option<Vec<u8>>,
     core_pattern: Option<Vec<u8>>,
     settings: Vec<(&'static str, Option<Vec<u8>>)>,
     devices: [Option<u64>; 2],
 }
 
-impl Surroundings {
-    fn read(files: &KernelFiles, plain: bool) -> Surroundings {
+impl Environment {
+    fn read(files: &KernelFiles, plain: bool) -> Environment {
         let settings = files.settings.iter().filter(|_| !plain);
-        Surroundings {
+        Environment {
             settings: settings.map(|(name, file)| (*name, file.read())).collect(),
             oom_score: files.oom_score.read(),
             core_pattern: files.core_pattern.read(),
@@ -154,7 +154,7 @@ impl Surroundings {
         }
     }
 
-    fn changed_to(&self, now: &Surroundings) -> Vec<String> {
+    fn changed_to(&self, now: &Environment) -> Vec<String> {
         let changes = [
             (
                 self.oom_score != now.oom_score,
@@ -194,17 +194,17 @@ mod tests {
     #[test]
     fn settings_that_were_changed_are_named() {
         let files = KernelFiles::open().unwrap();
-        let of = |value: &[u8]| Surroundings {
+        let of = |value: &[u8]| Environment {
             settings: vec![
                 ("/proc/sys/a", Some(b"1".to_vec())),
                 ("/proc/sys/b", Some(value.to_vec())),
             ],
-            ..Surroundings::read(&files, true)
+            ..Environment::read(&files, true)
         };
         assert!(of(b"2").changed_to(&of(b"2")).is_empty());
         assert_eq!(of(b"2").changed_to(&of(b"3")), ["/proc/sys/b was changed"]);
         // For root, and for nobody's plain command.
-        let count = |plain| Surroundings::read(&files, plain).settings.len();
+        let count = |plain| Environment::read(&files, plain).settings.len();
         assert_eq!(count(false), files.settings.len());
         assert_eq!(count(true), 0);
     }

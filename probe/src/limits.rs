@@ -18,7 +18,7 @@ const RESOURCES: [(Resource, &str); 8] = [
 pub struct Limits([Option<(u64, u64)>; RESOURCES.len()]);
 
 impl Limits {
-    /// Those of a process; 0 is this one. One that has ended has them until it is waited for.
+    /// Those of a process; 0 is this one. Zombies keep their limits until reaped.
     pub fn of(pid: i32) -> Limits {
         Limits(RESOURCES.map(|(resource, _)| sys::limit_of(pid, resource)))
     }

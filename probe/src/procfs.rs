@@ -126,9 +126,9 @@ impl ProcFs {
     }
 
     /// A file that is read again and again.
-    pub fn kept(&self, path: &str) -> KeptFile {
+    pub fn kept(&self, path: &str) -> ReopenedFile {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        KeptFile(openat(&self.root, path, flags, Mode::empty()).ok())
+        ReopenedFile(openat(&self.root, path, flags, Mode::empty()).ok())
     }
 
     pub fn process(&mut self, pid: i32) -> Option<Process> {
@@ -215,13 +215,13 @@ impl ProcFs {
 }
 
 /// A file of the kernel's that stays open: reading it anew is one system call. None where there is no such file.
-pub struct KeptFile(Option<OwnedFd>);
+pub struct ReopenedFile(Option<OwnedFd>);
 
-impl KeptFile {
+impl ReopenedFile {
     /// One below /proc or /sys.
-    pub fn open(path: &str) -> KeptFile {
+    pub fn open(path: &str) -> ReopenedFile {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        KeptFile(rustix::fs::open(path, flags, Mode::empty()).ok())
+        ReopenedFile(rustix::fs::open(path, flags, Mode::empty()).ok())
     }
 
     pub fn read(&self) -> Option<Vec<u8>> {

@@ -162,7 +162,7 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const REMOVAL_TIMEOUT: Duration = Duration::from_secs(60);
 
     fn opened(path: &Path) -> OwnedFd {
         open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap()
@@ -181,7 +181,7 @@ mod tests {
         symlink(&kept, folder.path().join("file")).unwrap();
         symlink("nowhere", folder.path().join("nothing")).unwrap();
         fs::hard_link(&kept, folder.path().join("same")).unwrap();
-        let removed = emptied(&folder, PATIENCE);
+        let removed = emptied(&folder, REMOVAL_TIMEOUT);
         let expected = Removed {
             count: 4,
             all: true,
@@ -199,7 +199,7 @@ mod tests {
         for path in [inner.join("c"), inner, outer] {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
         }
-        let removed = emptied(&folder, PATIENCE);
+        let removed = emptied(&folder, REMOVAL_TIMEOUT);
         let expected = Removed {
             count: 4,
             all: true,
@@ -221,7 +221,7 @@ mod tests {
             fs::create_dir(&wide).unwrap();
             fs::write(wide.join("file"), "").unwrap();
         }
-        let removed = emptied(&folder, PATIENCE);
+        let removed = emptied(&folder, REMOVAL_TIMEOUT);
         let expected = Removed {
             count: 3000,
             all: true,

@@ -14,7 +14,7 @@ use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// The longest that a sample may take: what it looks at may not answer.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const SAMPLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A sample, and the limit that it exceeds.
 pub type TakenSample = (Sample, Option<Excess>);
@@ -224,7 +224,7 @@ mod tests {
         assert!(!times.is_empty());
         assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
         let count = times.len() as u64;
-        let (sampler, left) = sampling.finish(PATIENCE).unwrap();
+        let (sampler, left) = sampling.finish(SAMPLE_TIMEOUT).unwrap();
         assert_eq!(sampler.regular_samples().0, count + left.len() as u64);
     }
 
@@ -247,7 +247,7 @@ mod tests {
             );
         }
         assert_eq!(names, ["idle", "begin"]);
-        let (sampler, _) = sampling.finish(PATIENCE).unwrap();
+        let (sampler, _) = sampling.finish(SAMPLE_TIMEOUT).unwrap();
         assert_eq!(sampler.regular_samples(), (0, None));
     }
 
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn without_a_sample_there_is_no_thread() {
         let mut sampling = sampling(Some(1_000_000));
-        let (sampler, left) = sampling.finish(PATIENCE).unwrap();
+        let (sampler, left) = sampling.finish(SAMPLE_TIMEOUT).unwrap();
         assert_eq!((sampler.regular_samples().0, left.len()), (0, 0));
     }
 }

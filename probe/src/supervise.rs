@@ -9,7 +9,7 @@ use crate::namespace;
 use crate::procfs::{ProcFs, Process};
 use crate::request::Request;
 use crate::sys;
-use crate::tree::{walk, Thoroughness};
+use crate::tree::{walk, ScanMode};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{
@@ -26,7 +26,7 @@ const HIGHEST_PRIORITY: i32 = -20;
 
 /// Processes that the kernel does not let die (they wait for a dead disk, say) are given up when no process of the
 /// trial has ended for so long: a host that stalls may need minutes for a thousand.
-const PATIENCE: Duration = Duration::from_secs(10);
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The generations after which a process is taken for one of the trial.
 const MAX_ANCESTORS: usize = 1000;
@@ -140,7 +140,7 @@ impl Supervisor {
         gone.user_ns + gone.system_ns + tree.iter().map(of).sum::<u64>()
     }
 
-    /// Whether a process is one of the trial's; None when it has ended, so that nobody knows any more.
+    /// Whether a process is one of the trial's; None when it has ended: unknown.
     pub fn is_of_trial(&mut self, pid: i32) -> Option<bool> {
         let probe = std::process::id() as i32;
         let mut pid = pid;
@@ -157,8 +157,8 @@ impl Supervisor {
         Some(true)
     }
 
-    /// Has a process go on that is stopped, or will be once it gets a CPU; true if it was. Where it is hidden nobody
-    /// knows whether it was.
+    /// Has a process go on that is stopped, or will be once it gets a CPU; true if it was. Unknown where it
+    /// is hidden.
     pub fn resume(&mut self, pid: i32) -> bool {
         let status = self.procfs.read(format_args!("{pid}/status"));
         let stopped = status.map(is_stopped);
@@ -266,7 +266,7 @@ impl Supervisor {
             if ended > 0 {
                 last = Instant::now();
             }
-            if last.elapsed() > PATIENCE || begin.elapsed() > MAX_WAIT {
+            if last.elapsed() > KILL_TIMEOUT || begin.elapsed() > MAX_WAIT {
                 leftover.unkillable = self.tree(&mut |_, _| {}).len() as u64;
                 break;
             }
@@ -319,13 +319,7 @@ impl Supervisor {
 
     fn tree(&mut self, visit: &mut dyn FnMut(&mut ProcFs, &Process)) -> Vec<Process> {
         let probe = std::process::id() as i32;
-        walk(
-            &mut self.procfs,
-            probe,
-            Thoroughness::All,
-            usize::MAX,
-            visit,
-        )
+        walk(&mut self.procfs, probe, ScanMode::All, usize::MAX, visit)
     }
 
     fn wait(&self, time: Duration) {

@@ -46,7 +46,7 @@ pub enum Sender {
     Process(i32),
     /// A process outside of this one's PID namespace.
     Outside,
-    /// The kernel, at the request of nobody knows whom (F_SETOWN), or a sender that chose its own number
+    /// The kernel, at the request of an unknown process (F_SETOWN), or a sender that chose its own number
     /// (rt_sigqueueinfo).
     Unknown,
 }

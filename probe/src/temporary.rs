@@ -18,7 +18,7 @@ const PREFIX: &str = "ringside-tmp-";
 const RANDOM_CHARACTERS: usize = 6;
 
 /// The longest that a removal may take: a program needs about as long to make so many files.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub struct Temporary {
     shared: OwnedFd,
@@ -76,7 +76,7 @@ impl Temporary {
 
     fn remove_content(&self) -> Removed {
         let _ = fchmod(&self.folder, Mode::RWXU);
-        remove_below(self.folder.as_fd(), Instant::now() + PATIENCE)
+        remove_below(self.folder.as_fd(), Instant::now() + REMOVAL_TIMEOUT)
     }
 }
 
@@ -103,7 +103,7 @@ pub fn sweep(shared: &str) -> io::Result<()> {
         if let Some(left) = lock(&folder, name) {
             let of_this_user = fstat(&left).is_ok_and(|own| own.st_uid == geteuid().as_raw());
             if of_this_user {
-                remove_below(left.as_fd(), Instant::now() + PATIENCE);
+                remove_below(left.as_fd(), Instant::now() + REMOVAL_TIMEOUT);
                 let _ = unlinkat(&folder, name, AtFlags::REMOVEDIR);
             }
         }

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 pub const MANY_THREADS: u64 = 16;
 
 /// How children of processes with many threads are searched.
-pub enum Thoroughness<'a> {
+pub enum ScanMode<'a> {
     /// Only the processes listed here.
     Known(&'a [i32]),
     /// The parents of all processes of the host are read, which is cheaper than the lists of many threads.
@@ -20,7 +20,7 @@ pub enum Thoroughness<'a> {
 pub fn walk(
     procfs: &mut ProcFs,
     root: i32,
-    thoroughness: Thoroughness,
+    mode: ScanMode,
     max: usize,
     visit: &mut dyn FnMut(&mut ProcFs, &Process),
 ) -> Vec<Process> {
@@ -31,7 +31,7 @@ pub fn walk(
     if procfs.lists_children {
         procfs.children(root, root, &mut pids);
     }
-    if let Thoroughness::Known(known) = thoroughness {
+    if let ScanMode::Known(known) = mode {
         pids.extend_from_slice(known);
     }
     let mut tids = Vec::new();
@@ -64,7 +64,7 @@ pub fn walk(
                 incomplete = true;
             }
         }
-        if !incomplete || !matches!(thoroughness, Thoroughness::All) {
+        if !incomplete || !matches!(mode, ScanMode::All) {
             return tree;
         }
         // A process whose parent is in the tree belongs to it; repeated, as parents may be listed later.
@@ -126,13 +126,9 @@ mod tests {
             procfs.lists_children &= lists;
             let root = child.id() as i32;
             let mut visited = Vec::new();
-            let tree = walk(
-                &mut procfs,
-                root,
-                Thoroughness::All,
-                100,
-                &mut |_, process| visited.push(process.pid),
-            );
+            let tree = walk(&mut procfs, root, ScanMode::All, 100, &mut |_, process| {
+                visited.push(process.pid)
+            });
             assert_eq!(tree.len(), 1);
             assert_eq!(tree[0].parent, root);
             assert_eq!(visited, [tree[0].pid]);
@@ -153,13 +149,7 @@ threading.Thread(target=work).start()";
         let mut child = started(&["python3 -c \"$0\" & wait", script]);
         let mut procfs = ProcFs::open().unwrap();
         let root = child.id() as i32;
-        let tree = walk(
-            &mut procfs,
-            root,
-            Thoroughness::Known(&[]),
-            100,
-            &mut |_, _| {},
-        );
+        let tree = walk(&mut procfs, root, ScanMode::Known(&[]), 100, &mut |_, _| {});
         end(&tree, &mut child);
         let parents: Vec<_> = tree.iter().map(|process| process.parent).collect();
         assert!(!procfs.lists_children || parents == [root, tree[0].pid]);

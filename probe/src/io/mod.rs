@@ -114,7 +114,7 @@ pub fn socket(family: AddressFamily, nonblocking: bool) -> rustix::io::Result<Ow
         return Ok(socket);
     }
     net::sockopt::set_tcp_nodelay(&socket, true)?;
-    // Urgent data is a part of the stream (RFC 6093): otherwise a byte of the reply were missing.
+    // Urgent data is a part of the stream (RFC 6093): otherwise a byte of the reply would be missing.
     net::sockopt::set_socket_oobinline(&socket, true)?;
     Ok(socket)
 }

@@ -40,9 +40,9 @@ pub enum Ending {
     /// The peer declares that it has not processed the request.
     Refused,
     /// The connection that the slot was to join came to nothing.
-    NotJoined,
+    ConnectionFailed,
     /// The connection that the slot was to join takes no more: another can be opened.
-    Left,
+    ConnectionDraining,
 }
 
 impl Ending {

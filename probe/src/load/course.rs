@@ -21,14 +21,14 @@ impl Default for Slot {
 
 /// The slots from the start of the load on. With a length of 0 there are none.
 #[derive(Default, Serialize, Deserialize)]
-pub struct Course {
+pub struct Timeline {
     pub slot_ns: u64,
     pub slots: Vec<Slot>,
 }
 
-impl Course {
-    pub fn new(slot_ns: u64) -> Course {
-        Course {
+impl Timeline {
+    pub fn new(slot_ns: u64) -> Timeline {
+        Timeline {
             slot_ns,
             slots: Vec::new(),
         }
@@ -49,13 +49,13 @@ impl Course {
     }
 
     /// A request that was due is to be sent again, and is due then.
-    pub fn taken_back(&mut self, at_ns: u64) {
+    pub fn uncount_intended(&mut self, at_ns: u64) {
         if let Some(slot) = self.slot(at_ns) {
             slot.due = slot.due.saturating_sub(1);
         }
     }
 
-    pub fn merge(&mut self, other: &Course) {
+    pub fn merge(&mut self, other: &Timeline) {
         self.slot_ns = self.slot_ns.max(other.slot_ns);
         let count = self.slots.len().max(other.slots.len());
         self.slots.resize_with(count, Slot::default);
@@ -81,21 +81,21 @@ mod tests {
 
     #[test]
     fn requests_belong_to_the_slot_in_which_they_were_due() {
-        let mut course = Course::new(100);
+        let mut course = Timeline::new(100);
         for at_ns in [0, 99, 100, 350] {
             course.due(at_ns);
         }
         course.answered(99, 5000);
-        let mut other = Course::new(100);
+        let mut other = Timeline::new(100);
         other.due(420);
         other.due(410);
-        other.taken_back(410);
+        other.uncount_intended(410);
         other.answered(420, 7);
         course.merge(&other);
         let slots = course.slots.iter();
         let slots: Vec<_> = slots.map(|slot| (slot.due, slot.latency.len())).collect();
         assert_eq!(slots, [(2, 1), (1, 0), (0, 0), (1, 0), (1, 1)]);
-        let mut none = Course::default();
+        let mut none = Timeline::default();
         none.due(5);
         assert!(none.slots.is_empty());
     }

@@ -4,7 +4,7 @@ use super::body::{BodyCheck, BodyState};
 use super::client::{Arrival, Part};
 use super::error::ErrorKind;
 use super::framing::Splitter;
-use super::http::{Beginning, Read, ResponseParser};
+use super::http::{HeadProgress, Read, ResponseParser};
 use super::http_head::MAX_HEAD_BYTES;
 use super::plan::{Framing, Plan, Protocol};
 use super::redirect::{is_redirect, Directions, Redirect};
@@ -245,11 +245,11 @@ impl Decoder {
     }
 
     /// How far a reply has come; what has no head is final at once.
-    pub fn beginning(&self, reply: &ReplyState) -> Beginning {
+    pub fn beginning(&self, reply: &ReplyState) -> HeadProgress {
         match reply {
             ReplyState::Http(response, _) => response.beginning(),
             ReplyState::Stream(stream) => stream.response.beginning(),
-            _ => Beginning {
+            _ => HeadProgress {
                 interims: 0,
                 has_begun: false,
                 is_final: true,
@@ -477,7 +477,7 @@ impl Decoder {
 /// Why a response could not be read, after `feed` has failed with these bytes. Hostile text, quoted.
 fn refusal(response: &ResponseParser, bytes: &[u8]) -> String {
     if response.status().is_some() {
-        return "a chunked body whose chunks have no size or end elsewhere".into();
+        return "invalid chunk framing".into();
     }
     match response.refused_line(bytes) {
         // Each of its lines is right.

@@ -1,6 +1,6 @@
 //! The requests of a shard: which is sent next, and as which bytes.
 
-use super::http_request::Hopped;
+use super::http_request::RedirectedRequest;
 use super::outgoing::Outgoing;
 use super::plan::Plan;
 use crate::text::quoted_bytes;
@@ -76,7 +76,12 @@ impl Encoder {
     }
 
     /// The bytes of request `number` after a redirect.
-    pub fn encode_redirected(&mut self, hop: Hopped<'_>, id: u64, number: u64) -> Rc<[u8]> {
+    pub fn encode_redirected(
+        &mut self,
+        hop: RedirectedRequest<'_>,
+        id: u64,
+        number: u64,
+    ) -> Rc<[u8]> {
         let random = &mut self.random;
         let mut bytes = self.outgoing.compose_redirected(hop, random, id, number);
         if !hop.as_get {

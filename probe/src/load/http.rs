@@ -43,7 +43,7 @@ pub struct Done {
 
 /// How far a response has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beginning {
+pub struct HeadProgress {
     /// Responses before the final one.
     pub interims: u8,
     /// Something has arrived after these.
@@ -115,8 +115,8 @@ impl ResponseParser {
         !self.held.is_empty() || !matches!(self.state, State::Head)
     }
 
-    pub fn beginning(&self) -> Beginning {
-        Beginning {
+    pub fn beginning(&self) -> HeadProgress {
+        HeadProgress {
             interims: self.interim,
             has_begun: self.has_begun(),
             is_final: !matches!(self.state, State::Head),

@@ -34,7 +34,7 @@ pub struct LineCheck {
 impl LineCheck {
     /// Checks the next line, which has its newline. Whether the head ends with it.
     pub fn next(&mut self, line: &[u8]) -> Result<bool, ErrorKind> {
-        look_at(line);
+        count_parsed(line);
         let is_empty = matches!(line, b"\n" | b"\r\n");
         if is_empty {
             // Empty lines may come before a response.
@@ -66,12 +66,12 @@ fn kind(error: httparse::Error) -> ErrorKind {
 
 /// Counts the bytes that are parsed, for tests.
 #[cfg(test)]
-fn look_at(bytes: &[u8]) {
+fn count_parsed(bytes: &[u8]) {
     LOOKED_AT.with(|count| count.set(count.get() + bytes.len()));
 }
 
 #[cfg(not(test))]
-fn look_at(_: &[u8]) {}
+fn count_parsed(_: &[u8]) {}
 
 #[cfg(test)]
 thread_local! {
@@ -96,7 +96,7 @@ fn parse_fields<const FIELDS: usize>(
     let mut config = httparse::ParserConfig::default();
     config.allow_obsolete_multiline_headers_in_responses(true);
     let parsed = config.parse_response(&mut response, bytes);
-    look_at(match parsed {
+    count_parsed(match parsed {
         Ok(httparse::Status::Complete(used)) => &bytes[..used],
         _ => bytes,
     });

@@ -136,7 +136,7 @@ impl BodyFile {
 
 /// What a redirect makes of a request.
 #[derive(Clone, Copy)]
-pub struct Hopped<'a> {
+pub struct RedirectedRequest<'a> {
     pub path: &'a [u8],
     /// A GET without a body.
     pub as_get: bool,
@@ -335,7 +335,7 @@ impl HttpTemplate {
     pub fn bytes(&self, target: usize, values: &mut Values) -> Vec<u8> {
         let mut path = Vec::new();
         self.targets[target].write(values, true, &mut path);
-        let hop = Hopped {
+        let hop = RedirectedRequest {
             path: &path,
             as_get: false,
             cookies: &Cookies::default(),
@@ -348,8 +348,8 @@ impl HttpTemplate {
     }
 
     /// The bytes of a request after a redirect, without a body that is a file.
-    pub fn bytes_for(&self, hop: Hopped<'_>, values: &mut Values) -> Vec<u8> {
-        let Hopped {
+    pub fn bytes_for(&self, hop: RedirectedRequest<'_>, values: &mut Values) -> Vec<u8> {
+        let RedirectedRequest {
             path,
             as_get,
             cookies,

@@ -1,6 +1,6 @@
 //! The requests of a load as bytes: prepared once, before its threads start, and shared by them.
 
-use super::http_request::{Hopped, HttpTemplate, RequestPlan, TemplatePlan};
+use super::http_request::{HttpTemplate, RedirectedRequest, RequestPlan, TemplatePlan};
 use super::placeholder::{Pieces, Rows, Values};
 use super::plan::{Plan, Protocol};
 use super::share;
@@ -120,7 +120,7 @@ impl Outgoing {
     /// The bytes of request `number` after a redirect, without a body that is a file.
     pub fn compose_redirected(
         &self,
-        hop: Hopped<'_>,
+        hop: RedirectedRequest<'_>,
         random: &mut fastrand::Rng,
         id: u64,
         number: u64,

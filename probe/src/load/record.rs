@@ -1,6 +1,6 @@
 //! The record of a load: what each shard counts, and how shards are merged.
 
-use super::course::Course;
+use super::course::Timeline;
 use super::error::ErrorKind;
 use super::histogram::Histogram;
 use super::sequence_errors::SequenceErrors;
@@ -61,7 +61,7 @@ pub struct Record {
     pub handshake: Histogram,
     pub first_byte: Histogram,
     pub lateness: Histogram,
-    /// How much later than it could a request was sent. Of streams also: how late bytes without a stamp were read at most.
+    /// How much later than possible each request was sent. Of streams also: how late bytes without a stamp were read at most.
     pub schedule_error: Histogram,
     pub intended: u64,
     /// Requests that were due and never sent.
@@ -108,7 +108,7 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "ServiceTimes::is_empty")]
     pub hung_up_ns: ServiceTimes,
     #[serde(default)]
-    pub course: Course,
+    pub course: Timeline,
     pub sequence: SequenceErrors,
     pub series: Vec<SecondStats>,
     /// Requests in flight, summed over regular sweeps, and the number of these sweeps.

@@ -197,7 +197,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         warn(
             "stream-limit",
             format!(
-                "the server allows {} streams of HTTP/2 on a connection: {} requests waited for one, queue has how long",
+                "the server allows {} streams of HTTP/2 on a connection: {} requests waited for one; see `queue` for how long",
                 record.stream_limit, record.stream_waits
             ),
             "use fewer --streams, more --connections, or raise the server's limit",

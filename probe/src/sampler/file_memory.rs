@@ -55,7 +55,7 @@ impl FileMemory {
 
     /// Whether these processes have much memory in files, mapped or not. In most cases the host's shared memory has hardly
     /// changed, which is cheap to know.
-    pub fn has_much(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process]) -> bool {
+    pub fn exceeds_floor(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process]) -> bool {
         let now = sys::shared_bytes();
         (self.least, self.most) = (self.least.min(now), self.most.max(now));
         if (self.most - self.least).max(self.own_bytes()) < LEAST_BYTES {
@@ -66,12 +66,12 @@ impl FileMemory {
             return false;
         }
         let before = thread_cpu_ns();
-        let has_much = self.of_tree(procfs, tree) >= LEAST_BYTES;
-        if !has_much {
+        let exceeds_floor = self.of_tree(procfs, tree) >= LEAST_BYTES;
+        if !exceeds_floor {
             self.last = 0;
         }
         self.spent(now_ns, before);
-        has_much
+        exceeds_floor
     }
 
     /// Of the memory in files what nobody maps. `mapped`: what of it these processes mapped just before.
@@ -190,16 +190,16 @@ mod tests {
         let grown = memory.of_tree(&procfs, &tree) - before;
         assert!((20 * MIB..24 * MIB).contains(&grown), "{grown}");
         memory.least = 0;
-        assert!(memory.has_much(0, &procfs, &tree));
-        assert!(!memory.has_much(1, &procfs, &tree), "it has to rest");
+        assert!(memory.exceeds_floor(0, &procfs, &tree));
+        assert!(!memory.exceeds_floor(1, &procfs, &tree), "it has to rest");
         // What was there before the trial is no memory of its program.
         memory.began = (file_time().0 + 60, 0);
-        assert!(!memory.has_much(REST_NS, &procfs, &tree));
+        assert!(!memory.exceeds_floor(REST_NS, &procfs, &tree));
         memory.began = (0, 0);
         // Others have freed as much as it took.
         memory.least = sys::shared_bytes();
         memory.most = memory.least + 20 * MIB;
-        assert!(memory.has_much(3 * REST_NS, &procfs, &tree));
+        assert!(memory.exceeds_floor(3 * REST_NS, &procfs, &tree));
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod schedule;
 
 use crate::cgroup::Cgroup;
 use crate::clock::thread_cpu_ns;
-use crate::high_water::Seen;
+use crate::high_water::SampledPeak;
 use crate::host::kernel_memory;
 use crate::messages::{Sample, ThreadCpu};
 use crate::procfs::{ProcFs, Process};
@@ -15,7 +15,7 @@ use crate::sampling_budget::SamplingBudget;
 use crate::shared_memory::SharedMemory;
 use crate::sys::{self, Usage};
 use crate::threads::Threads;
-use crate::tree::{walk, Thoroughness, MANY_THREADS};
+use crate::tree::{walk, ScanMode, MANY_THREADS};
 use file_memory::FileMemory;
 use process_times::ProcessTimes;
 use pss::{PssReader, Resident};
@@ -169,9 +169,9 @@ impl Sampler {
     }
 
     /// What samples saw, for the peak of the tree.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> SampledPeak {
         let usage = self.children_usage();
-        Seen {
+        SampledPeak {
             processes: self.peaks.processes,
             bytes: self.peaks.resident_bytes,
             faults: self.seen_faults,
@@ -292,7 +292,7 @@ impl Sampler {
         // A tree that grows fast may be a fork bomb. The kernel holds a process's map of memory while it forks, so
         // reading PSS could wait for a minute; the next sample comes soon and sees a tree over its limit.
         let reads_memory = excess.is_none() && (mark.is_some() || !self.growing);
-        let has_files = reads_memory && self.files.has_much(now_ns, &self.procfs, &tree);
+        let has_files = reads_memory && self.files.exceeds_floor(now_ns, &self.procfs, &tree);
         let reads_pss = mark.is_some() || has_files || self.pss.is_due(now_ns, &resident);
         if reads_memory && reads_pss {
             let pss = pss::of_tree(&mut self.procfs, &tree);
@@ -325,29 +325,23 @@ impl Sampler {
     fn tree(&mut self, cgroup: Option<&Cgroup>) -> Vec<Process> {
         self.samples += 1;
         let blind = self.wide || !self.procfs.lists_children;
-        let thoroughness = match cgroup {
+        let mode = match cgroup {
             Some(cgroup) if blind => {
                 self.known.clear();
                 cgroup.processes(&mut self.known);
-                Thoroughness::Known(&self.known)
+                ScanMode::Known(&self.known)
             }
             None if blind
                 && (self.samples % SAMPLES_PER_SCAN == 1 || !self.procfs.lists_children) =>
             {
-                Thoroughness::All
+                ScanMode::All
             }
-            _ => Thoroughness::Known(&self.known),
+            _ => ScanMode::Known(&self.known),
         };
         let max = usize::try_from(self.limits.processes)
             .unwrap_or(usize::MAX)
             .saturating_add(1);
-        let tree = walk(
-            &mut self.procfs,
-            self.probe,
-            thoroughness,
-            max,
-            &mut |_, _| {},
-        );
+        let tree = walk(&mut self.procfs, self.probe, mode, max, &mut |_, _| {});
         self.wide = tree.iter().any(|process| process.threads > MANY_THREADS);
         self.known.clear();
         if self.wide {

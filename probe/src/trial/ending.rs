@@ -74,7 +74,7 @@ impl Trial<'_, '_> {
             }
             alive = self.supervisor.survivors();
         }
-        // A plain command's processes may do its work when it has ended: that they ran then counts, not for how long.
+        // For plain commands any process that is alive at the exit counts.
         Ok(self.request.plain.then_some(at_once))
     }
 

@@ -89,8 +89,7 @@ impl Trial<'_, '_> {
         )));
     }
 
-    /// When all processes of the trial have ended: whoever's listener was unknown and still is there is another
-    /// program.
+    /// When all processes of the trial have ended: if an unidentified listener outlives them, it was not the program's.
     pub(super) fn check_unknown_listeners(&mut self) {
         let Some(port) = self.port.filter(|_| !self.unknown_listeners.is_empty()) else {
             return;

@@ -245,7 +245,7 @@ impl Trial<'_, '_> {
             self.interference.stopped_parent();
         }
         self.loads.join(end.ns);
-        let finished = self.sampling.finish(sampling::PATIENCE);
+        let finished = self.sampling.finish(sampling::SAMPLE_TIMEOUT);
         let (sampler, last_samples) = finished.map_err(Abort::Failed)?;
         for taken in last_samples {
             self.write_sample(taken)?;
@@ -451,7 +451,7 @@ impl Trial<'_, '_> {
                     cgroup: cgroup.as_deref(),
                     missing: &self.missing,
                 };
-                // Whoever reads it would wake while the program starts.
+                // Delays the message: reading it would compete with the program's start.
                 self.started_due_ns = Some(now_ns + START_NS);
                 Ok(self.writer.send(&started, false)?)
             }
@@ -496,7 +496,7 @@ impl Trial<'_, '_> {
             let by = match sender {
                 Sender::Outside => Signaller::Other,
                 Sender::Unknown => Signaller::Unknown,
-                // Nobody knows whose a process was that has ended: Ctrl-C and ringside itself come from others.
+                // Whose a process was is unknown once it has ended. Ctrl-C and ringside itself come from others.
                 Sender::Process(sender) => match self.supervisor.is_of_trial(sender) {
                     Some(true) => Signaller::Trial(sender),
                     Some(false) => Signaller::Other,

@@ -56,8 +56,7 @@ pub fn assemble(parts: Parts) -> TrialOutcome {
     let cgroup = supervisor.cgroup.as_deref();
     let usage = parts.sampler.children_usage();
     let interference = parts.interference;
-    // Who left the cgroup is missing from its account, perhaps between two samples; that of the children that were
-    // waited for has all.
+    // cpu.stat misses processes that left the cgroup, perhaps between two samples; rusage of reaped children does not.
     let cpu = supervisor.cpu();
     let waited_ns = usage.user_ns + usage.system_ns;
     let lacks = |tolerance| cpu.is_some_and(|cpu| cpu.total_ns + tolerance < waited_ns);

@@ -6,7 +6,7 @@ use crate::clock::timespec;
 use crate::messages::Message;
 use crate::pin;
 use crate::sampler::Excess;
-use crate::sampling::{TakenSample, PATIENCE};
+use crate::sampling::{TakenSample, SAMPLE_TIMEOUT};
 use crate::units::nanoseconds;
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
@@ -37,7 +37,7 @@ impl Trial<'_, '_> {
     /// A sample is taken before anything else happens but signals, or the trial ends.
     pub(super) fn mark_and_wait(&mut self, name: &str) -> Result<(), Abort> {
         self.mark(name)?;
-        let until_ns = self.now_ns() + nanoseconds(PATIENCE.as_secs_f64());
+        let until_ns = self.now_ns() + nanoseconds(SAMPLE_TIMEOUT.as_secs_f64());
         let wall_ns = nanoseconds(self.request.limits.wall_s);
         while self.cause.is_none() {
             let mut is_taken = false;
@@ -51,7 +51,7 @@ impl Trial<'_, '_> {
             }
             self.check_wall_time(now_ns);
             if now_ns > until_ns {
-                let limit_s = PATIENCE.as_secs();
+                let limit_s = SAMPLE_TIMEOUT.as_secs();
                 let why = format!("a sample, at {name}, was not taken within {limit_s} s");
                 self.stop(Cause::TimedOut(why));
             }

@@ -85,7 +85,7 @@ impl Entries {
     }
 
     /// Parts an entry from its slot, which is free then. Whether it had one.
-    pub fn part(&mut self, index: u32) -> bool {
+    pub fn detach(&mut self, index: u32) -> bool {
         let slot = self.get_mut(index).and_then(|entry| entry.slot.take());
         if let Some(slot) = slot {
             self.slots[slot] = None;
@@ -147,9 +147,9 @@ mod tests {
         let first = entries.reserve().unwrap();
         entries.insert(first, entry(0));
         entries.get_mut(first).unwrap().operations = 2;
-        assert!(entries.part(first));
+        assert!(entries.detach(first));
         assert_eq!((entries.index_of(0), entries.slot_of(first)), (None, None));
-        assert!(!entries.part(first));
+        assert!(!entries.detach(first));
         let second = entries.reserve().unwrap();
         assert_ne!(first, second);
         entries.insert(second, entry(0));

@@ -128,7 +128,7 @@ impl Operations {
             self.entries.release(index);
             return Err(error);
         }
-        // Shared: a pointer into a box were invalid once the box has moved.
+        // Shared: a pointer into a box would be invalid once the box has moved.
         let address = Rc::new(address.clone());
         let (pointer, length) = (address.as_ptr(), address.addr_len());
         self.entries
@@ -183,7 +183,7 @@ impl Operations {
 
     /// Closes an entry; where operations are pending they are cancelled first.
     pub fn retire(&mut self, index: u32) -> io::Result<()> {
-        let was_open = self.entries.part(index);
+        let was_open = self.entries.detach(index);
         let Some(entry) = self.entries.get(index) else {
             return Ok(());
         };

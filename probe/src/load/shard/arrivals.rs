@@ -17,8 +17,8 @@ pub struct Arrivals {
 enum Source {
     /// Closed loop: how many requests are left.
     Closed(u64),
-    /// Open loop: the requests, and the same again, as far as the last that waits. Streams are not paced: theirs has no
-    /// instants.
+    /// Open loop: the pacer, and a second one that runs ahead to find the last request of the batch. Streams are not
+    /// paced: theirs has no instants.
     Open(Pacer, Box<Pacer>),
 }
 

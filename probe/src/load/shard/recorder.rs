@@ -2,7 +2,7 @@
 
 use super::config::ShardConfig;
 use super::connection::Connection;
-use crate::load::course::Course;
+use crate::load::course::Timeline;
 use crate::load::decoder::ReplyEvent;
 use crate::load::error::ErrorKind;
 use crate::load::interval::Interval;
@@ -37,7 +37,7 @@ impl Recorder {
     pub fn new(config: &ShardConfig, targets: usize, is_service_latency: bool) -> Recorder {
         let slot_ns = config.plan.course_s.map_or(0, nanoseconds);
         let mut record = Record {
-            course: Course::new(slot_ns),
+            course: Timeline::new(slot_ns),
             ..Record::default()
         };
         if targets > 1 {
@@ -130,9 +130,9 @@ impl Recorder {
     }
 
     /// A request that was intended is to be sent again, and counts then.
-    pub fn taken_back(&mut self, at_ns: u64) {
+    pub fn uncount_intended(&mut self, at_ns: u64) {
         let at_ns = at_ns.saturating_sub(self.start_ns);
-        self.record.course.taken_back(at_ns);
+        self.record.course.uncount_intended(at_ns);
         self.record.intended -= 1;
         self.interval.intended = self.interval.intended.saturating_sub(1);
     }

@@ -3,7 +3,7 @@
 
 use super::fault::Fault;
 use super::http2::{Arrived, Http2, Upload};
-use super::link::{kept, Links, Number, Sender, Session};
+use super::link::{kept, ConnectionIndex, Links, Sender, Session};
 use super::websocket::{Incoming, WebSocket};
 use crate::io::{CloseReason, Handler, Next, Slot};
 use crate::load::client::{Client, Ending, Part};
@@ -31,7 +31,7 @@ impl<H: Client> LayeredHandler<'_, H> {
     /// Bytes from the socket; what the load answers is appended to `out`.
     fn take_in(
         &mut self,
-        number: Number,
+        number: ConnectionIndex,
         wire: &[u8],
         arrived_ns: Option<u64>,
         out: &mut Vec<u8>,
@@ -49,7 +49,7 @@ impl<H: Client> LayeredHandler<'_, H> {
         // Many servers wait for the client's end after their own: the socket alone would not tell.
         let link = self.links.get(number).ok_or(End::Closed)?;
         if link.channel.has_ended() {
-            self.end_all(number, Ending::FINISHED, Ending::NotJoined);
+            self.end_all(number, Ending::FINISHED, Ending::ConnectionFailed);
             return Err(End::Closed);
         }
         Ok(())
@@ -58,7 +58,7 @@ impl<H: Client> LayeredHandler<'_, H> {
     /// The end of the channel's handshake, and decrypted bytes, to the session.
     fn hand_over(
         &mut self,
-        number: Number,
+        number: ConnectionIndex,
         plain: &[u8],
         arrived_ns: Option<u64>,
         out: &mut Vec<u8>,
@@ -105,7 +105,7 @@ impl<H: Client> LayeredHandler<'_, H> {
     }
 
     /// Begins the session of a channel that is open.
-    fn begin(&mut self, number: Number, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
+    fn begin(&mut self, number: ConnectionIndex, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
         self.links.note_security(number);
         let id = self.links.id(slot);
         let links = &mut *self.links;
@@ -124,7 +124,12 @@ impl<H: Client> LayeredHandler<'_, H> {
         self.follow(Sender::Bytes, slot, next, out)
     }
 
-    fn begin_http2(&mut self, number: Number, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
+    fn begin_http2(
+        &mut self,
+        number: ConnectionIndex,
+        slot: Slot,
+        out: &mut Vec<u8>,
+    ) -> Result<(), End> {
         let lanes = self.links.layers.lanes;
         let lane = self.links.lane(slot);
         let link = self.links.get(number).ok_or(End::Closed)?;
@@ -163,7 +168,7 @@ impl<H: Client> LayeredHandler<'_, H> {
     /// What has arrived on streams, to the load. The session is not in its link meanwhile.
     pub fn streams(
         &mut self,
-        number: Number,
+        number: ConnectionIndex,
         session: &mut Http2,
         arrived_ns: Option<u64>,
         out: &mut Vec<u8>,
@@ -218,7 +223,7 @@ impl<H: Client> LayeredHandler<'_, H> {
         session.take_output(out);
         polled?;
         if session.is_over {
-            self.end_all(number, Ending::FINISHED, Ending::Left);
+            self.end_all(number, Ending::FINISHED, Ending::ConnectionDraining);
             return Err(End::Closed);
         }
         Ok(())
@@ -284,7 +289,7 @@ impl<H: Client> LayeredHandler<'_, H> {
                     self.handler.parsed(slot, Part::Message(&bytes), arrived_ns)
                 }
                 Some(Incoming::End) => {
-                    self.end_all(slot, Ending::Ended, Ending::NotJoined);
+                    self.end_all(slot, Ending::Ended, Ending::ConnectionFailed);
                     return Err(End::Closed);
                 }
             }
@@ -292,7 +297,7 @@ impl<H: Client> LayeredHandler<'_, H> {
     }
 
     /// A connection has ended: its slots are told, and those that waited for it.
-    fn end_all(&mut self, number: Number, ending: Ending, waited: Ending) {
+    fn end_all(&mut self, number: ConnectionIndex, ending: Ending, waited: Ending) {
         let Some(link) = self.links.take(number) else {
             return;
         };
@@ -308,28 +313,28 @@ impl<H: Client> LayeredHandler<'_, H> {
         }
     }
 
-    fn fail(&mut self, number: Number, fault: &Fault) -> Next {
+    fn fail(&mut self, number: ConnectionIndex, fault: &Fault) -> Next {
         self.links.note_fault(fault);
-        self.end_all(number, Ending::Failed(fault.kind), Ending::NotJoined);
+        self.end_all(number, Ending::Failed(fault.kind), Ending::ConnectionFailed);
         Next::Close
     }
 
     /// Does something with a connection, and sends what the load answers.
     #[inline]
-    pub fn answering(
+    pub fn flush_after(
         &mut self,
-        number: Number,
+        number: ConnectionIndex,
         act: impl FnOnce(&mut Self, &mut Vec<u8>) -> Result<(), End>,
     ) -> Next {
         let mut out = std::mem::take(&mut self.links.out);
         out.clear();
         let done = act(self, &mut out);
-        let next = self.sealed(number, done, &out);
+        let next = self.encrypt(number, done, &out);
         self.links.out = kept(out);
         next
     }
 
-    fn sealed(&mut self, number: Number, done: Result<(), End>, out: &[u8]) -> Next {
+    fn encrypt(&mut self, number: ConnectionIndex, done: Result<(), End>, out: &[u8]) -> Next {
         let sealed = match done {
             Ok(()) => self.links.seal(number, out),
             Err(End::Fault(fault)) => Err(fault),
@@ -351,12 +356,12 @@ impl<H: Client> Handler for LayeredHandler<'_, H> {
         if !link.channel.is_open() || self.links.layers.websocket.is_some() {
             self.handler.handshaking(opener);
         }
-        self.answering(number, |above, out| above.hand_over(number, &[], None, out))
+        self.flush_after(number, |above, out| above.hand_over(number, &[], None, out))
     }
 
     fn received(&mut self, number: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
         self.links.bytes_in += bytes.len() as u64;
-        let next = self.answering(number, |above, out| {
+        let next = self.flush_after(number, |above, out| {
             above.take_in(number, bytes, arrived_ns, out)
         });
         self.links.is_early = false;
@@ -393,6 +398,6 @@ impl<H: Client> Handler for LayeredHandler<'_, H> {
             CloseReason::Finished if is_cut => Ending::Cut,
             reason => Ending::Socket(reason),
         };
-        self.end_all(number, ending, Ending::NotJoined);
+        self.end_all(number, ending, Ending::ConnectionFailed);
     }
 }

@@ -293,7 +293,7 @@ impl Http2 {
         }
         Err(Fault::new(
             ErrorKind::Protocol,
-            "HTTP/2 does not come to rest",
+            "the HTTP/2 session made no progress in 1000 polls",
         ))
     }
 
@@ -502,7 +502,7 @@ fn fault(error: &h2::Error) -> Fault {
     // Its own text may have the server's, which is not for a terminal.
     let text = match reason {
         Some(reason) => format!("HTTP/2: {}", reason.description()),
-        None => "HTTP/2: what it sends is none".into(),
+        None => "the server sent invalid HTTP/2".into(),
     };
     Fault::new(kind, &text)
 }

@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The number of a connection of the back-end. Each has as many slots of the load as it has lanes.
-pub type Number = usize;
+pub type ConnectionIndex = usize;
 
 /// What speaks on a channel.
 #[derive(Default)]
@@ -81,7 +81,7 @@ pub struct Links {
     /// Slots that wait until the connection of another is open.
     pub waiting: Vec<Slot>,
     /// Connections that had more to send than the kernel took, and may send again.
-    pub with_room: Vec<Number>,
+    pub with_room: Vec<ConnectionIndex>,
     pub requests: Http2Requests,
     /// Decrypted bytes, what the load answers to them, and what goes to the socket: the same memory for all connections.
     pub plain: Vec<u8>,
@@ -120,7 +120,7 @@ impl Links {
         }
     }
 
-    pub fn number(&self, slot: Slot) -> Number {
+    pub fn number(&self, slot: Slot) -> ConnectionIndex {
         slot / self.layers.lanes
     }
 
@@ -128,7 +128,7 @@ impl Links {
         slot % self.layers.lanes
     }
 
-    pub fn slots(&self, number: Number) -> Range<Slot> {
+    pub fn slots(&self, number: ConnectionIndex) -> Range<Slot> {
         number * self.layers.lanes..(number + 1) * self.layers.lanes
     }
 
@@ -153,11 +153,11 @@ impl Links {
         Ok(())
     }
 
-    pub fn take(&mut self, number: Number) -> Option<Box<Link>> {
+    pub fn take(&mut self, number: ConnectionIndex) -> Option<Box<Link>> {
         self.links[number].take()
     }
 
-    pub fn get(&mut self, number: Number) -> Option<&mut Link> {
+    pub fn get(&mut self, number: ConnectionIndex) -> Option<&mut Link> {
         self.links[number].as_deref_mut()
     }
 
@@ -173,7 +173,7 @@ impl Links {
     }
 
     /// Takes the slots of a connection that wait for it.
-    pub fn take_waiting(&mut self, number: Number) -> Vec<Slot> {
+    pub fn take_waiting(&mut self, number: ConnectionIndex) -> Vec<Slot> {
         let slots = self.slots(number);
         let (taken, left) = self.waiting.iter().partition(|slot| slots.contains(slot));
         self.waiting = left;
@@ -181,7 +181,7 @@ impl Links {
     }
 
     /// Bytes for the socket: these, and what the channel itself has to send.
-    pub fn seal(&mut self, number: Number, plain: &[u8]) -> Result<Next, Fault> {
+    pub fn seal(&mut self, number: ConnectionIndex, plain: &[u8]) -> Result<Next, Fault> {
         let mut wire = std::mem::take(&mut self.wire);
         wire.clear();
         let encrypted = match self.get(number) {
@@ -215,7 +215,7 @@ impl Links {
     }
 
     /// Notes the TLS of the first connection.
-    pub fn note_security(&mut self, number: Number) {
+    pub fn note_security(&mut self, number: ConnectionIndex) {
         if self.report.security.is_empty() {
             let link = self.links[number].as_deref();
             let session = link.and_then(|link| link.channel.session());

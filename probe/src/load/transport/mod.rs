@@ -48,9 +48,9 @@ impl<I: Io> Layered<I> {
         for slot in std::mem::take(&mut self.links.waiting) {
             let number = self.links.number(slot);
             match self.links.get(number).map(|link| &link.session) {
-                None => handler.ended(slot, Ending::NotJoined),
+                None => handler.ended(slot, Ending::ConnectionFailed),
                 Some(Session::Http2(session)) if !session.is_leaving => {
-                    self.act(number, handler, |above, sender, out| {
+                    self.with_session(number, handler, |above, sender, out| {
                         above.join(sender, slot, out)
                     });
                 }
@@ -63,13 +63,13 @@ impl<I: Io> Layered<I> {
     fn send_more(&mut self, handler: &mut impl Client) {
         for number in std::mem::take(&mut self.links.with_room) {
             if self.links.get(number).is_some() {
-                self.act(number, handler, |_, _, _| Ok(()));
+                self.with_session(number, handler, |_, _, _| Ok(()));
             }
         }
     }
 
     /// Does something with the session of a connection, and sends what comes of it.
-    fn act<H: Client>(
+    fn with_session<H: Client>(
         &mut self,
         number: usize,
         handler: &mut H,
@@ -77,7 +77,7 @@ impl<I: Io> Layered<I> {
     ) {
         let links = &mut self.links;
         let mut above = LayeredHandler { links, handler };
-        let next = above.answering(number, |above, out| {
+        let next = above.flush_after(number, |above, out| {
             let link = above.links.get(number).ok_or(End::Closed)?;
             let mut session = std::mem::take(&mut link.session);
             let mut done = match session.sender() {
@@ -132,7 +132,7 @@ impl<I: Io> Transport for Layered<I> {
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Client) {
         let number = self.links.number(slot);
         if self.links.get(number).is_some() {
-            self.act(number, handler, |above, sender, out| {
+            self.with_session(number, handler, |above, sender, out| {
                 above.follow(sender, slot, Next::Send(bytes), out)
             });
         }

@@ -1,4 +1,4 @@
-//! Http2Requests of HTTP/2, from the bytes that HTTP/1.1 would send.
+//! Converts HTTP/1.1 request bytes to HTTP/2 requests.
 
 use super::fault::Fault;
 use crate::load::error::ErrorKind;

@@ -256,7 +256,7 @@ fn fault(error: &Error) -> Fault {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "it is not valid yet".into()
         }
-        CertificateError::UnknownIssuer => "nobody who is trusted has signed it".into(),
+        CertificateError::UnknownIssuer => "it is not signed by a trusted CA".into(),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "it is for another host".into()
         }

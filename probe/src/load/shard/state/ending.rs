@@ -7,7 +7,7 @@ use crate::load::shard::connection::Stage;
 use crate::units::nanoseconds;
 
 /// A load that counts requests ends when no connection has had an event for four time-outs and this.
-const PATIENCE_NS: u64 = 5_000_000_000;
+const SILENCE_NS: u64 = 5_000_000_000;
 
 impl Shard {
     /// Whether no more requests are to be sent.
@@ -26,7 +26,7 @@ impl Shard {
         }
         // Without a duration, a server that accepts no connection any more would keep the load for ever.
         let no_end = self.arrivals.end_ns().is_none();
-        if no_end && now > self.last_event_ns + 4 * self.timeout_ns + PATIENCE_NS {
+        if no_end && now > self.last_event_ns + 4 * self.timeout_ns + SILENCE_NS {
             return true;
         }
         let mut connections = self.connections.iter();

@@ -6,7 +6,7 @@ use crate::io::{CloseReason, Handler, Next, Slot};
 use crate::load::client::{Arrival, Client, Ending, Part};
 use crate::load::decoder::{Progress, ReplyEvent, ReplyState};
 use crate::load::error::ErrorKind;
-use crate::load::http::Beginning;
+use crate::load::http::HeadProgress;
 use crate::load::shard::connection::Stage;
 use crate::load::shard::wait::Activity;
 use std::cmp::Ordering;
@@ -125,8 +125,8 @@ impl Client for Shard {
     fn ended(&mut self, slot: Slot, ending: Ending) {
         let now = now_ns();
         let kind = match ending {
-            Ending::NotJoined | Ending::Left => {
-                return self.not_joined(slot, now, ending == Ending::Left);
+            Ending::ConnectionFailed | Ending::ConnectionDraining => {
+                return self.not_joined(slot, now, ending == Ending::ConnectionDraining);
             }
             Ending::Refused if self.connections[slot].stage == Stage::Busy => {
                 return self.refused(slot, now);
@@ -312,7 +312,7 @@ impl Shard {
 
     /// Something of a reply has arrived, of which only this was there before: notes its first byte, which is that of the
     /// final response. `is_part`: a layer has decoded it, and left out what comes before that.
-    fn answered(&mut self, slot: Slot, before: Beginning, is_part: bool, arrived: u64) {
+    fn answered(&mut self, slot: Slot, before: HeadProgress, is_part: bool, arrived: u64) {
         let connection = &mut self.connections[slot];
         let beginning = self.decoder.beginning(&connection.reply);
         if !before.has_begun || before.interims != beginning.interims {

@@ -39,7 +39,7 @@ impl Shard {
             return self.lost(slot, now, ErrorKind::GoAway);
         }
         if connection.hop.is_none() {
-            self.recorder.taken_back(connection.intended_ns);
+            self.recorder.uncount_intended(connection.intended_ns);
         }
         self.send_later(slot, now);
     }

@@ -5,7 +5,7 @@ use super::{Instants, Shard};
 use crate::io::{Next, Slot};
 use crate::load::cookies::Source;
 use crate::load::error::ErrorKind;
-use crate::load::http_request::Hopped;
+use crate::load::http_request::RedirectedRequest;
 use crate::load::redirect::{Origin, Redirect, MAX_REDIRECTS};
 use crate::load::shard::connection::Hop;
 
@@ -57,7 +57,7 @@ impl Shard {
         let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
         let as_get = connection.hop.is_some_and(|hop| hop.as_get);
-        let hop = Hopped {
+        let hop = RedirectedRequest {
             path: &connection.path,
             as_get,
             cookies: &connection.cookies,

@@ -356,7 +356,10 @@ fn greetings_are_skipped() {
 /// A slot whose connection takes no more requests gets another at once; one whose connection came to nothing waits.
 #[test]
 fn a_slot_that_joins_no_connection() {
-    for (ending, queued) in [(Ending::Left, 1), (Ending::NotJoined, 0)] {
+    for (ending, queued) in [
+        (Ending::ConnectionDraining, 1),
+        (Ending::ConnectionFailed, 0),
+    ] {
         let (mut shard, start_ns) = idle(r#""requests": 1, "connections": 1"#);
         let mut io = FakeIo::default();
         shard.open_connections(start_ns, &mut io).unwrap();
