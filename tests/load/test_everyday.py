@@ -83,7 +83,7 @@ def test_a_junk_line_is_quoted() -> None:
         (b"Content-Length: -2\r\n\r\nok", "do not say how long the body is"),
         (b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n", "do not say how long the body is"),
         (b"Transfer-Encoding: gzip, chunked\r\n\r\n", "do not say how long the body is"),
-        (b"Transfer-Encoding: chunked\r\n\r\nok\r\n", "chunks have no size or end elsewhere"),
+        (b"Transfer-Encoding: chunked\r\n\r\nok\r\n", "invalid chunk framing"),
         (b"Content-Length : 2\r\n\r\nok", "'Content-Length : 2', which is no line"),
     ],
 )
