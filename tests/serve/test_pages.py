@@ -194,7 +194,8 @@ def test_data_of_a_run(client: Client, stored: tuple[Path, list[str]]) -> None:
 
 def test_what_is_not_there(client: Client) -> None:
     assert "There is no such page" in client.page("/nothing", 404)
-    assert "there is no run" in client.page("/runs/nothing", 404).lower()
+    for place in ("", "/events", "/report", "/document.json", "/figures.csv"):
+        assert "there is no run" in client.page(f"/runs/nothing{place}", 404).lower()
     assert client.get("/static/..%2fapp.py")[0] == 404
     assert client.get("/static/app.py")[0] == 404
 

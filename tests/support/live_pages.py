@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ringside.catalogue.loader import Catalogue
+from ringside.cli import context
 from ringside.serve.server import Server, listen
 from ringside.serve.source import Source
-from tests.support import ROOT
 from tests.support.runs import experiment
 
 # An experiment whose runs are made up in no time.
@@ -33,7 +32,8 @@ class Client:
         with contextlib.closing(connection):
             connection.request(method, path, headers=headers)
             response = connection.getresponse()
-            return response.status, response.read().decode(), response.headers
+            is_endless = "event-stream" in str(response.headers["Content-Type"])
+            return response.status, "" if is_endless else response.read().decode(), response.headers
 
     def page(self, path: str, status: int = 200) -> str:
         answer, body, _ = self.get(path)
@@ -66,7 +66,7 @@ def _events(response: http.client.HTTPResponse) -> Iterator[tuple[str, dict[str,
 def serving(path: Path | str) -> Iterator[Client]:
     """The page of a store, by its path or URL."""
     listener = listen("127.0.0.1", 0)
-    server = Server(listener, "127.0.0.1", Source(lambda: str(path)), lambda: Catalogue([ROOT]))
+    server = Server(listener, "127.0.0.1", Source(lambda: str(path)), context.questions)
     server.start()
     try:
         yield Client(server.url)

@@ -54,6 +54,6 @@ def start(host: str, port: int, store: str | None, *, cpus: Sequence[int] = ()) 
 
     listener = server.listen(host, port)
     source = Source(lambda: context.locate_store(store))
-    served = server.Server(listener, host, source, context.catalogue, cpus=cpus)
+    served = server.Server(listener, host, source, context.questions, cpus=cpus)
     served.start()
     return served

@@ -21,8 +21,8 @@ from starlette.routing import Route
 
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.analysis.run_diff import RunDiff, diff
-from ringside.catalogue.loader import Catalogue
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
+from ringside.model.catalogue import Question
 from ringside.model.results import RunState
 from ringside.render.export import documents, formats
 from ringside.render.html.pictures import drawing
@@ -46,10 +46,10 @@ Handler = Callable[[Request], Awaitable[Response]]
 class Pages:
     """What the routes share."""
 
-    def __init__(self, source: Source, catalogue: Callable[[], Catalogue]) -> None:
+    def __init__(self, source: Source, questions: Callable[[], Sequence[Question]]) -> None:
         self.source = source
         self.worker = Worker()
-        self.reports = views.Reports(catalogue)
+        self.reports = views.Reports(questions)
         self.histories = views.Histories()
         self.hub = Hub(source, self.worker, self._content)
 
@@ -112,7 +112,14 @@ class Pages:
         run_id = request.path_params["run"]
         if self.hub.watchers >= MAX_WATCHERS:
             return PlainTextResponse("too many pages watch runs: close some\n", 503)
-        stream = self.hub.live(run_id).events()
+        live = self.hub.live(run_id)
+        try:
+            await live.progress()
+        except RingsideError as error:
+            # A store that cannot be read now may be there at the next look, which the stream shows.
+            if (answer := trouble(error)).status_code == 404:
+                return answer
+        stream = live.events()
         return StreamingResponse(stream, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
 
     def report(self, store: Store, request: Request) -> Response:
@@ -158,13 +165,14 @@ class Pages:
 
 def create(
     source: Source,
-    catalogue: Callable[[], Catalogue],
+    questions: Callable[[], Sequence[Question]],
     *,
     hosts: Sequence[str] = (),
     any_address: bool = False,
 ) -> tuple[Starlette, Pages]:
-    """The application, and the pages that it serves. `hosts`, `any_address`: see `Guard`."""
-    of = Pages(source, catalogue)
+    """The application, and the pages that it serves. `questions`: all that the catalogue has;
+    `hosts`, `any_address`: see `Guard`."""
+    of = Pages(source, questions)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:

@@ -11,8 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
+from ringside.model.catalogue import Question
 from ringside.serve.source import Source, lower_priority
 
 _BACKLOG = 128
@@ -59,7 +59,7 @@ class Server:
         listener: socket.socket,
         host: str,
         source: Source,
-        catalogue: Callable[[], Catalogue],
+        questions: Callable[[], Sequence[Question]],
         *,
         cpus: Sequence[int] = (),
     ) -> None:
@@ -72,7 +72,7 @@ class Server:
         bound, port = listener.getsockname()[:2]
         is_local = ipaddress.ip_address(bound.partition("%")[0]).is_loopback
         hosts = [host] if is_local else [host, socket.gethostname(), socket.getfqdn()]
-        app, self._pages = create(source, catalogue, hosts=hosts, any_address=not is_local)
+        app, self._pages = create(source, questions, hosts=hosts, any_address=not is_local)
         shown = host if not ipaddress.ip_address(bound.partition("%")[0]).is_unspecified else "localhost"
         self.url = f"http://{_shown(shown)}:{port}/"
         config = uvicorn.Config(

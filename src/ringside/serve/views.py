@@ -3,29 +3,28 @@ and a report are made once for as long as their runs have the same trials."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import html
+import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from html.parser import HTMLParser
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from ringside import units
 from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import analysis_of
 from ringside.analysis.suite import page_of
-from ringside.catalogue.loader import Catalogue
 from ringside.errors import RingsideError, UsageError
 from ringside.model.catalogue import Question
 from ringside.model.design import Metric
 from ringside.model.results import RunState
 from ringside.render.html.pictures import history_view
 from ringside.render.site.site import render_pages
-from ringside.serve.guard import POLICY
 from ringside.store import RunSummary, Store
 from ringside.store.runs import runs_of
 from ringside.text import minute, one_line
 
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 _PER_PAGE = 200
@@ -113,23 +112,14 @@ def _pair(runs: Sequence[ListedRun]) -> tuple[str, str]:
     return pairs.get(other, ""), other
 
 
-class _Recent(Generic[V]):
-    """The values that were used last, at most so many."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: OrderedDict[Hashable, V] = OrderedDict()
-
-    def get(self, key: Hashable, make: Callable[[], V | None]) -> V | None:
-        """The value, made where it is not kept; None, which is not kept, where it cannot be made."""
-        if key not in self._kept:
-            if (value := make()) is None:
-                return None
-            self._kept[key] = value
-            if len(self._kept) > self._most:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+def _kept(values: dict[K, V], most: int, key: K, make: Callable[[], V]) -> V:
+    """The value of a key, made where it is missing; `values` keeps those that were made last, at most so
+    many."""
+    if key not in values:
+        values[key] = make()
+        if len(values) > most:
+            del values[next(iter(values))]
+    return values[key]
 
 
 # Of more runs the latest: each has to be analysed once.
@@ -145,7 +135,7 @@ class Histories:
     """Used by the worker alone."""
 
     def __init__(self) -> None:
-        self._figures = _Recent[_Figures](_KEPT_FIGURES)
+        self._figures: dict[Hashable, _Figures] = {}
 
     def page(self, store: Store, experiment: str) -> dict[str, Any]:
         """What the template of a history shows. Raises RingsideError, UsageError where the store has no run
@@ -176,31 +166,24 @@ class Histories:
 
     def _figures_of(self, store: Store, run: RunSummary) -> _Figures | None:
         """What the history keeps of a run; None where it cannot be read."""
-        key = (run.id, run.trials, run.ended_at)
-        return self._figures.get(key, lambda: _analysed(store, run.id) if run.trials else None)
 
+        def make() -> _Figures:
+            analysis = analysis_of(store, store.run(run.id), for_plots=False)
+            return of_analysis(analysis), analysis.experiment.title, analysis.headline
 
-def _analysed(store: Store, run_id: str) -> _Figures | None:
-    try:
-        analysis = analysis_of(store, store.run(run_id), for_plots=False)
-    except RingsideError:
-        return None
-    return of_analysis(analysis), analysis.experiment.title, analysis.headline
+        try:
+            key = (run.id, run.trials, run.ended_at)
+            return _kept(self._figures, _KEPT_FIGURES, key, make) if run.trials else None
+        except RingsideError:
+            return None
 
 
 class Reports:
-    """Used by the worker alone."""
+    """Used by the worker alone. `questions`: all that the catalogue has now."""
 
-    def __init__(self, catalogue: Callable[[], Catalogue]) -> None:
-        self._catalogue = catalogue
-        self._reports = _Recent[tuple[bytes, str]](_KEPT_REPORTS)
-
-    def _questions(self) -> list[Question]:
-        # A file of them that cannot be read keeps nobody from a page: `ringside ask` says what is wrong.
-        try:
-            return self._catalogue().questions()
-        except RingsideError:
-            return []
+    def __init__(self, questions: Callable[[], Sequence[Question]]) -> None:
+        self._questions = questions
+        self._reports: dict[Hashable, tuple[bytes, str]] = {}
 
     def report(self, store: Store, name: str) -> tuple[bytes, str]:
         """The page that `ringside report` writes of a run or of a suite's runs, with a link to the list of
@@ -214,24 +197,16 @@ class Reports:
 
         def make() -> tuple[bytes, str]:
             text = render_pages([page_of(store, run) for run in runs], self._questions(), home="/")
-            return text.encode(), policy_of(text)
+            return text.encode(), f"{policy_of(text)}; frame-ancestors 'none'"
 
-        report = self._reports.get(key, make)
-        assert report
-        return report
+        return _kept(self._reports, _KEPT_REPORTS, key, make)
 
 
-def policy_of(text: str) -> str:
-    """The policy that a report has as an element, for its header. Without one, ours: nothing in it runs."""
-    reader = _PolicyReader()
-    reader.feed(text[:100_000])
-    return f"{reader.policy}; frame-ancestors 'none'" if reader.policy else POLICY
+_POLICY = re.compile('<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 
 
-class _PolicyReader(HTMLParser):
-    policy = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(attrs)
-        if tag == "meta" and (attributes.get("http-equiv") or "").lower() == "content-security-policy":
-            self.policy = self.policy or (attributes.get("content") or "")
+def policy_of(page: str) -> str:
+    """The policy that a report has as an element, for a header."""
+    match = _POLICY.search(page)
+    assert match
+    return html.unescape(match[1])
