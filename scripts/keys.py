@@ -20,7 +20,7 @@ from msgspec import inspect
 
 from ringside.catalogue import schema
 from ringside.catalogue.decode import describe, header_of, options, table_in, tables
-from ringside.model import claims
+from ringside.model import catalogue, claims
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "KEYS.md"
 FILES = (
@@ -52,7 +52,10 @@ Text between braces in a command, such as `{runtime}`, must be one of the placeh
 
 def meanings() -> dict[tuple[str, str], str]:
     """The text below each key of a table, by the names of its class and field."""
-    modules = (ast.parse(Path(str(each.__file__)).read_text(encoding="utf-8")) for each in (schema, claims))
+    modules = (
+        ast.parse(Path(str(each.__file__)).read_text(encoding="utf-8"))
+        for each in (schema, catalogue, claims)
+    )
     texts = {}
     for table in (node for module in modules for node in module.body if isinstance(node, ast.ClassDef)):
         for field, below in pairwise(table.body):

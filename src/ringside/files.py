@@ -139,12 +139,12 @@ def read_at_most(path: Path, most_bytes: int) -> bytes:
 
 
 def cache_folder() -> Path:
-    """For what can be made again."""
+    """The cache directory."""
     return _folder("XDG_CACHE_HOME", ".cache")
 
 
 def state_folder() -> Path:
-    """For what is to last."""
+    """The persistent state directory."""
     return _folder("XDG_STATE_HOME", ".local/state")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -201,10 +202,10 @@ def test_answers_come_from_the_last_run_of_an_experiment() -> None:
     assert part.standing is not None
     assert part.standing.best == "t1"
     others = [
-        dataclasses.replace(figure, experiment="other"),
-        dataclasses.replace(figure, metric="late_s"),
-        dataclasses.replace(figure, at={"cores": 3}),
-        dataclasses.replace(figure, over={"cores": 1}),
+        msgspec.structs.replace(figure, experiment="other"),
+        msgspec.structs.replace(figure, metric="late_s"),
+        msgspec.structs.replace(figure, at={"cores": 3}),
+        msgspec.structs.replace(figure, over={"cores": 1}),
     ]
     (unanswered,) = answer([dataclasses.replace(question, figures=tuple(others))], [newer])
     assert not unanswered.is_measured

@@ -25,7 +25,7 @@ from ringside.text import nearest
 Workloads = Mapping[str, KnownWorkload]
 
 
-# Names that have less in common are no slips of each other: `perl` is none of `erlang`.
+# Names with less in common are not suggested: `perl` is no misspelt `erlang`.
 _NEAR = 0.65
 
 

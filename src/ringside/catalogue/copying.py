@@ -135,7 +135,7 @@ def check_sources(contender: Contender) -> None:
 
 
 def _manifest(text: str, name: str, origin: Contender, left_out: Collection[str]) -> str:
-    """The manifest without the tables of what is left out, and with the first of its runtimes only."""
+    """The manifest with its first runtime only, and without the tables of what is left out."""
     # A table begins with its header, and with the comment above it.
     head, *tables = re.split(r"\n\n(?=(?:#.*\n)*\[)", text)
     head = re.sub(

@@ -24,7 +24,6 @@ from ringside.catalogue.schema import (
     FigureTable,
     Levels,
     PublishedFile,
-    QuestionFigureTable,
     QuestionFile,
     SuiteFile,
 )
@@ -191,10 +190,7 @@ def read_question(
     return Question(
         path.stem,
         table.text,
-        tuple(
-            QuestionFigure(each.experiment, each.metric, each.words, each.at, each.over)
-            for each in table.figure
-        ),
+        table.figure,
         table.holds.strip(),
         table.limits.strip(),
         table.concerns,
@@ -204,7 +200,7 @@ def read_question(
 
 def _check_question_figure(
     file: TomlFile,
-    figure: QuestionFigureTable,
+    figure: QuestionFigure,
     index: int,
     known: Workloads,
     experiments: Collection[str],

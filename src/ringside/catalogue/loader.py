@@ -87,8 +87,7 @@ class Catalogue:
 
     def runtimes(self, folder: str, manifests: Mapping[str, Path] | None = None) -> list[Contender]:
         """The contender of a folder on each of its runtimes, the first runtime's first, then its variants.
-        `manifests`: by
-        folder, where they have been looked for already. Raises UsageError for an unknown one."""
+        `manifests`: by folder, if they have been found already. Raises UsageError for an unknown one."""
         if folder in self._added:
             return self._added[folder]
         manifests = self._manifests() if manifests is None else manifests

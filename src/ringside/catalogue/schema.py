@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from ringside.model.catalogue import ContenderClass, ContenderFamily
+from ringside.model.catalogue import ContenderClass, ContenderFamily, QuestionFigure
 from ringside.model.claims import ClaimRow
 from ringside.model.design import Level
 
@@ -262,21 +262,6 @@ class SuiteFile(_Table, frozen=True, kw_only=True):
 # --- questions/NAME.toml ---------------------------------------------------------------------------
 
 
-class QuestionFigureTable(_Table, frozen=True, kw_only=True):
-    """A figure that answers the question."""
-
-    experiment: str
-    """The experiment that measures it."""
-    metric: str
-    """The metric of its workload."""
-    words: str
-    """What it is a figure of, as in a sentence: `a message that is waited for`."""
-    at: dict[str, Level] = {}
-    """Levels of the point, by factor; of several points that have them, the last with the most figures."""
-    over: dict[str, Level] = {}
-    """Levels in which another point differs: the figure is how many times better the metric is than there."""
-
-
 class QuestionFile(_Table, frozen=True, kw_only=True):
     """What an engineer asks of a concurrency model, and the figures that answer it, by family."""
 
@@ -290,7 +275,7 @@ class QuestionFile(_Table, frozen=True, kw_only=True):
     """Where it does not hold, in a sentence."""
     concerns: Texts = ()
     """The kinds of work that it matters for, one word each: `ringside ask WORD` shows it."""
-    figure: Annotated[tuple[QuestionFigureTable, ...], Meta(min_length=1)]
+    figure: Annotated[tuple[QuestionFigure, ...], Meta(min_length=1)]
 
 
 # --- published/NAME.toml ---------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What commands share: where the store and the builds are, and consoles."""
+"""What commands share: the store, the folder of builds, and consoles."""
 
 from __future__ import annotations
 
@@ -171,8 +171,8 @@ def stderr_console() -> Console:
 
 
 def leave_garbage() -> None:
-    """For a command that ends with what it now makes: nearly all of that lives until then, and looking for
-    garbage would take a tenth of the time."""
+    """Switch the garbage collector off before a command's last step: nearly everything lives until the end,
+    and looking for garbage takes a tenth of the time."""
     import gc
 
     gc.disable()

@@ -1,5 +1,5 @@
-"""The command line: the group of commands, and what becomes of their errors. A command's module is imported
-when the command is used, so that `--help` is quick."""
+"""The command line: the group of commands, and how their errors are shown. A command's module is imported
+when the command is used, which keeps `--help` quick."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def main() -> None:
 
 
 def _check_limits() -> None:
-    """Raises UsageError where a command could not open what it needs: each part would give another reason."""
+    """Raises UsageError if too few files may be open: each part of a command would fail in its own way."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if 0 <= most < _FILES:
         raise UsageError(

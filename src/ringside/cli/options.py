@@ -42,7 +42,7 @@ class Option(click.Option):
         return super().handle_parse_result(ctx, opts, args)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """How it is written, and what it does."""
+        """How the option is written, and its help."""
         record = super().get_help_record(ctx)
         return (self.shown or record[0], record[1]) if record else None
 

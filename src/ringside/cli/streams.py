@@ -22,7 +22,7 @@ _MESSAGE_LENGTH = 4000
 
 
 class _Talk(io.FileIO):
-    """stderr, where what cannot be written is dropped."""
+    """stderr that drops what cannot be written."""
 
     def write(self, data: object) -> int:
         try:

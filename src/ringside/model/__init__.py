@@ -1,1 +1,1 @@
-"""Frozen types of the domain. Imports nothing of ours."""
+"""Frozen types of the domain. Depends on `probe.protocol` only."""

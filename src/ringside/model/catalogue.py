@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from ringside.model.claims import ClaimRow
 from ringside.model.design import Level
 
@@ -116,17 +118,19 @@ class Claim:
     test: ClaimRow | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionFigure:
-    """A figure that answers a question: a metric of an experiment, at the point that has the levels of `at`.
-    `over`: levels in which another point differs; the figure is then how many times better the metric is than
-    there. `words`: what it is a figure of, as in a sentence: `a message that is waited for`."""
+class QuestionFigure(Struct, frozen=True, forbid_unknown_fields=True):
+    """A figure that answers the question."""
 
     experiment: str
+    """The experiment that measures it."""
     metric: str
+    """The metric of its workload."""
     words: str
-    at: Mapping[str, Level] = field(default_factory=dict)
-    over: Mapping[str, Level] = field(default_factory=dict)
+    """What it is a figure of, as in a sentence: `a message that is waited for`."""
+    at: dict[str, Level] = {}
+    """Levels of the point, by factor; of several points that have them, the last with the most figures."""
+    over: dict[str, Level] = {}
+    """Levels in which another point differs: the figure is how many times better the metric is than there."""
 
 
 @dataclass(frozen=True, slots=True)

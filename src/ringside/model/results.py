@@ -1,5 +1,5 @@
-"""What came of it: runs, trials, intervals, comparisons, verdicts, answers to claims. Frozen; the probe's
-messages stand in trials as they came."""
+"""Results of runs: trials, intervals, comparisons, verdicts, answers to claims. Frozen; trials keep the
+probe's messages unchanged."""
 
 from __future__ import annotations
 
