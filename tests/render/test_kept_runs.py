@@ -11,18 +11,13 @@ import pytest
 
 from tests.support.command_line import in_process
 from tests.support.started import LOAD_SERVER, ports_of
+from tests.support.stored_trials import kept_runs
 
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[str]:
     with ports_of(LOAD_SERVER) as (http, _):
         yield f"http://127.0.0.1:{http}"
-
-
-def kept_runs() -> list[tuple[str, str]]:
-    """Run and state of each row of `list runs`."""
-    rows = in_process("list", "runs", COLUMNS="200").stdout.splitlines()
-    return re.findall(r"^(\d{8}-\d{6}-\S+) .*? (done|in progress|cut off) *$", "\n".join(rows), re.MULTILINE)
 
 
 def check_commands_take(first: str, second: str, contenders: tuple[str, str], metric: str) -> None:

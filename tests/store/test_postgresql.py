@@ -15,11 +15,11 @@ import pytest
 from ringside.errors import NoStoreError, StoreError
 from ringside.store import Store, connection
 from ringside.store.tables import FORMAT
-from tests.store.test_store import begin, trial
 from tests.support import ROOT
 from tests.support.command_line import RINGSIDE, in_process
 from tests.support.postgresql import Server
 from tests.support.processes import is_over
+from tests.support.stores import begin, trial
 
 Add = Callable[..., None]
 
@@ -165,7 +165,7 @@ def test_without_its_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_several_runs_are_written_at_the_same_time(url: str) -> None:
     program = """
 import sys
-from tests.store.test_store import Store, begin, trial
+from tests.support.stores import Store, begin, trial
 store = Store(sys.argv[1])
 run = begin(store)
 with store.hold(run):

@@ -8,57 +8,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from ringside.errors import StoreError, UsageError
-from ringside.model.design import Cell, Point
-from ringside.model.results import Outcome, Run, Span, Trial
+from ringside.model.design import Cell
+from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import (
-    CpuUse,
-    LatencySummary,
     LoadMessage,
-    ProgramOutput,
     Sample,
     SecondOfLoad,
-    TrialOutcome,
 )
 from ringside.store import Store, text_hash
 from ringside.store.tables import FORMAT
 from tests.support import ROOT
 from tests.support.postgresql import Server
-
-POINT = Point((("nodes", 10), ("messages", 3), ("mode", "token")))
-
-
-def trial(block: int = 1, outcome: Outcome = Outcome.OK, name: str = "a") -> Trial:
-    """A trial with a value of its own in every field."""
-    return Trial(
-        block=block,
-        position=2,
-        cell=Cell(name, POINT),
-        outcome=outcome,
-        detail="exit status 0",
-        cpus=(1, 3),
-        started_at="2026-01-01T00:00:00.000+00:00",
-        report=TrialOutcome(
-            "ok",
-            wall_ns=5,
-            result={"checksum": "21"},
-            output=ProgramOutput(stdout_bytes=9, starting={":": 6}),
-            cpus=(CpuUse(1, busy_ns=7, idle_ns=2),),
-        ),
-        phases={"relay": (7,), "spawn": (3, 1, 2), "alone": (4, 5)},
-        marks={"spawned": Sample(4, "spawned", pss_bytes=9)},
-        samples=(Sample(1, pss_bytes=8), Sample(2, cpu_by_thread=((5, 6),))),
-        loads=(LoadMessage(step="s", name="n", histograms={"latency": LatencySummary(count=1, p50_ns=2)}),),
-        spans=(Span(1, 500_000_000, 750_000_000),),
-        missing=("x",),
-        memory_limit_bytes=11,
-        input_bytes=12,
-    )
+from tests.support.stores import POINT, begin, holding, trial
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -70,10 +36,6 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     server: Server = request.getfixturevalue("postgresql")
     with server.database() as name:
         yield server.url(name)
-
-
-def begin(store: Store, seed: int = 7) -> Run:
-    return store.begin_run("ring", seed, {}, {}, {})
 
 
 def test_what_goes_in_comes_out(where: str) -> None:
@@ -157,7 +119,7 @@ def test_runs_of_one_second_have_different_names_and_the_latest_is_the_last(wher
 def test_a_trial_is_on_disk_before_the_next_even_when_ringside_is_killed(where: str) -> None:
     program = """
 import os, signal, sys
-from tests.store.test_store import Store, begin, trial
+from tests.support.stores import Store, begin, trial
 store = Store(sys.argv[1])
 run = begin(store)
 for block in (1, 2, 3):
@@ -227,7 +189,7 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
 
 
 def test_several_processes_can_make_a_store_at_the_same_time(where: str) -> None:
-    program = "import sys; from tests.store.test_store import Store, begin; begin(Store(sys.argv[1]))"
+    program = "import sys; from tests.support.stores import Store, begin; begin(Store(sys.argv[1]))"
     makers = [
         subprocess.Popen([sys.executable, "-c", program, where], cwd=ROOT, stderr=subprocess.PIPE)
         for _ in range(3)
@@ -241,7 +203,7 @@ def test_several_processes_can_make_a_store_at_the_same_time(where: str) -> None
 def test_stores_are_made_at_the_same_instant(tmp_path: Path) -> None:
     """SQLite does not wait where two processes switch to a write-ahead log at once."""
     program = (
-        "import sys, time; from pathlib import Path; from tests.store.test_store import Store\n"
+        "import sys, time; from pathlib import Path; from tests.support.stores import Store\n"
         "print(flush=True); at = float(sys.stdin.readline())\n"
         "for number in range(40):\n"
         "    while time.monotonic() < at + number * 0.05: pass\n"
@@ -357,31 +319,6 @@ def test_a_trial_that_says_nothing_of_its_cell_can_come_again(where: str, outcom
 
 
 # --- who may add to a run ---
-
-
-@contextmanager
-def holding(where: str, run: Run) -> Iterator[subprocess.Popen[str]]:
-    """Another process that adds to a run, until it is killed or its stdin ends."""
-    program = """
-import sys
-from ringside.store import Store
-store = Store(sys.argv[1])
-with store.hold(store.run(sys.argv[2])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-    with subprocess.Popen(
-        [sys.executable, "-c", program, where, run.id],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "held\n"
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def test_a_second_process_cannot_add_to_a_run(where: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from pathlib import Path
 from ringside.errors import StoreError, UsageError
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial
 from ringside.store import Store
-from tests.support.command_line import RINGSIDE
+from tests.support.command_line import RINGSIDE, in_process
 
 STORE = Path(".ringside/ringside.sqlite")
 
@@ -60,3 +61,9 @@ def assert_whole(trials: Iterable[Trial], blocks: int, cells: int = 2, *, only_o
     assert len({(trial.block, trial.cell.point, trial.machine) for trial in trials}) == blocks
     if only_ok:
         assert [trial.detail for trial in trials if trial.outcome is not Outcome.OK] == []
+
+
+def kept_runs() -> list[tuple[str, str]]:
+    """Run and state of each row of `list runs`."""
+    rows = in_process("list", "runs", COLUMNS="200").stdout.splitlines()
+    return re.findall(r"^(\d{8}-\d{6}-\S+) .*? (done|in progress|cut off) *$", "\n".join(rows), re.MULTILINE)

@@ -10,7 +10,6 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -20,8 +19,6 @@ from ringside.measure.host.executor import LocalExecutor, off_contender_cpus
 from ringside.probe import orphans
 from ringside.probe.process import find_probe
 from ringside.probe.protocol import (
-    Evidence,
-    ExpectedLines,
     Limits,
     Phase,
     Sample,
@@ -29,30 +26,9 @@ from ringside.probe.protocol import (
     TrialOutcome,
     TrialRequest,
 )
-from ringside.workloads.ring.workload import checksum, order
-from tests.support import TESTS, probes
+from tests.support import probes
+from tests.support.attacks import both_ways, request
 from tests.support.processes import is_over
-
-FAKE = TESTS / "fakes" / "fake.py"
-NODES, MESSAGES = 4, 5
-
-
-def request(how: str, *more: str, trace: int = 0, **limits: Any) -> TrialRequest:
-    lines = ExpectedLines(total=0)
-    if trace:
-        lines = ExpectedLines(NODES * MESSAGES, {":": 12, "*": 3, ">": 4, "@": 1})
-    arguments = [f"nodes={NODES}", f"messages={MESSAGES}", f"how={how}", "hold=1", f"trace={trace}", *more]
-    bounds = {"wall_s": 60, "memory_bytes": 2 << 30, "output_bytes": 1 << 20, "processes": 50}
-    return TrialRequest(
-        argv=(sys.executable, "-S", "-E", str(FAKE), *arguments),
-        cwd="/",
-        env={"PATH": os.environ["PATH"]},
-        limits=Limits(**{**bounds, **limits}),
-        expect=Evidence(
-            {"checksum": str(checksum(NODES, MESSAGES)), "order": str(order(NODES, MESSAGES))}, lines
-        ),
-        awaits=("spawned",),
-    )
 
 
 def outcome(of: TrialRequest) -> TrialOutcome:
@@ -69,10 +45,6 @@ def processes_in(folder: Path) -> list[int]:
             if os.readlink(entry / "cwd") == str(folder):
                 pids.append(int(entry.name))
     return pids
-
-
-# Where the probe can have namespaces of its own, and where it cannot.
-both_ways = pytest.mark.parametrize("namespaces", ["auto", "off"])
 
 
 def test_no_program_takes_less_time_than_its_only_thread_computes() -> None:

@@ -29,29 +29,11 @@ from ringside.probe.protocol import (
     Service,
     Started,
     Step,
-    TrialMessage,
     TrialOutcome,
 )
-from tests.measure.host.test_executor import both_ways, request
+from tests.support.attacks import attack, both_ways, has_own_namespaces, last, request
 from tests.support.ordinary_user import NOBODY, as_ordinary_user
 from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
-
-
-def attack(how: str, **more: Any) -> list[TrialMessage]:
-    keys = ("cpus", "probe_cpus", "cgroup", "namespaces", "sample_hz")
-    changes = {key: more.pop(key) for key in keys if key in more}
-    return LocalExecutor().trial(msgspec.structs.replace(request(how, **more), **changes))
-
-
-def last(messages: list[TrialMessage]) -> TrialOutcome:
-    (*_, final) = messages
-    assert isinstance(final, TrialOutcome)
-    return final
-
-
-def has_own_namespaces(messages: list[TrialMessage]) -> bool:
-    (started,) = (each for each in messages if isinstance(each, Started))
-    return not any(each.startswith("namespaces") for each in started.missing)
 
 
 @both_ways

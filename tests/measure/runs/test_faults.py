@@ -8,7 +8,6 @@ import json
 import os
 import pty
 import re
-import shutil
 import signal
 import sqlite3
 import struct
@@ -26,21 +25,14 @@ from ringside.errors import ProbeError
 from ringside.measure.host.executor import LocalExecutor
 from ringside.probe.protocol import Started
 from ringside.store import Store, database
-from tests.measure.host.test_executor import request
-from tests.render.test_kept_runs import kept_runs
+from tests.support.attacks import request
 from tests.support.command_line import RINGSIDE, ringside
 from tests.support.processes import is_over, own_probes, processes_of
+from tests.support.shells import can_mount, outcomes, shell
 from tests.support.started import LOAD_SERVER, ports_of
+from tests.support.stored_trials import kept_runs
 
 Add = Callable[..., None]
-
-# A mount namespace of one's own; where the user is not root, in a user namespace.
-OWN_MOUNTS = ["unshare", "-m" if os.getuid() == 0 else "-rm"]
-HAS_MOUNTS = (
-    shutil.which("unshare") is not None
-    and subprocess.run([*OWN_MOUNTS, "true"], capture_output=True, check=False).returncode == 0
-)
-can_mount = pytest.mark.skipif(not HAS_MOUNTS, reason="no mount namespace can be had")
 
 
 @pytest.fixture
@@ -52,26 +44,8 @@ def place(workplace: Path, add_fake: Add, add_experiment: Add) -> Path:
     return workplace
 
 
-def shell(script: str, *, mounts: bool = False) -> subprocess.CompletedProcess[str]:
-    """A script in which `ringside` is the command; with `mounts` it can mount what it wants."""
-    words = " ".join(f"'{word}'" for word in RINGSIDE)
-    done = subprocess.run(
-        [*(OWN_MOUNTS if mounts else []), "sh", "-c", f'ringside() {{ {words} "$@"; }}\n{script}'],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done
-
-
 def last_line(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr.strip().splitlines()[-1]
-
-
-def outcomes(text: str) -> dict[str, dict[str, int]]:
-    return {cell["contender"]: cell["outcomes"] for cell in json.loads(text)["cells"]}
 
 
 # --- the store -------------------------------------------------------------------------------------

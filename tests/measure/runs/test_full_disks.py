@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from tests.measure.runs.test_faults import can_mount, outcomes, shell
 from tests.measure.runs.test_hostile_run import add_built
 from tests.support import ROOT
+from tests.support.shells import can_mount, outcomes, shell
 
 Add = Callable[..., None]
 
@@ -143,7 +143,7 @@ def test_a_disk_that_is_full_at_each_write(place: Path, limit: str) -> None:
 # Made-up trials without an end; how many were kept when there was no room for the next.
 FILL = """
 import sys
-from tests.store.test_store import trial
+from tests.support.stores import trial
 from ringside.errors import StoreError
 from ringside.store import Store
 

@@ -16,8 +16,7 @@ import pytest
 from ringside.errors import ProbeError
 from ringside.probe.process import Probe
 from ringside.probe.protocol import Sample, Started, TrialMessage
-from tests.measure.host.test_executor import both_ways, request
-from tests.measure.runs.test_attacks import has_own_namespaces, last
+from tests.support.attacks import both_ways, has_own_namespaces, last, request
 from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
 from tests.support.ordinary_user import with_hidden_processes
 from tests.support.processes import is_over

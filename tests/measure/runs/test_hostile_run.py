@@ -18,11 +18,11 @@ import pytest
 
 from ringside.stats.paired import paired_ratio
 from ringside.units import ratio as ratio_text
-from tests.measure.runs.test_attacks import attack, has_own_namespaces
-from tests.measure.runs.test_faults import HAS_MOUNTS, shell
+from tests.support.attacks import attack, has_own_namespaces
 from tests.support.command_line import ringside
 from tests.support.fake_contenders import FAKES, write_server
 from tests.support.processes import is_refused, processes_of
+from tests.support.shells import HAS_MOUNTS, shell
 
 Add = Callable[..., None]
 

@@ -20,8 +20,7 @@ import pytest
 from ringside.measure.host.executor import LocalExecutor
 from ringside.probe.process import Probe, find_probe
 from ringside.probe.protocol import TrialMessage, TrialRequest
-from tests.measure.host.test_executor import both_ways, request
-from tests.measure.runs.test_attacks import has_own_namespaces, last
+from tests.support.attacks import both_ways, has_own_namespaces, last, request
 from tests.support.ordinary_user import as_ordinary_user
 from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
 from tests.support.processes import is_over, own_probes

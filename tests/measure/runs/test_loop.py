@@ -28,7 +28,7 @@ from ringside.stats.sequential import FIRST_LOOK, planned_looks
 from ringside.store import Store
 from ringside.workloads.base import Measurement
 from ringside.workloads.command import COMMAND
-from tests.store.test_store import holding
+from tests.support.stores import holding
 
 POINTS = tuple(Point((("nodes", nodes),)) for nodes in (2, 3))
 EXPERIMENT = Experiment("x", "X", "command", ("a", "b"), {}, "a", 3)

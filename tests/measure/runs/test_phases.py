@@ -9,7 +9,7 @@ from ringside.measure.host.executor import LocalExecutor
 from ringside.measure.runs.trials import trial_from_messages, validated
 from ringside.model.results import Outcome, Trial
 from ringside.workloads.ring import RING, checksum, order
-from tests.measure.host.test_executor import request
+from tests.support.attacks import request
 from tests.support.points import ok_trial
 
 NODES, MESSAGES = 1000, 4000  # of the fake's time: 400 ms

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from ringside.probe.process import find_probe
-from tests.render.test_kept_runs import kept_runs
 from tests.support.command_line import RINGSIDE, in_process
+from tests.support.stored_trials import kept_runs
 
 Add = Callable[..., None]
 # `ringside`, with seconds instead of minutes for a probe that does not report.

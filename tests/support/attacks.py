@@ -1,0 +1,70 @@
+"""Trials of fakes that attack (tests/fakes), by the real probe."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+
+from ringside.measure.host.executor import LocalExecutor
+from ringside.probe.protocol import (
+    Evidence,
+    ExpectedLines,
+    Limits,
+    Started,
+    TrialMessage,
+    TrialOutcome,
+    TrialRequest,
+)
+from ringside.workloads.ring.workload import checksum, order
+from tests.support import TESTS
+
+FAKE = TESTS / "fakes" / "fake.py"
+
+
+NODES = 4
+
+
+MESSAGES = 5
+
+
+def request(how: str, *more: str, trace: int = 0, **limits: Any) -> TrialRequest:
+    lines = ExpectedLines(total=0)
+    if trace:
+        lines = ExpectedLines(NODES * MESSAGES, {":": 12, "*": 3, ">": 4, "@": 1})
+    arguments = [f"nodes={NODES}", f"messages={MESSAGES}", f"how={how}", "hold=1", f"trace={trace}", *more]
+    bounds = {"wall_s": 60, "memory_bytes": 2 << 30, "output_bytes": 1 << 20, "processes": 50}
+    return TrialRequest(
+        argv=(sys.executable, "-S", "-E", str(FAKE), *arguments),
+        cwd="/",
+        env={"PATH": os.environ["PATH"]},
+        limits=Limits(**{**bounds, **limits}),
+        expect=Evidence(
+            {"checksum": str(checksum(NODES, MESSAGES)), "order": str(order(NODES, MESSAGES))}, lines
+        ),
+        awaits=("spawned",),
+    )
+
+
+# Where the probe can have namespaces of its own, and where it cannot.
+both_ways = pytest.mark.parametrize("namespaces", ["auto", "off"])
+
+
+def attack(how: str, **more: Any) -> list[TrialMessage]:
+    keys = ("cpus", "probe_cpus", "cgroup", "namespaces", "sample_hz")
+    changes = {key: more.pop(key) for key in keys if key in more}
+    return LocalExecutor().trial(msgspec.structs.replace(request(how, **more), **changes))
+
+
+def last(messages: list[TrialMessage]) -> TrialOutcome:
+    (*_, final) = messages
+    assert isinstance(final, TrialOutcome)
+    return final
+
+
+def has_own_namespaces(messages: list[TrialMessage]) -> bool:
+    (started,) = (each for each in messages if isinstance(each, Started))
+    return not any(each.startswith("namespaces") for each in started.missing)

@@ -1,0 +1,79 @@
+"""Trials with a value of their own in every field, and another process that holds a run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ringside.model.design import Cell, Point
+from ringside.model.results import Outcome, Run, Span, Trial
+from ringside.probe.protocol import (
+    CpuUse,
+    LatencySummary,
+    LoadMessage,
+    ProgramOutput,
+    Sample,
+    TrialOutcome,
+)
+from ringside.store import Store
+
+POINT = Point((("nodes", 10), ("messages", 3), ("mode", "token")))
+
+
+def trial(block: int = 1, outcome: Outcome = Outcome.OK, name: str = "a") -> Trial:
+    """A trial with a value of its own in every field."""
+    return Trial(
+        block=block,
+        position=2,
+        cell=Cell(name, POINT),
+        outcome=outcome,
+        detail="exit status 0",
+        cpus=(1, 3),
+        started_at="2026-01-01T00:00:00.000+00:00",
+        report=TrialOutcome(
+            "ok",
+            wall_ns=5,
+            result={"checksum": "21"},
+            output=ProgramOutput(stdout_bytes=9, starting={":": 6}),
+            cpus=(CpuUse(1, busy_ns=7, idle_ns=2),),
+        ),
+        phases={"relay": (7,), "spawn": (3, 1, 2), "alone": (4, 5)},
+        marks={"spawned": Sample(4, "spawned", pss_bytes=9)},
+        samples=(Sample(1, pss_bytes=8), Sample(2, cpu_by_thread=((5, 6),))),
+        loads=(LoadMessage(step="s", name="n", histograms={"latency": LatencySummary(count=1, p50_ns=2)}),),
+        spans=(Span(1, 500_000_000, 750_000_000),),
+        missing=("x",),
+        memory_limit_bytes=11,
+        input_bytes=12,
+    )
+
+
+def begin(store: Store, seed: int = 7) -> Run:
+    return store.begin_run("ring", seed, {}, {}, {})
+
+
+@contextmanager
+def holding(where: str, run: Run) -> Iterator[subprocess.Popen[str]]:
+    """Another process that adds to a run, until it is killed or its stdin ends."""
+    program = """
+import sys
+from ringside.store import Store
+store = Store(sys.argv[1])
+with store.hold(store.run(sys.argv[2])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program, where, run.id],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
