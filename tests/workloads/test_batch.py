@@ -11,7 +11,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Input
 from ringside.model.results import Interval
 from ringside.workloads.batch import BATCH
-from tests.support.points import REPORT, ok_trial, point
+from tests.support.points import PROCESS, REPORT, ok_trial, point
 
 ANSWERS = b"Case #1: 5\nCase #2: -7\n"
 
@@ -83,12 +83,7 @@ def test_figures_of_a_trial() -> None:
             "busy_share": 0.3,
             "busiest_core": 0.9,
             "idlest_core": 0.25,
-            "cpu_s": 3,
-            "wall_s": 5,
-            "peak_pss_bytes": 11,
-            "peak_threads": 13,
-            "context_switches": 36,
-            "run_queue_s": 23,
+            **PROCESS,
         }
     )
     assert BATCH.repeats_of(trial) == ()

@@ -15,7 +15,7 @@ from ringside.probe.protocol import ExpectedLines, Sample
 from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE
 from ringside.workloads.jobs import JOBS
 from ringside.workloads.jobs.workload import answer, order
-from tests.support.points import REPORT, ok_trial, point
+from tests.support.points import PROCESS, REPORT, ok_trial, point
 
 
 @given(
@@ -132,12 +132,7 @@ def test_figures_of_a_trial() -> None:
             "busy_share": 0.3,
             "busiest_core": 0.9,
             "idlest_core": 0.25,
-            "cpu_s": 3,
-            "wall_s": 5,
-            "peak_pss_bytes": 11,
-            "peak_threads": 13,
-            "context_switches": 36,
-            "run_queue_s": 23,
+            **PROCESS,
         }
     )
     assert JOBS.repeats_of(trial) == ()

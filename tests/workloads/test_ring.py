@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ringside.probe.protocol import Sample
 from ringside.workloads.evidence import MODULUS
 from ringside.workloads.ring import RING, checksum, order
-from tests.support.points import REPORT, ok_trial, point
+from tests.support.points import PROCESS, REPORT, ok_trial, point
 
 
 @given(st.integers(2, 500), st.integers(1, 500))
@@ -98,12 +98,7 @@ def test_figures_of_a_trial() -> None:
         "hop_ns": 70,
         "spawn_ns": 100,
         "held_pss_bytes": 4096,
-        "cpu_s": 3,
-        "wall_s": 5,
-        "peak_pss_bytes": 11,
-        "peak_threads": 13,
-        "context_switches": 36,
-        "run_queue_s": 23,
+        **PROCESS,
     }
     assert RING.repeats_of(trial) == ()
     assert RING.figures(ok_trial(RING)) == {}

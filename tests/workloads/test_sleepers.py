@@ -24,7 +24,7 @@ from ringside.workloads.sleepers.evidence import (
     order,
     reported_after,
 )
-from tests.support.points import REPORT, ok_trial, point
+from tests.support.points import PROCESS, REPORT, ok_trial, point
 
 SEEDS = st.integers(0, 2**32 - 1)
 SECOND = 10**9
@@ -187,12 +187,7 @@ def test_figures_of_a_trial() -> None:
             "late_s.p99": 3e-05,
             "late_s.max": 0.0004,
             "end_late_s": 0.007,
-            "cpu_s": 3,
-            "wall_s": 5,
-            "peak_pss_bytes": 11,
-            "peak_threads": 13,
-            "context_switches": 36,
-            "run_queue_s": 23,
+            **PROCESS,
         }
     )
     older = SLEEPERS.figures(
