@@ -342,6 +342,22 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
             ('id = "faster"', 'id = "slower"'),
             r"toml:20: `ring` has no test of the claim `trial/slower`; it has: tr",
         ),
+        (
+            ('text = "Faster"\n', 'text = "Faster"\n[claim.test]\nmetric = "cpus"\n'),
+            r"toml:23: there is no metric of `ring` called `cpus`",
+        ),
+        (
+            ('text = "Faster"\n', 'text = "Faster"\n[claim.test]\nat = { "nodes*message" = 1 }\n'),
+            r"toml:23: there is no factor of `ring` called `message`; did you mean",
+        ),
+        (
+            ('text = "Faster"\n', 'text = "Faster"\n[claim.test]\nbelow = "erlang"\n'),
+            r"toml:24: unknown key `claim\.test\.below`; did you mean `low`",
+        ),
+        (
+            ('text = "Faster"\n', 'text = "Faster"\n[claim.test]\nover = { contendr = "go" }\n'),
+            r"toml:24: `claim\.test\.over\.contender` is missing.*is `contendr` meant to be `contender`",
+        ),
         (('seed = "post.txt"\n', ""), r"toml:3: `source` must name where its figures come from: `url`"),
         (("value = 1\n", 'value = "1"\n'), r"toml:12: `figure\.value` must be a number or a table"),
         (("p90 = 3", 'p90 = "3"'), r"toml:17: `figure\.value\.p90` must be a number"),

@@ -445,6 +445,13 @@ def test_one_build_of_each_decides_nothing() -> None:
     assert finding(COMPILERS, built(go=2.0, rust=None)).answer is NOT_TESTED
 
 
+def test_the_pair_that_decides_is_named() -> None:
+    """Of three pairs, two of which have the same numerator."""
+    found = finding("2015-python-vs-go/synchronous-servers-are-alike", alike(50))
+    assert "python-sync gives 0.0199" in found.sentence
+    assert "times the answers of python-sync@pypy;" in found.sentence
+
+
 def test_lines_are_those_of_the_code_alone() -> None:
     found = finding("2015-python-vs-go/two-letters-make-it-concurrent", of_programs(3, 90))
     assert "go has 3 lines of code that go-sync has not" in found.sentence

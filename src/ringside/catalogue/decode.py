@@ -115,8 +115,9 @@ def decode(file: TomlFile, schema: type[T]) -> T:
         keys = _keys_of(error, file.data, schema)
         root = inspect.type_info(schema)
         expected, value = type_at(root, keys), value_at(file.data, keys)
-        if isinstance(expected, inspect.StructType) and isinstance(value, dict):
-            raise _key_error(file, keys, value, expected, root) from None
+        table = next((each for each in options(expected) if isinstance(each, inspect.StructType)), None)
+        if table and isinstance(value, dict):
+            raise _key_error(file, keys, value, table, root) from None
         if _lacks_name(root, keys, value):
             header = f"[{'.'.join(map(str, keys[:-1]))}"
             message = f"`{keys[-1]}` stands below {header}]: name the table, as {header}.NAME]"
