@@ -89,6 +89,7 @@ def test_no_end_of_a_ratio_is_written_as_0(estimate: float, below: float, above:
         ("s", "faster", "slower"),
         ("B", "less", "more"),
         ("/s", "lower", "higher"),
+        ("%", "lower", "higher"),
         ("", "lower", "higher"),
     ],
 )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from ringside import units
 from ringside.errors import UsageError
 from ringside.model.design import Metric
-from ringside.model.results import Interval, Verdict
+from ringside.model.results import Interval
 from ringside.render.export import formats
 from ringside.workloads import WORKLOADS, measurement
 from ringside.workloads.base import Measurement
@@ -75,11 +74,9 @@ def test_a_metric_in_every_format(name: str) -> None:
     assert row["unit"] == metric.unit
     assert float(row["median"]) == pytest.approx(value)
 
-    # In print it is scaled, and a verdict says which way it is.
+    # In print it is scaled.
     shown = units.with_interval(Interval(value / 1000, None, None, 1), metric.unit)
     assert shown == ("1.00 ms" if is_time else units.quantity(value / 1000, metric.unit))
-    smaller = units.verdict_word(Verdict.FASTER, replace(metric, smaller_is_better=True))
-    assert smaller == ("faster" if is_time else "less" if is_size else "lower")
 
 
 def test_what_pyperf_does_not_know_is_named() -> None:
