@@ -18,7 +18,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import judge_claims
 from ringside.model.catalogue import Published
 from ringside.model.design import Level, Point
-from ringside.model.results import Answer, Finding, Interval
+from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.render.text.answers import platform
 from ringside.render.text.heading import machine
 from ringside.render.text.markdown import escape
@@ -87,7 +87,7 @@ class Post:
         *first, last = sorted(names)
         return escape(f"{', '.join(first)} and {last}" if first else last)
 
-    def finding(self, claim: str) -> Finding:
+    def finding(self, claim: str) -> ClaimResult:
         return self.findings[claim]
 
     def says(self, claim: str, *answers: str) -> bool:

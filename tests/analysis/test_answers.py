@@ -147,7 +147,7 @@ class Half(Exact):
     def __init__(self, own: float) -> None:
         self.own = own
 
-    def own_share(self, headline: str, point: Point, figures: Mapping[str, float]) -> tuple[float, str]:
+    def program_share(self, headline: str, point: Point, figures: Mapping[str, float]) -> tuple[float, str]:
         return self.own, "the rest is waiting"
 
 

@@ -11,7 +11,7 @@ import pytest
 from scripts import post_pictures, posts
 
 from ringside.cli import context
-from ringside.model.results import Answer, Finding, Interval
+from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.stats.interval import median_interval
 from tests.support import ROOT
 from tests.support.analyses import interval, near
@@ -167,7 +167,7 @@ def test_conclusions_that_turn_with_the_runtimes() -> None:
         "d": (Answer.CONFIRMED, Answer.INCONCLUSIVE),
     }
     for number, post in enumerate((now, before)):
-        post.findings = {id: Finding(each[number], "") for id, each in answers.items()}
+        post.findings = {id: ClaimResult(each[number], "") for id, each in answers.items()}
     assert (now.decided(), now.turned()) == (["a", "b", "c"], ["a"])
 
 

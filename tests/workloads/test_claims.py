@@ -18,7 +18,7 @@ from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
 from ringside.model.catalogue import Claim, Published
 from ringside.model.design import Level, Point
-from ringside.model.results import Answer, Finding, Interval
+from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.store import Store
 from ringside.workloads import WORKLOADS
 from ringside.workloads.claim_rows import evaluate
@@ -375,7 +375,7 @@ NEVER_TESTED = {
 COMPILERS = "2011-go-code-jam/go-compiles-fast"
 
 
-def finding(name: str, runs: Sequence[RunAnalysis]) -> Finding:
+def finding(name: str, runs: Sequence[RunAnalysis]) -> ClaimResult:
     claim = catalogues_claims()[name]
     assert claim.test
     return evaluate(claim.test, name.partition("/")[0], claim.workload, runs)
@@ -493,7 +493,7 @@ def test_other_cores_than_the_posts_refute_nothing() -> None:
 
 
 def test_what_was_never_measured_stays_so() -> None:
-    nothing, confirmed = Finding(NOT_TESTED, "no run", "x"), Finding(CONFIRMED, "yes", "x", ("a",))
+    nothing, confirmed = ClaimResult(NOT_TESTED, "no run", "x"), ClaimResult(CONFIRMED, "yes", "x", ("a",))
     assert elsewhere(nothing, "with four cores") == nothing
     assert decided_by("here", confirmed, nothing) == dataclasses.replace(confirmed, sentence="here: yes")
 

@@ -345,7 +345,7 @@ def _shares(of: AnswerInputs, standing: Standing) -> Iterator[tuple[float, Influ
     name, point = _concerned(standing)[-1], standing.point
     metrics = of.cells[Cell(name, point)].metrics
     figures = {metric: value.estimate for metric, value in metrics.items()}
-    if own := of.measurement.own_share(of.headline.name, point, figures):
+    if own := of.measurement.program_share(of.headline.name, point, figures):
         yield own[0], Influence(Confounder.ELSEWHERE, (name,), text=own[1])
     for each in of.diagnostics:
         if each.code == _NOISY:

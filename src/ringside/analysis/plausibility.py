@@ -11,6 +11,7 @@ from ringside.model.design import Cell, Level, Metric, Point
 from ringside.model.results import Diagnostic, Interval, Outcome, Run, Trial
 from ringside.workloads.base import Cores, Factor, Measurement, Workload
 from ringside.workloads.phases import CYCLE_NS
+from ringside.workloads.process import THREADS
 
 # Factors that points of records/ lack: the workloads got them later.
 _LATER = ("vanish", "warm")
@@ -181,7 +182,7 @@ def _are_threads(row: SlopeAnalysis, cells: Sequence[CellAnalysis]) -> bool:
     counts = [
         (float(cell.cell.point[row.slope.over]), threads.estimate)
         for cell in cells
-        if cell.cell.contender == row.contender and (threads := cell.metrics.get("peak_threads"))
+        if cell.cell.contender == row.contender and (threads := cell.metrics.get(THREADS.name))
     ]
     return bool(counts) and all(threads >= units for units, threads in counts)
 

@@ -11,7 +11,7 @@ from ringside.analysis.families import FamilyStanding, QuestionAnswer, answer, b
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.model.catalogue import Claim, Published, Question
 from ringside.model.design import Point
-from ringside.model.results import Diagnostic, Finding, Outcome, Run
+from ringside.model.results import ClaimResult, Diagnostic, Outcome, Run
 from ringside.store import Store
 from ringside.workloads import WORKLOADS
 from ringside.workloads.claim_rows import evaluate
@@ -24,7 +24,7 @@ class JudgedClaim:
 
     source: Published
     claim: Claim
-    finding: Finding
+    finding: ClaimResult
 
     @property
     def command(self) -> str:
@@ -52,7 +52,7 @@ def sources_of(analyses: Iterable[RunAnalysis]) -> tuple[Published, ...]:
     return tuple(sources[name] for name in sorted(sources))
 
 
-def _test(source: Published, claim: Claim, runs: Sequence[AnalysedRun]) -> Finding:
+def _test(source: Published, claim: Claim, runs: Sequence[AnalysedRun]) -> ClaimResult:
     if claim.test:
         return evaluate(claim.test, source.name, claim.workload, runs)
     tests = WORKLOADS[claim.workload].claims if claim.workload in WORKLOADS else {}

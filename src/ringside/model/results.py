@@ -382,7 +382,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ClaimResult:
     """The answer to a claim. `sentence`: what was measured, and what the claim requires; or why it could not
     be tested. `experiment`: the one that tests it. `runs`: the ids of those that did. `figure`: of several,
     the first; in `unit`, a ratio where that is empty."""

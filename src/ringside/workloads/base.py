@@ -355,7 +355,7 @@ class Measurement(ABC):
         # The experiment chose how much is asked; blocks repeat it.
         return code == "short-run"
 
-    def own_share(
+    def program_share(
         self, headline: str, point: Point, figures: Mapping[str, float]
     ) -> tuple[float, str] | None:
         """The share of a headline that is the program's own, and what the rest is, behind the contender's

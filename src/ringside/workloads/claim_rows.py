@@ -14,7 +14,7 @@ from msgspec import structs
 from ringside import units
 from ringside.model.claims import ClaimRow, LevelRule, Place, Product, Quantity, Where
 from ringside.model.design import Level, Point
-from ringside.model.results import Answer, Finding, Interval
+from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import differences
 from ringside.workloads.claims import (
@@ -43,7 +43,7 @@ _NO_CODE = re.compile(r"(?:#|//|import |from |[\"'()\[\]{}\s,]*$)")
 Runs = Sequence[AnalysedRun]
 
 
-def evaluate(test: ClaimRow, source: str, workload: str, runs: Runs) -> Finding:
+def evaluate(test: ClaimRow, source: str, workload: str, runs: Runs) -> ClaimResult:
     """The answer of runs to a claim of a source."""
     if test.never:
         return not_tested(test.never)
@@ -66,7 +66,7 @@ class _Claim:
         return replace(self, test=structs.replace(self.test, **changes))
 
 
-def _evaluate(claim: _Claim, runs: Runs) -> Finding:
+def _evaluate(claim: _Claim, runs: Runs) -> ClaimResult:
     test = claim.test
     if test.lines:
         return _further_lines(test, runs)
@@ -236,7 +236,7 @@ def _band(test: ClaimRow, unit: str, gain: tuple[Point, Point] | None = None) ->
     return replace(band, words=test.words) if test.words else band
 
 
-def _missing(claim: _Claim, quantities: Sequence[Quantity], runs: Runs) -> Finding:
+def _missing(claim: _Claim, quantities: Sequence[Quantity], runs: Runs) -> ClaimResult:
     test = claim.test
     if test.missing:
         why = test.missing.format(most=_Most(runs))
@@ -277,8 +277,8 @@ def _sides(claim: _Claim, run: AnalysedRun | None) -> Iterator[tuple[str, Produc
         yield first_name, test.over, test.under
 
 
-def _judged(claim: _Claim, runs: Runs, judging: Callable[..., Finding] = judge) -> Finding:
-    """The finding of a claim's parts in the run that has them all."""
+def _judged(claim: _Claim, runs: Runs, judging: Callable[..., ClaimResult] = judge) -> ClaimResult:
+    """The result of a claim's parts in the run that has them all."""
     test = claim.test
     if test.per or test.growth_over:
         return _judged_value(claim, runs)
@@ -354,8 +354,8 @@ def _product(ratios: Sequence[Mapping[int, float]]) -> Mapping[int, float]:
     return {block: sum(ratio[block] for ratio in ratios) for block in sorted(blocks)}
 
 
-def _judged_value(claim: _Claim, runs: Runs) -> Finding:
-    """The finding of a claim of a metric's own size."""
+def _judged_value(claim: _Claim, runs: Runs) -> ClaimResult:
+    """The result of a claim of a metric's own size."""
     test = claim.test
     (quantity,) = _quantities(claim, test.over)
     found = _find(claim, [quantity], runs)
@@ -395,14 +395,14 @@ def _judged_value(claim: _Claim, runs: Runs) -> Finding:
     if test.budget is not None:
         cost = median_interval(list(values.values()))
         text = sentence(cost)
-        return Finding(Answer.UNTESTABLE, text, run.experiment.name, (run.run.id,), cost, unit)
+        return ClaimResult(Answer.UNTESTABLE, text, run.experiment.name, (run.run.id,), cost, unit)
     return judge_values(run, values, _band(test, unit), sentence, unit)
 
 
 # --- several judgements ----------------------------------------------------------------------------
 
 
-def _apart(claim: _Claim, runs: Runs) -> Finding:
+def _apart(claim: _Claim, runs: Runs) -> ClaimResult:
     """Judged for each stand-in at each place by itself: all have to agree."""
     test, findings = claim.test, []
     for name in test.each:
@@ -425,12 +425,12 @@ def _apart(claim: _Claim, runs: Runs) -> Finding:
     return replace(finding, sentence=f"{test.sentence}: {finding.sentence}; {test.note}")
 
 
-def _between_ends(claim: _Claim, runs: Runs) -> Finding:
+def _between_ends(claim: _Claim, runs: Runs) -> ClaimResult:
     """A claim of something between two ends: the source does not say where. Each point between them is
     judged; where the ratio is below the band at one end and not at the other, a mix has it."""
     test = claim.test
 
-    def judged(place: Place, **levels: Level) -> Finding:
+    def judged(place: Place, **levels: Level) -> ClaimResult:
         where = " ".join(f"{factor}={level}" for factor, level in {**place.at, **levels}.items())
         at: Where = {**test.at, **place.at, **levels}
         one = claim.but(at=at, where=f"at {where}", experiment=place.experiment, between=())
@@ -466,13 +466,13 @@ def _between_ends(claim: _Claim, runs: Runs) -> Finding:
     )
     ids = tuple(dict.fromkeys(run for each in (last, *ends) for run in each.runs))
     sentence = f"{test.condition}: {last.sentence}{at_ends}"
-    return Finding(result, sentence, last.experiment, ids, last.figure)
+    return ClaimResult(result, sentence, last.experiment, ids, last.figure)
 
 
 # --- programs and builds ---------------------------------------------------------------------------
 
 
-def _further_lines(test: ClaimRow, runs: Runs) -> Finding:
+def _further_lines(test: ClaimRow, runs: Runs) -> ClaimResult:
     """Lines that the second form has and the first has not; without comments, imports and brackets alone.
     They are counted, not measured: the interval is the count."""
     assert test.lines is not None
@@ -490,10 +490,10 @@ def _further_lines(test: ClaimRow, runs: Runs) -> Finding:
         f"{test.lines.after[0]} has {units.count(count, 'line')} of code that {test.lines.before[0]} has not;"
         f" the claim holds {band.words} (our band: {band.why})"
     )
-    return Finding(answer(interval, band), sentence, test.experiment, tuple(dict.fromkeys(ids)), interval)
+    return ClaimResult(answer(interval, band), sentence, test.experiment, tuple(dict.fromkeys(ids)), interval)
 
 
-def _build_times(test: ClaimRow, runs: Runs) -> Finding:
+def _build_times(test: ClaimRow, runs: Runs) -> ClaimResult:
     """How long builds took, and the median of all others over the first. A program is built once in a run's
     life, so there is no interval: nothing is decided."""
     times = {name: seconds for run in runs for name in run.names if (seconds := run.build_s(name))}
@@ -502,7 +502,7 @@ def _build_times(test: ClaimRow, runs: Runs) -> Finding:
     if name not in times or not others:
         return not_tested(test.missing, test.experiment)
     each = ", ".join(f"{other}'s in {units.quantity(seconds, 's')}" for other, seconds in others.items())
-    return Finding(
+    return ClaimResult(
         Answer.INCONCLUSIVE,
         test.sentence.format(own=units.quantity(times[name], "s"), others=each),
         test.experiment,

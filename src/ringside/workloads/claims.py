@@ -1,7 +1,7 @@
-"""Claims of sources as code: what their tests have in common.
+"""Judges claims of sources: bands, quantities in blocks, and what an interval says.
 
-A test takes the analyses of runs and returns a finding. It follows the rules of verdicts: an answer comes
-from an interval, never from an estimate, and a claim of several parts is confirmed only where each part is.
+It follows the rules of verdicts: an answer comes from an interval, never from an estimate, and a claim of
+several parts is confirmed only where each part is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Protocol
 
 from ringside import units
 from ringside.model.design import Experiment, Metric, Point
-from ringside.model.results import Answer, Finding, Interval, Outcome, Run
+from ringside.model.results import Answer, ClaimResult, Interval, Outcome, Run
 from ringside.stats.interval import exponential, median_interval
 from ringside.stats.paired import hodges_lehmann, logarithms
 
@@ -61,7 +61,7 @@ class AnalysedRun(Protocol):
         """The texts of its files by path; empty where they are not stored."""
 
 
-ClaimTest = Callable[[Sequence[AnalysedRun]], Finding]
+ClaimTest = Callable[[Sequence[AnalysedRun]], ClaimResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +128,20 @@ class Part:
         return exponential(hodges_lehmann([self.logs[block] for block in sorted(self.logs)], confidence))
 
 
-def not_tested(why: str, experiment: str = "") -> Finding:
-    return Finding(Answer.NOT_TESTED, why, experiment)
+def not_tested(why: str, experiment: str = "") -> ClaimResult:
+    return ClaimResult(Answer.NOT_TESTED, why, experiment)
 
 
-def stand_in(finding: Finding, original: str) -> Finding:
-    """The finding of a claim of figures of programs that cannot be had any more: what was measured is what
+def stand_in(finding: ClaimResult, original: str) -> ClaimResult:
+    """The result of a claim of figures of programs that cannot be had any more: what was measured is what
     others in their place give. `original`: what is missing, and what stands in for it."""
     if finding.answer is Answer.NOT_TESTED:
         return finding
     return replace(finding, answer=Answer.UNTESTABLE, sentence=f"{original}: {finding.sentence}")
 
 
-def elsewhere(finding: Finding, condition: str) -> Finding:
-    """The finding of a claim that was measured only without a condition of the source's: where it holds
+def elsewhere(finding: ClaimResult, condition: str) -> ClaimResult:
+    """The result of a claim that was measured only without a condition of the source's: where it holds
     nevertheless it holds under other conditions, else nothing is known of it. `condition`: the source's."""
     if finding.answer is Answer.NOT_TESTED:
         return finding
@@ -150,8 +150,8 @@ def elsewhere(finding: Finding, condition: str) -> Finding:
     return replace(finding, answer=result, sentence=f"{condition}; without that, {finding.sentence}")
 
 
-def decided_by(condition: str, with_it: Finding, without: Finding) -> Finding:
-    """The finding of a claim that was measured with a condition of the source's and without it. It holds
+def decided_by(condition: str, with_it: ClaimResult, without: ClaimResult) -> ClaimResult:
+    """The result of a claim that was measured with a condition of the source's and without it. It holds
     under that condition only where it does not hold without; else it is what it is with the condition."""
     sentence = f"{condition}: {with_it.sentence}"
     if without.answer is Answer.NOT_TESTED:
@@ -165,8 +165,8 @@ def decided_by(condition: str, with_it: Finding, without: Finding) -> Finding:
     )
 
 
-def agreeing(findings: Sequence[Finding], band: Band) -> Finding:
-    """The finding of a claim that is judged several times, apart: their answer where all have the same, else
+def agreeing(findings: Sequence[ClaimResult], band: Band) -> ClaimResult:
+    """The result of a claim that is judged several times, apart: their answer where all have the same, else
     none. Of `judge_part`; at least one."""
     tested = [finding for finding in findings if finding.answer is not Answer.NOT_TESTED]
     if not tested:
@@ -195,12 +195,12 @@ def judge_values(
     band: Band,
     sentence: Callable[[Interval], str],
     unit: str = "",
-) -> Finding:
-    """The finding of a claim that the median of values, given by block, lies inside the band."""
+) -> ClaimResult:
+    """The result of a claim that the median of values, given by block, lies inside the band."""
     if not values:
         return _undecided(run, "there are no figures, or more than a tenth of the blocks failed,")
     interval = median_interval(list(values.values()))
-    finding = Finding(
+    finding = ClaimResult(
         answer(interval, band), sentence(interval), run.experiment.name, (run.run.id,), interval, unit
     )
     return _explained(finding, band)
@@ -215,8 +215,8 @@ def answer(interval: Interval, band: Band) -> Answer:
 
 def judge(
     run: AnalysedRun, parts: Sequence[Part], band: Band, sentence: Callable[[str, Interval], str]
-) -> Finding:
-    """The finding of a claim that each of its parts lies inside the band. It is confirmed where all intervals
+) -> ClaimResult:
+    """The result of a claim that each of its parts lies inside the band. It is confirmed where all intervals
     do (an intersection-union test: no part needs a correction). It is refuted where all lie outside, or one
     of the k parts does at an error rate that is k times smaller (Bonferroni).
 
@@ -227,7 +227,7 @@ def judge(
 
 def judge_part(
     run: AnalysedRun, parts: Sequence[Part], band: Band, sentence: Callable[[str, Interval], str]
-) -> Finding:
+) -> ClaimResult:
     """As `judge`, for a claim that is judged several times: without the band in words."""
     error = (1 - run.confidence) / max(1, len(parts))
     intervals = [part.interval(run.confidence) for part in parts]
@@ -244,10 +244,12 @@ def judge_part(
         undecided = (index for index, interval in enumerate(known) if not band.holds(interval))
         result, shown = Answer.INCONCLUSIVE, next(undecided, 0)
     figure = known[shown]
-    return Finding(result, sentence(parts[shown].name, figure), run.experiment.name, (run.run.id,), figure)
+    return ClaimResult(
+        result, sentence(parts[shown].name, figure), run.experiment.name, (run.run.id,), figure
+    )
 
 
-def _explained(finding: Finding, band: Band) -> Finding:
+def _explained(finding: ClaimResult, band: Band) -> ClaimResult:
     """With the values for which the claim holds, and why it is undecided."""
     figure = finding.figure
     few = figure is not None and figure.low is None
@@ -260,9 +262,9 @@ def _explained(finding: Finding, band: Band) -> Finding:
     return _with_sentence(finding, f"; the claim holds {band.words}{ours}{why}")
 
 
-def _undecided(run: AnalysedRun, why: str) -> Finding:
-    return Finding(Answer.INCONCLUSIVE, f"{why} in this run", run.experiment.name, (run.run.id,))
+def _undecided(run: AnalysedRun, why: str) -> ClaimResult:
+    return ClaimResult(Answer.INCONCLUSIVE, f"{why} in this run", run.experiment.name, (run.run.id,))
 
 
-def _with_sentence(finding: Finding, more: str) -> Finding:
+def _with_sentence(finding: ClaimResult, more: str) -> ClaimResult:
     return replace(finding, sentence=finding.sentence + more)

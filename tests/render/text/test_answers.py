@@ -292,7 +292,7 @@ def test_a_floor_that_is_beaten_says_what_it_is_not() -> None:
 class Waiting(Exact):
     """A measurement of which a half is not the program's."""
 
-    def own_share(self, headline: str, point: Point, figures: Mapping[str, float]) -> tuple[float, str]:
+    def program_share(self, headline: str, point: Point, figures: Mapping[str, float]) -> tuple[float, str]:
         assert (headline, set(figures)) == ("hop_ns", {"hop_ns"})
         return 0.5, "half of it is waiting"
 

@@ -11,7 +11,7 @@ from ringside.analysis.answers import YEARS_APART
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn
 from ringside.model.design import Cell
-from ringside.model.results import Answer, Finding, Outcome
+from ringside.model.results import Answer, ClaimResult, Outcome
 from ringside.render.text import cells, command
 from ringside.render.text.answers import platform
 from ringside.render.text.cells import TableCell, TableData
@@ -191,7 +191,7 @@ def claim_summary(examined: Sequence[JudgedClaim]) -> str:
     return ", ".join(each) or "no claims"
 
 
-def _claim_figure(finding: Finding) -> TableCell:
+def _claim_figure(finding: ClaimResult) -> TableCell:
     if finding.figure is None:
         return cells.ABSENT
     if finding.unit:

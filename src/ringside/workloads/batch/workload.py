@@ -237,7 +237,7 @@ class Batch(Workload):
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
         return bottleneck(contender, self.cores(point), figures)
 
-    def own_share(
+    def program_share(
         self, headline: str, point: Point, figures: Mapping[str, float]
     ) -> tuple[float, str] | None:
         """Of a program whose queue is at its bound while cores are idle, the time in which they are not."""

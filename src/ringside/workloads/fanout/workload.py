@@ -177,7 +177,7 @@ class Fanout(Serving):
             figures["overhead_s.p99"] = load.upstreams.overhead.p99_ns * 1e-9
         return figures
 
-    def own_share(
+    def program_share(
         self, headline: str, point: Point, figures: Mapping[str, float]
     ) -> tuple[float, str] | None:
         if headline.startswith(("latency_s", "overhead_s")) and (bound := self._bound(point, figures)):

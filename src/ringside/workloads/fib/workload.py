@@ -230,7 +230,7 @@ class Fib(Serving):
             figures["requests_per_s_per_client"] = figures[RATE.name] / int(point["clients"])
         return figures
 
-    def own_share(
+    def program_share(
         self, headline: str, point: Point, figures: Mapping[str, float]
     ) -> tuple[float, str] | None:
         if headline not in (RATE.name, "requests_per_s_per_client"):

@@ -254,7 +254,7 @@ class Jobs(Workload):
     def can_repeat(self, point: Point) -> bool:
         return point["trace"] == 0 and super().can_repeat(point)
 
-    def own_share(
+    def program_share(
         self, headline: str, point: Point, figures: Mapping[str, float]
     ) -> tuple[float, str] | None:
         over_ideal = figures.get("over_ideal", 0.0)

@@ -46,5 +46,5 @@ def test_the_share_of_the_program(
     workload: str, headline: str, levels: dict[str, Level], figures: dict[str, float], share: float | None
 ) -> None:
     measured = WORKLOADS[workload]
-    own = measured.own_share(headline, point(measured, **levels), figures)
+    own = measured.program_share(headline, point(measured, **levels), figures)
     assert (own and own[0]) == (None if share is None else near(share))
