@@ -130,7 +130,7 @@ class _KeptPlan:
     published: Published | None = None
     suite: KeptSelection | None = None
     selection: KeptSelection | None = None
-    options: KeptOptions = field(default_factory=dict)
+    options: KeptOptions | None = None
     repeats: dict[str, tuple[Annotated[int, msgspec.Meta(ge=1)], ...]] = field(default_factory=dict)
 
 
@@ -151,7 +151,7 @@ def plan_values(
         published,
         suite,
         selection,
-        options or {},
+        options or None,
     )
     values: dict[str, Any] = msgspec.to_builtins(kept)
     return values
@@ -173,7 +173,7 @@ def read_plan(run: Run) -> RunPlan:
         kept.published,
         kept.suite,
         kept.selection,
-        kept.options,
+        kept.options or {},
         kept.repeats,
     )
 
