@@ -14,7 +14,7 @@ from ringside.errors import StoreError
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import Sample
-from ringside.store import Store, record
+from ringside.store import Store, record, text_hash
 from ringside.store.tables import FORMAT
 from tests.support.command_line import in_process
 from tests.support.runs import experiment, make_run
@@ -87,7 +87,8 @@ def test_commands_read_it_as_a_store(workplace: Path) -> None:
     in_process("vs", "true", "sleep 0.001", "--blocks", "7", "--store", "mine.sqlite")
     in_process("export", "--format", "record", "-o", "kept.json.xz", "--store", "mine.sqlite")
     shown = [in_process("show", "--store", store).stdout for store in ("mine.sqlite", "kept.json.xz")]
-    assert shown[0] == shown[1]
+    # A hint names the store.
+    assert shown[0].replace("mine.sqlite", "kept.json.xz") == shown[1]
     assert "sleep 0.001" in shown[0]
     refused = in_process("export", "--format", "record", "--store", "mine.sqlite", status=2)
     assert "name it with -o run.json.xz" in refused.stderr
@@ -100,12 +101,29 @@ def test_paths_below_the_home_of_the_user_are_shortened(
 ) -> None:
     monkeypatch.setenv("HOME", "/home/somebody")
     store = Store(tmp_path / "store.sqlite")
-    host = {"python": "/home/somebody/bin/python", "other": "/usr/bin/python"}
-    run = store.begin_run("e", 1, {}, host, {})
+    host = {
+        "python": "/home/somebody/bin/python",
+        "cwd": "/home/somebody",
+        "words": "--with=/home/somebody/x\n/home/somebody/y",
+        "other": "/usr/bin/python",
+        "another": "/mnt/home/somebody/x and /home/somebody2 and /home/somebody.old",
+    }
+    source = "#!/home/somebody/bin/python\n"
+    run = store.begin_run(
+        "e", 1, {"contenders": {"a": {"files": {"x": text_hash(source)}}}}, host, {text_hash(source): source}
+    )
     path = tmp_path / f"kept{record.SUFFIX}"
     record.write(store, [run], path)
-    (again,) = record.read(path).runs()
-    assert again.host == {"python": "~/bin/python", "other": "/usr/bin/python"}
+    kept = record.read(path)
+    (again,) = kept.runs()
+    assert again.host == {
+        **host,
+        "python": "~/bin/python",
+        "cwd": "~",
+        "words": "--with=~/x\n~/y",
+    }
+    # It still has the hash by which it is found.
+    assert kept.sources([text_hash(source)]) == {text_hash(source): source}
 
 
 @pytest.mark.parametrize("home", ["/", "", "//"])

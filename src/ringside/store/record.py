@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,8 +37,12 @@ def write(store: Store, runs: Sequence[Run], path: Path) -> None:
 def _table_text(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     text = json.dumps(rows, separators=(",", ":"), ensure_ascii=False)
     home = os.path.expanduser("~")
-    # Samples name no paths, but base64 can look like one. A home of `/` is no prefix that says anything.
-    return text if name == "timeline" or not home.strip("/~") else text.replace(f"{home}/", "~/")
+    # A source keeps the text of its hash; samples name no paths, but base64 can look like one. A home of `/`
+    # is no prefix that says anything.
+    if name in ("source", "timeline") or not home.strip("/~"):
+        return text
+    # Where a path begins, also after a line break as JSON writes it, to where a name in it ends.
+    return re.sub(rf"(?:(?<![\w.~/-])|(?<=\\[nrt])){re.escape(home)}(?![\w.-])", "~", text)
 
 
 def read(path: Path) -> Store:

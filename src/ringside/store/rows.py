@@ -60,8 +60,8 @@ class _WithoutSeconds(LoadMessage, frozen=True, kw_only=True):
     series: msgspec.Raw = msgspec.Raw(b"[]")  # type: ignore[assignment]
 
 
-class _Ours(msgspec.Struct, frozen=True):
-    """The keys of `outcome_line` that are not the probe's, and whether it has the probe's."""
+class _ExtraFields(msgspec.Struct, frozen=True):
+    """The keys of `outcome_line` that are not the probe's; `outcome` is set where it has those, too."""
 
     outcome: str | msgspec.UnsetType = msgspec.UNSET
     spans: tuple[tuple[int, int, int], ...] = ()
@@ -72,22 +72,21 @@ class _Ours(msgspec.Struct, frozen=True):
     machine: str = ""
 
 
-class _OursAndLoads(_Ours, frozen=True):
+class _WithLoads(_ExtraFields, frozen=True):
     loads: tuple[LoadMessage, ...] = ()
 
 
-class _OursAndShortLoads(_Ours, frozen=True):
+class _WithLoadSummaries(_ExtraFields, frozen=True):
     loads: tuple[_WithoutSeconds, ...] = ()
 
 
 def trial_of(row: dict[str, Any], *, seconds: bool = True) -> Trial:
     """The trial of a row, without its samples; `seconds`: False leaves out the seconds of its loads. Raises
     ValueError where the row is none."""
-    ours: _OursAndLoads | _OursAndShortLoads = _json(
-        row["outcome_line"], _OursAndLoads if seconds else _OursAndShortLoads
+    extra: _WithLoads | _WithLoadSummaries = _json(
+        row["outcome_line"], _WithLoads if seconds else _WithLoadSummaries
     )
     columns = msgspec.convert(row, _Columns)
-    # Keys of messages that the earliest versions did not write have defaults, their types too.
     phases: dict[str, int] = _json(row["phases"], dict[str, Count])
     return Trial(
         block=columns.block,
@@ -97,24 +96,24 @@ def trial_of(row: dict[str, Any], *, seconds: bool = True) -> Trial:
         detail=columns.detail,
         started_at=columns.started_at,
         cpus=_shared_json(row["cpus"], tuple[int, ...]),
-        report=_json(row["outcome_line"], TrialOutcome) if ours.outcome is not msgspec.UNSET else None,
-        phases={name: ours.repeats.get(name, (total,)) for name, total in phases.items()},
-        read_ns=ours.read_ns,
+        report=_json(row["outcome_line"], TrialOutcome) if extra.outcome is not msgspec.UNSET else None,
+        phases={name: extra.repeats.get(name, (total,)) for name, total in phases.items()},
+        read_ns=extra.read_ns,
         marks=_json(row["marks"], dict[str, Sample]),
         loads=tuple(
-            _without_seconds(load) if isinstance(load, _WithoutSeconds) else load for load in ours.loads
+            _without_seconds(load) if isinstance(load, _WithoutSeconds) else load for load in extra.loads
         ),
-        spans=tuple(Span(*span) for span in ours.spans),
+        spans=tuple(Span(*span) for span in extra.spans),
         missing=_shared_json(row["missing"], tuple[str, ...]),
-        memory_limit_bytes=ours.memory_limit_bytes,
-        input_bytes=ours.input_bytes,
-        machine=ours.machine,
+        memory_limit_bytes=extra.memory_limit_bytes,
+        input_bytes=extra.input_bytes,
+        machine=extra.machine,
     )
 
 
 def seconds_of(outcome_line: str, step: str, name: str) -> tuple[SecondOfLoad, ...]:
     """The seconds of a load that `trial_of` left out. Raises ValueError where the text is no such column."""
-    kept: _OursAndLoads = _json(outcome_line, _OursAndLoads)
+    kept: _WithLoads = _json(outcome_line, _WithLoads)
     return next((load.series for load in kept.loads if (load.step, load.name) == (step, name)), ())
 
 

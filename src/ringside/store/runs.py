@@ -31,7 +31,7 @@ def runs_of(store: Store, name: str) -> list[Run]:
         if not suite:
             return [run]
         ids = _members(store.summaries(), suite)
-    # One that cannot be read keeps nobody from the others.
+    # Load only these: an unreadable run must not break the rest.
     return [store.run(id) for id in ids]
 
 
