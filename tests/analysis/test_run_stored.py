@@ -65,5 +65,5 @@ def test_a_run_that_cannot_be_read() -> None:
     with pytest.raises(UsageError, match="no workload `exact`"):
         analyse(planned(["go"], [P]), [])
     run = planned(["go"], [P])
-    with pytest.raises(StoreError, match="version 99"):
-        analyse(dataclasses.replace(run, plan={**run.plan, "version": 99}), [])
+    with pytest.raises(StoreError, match="Expected `object`, got `int`"):
+        analyse(dataclasses.replace(run, plan={**run.plan, "experiment": 99}), [])

@@ -10,7 +10,7 @@ import pytest
 from tests.support.readers import Reader, accepts, all_readers, manifests
 
 # Those that analyse what they read are slow.
-INPUTS = {"records": 20, "stores": 20}
+INPUTS = {"records": 40, "stores": 20}
 
 
 @pytest.fixture(scope="module")

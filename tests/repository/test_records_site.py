@@ -10,6 +10,7 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
+import msgspec
 import pytest
 from scripts.records_site import Record, Site
 
@@ -124,7 +125,7 @@ def test_questions_come_first_where_a_record_answers_them(
 ) -> None:
     assert b'id="questions"' not in files["index.html"]
     ring = pages["ring"].analysis
-    figure = dataclasses.replace(
+    figure = msgspec.structs.replace(
         context.questions()[0].figures[0], experiment=ring.experiment.name, metric=ring.headline.name, at={}
     )
     asked = dataclasses.replace(context.questions()[0], text="What then?", figures=(figure,))

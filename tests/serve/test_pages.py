@@ -273,14 +273,14 @@ def test_a_run_whose_plan_cannot_be_read_spoils_only_its_own_page(tmp_path: Path
     path = tmp_path / "runs.sqlite"
     store = Store(path)
     good = make_run(store, SMALL)
-    bad = store.begin_run("bad", 1, {"version": 99, "suite": 7}, {}, {})
+    bad = store.begin_run("bad", 1, {"experiment": 99, "suite": 7}, {}, {})
     store.end_run(bad)
     store.close()
     with serving(path) as client:
         page = client.page("/")
         assert good.id in page
         assert bad.id in page
-        assert "this ringside reads up to" in client.page(f"/runs/{bad.id}", 503)
+        assert f"the plan of run {bad.id} cannot be read" in client.page(f"/runs/{bad.id}", 503)
 
 
 def test_the_name_of_an_experiment_leads_to_its_latest_run(tmp_path: Path) -> None:

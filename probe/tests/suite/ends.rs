@@ -55,7 +55,13 @@ fn daemons() {
 fn daemons_that_run_away() {
     for way in ["runaway", "runaway-apart"] {
         for request in both_ways(python("daemon.py", &[way])) {
-            run(&request).is("ok", "");
+            let trial = run(&request);
+            assert!(trial.outcome["left_behind"].as_u64().unwrap() > 0);
+            // How much it does before it is killed is the machine's affair; too much counts against the program.
+            match trial.outcome["outcome"].as_str() {
+                Some("ok") => {}
+                _ => trial.is("wrong-evidence", "they worked after that"),
+            }
         }
     }
 }

@@ -104,7 +104,9 @@ def test_who_cannot_wait_inside_takes_the_lock_or_not(lock: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["/proc/no/such/folder/lock", "/"])
-def test_a_lock_that_cannot_be_opened_is_refused(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_cannot_be_opened_is_refused(
+    place: str, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two runs without it would disturb each other."""
     monkeypatch.setenv(VARIABLE, place)
     done = in_process("vs", "--blocks", "1", "true", "true", status=2)

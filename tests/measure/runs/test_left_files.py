@@ -146,7 +146,8 @@ HIDES = """
 for place in places:
     for _ in range(30):
         os.write(place, bytes(1 << 20))
-time.sleep(1)
+# So long that it is seen twice on a busy machine as well.
+time.sleep(3)
 """
 MAPS = """
 import mmap
