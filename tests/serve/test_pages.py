@@ -280,7 +280,7 @@ def test_a_run_whose_plan_cannot_be_read_spoils_only_its_own_page(tmp_path: Path
         page = client.page("/")
         assert good.id in page
         assert bad.id in page
-        assert f"the plan of run {bad.id} cannot be read" in client.page(f"/runs/{bad.id}", 503)
+        assert f"The plan of run {bad.id} cannot be read" in client.page(f"/runs/{bad.id}", 503)
 
 
 def test_the_name_of_an_experiment_leads_to_its_latest_run(tmp_path: Path) -> None:
