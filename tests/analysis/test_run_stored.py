@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ringside.analysis.run import analyse, analysis_of
+from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.errors import StoreError, UsageError
 from ringside.model.design import Point
 from ringside.store import Store
@@ -49,7 +49,7 @@ def test_warm_ups_of_a_ring(store: Store) -> None:
         )
         for trial in store.trials(run)
     ]
-    warm_ups = analyse(run, trials).warm_ups
+    warm_ups = RunAnalysis(run, trials).warm_ups
     assert {each.cell.contender for each in warm_ups} == {"erlang", "go"}
     assert all(len(each.series) == 2 and each.steady == near(100, rel=0.01) for each in warm_ups)
 
@@ -58,12 +58,12 @@ def test_time_lines_need_samples(store: Store) -> None:
     feed = make_run(store, experiment("feed-quick", blocks=3))
     result = analysis_of(store, feed)
     assert set(result.timelines) == set(result.cells)
-    assert analyse(feed, store.trials(feed)).timelines == {}
+    assert RunAnalysis(feed, store.trials(feed)).timelines == {}
 
 
 def test_a_run_that_cannot_be_read() -> None:
     with pytest.raises(UsageError, match="no workload `exact`"):
-        analyse(planned(["go"], [P]), [])
+        RunAnalysis(planned(["go"], [P]), [])
     run = planned(["go"], [P])
     with pytest.raises(StoreError, match="Expected `object`, got `int`"):
-        analyse(dataclasses.replace(run, plan={**run.plan, "experiment": 99}), [])
+        RunAnalysis(dataclasses.replace(run, plan={**run.plan, "experiment": 99}), [])
