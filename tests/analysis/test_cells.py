@@ -7,11 +7,7 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
-from ringside.analysis.cells import (
-    CellAnalysis,
-    has_no_steady_state,
-    trial_figures,
-)
+from ringside.analysis.cells import CellAnalysis, has_no_steady_state, trial_figures
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval, Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
