@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import pytest
 
 from ringside.analysis.cells import CellAnalysis
@@ -219,7 +220,7 @@ def test_the_smallest_time_below_a_cycle_is_reported() -> None:
 
 
 def slope(name: str, growth: Interval, unit: Unit = "B", *, is_own: bool = True) -> SlopeAnalysis:
-    return SlopeAnalysis(dataclasses.replace(PER_NODE, unit=unit, is_own=is_own), name, Point(()), growth)
+    return SlopeAnalysis(msgspec.structs.replace(PER_NODE, unit=unit, is_own=is_own), name, Point(()), growth)
 
 
 def test_the_smallest_growth_of_memory_is_reported() -> None:

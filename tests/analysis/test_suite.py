@@ -39,7 +39,7 @@ SERVICE = analysis(
 
 
 def test_claims_are_examined_in_the_order_of_their_sources() -> None:
-    """By their rows, or by functions of their workload; one that another version knew has neither."""
+    """One that another version knew has no test."""
     first, second = (context.catalogue().published(name) for name in ("2011-go-c10k", "2007-ring-showdown"))
     found = judge_claims([first, second], [])
     assert [each.source for each in found] == [first] * len(first.claims) + [second] * len(second.claims)

@@ -12,6 +12,7 @@ from ringside.catalogue.experiments import read_experiment, read_published, read
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import CatalogueError, RingsideError, UsageError
 from ringside.model.catalogue import Claim, Figure, KnownWorkload, Question
+from ringside.model.claims import ClaimRow
 
 MANIFEST = """
 title = "A thing"
@@ -55,12 +56,13 @@ as_published = "about two"
 id = "faster"
 workload = "ring"
 text = "Faster"
+[claim.test]
+never = "no"
 """
 KNOWN = {
     "ring": KnownWorkload(
         ("nodes", "messages", "cores"),
         {"cpu_s": "s", "latency_s.p50": "s", "latency_s.p90": "s"},
-        frozenset({"trial/faster"}),
     )
 }
 
@@ -316,7 +318,7 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
         Figure("ring", {}, "erlang", "latency_s.p50", 1.5, "about two"),
         Figure("ring", {}, "erlang", "latency_s.p90", 3.0, "about two"),
     )
-    assert published.claims == (Claim("Faster", "faster", "ring"),)
+    assert published.claims == (Claim("Faster", "faster", "ring", ClaimRow(never="no")),)
 
 
 @pytest.mark.parametrize(
@@ -339,23 +341,23 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
         ),
         (('id = "faster"\nworkload = "ring"', 'id = "faster"\nworkload = "fib"'), r"no workload `fib`"),
         (
-            ('id = "faster"', 'id = "slower"'),
-            r"toml:20: `ring` has no test of the claim `trial/slower`; it has: tr",
+            ('[claim.test]\nnever = "no"\n', ""),
+            r"toml:20: the claim `faster` has no test: add `\[claim\.test\]`",
         ),
         (
-            ('text = "Faster"\n', 'text = "Faster"\n[claim.test]\nmetric = "cpus"\n'),
+            ('never = "no"\n', 'metric = "cpus"\n'),
             r"toml:23: there is no metric of `ring` called `cpus`",
         ),
         (
-            ('text = "Faster"\n', 'text = "Faster"\n[claim.test]\nat = { "nodes*message" = 1 }\n'),
+            ('never = "no"\n', 'at = { "nodes*message" = 1 }\n'),
             r"toml:23: there is no factor of `ring` called `message`; did you mean",
         ),
         (
-            ('text = "Faster"\n', 'text = "Faster"\n[claim.test]\nbelow = "erlang"\n'),
+            ('never = "no"\n', 'below = "erlang"\n'),
             r"toml:24: unknown key `claim\.test\.below`; did you mean `low`",
         ),
         (
-            ('text = "Faster"\n', 'text = "Faster"\n[claim.test]\nover = { contendr = "go" }\n'),
+            ('never = "no"\n', 'over = { contendr = "go" }\n'),
             r"toml:24: `claim\.test\.over\.contender` is missing.*is `contendr` meant to be `contender`",
         ),
         (('seed = "post.txt"\n', ""), r"toml:3: `source` must name where its figures come from: `url`"),

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from ringside.conformance.common import parse
-from ringside.conformance.kit import rules_of
 from ringside.conformance.subject import RULES as SHARED
 from ringside.workloads import WORKLOADS
 from tests.support import ROOT
@@ -24,7 +23,7 @@ from tests.support.command_line import RINGSIDE, ringside
 ORIGINAL = "python-threads"
 RULES = dict(SHARED)
 for each in WORKLOADS.values():
-    RULES |= rules_of(each).rules
+    RULES |= each.rules
 
 # For each rule: the workload, a file of the original, a text in it, and what takes its place.
 WRONG: dict[str, tuple[str, str, str, str]] = tomllib.loads(

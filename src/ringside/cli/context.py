@@ -74,7 +74,6 @@ def known_workloads() -> dict[str, KnownWorkload]:
         name: KnownWorkload(
             tuple(factor.name for factor in workload.factors),
             {metric.name: metric.unit for metric in workload.metrics},
-            frozenset(workload.claims),
             tuple(capability.name for capability in workload.capabilities),
             workload.check_level,
             is_service=workload.is_service,

@@ -102,9 +102,25 @@ _OTHER_CPUS = "other CPUs"
 _AFTER_SIGTERM = "after SIGTERM"
 
 
-def check_arguments(subject: Subject, uses: Sequence[Sequence[str]], *, is_server: bool) -> None:
-    """Each of these uses must end with status 2 and one line on stderr."""
-    chosen = list(uses)[: _QUICK if subject.quick else None]
+def without(arguments: Sequence[str], *words: str) -> list[str]:
+    """The arguments without those whose keys are in words."""
+    keys = {word.partition("=")[0] for word in words}
+    return [argument for argument in arguments if argument.partition("=")[0] not in keys]
+
+
+def check_arguments(
+    subject: Subject,
+    arguments: Sequence[str],
+    required: Sequence[str],
+    bad: Sequence[str],
+    *,
+    is_server: bool,
+) -> None:
+    """Without one that is required, and with bad words in place of good ones, it must end with status 2 and
+    one line on stderr."""
+    uses = [without(arguments, key) for key in required]
+    uses += [[*without(arguments, *words.split()), *words.split()] for words in bad]
+    chosen = uses[: _QUICK if subject.quick else None]
     with ThreadPoolExecutor(min(_AT_ONE_TIME, os.cpu_count() or 1)) as pool:
         for arguments, done in zip(chosen, pool.map(lambda words: subject.run(*words), chosen), strict=True):
             output = parse(done.stdout)

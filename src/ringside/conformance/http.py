@@ -14,9 +14,6 @@ from ringside.conformance.subject import PORT, Subject
 _MAX_HEAD_BYTES = 1 << 16
 # What comes earlier by less is not early.
 GRAIN_S = 0.002
-RULES = {
-    "http-paths": "another path gets 404, another method 405",
-}
 NONSENSE = (
     b"nonsense\r\n\r\n",
     b"GET / HT",

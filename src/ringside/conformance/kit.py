@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringside.conformance.programs import OwnRules, check_program
+from ringside.conformance.programs import Checks, check_program
 from ringside.conformance.servers import Kind, answered, check_server, plain_kind
 from ringside.conformance.subject import Finding, Subject
 from ringside.measure.host.executor import Executor
@@ -23,13 +23,12 @@ from ringside.workloads import workload as find_workload
 from ringside.workloads.base import Workload
 
 
-def rules_of(workload: Workload) -> Kind | OwnRules:
-    """What `check` knows of a workload besides the rules that all share."""
+def checks_of(workload: Workload) -> Kind | Checks:
+    """What `check` tests besides the rules that all workloads share."""
     if workload.check_module:
-        rules = importlib.import_module(workload.check_module).CHECKS
-        assert isinstance(rules, Kind if workload.is_service else OwnRules)
-        return rules
-    return plain_kind(workload) if workload.is_service else OwnRules({}, ())
+        checks: Kind | Checks = importlib.import_module(workload.check_module).CHECKS
+        return checks
+    return plain_kind(workload) if workload.is_service else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +59,14 @@ def check(
         on_workload(name)
         begun = time.monotonic()
         workload = find_workload(name)
-        own = rules_of(workload)
+        own = checks_of(workload)
         with tempfile.TemporaryDirectory(prefix="ringside-check-") as folder:
             place = Path(folder)
-            subject = Subject(
-                ready, workload, executor, Inputs(place / "inputs"), place, quick, dict(own.rules)
-            )
+            subject = Subject(ready, workload, executor, Inputs(place / "inputs"), place, quick)
             if isinstance(own, Kind):
                 check_server(subject, own)
             else:
-                check_program(subject, own.checks)
+                check_program(subject, own)
             seconds = time.monotonic() - begun
             known = (capability.name for capability in workload.capabilities)
             not_offered = tuple(name for name in known if name not in subject.offered)
@@ -79,7 +76,7 @@ def check(
 
 def main(count: str, name: str, port: str) -> None:
     """Clients that no usual command can play, for the line that repeats a finding."""
-    kind = rules_of(find_workload(name))
+    kind = checks_of(find_workload(name))
     assert isinstance(kind, Kind)
     print(f"{answered(kind, int(port), int(count))} of {count} clients at one time got an answer")
 

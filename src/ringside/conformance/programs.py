@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ringside.conformance.common import Lines, check_arguments, check_evidence, in_time, parse, side_by_side
 from ringside.conformance.subject import PATIENCE_S, Subject, lines_until
@@ -22,26 +21,20 @@ _SEEN_NS, _MOST_BYTES = 20_000_000, 200_000_000
 _UNSEEN_NS, _UNSEEN_TIMES = 200_000_000, 10
 
 
-@dataclass(frozen=True, slots=True)
-class OwnRules:
-    """The rules that only one workload of programs has, by their ids, and what tests them."""
-
-    rules: Mapping[str, str]
-    checks: Sequence[Callable[[Subject], None]]
+# What tests the rules that only one workload of programs has.
+Checks = Sequence[Callable[[Subject], None]]
 
 
-def check_program(subject: Subject, own: Sequence[Callable[[Subject], None]] = ()) -> None:
+def check_program(subject: Subject, own: Checks = ()) -> None:
     """Add what a program of this workload does against the contract. Where it does not work at all, nothing
     else is checked. `own`: the workload's own checks."""
     if not _begins(subject):
         return
     checks = subject.workload.checks
-    required = [_without(_arguments(subject), key) for key in checks.required]
-    wrong = [*checks.bad]
+    bad = [*checks.bad]
     for capability in subject.workload.capabilities:
-        wrong += capability.bad if capability.name in subject.offered else ()
-    bad = [[*_without(_arguments(subject), word.split("=")[0]), word] for word in wrong]
-    check_arguments(subject, required + bad, is_server=False)
+        bad += capability.bad if capability.name in subject.offered else ()
+    check_arguments(subject, _arguments(subject), checks.required, bad, is_server=False)
     before = len(subject.findings)
     check_evidence(subject, _points(subject), checks.phases)
     # Where that is wrong, what follows would only say it again.
@@ -76,10 +69,6 @@ def _arguments(subject: Subject, **levels: Level) -> list[str]:
     if file := subject.workload.input(point):
         arguments["input"] = str(subject.inputs.get(file).path)
     return [f"{key}={value}" for key, value in arguments.items()]
-
-
-def _without(arguments: Sequence[str], key: str) -> list[str]:
-    return [word for word in arguments if not word.startswith(f"{key}=")]
 
 
 def _expected(subject: Subject, **levels: Level) -> Mapping[str, str]:

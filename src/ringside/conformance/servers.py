@@ -10,9 +10,9 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ringside.conformance.common import check_arguments, check_evidence, in_time
 from ringside.conformance.subject import (
@@ -26,8 +26,8 @@ from ringside.conformance.subject import (
 )
 from ringside.errors import UsageError
 from ringside.measure.runs.plain_server import free_port
-from ringside.model.design import Level, Point
-from ringside.workloads.base import Workload
+from ringside.model.design import Point
+from ringside.workloads.base import ServerChecks, Workload
 
 # It plays so many clients.
 _BY_HAND = "ringside.conformance.kit"
@@ -76,43 +76,34 @@ class Server:
 
 @dataclass(frozen=True)
 class Kind:
-    """What is particular to a workload of servers: arguments, invalid inputs, points and checks. `answers`:
-    raises OSError or ValueError where the server does not answer as it should. `ask`: a client for a shell.
-    `nonsense`: what a client may send that is no request. `factor`: the one that is a number of connections.
-    `unread_bytes`: how much a client sends that reads nothing. `rules`: those of the workload alone, by their
-    ids."""
+    """How a workload's servers are tested, besides its `server_checks`."""
 
-    arguments: tuple[str, ...]
-    bad: Sequence[Sequence[str]]
-    points: Sequence[tuple[Mapping[str, Level], int]]
+    workload: Workload
+    # Raises OSError or ValueError where the server does not answer as it should.
     answers: Callable[[socket.socket], None]
-    ask: str
+    # What a client may send that is no request, and what is one.
     nonsense: Sequence[bytes]
     request: bytes
-    factor: str
-    unread_bytes: int = 0
-    rules: Mapping[str, str] = field(default_factory=dict)
     checks: Sequence[Callable[[Subject, Server], None]] = ()
     further: Sequence[Callable[[Subject], None]] = ()
 
+    @property
+    def declared(self) -> ServerChecks:
+        return self.workload.server_checks
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        if self.declared.arguments:
+            return tuple(self.declared.arguments.split())
+        factors = {factor.name: factor.default for factor in self.workload.factors}
+        words = {**factors, **self.workload.arguments(Point(tuple(factors.items())))}
+        return tuple(f"{key}={value}" for key, value in words.items())
+
 
 def plain_kind(workload: Workload) -> Kind:
-    """For a workload that declares none: a server that accepts connections, whatever is said on them, and
-    answers the loads of its trials."""
-    factors = {factor.name: factor.default for factor in workload.factors}
-    point = Point(tuple(factors.items()))
-    words = {**factors, **workload.arguments(point)}
-    wrong = [{**words, "port": port} for port in ("abc", "65536", "", "-1")]
-    return Kind(
-        arguments=tuple(f"{key}={value}" for key, value in words.items()),
-        bad=[[f"{key}={value}" for key, value in each.items()] for each in wrong],
-        points=(({}, 1), ({}, 2)),
-        answers=lambda connection: None,
-        ask=f"nc -z 127.0.0.1 {PORT}",
-        nonsense=(b"", b"\0\xff" * 40),
-        request=b"",
-        factor="",
-    )
+    """For a workload without rules of its own: a server that accepts connections and answers the loads of its
+    trials."""
+    return Kind(workload, lambda connection: None, nonsense=(b"", b"\0\xff" * 40), request=b"")
 
 
 def check_server(subject: Subject, kind: Kind) -> None:
@@ -127,7 +118,7 @@ def check_server(subject: Subject, kind: Kind) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, _LEAST_FILES), hard))
     if not _starts(subject, kind):
         return
-    check_arguments(subject, kind.bad, is_server=True)
+    check_arguments(subject, kind.arguments, kind.declared.required, kind.declared.bad, is_server=True)
     _arguments(subject, kind)
     _stdin_end(subject, kind)
     before = len(subject.findings)
@@ -141,7 +132,7 @@ def check_server(subject: Subject, kind: Kind) -> None:
         for further in kind.further:
             further(subject)
     if len(subject.findings) == before:
-        check_evidence(subject, kind.points[: 1 if subject.quick else None], ())
+        check_evidence(subject, kind.declared.sizes[: 1 if subject.quick else None], ())
     _nonsense(subject, kind)
     _sigterm(subject, kind)
     _connections(subject, kind)
@@ -182,7 +173,9 @@ def _starts(subject: Subject, kind: Kind) -> bool:
             subject.report("loopback", "127.0.0.1", f"listens on {_address(ports[int(ready[1])])}", line)
         if not subject.findings:
             server = Server(process, int(ready[1]) if ready else 0)
-            with subject.expects("evidence", "an answer", subject.served_by_hand(kind.arguments, kind.ask)):
+            with subject.expects(
+                "evidence", "an answer", subject.served_by_hand(kind.arguments, kind.declared.ask)
+            ):
                 _asks(server, kind)
     return not subject.broken - {"loopback"}
 
@@ -252,13 +245,13 @@ def _ends(server: Server) -> None:
 def _nonsense(subject: Subject, kind: Kind) -> None:
     """It survives clients that misbehave, and says nothing of them."""
     with running(subject, *kind.arguments) as server:
-        if kind.unread_bytes and not subject.quick:
+        if kind.declared.unread_bytes and not subject.quick:
             _never_reads(subject, kind, server)
         for sent in kind.nonsense[: 4 if subject.quick else None]:
             for reset in (False, True):
                 _misbehave(server, sent, reset=reset)
             shown = repr(sent[:40])[2:-1]
-            text = f"printf '{shown}' | nc -q1 127.0.0.1 {PORT}; {kind.ask}"
+            text = f"printf '{shown}' | nc -q1 127.0.0.1 {PORT}; {kind.declared.ask}"
             line = subject.served_by_hand(kind.arguments, text)
             expected = f"an answer to others after a client sent {shown} and went away"
             with subject.expects("survives", expected, line):
@@ -270,13 +263,13 @@ def _nonsense(subject: Subject, kind: Kind) -> None:
             server.process.wait(_PATIENT_END_S)
             output, errors = server.process.communicate(timeout=_PATIENT_END_S)
             if wrote := output + errors:
-                line = subject.served_by_hand(kind.arguments, kind.ask)
+                line = subject.served_by_hand(kind.arguments, kind.declared.ask)
                 subject.report("quiet", "no output", wrote.decode(errors="replace"), line)
 
 
 def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
     """A client that sends requests and reads no answer."""
-    line = subject.served_by_hand(kind.arguments, kind.ask)
+    line = subject.served_by_hand(kind.arguments, kind.declared.ask)
     with subject.expects("survives", "an answer beside a client that never reads", line):
         with server.connect() as connection:
             connection.setblocking(False)
@@ -284,7 +277,7 @@ def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
             many = kind.request * (1 + 20_000 // len(kind.request))
             with suppress(ConnectionError):
                 # A server that does not read on is right.
-                while sent < kind.unread_bytes and time.monotonic() < give_up_s:
+                while sent < kind.declared.unread_bytes and time.monotonic() < give_up_s:
                     if not select.select([], [connection], [], 0.5)[1]:
                         break
                     sent += connection.send(many)
@@ -295,7 +288,9 @@ def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
 
 def _most(subject: Subject, kind: Kind) -> int:
     """How many connections at one time the manifest allows."""
-    return subject.ready.contender.workloads[subject.workload.name].most.get(kind.factor, _CONNECTIONS)
+    return subject.ready.contender.workloads[subject.workload.name].most.get(
+        kind.declared.factor, _CONNECTIONS
+    )
 
 
 def _misbehave(server: Server, sent: bytes, *, reset: bool) -> None:
@@ -367,7 +362,7 @@ def _one_at_a_time(subject: Subject, kind: Kind) -> None:
                 kind.answers(connection)
                 connection.close()
     if count < _WAITING:
-        line = subject.served_by_hand(kind.arguments, kind.ask)
+        line = subject.served_by_hand(kind.arguments, kind.declared.ask)
         subject.report("connections", f"{_WAITING} clients wait, and get an answer", f"{count} did", line)
 
 

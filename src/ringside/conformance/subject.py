@@ -65,6 +65,7 @@ RULES = {
     "stdin-end": "a server ends with status 0 within two seconds of the end of its stdin",
     "quiet": "a server prints nothing for a request or a connection",
     "survives": "a server keeps running, and answers others, whatever a client does",
+    "http-paths": "another path gets 404, another method 405",
     "connections": "a server accepts a thousand connections at one time, or as many as its manifest says",
 }
 
@@ -110,7 +111,7 @@ class Done:
 
 @dataclass
 class Subject:
-    """The program of a workload. `folder`: a temporary one. `rules`: those that only this workload has."""
+    """The program of a workload. `folder`: a temporary one."""
 
     ready: Ready
     workload: Workload
@@ -118,7 +119,6 @@ class Subject:
     inputs: Inputs
     folder: Path
     quick: bool = False
-    rules: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -135,7 +135,7 @@ class Subject:
         if rule in self.broken:
             return
         text = one_line(str(came), 2 * _SHOWN)
-        meaning = (RULES | self.rules)[rule]
+        meaning = {**RULES, **self.workload.rules}[rule]
         self.findings.append(Finding(rule, meaning, self.workload.name, expected, text, command))
 
     @contextmanager

@@ -151,14 +151,12 @@ class Question:
 @dataclass(frozen=True, slots=True)
 class KnownWorkload:
     """What files of a catalogue may name of a workload: its factors, the units of its metrics by their names,
-    the claims (`source/id`) that it has a test of, and its capabilities. `check`: raises UsageError for a
-    level that a factor cannot have on any machine. `is_service`: whether its contenders listen;
-    `server_arguments`: what those may get besides factors; `title`: its heading. `questions`: those that its
-    own distribution brings."""
+    and its capabilities. `check`: raises UsageError for a level that a factor cannot have on any machine.
+    `is_service`: whether its contenders listen; `server_arguments`: what those may get besides factors;
+    `title`: its heading. `questions`: those that its own distribution brings."""
 
     factors: tuple[str, ...]
     metrics: Mapping[str, str]
-    claims: frozenset[str] = frozenset()
     capabilities: tuple[str, ...] = ()
     check: Callable[[str, Level], object] = lambda factor, level: None
     is_service: bool = False

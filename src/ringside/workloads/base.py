@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from statistics import median
+
+from msgspec import Struct
 
 from ringside.errors import UsageError
 from ringside.model.catalogue import Question
@@ -15,16 +16,18 @@ from ringside.model.results import Diagnostic, Interval, Outcome, Span, Timeline
 from ringside.probe.protocol import Evidence, LoadMessage, Service
 from ringside.text import nearest
 from ringside.units import count, whole
-from ringside.workloads.claims import ClaimTest
 from ringside.workloads.phases import PhaseRule
 
 # Seeds that contenders get are from 0 up to this.
 LARGEST_SEED = 4_294_967_295
 
 
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """A parameter of a workload: either integers from `least` to `most`, or one of `choices`."""
+class Declared(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `workload.toml` can have, too (`workloads/tables.py`)."""
+
+
+class Factor(Declared, frozen=True):
+    """A parameter of a workload: integers from `least` to `most` and `words`, or one of `choices`."""
 
     name: str
     default: Level
@@ -32,13 +35,16 @@ class Factor:
     least: int = 0
     most: int = 0
     choices: tuple[Level, ...] = ()
+    words: tuple[str, ...] = ()
+    # What a program of the core of the contract can do besides the default.
+    plain: tuple[Level, ...] = ()
 
     def check(self, level: Level) -> Level:
         """The level itself. Raises UsageError when it is out of range."""
+        for choice in (*self.choices, *self.words):
+            if str(choice) == str(level):
+                return choice
         if self.choices:
-            for choice in self.choices:
-                if str(choice) == str(level):
-                    return choice
             raise UsageError(f"{self.name}={level} is none of {', '.join(map(str, self.choices))}")
         try:
             number = whole(str(level))
@@ -50,47 +56,40 @@ class Factor:
 
     def is_plain(self, level: Level) -> bool:
         """Whether a program of the core of the contract knows what to do at this level."""
-        return level == self.default
+        return level in (self.default, *self.plain)
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
-    """What a program can offer beyond the core of its workload's contract; its manifest names it.
-
-    Levels of `factor` that are not plain ask for it, and so does an experiment whose headline is one of
-    `metrics`. `bad`: arguments that a program which offers it must refuse."""
+class Capability(Declared, frozen=True):
+    """What a program can offer beyond the core of its workload's contract; its manifest names it."""
 
     name: str
     explanation: str
+    # Levels of this factor that are not plain ask for it.
     factor: str = ""
+    # So does an experiment whose headline is one of these.
     metrics: tuple[str, ...] = ()
+    # Arguments that a program which offers it must refuse.
     bad: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Cores(Factor):
+class Cores(Factor, frozen=True):
     """The number of CPUs: 1 to what the machine has, `all`, `walk` for 1, 2, 4 … and all, or `each` for every
     number."""
 
-    def check(self, level: Level) -> Level:
-        """The level itself. Raises UsageError where no machine can have it."""
-        self.resolve(level, self.most)
-        return level
-
     def resolve(self, level: Level, available: int) -> tuple[int, ...]:
         """The numbers of CPUs that `level` means on a machine with `available` of them. Raises UsageError."""
-        if level == "all":
+        number = self.check(level)
+        if number == "all":
             return (available,)
-        if level == "walk":
+        if number == "walk":
             doubled = (1 << power for power in range(available.bit_length()))
             return (*(number for number in doubled if number < available), available)
-        if level == "each":
+        if number == "each":
             return tuple(range(1, available + 1))
-        number = int(Factor(self.name, 1, "", least=1, most=self.most).check(level))
-        if number > available:
+        if int(number) > available:
             are = f"{count(available, 'CPU')} {'is' if available == 1 else 'are'}"
             raise UsageError(f"cores={number}: only {are} available; take fewer, or `all`")
-        return (number,)
+        return (int(number),)
 
 
 CORES = Cores(
@@ -100,33 +99,21 @@ CORES = Cores(
     "1, 2, 3 … all",
     least=1,
     most=4096,
+    words=("all", "walk", "each"),
 )
-# As many repeats as make a trial long enough (measure/runs/calibration.py).
+# As many repeats as make a trial long enough (measure/runs/calibration.py); one where the program does not
+# offer more.
 AUTO = "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class Repeats(Factor):
-    """A number, or `auto`: for each cell as many as a calibrating trial shows to be enough; one where the
-    program does not offer more."""
-
-    def check(self, level: Level) -> Level:
-        return level if level == AUTO else Factor.check(self, level)
-
-    def is_plain(self, level: Level) -> bool:
-        return level in (AUTO, 1)
-
-
-REPEATS = Repeats(
+REPEATS = Factor(
     "repeats",
     AUTO,
     "times that the program does the whole work, one after the other in one process; auto: so often that a "
     "trial is long enough, which is tried for each cell before the first block",
     least=1,
     most=3000,
+    words=(AUTO,),
+    plain=(1,),
 )
-
-
 REPEATED = Capability(
     REPEATS.name,
     "does the whole work several times in one process, so that short work is measured for long enough, and "
@@ -134,17 +121,11 @@ REPEATED = Capability(
     factor=REPEATS.name,
     bad=("repeats=0", f"repeats={REPEATS.most + 1}"),
 )
+# The capability of waiting, with `hold=1`, until a line arrives on stdin.
 HOLD = "hold"
 
 
-def hold(explanation: str, *metrics: str) -> Capability:
-    """The capability of waiting, with `hold=1`, until a line arrives on stdin: these metrics are sampled
-    meanwhile."""
-    return Capability(HOLD, explanation, metrics=metrics, bad=("hold=yes",))
-
-
-@dataclass(frozen=True, slots=True)
-class Slope:
+class Slope(Declared, frozen=True):
     """The growth of a metric per unit of a factor. The metric does not depend on the factors of
     `regardless_of`. `is_own`: of a program's own memory, of which each unit takes some."""
 
@@ -158,8 +139,7 @@ class Slope:
     is_own: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Declared, frozen=True):
     """Metrics that are read as one line for each contender: `steps` are places on the x axis, the label of
     each and the metric at it. It applies to points that have the levels of `where`. Curves of one title are
     panels of one plot; `panel` tells them apart."""
@@ -169,7 +149,7 @@ class Curve:
     x_title: str
     y_title: str
     steps: tuple[tuple[float, str, str], ...]
-    where: Mapping[str, Level] = field(default_factory=dict)
+    where: Mapping[str, Level] = {}
     logarithmic: bool = False
     panel: str = ""
 
@@ -178,8 +158,7 @@ class Curve:
         return all(levels.get(name) == level for name, level in self.where.items())
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
+class Distribution(Declared, frozen=True):
     """Times of single requests, drawn as a curve over percentiles: those of a histogram of a load of a step,
     where trials have it."""
 
@@ -191,16 +170,14 @@ class Distribution:
     histogram: str = "latency"
 
 
-@dataclass(frozen=True, slots=True)
-class OverRate:
+class OverRate(Declared, frozen=True):
     """Metrics over the levels of a factor that is a rate; its level 0 is a closed loop, which has none."""
 
     factor: str
     metrics: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ScalingLaw:
+class ScalingLaw(Declared, frozen=True):
     """How a metric should change over a factor: over `cores` by the Universal Scalability Law, over the
     `size` of the work by a power. Points that differ in `over` alone, and in factors of `regardless_of`, on
     which the metric does not depend, make one fit."""
@@ -219,8 +196,7 @@ class ScalingLaw:
 OTHER_THREADS = "others"
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineView:
+class TimelineView(Declared, frozen=True):
     """The texts of the pictures of `timeline_of`: of CPU and memory over time, and of the latest message of
     each second. `x_title` is that of both; `latest_y_title` what comes late: `Latest chunk`."""
 
@@ -231,8 +207,7 @@ class TimelineView:
     latest_caption: str
 
 
-@dataclass(frozen=True, slots=True)
-class SpansView:
+class SpansView(Declared, frozen=True):
     """The texts of the picture of `spans_of`. `origin`: the event at 0 on its axis, `seconds since …`."""
 
     title: str
@@ -240,26 +215,43 @@ class SpansView:
     origin: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramChecks:
-    """What `ringside check` tries with programs that end by themselves.
+class ProgramChecks(Declared, frozen=True):
+    """What `ringside check` tries with programs that end by themselves."""
 
-    `small`: levels, as arguments, of a small trial; None: the defaults of the factors. `required`: arguments
-    that a program cannot do without; `bad`: words that it must refuse; `sizes`: levels and seeds of trials;
-    `phases`: those that it reports; `held`: levels at which it waits with `hold=1`, besides the small ones;
-    `before_hold`: the phase that it reports before that. `growing`: a phase with no start marker, and the
-    factor that it scales with. `waits`: its programs mostly wait, so that several are tried at one
-    time."""
-
+    # Levels, as arguments, of a small trial; None: the defaults of the factors.
     small: Mapping[str, Level] | None = None
+    # Arguments that a program cannot do without, and words that it must refuse.
     required: tuple[str, ...] = ()
     bad: tuple[str, ...] = ()
+    # Levels and seeds of trials.
     sizes: tuple[tuple[Mapping[str, Level], int], ...] = (({}, 1), ({}, 2))
+    # The phases that it reports.
     phases: frozenset[str] = frozenset()
-    held: Mapping[str, Level] = field(default_factory=dict)
+    # Levels at which it waits with `hold=1`, besides the small ones, and the phase that it reports before.
+    held: Mapping[str, Level] = {}
     before_hold: str = ""
+    # A phase with no start marker, and the factor that it scales with.
     growing: tuple[str, str] | None = None
+    # Its programs mostly wait, so that several are tried at one time.
     waits: bool = False
+
+
+class ServerChecks(Declared, frozen=True):
+    """What `ringside check` tries with servers."""
+
+    # Arguments of a server; none: the defaults of the factors.
+    arguments: str = ""
+    # Arguments that a server cannot do without, and words that it must refuse in their place.
+    required: tuple[str, ...] = ()
+    bad: tuple[str, ...] = ("port=abc", "port=65536", "port=", "port=-1")
+    # A client for a shell.
+    ask: str = "nc -z 127.0.0.1 8123"
+    # Levels and seeds of trials.
+    sizes: tuple[tuple[Mapping[str, Level], int], ...] = (({}, 1), ({}, 2))
+    # The factor that is a number of connections.
+    factor: str = ""
+    # How much a client sends that reads nothing.
+    unread_bytes: int = 0
 
 
 class Measurement(ABC):
@@ -272,6 +264,8 @@ class Measurement(ABC):
     compared: tuple[str, ...]
     # Whether they share one error rate; else the headline has one, and each of the others its own.
     one_family: bool = False
+    # Places, such as rates, of which there is a metric for each.
+    series: Mapping[str, tuple[int, ...]] = {}
     # Metrics that have a plot, whether they are compared or not.
     plotted: tuple[str, ...] = ()
     # Metrics in the same tables, without verdicts.
@@ -327,7 +321,6 @@ class Measurement(ABC):
 
     def timeline_of(self, trial: Trial) -> Timeline | None:
         """The trial over time; None where that is not kept."""
-        del trial
         return None
 
     def spans_of(self, trial: Trial) -> tuple[Span, ...]:
@@ -342,7 +335,6 @@ class Measurement(ABC):
 
     def repeated_unit_ns(self, point: Point) -> float:
         """The nanoseconds of the repeated phase that are one unit of the repeated metric."""
-        del point
         return 1e9
 
     def decisive_loads(self, trial: Trial) -> Sequence[LoadMessage]:
@@ -351,7 +343,6 @@ class Measurement(ABC):
 
     def expects_warning(self, trial: Trial, code: str) -> bool:
         """Whether a warning of the load engine is part of the plan of a trial, and weakens nothing."""
-        del trial
         # The experiment chose how much is asked; blocks repeat it.
         return code == "short-run"
 
@@ -360,17 +351,14 @@ class Measurement(ABC):
     ) -> tuple[float, str] | None:
         """The share of a headline that is the program's own, and what the rest is, behind the contender's
         name; None where all of it is. `figures`: the medians of a cell."""
-        del headline, point, figures
         return None
 
     def diagnosis(self, contender: str, point: Point, figures: Mapping[str, Interval]) -> str | None:
         """Why the work took so long, in a sentence; None where the figures do not show it."""
-        del contender, point, figures
         return None
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Weak points that only this measurement knows of, with their own texts."""
-        del trials
         return []
 
 
@@ -382,14 +370,14 @@ class Workload(Measurement):
     server_arguments: tuple[str, ...] = ()
     # What programs can offer besides the core of the contract.
     capabilities: tuple[Capability, ...] = ()
-    # Tests of what sources concluded, by `source/id` of the files in `published/`.
-    claims: Mapping[str, ClaimTest] = {}
     # Those that a distribution of its own brings; Ringside's are files of the catalogue.
     questions: tuple[Question, ...] = ()
-    checks = ProgramChecks()
-    # The module whose CHECKS are what `ringside check` tests besides: an OwnRules, of a server a Kind
-    # (`ringside.conformance`). It is imported for that alone.
-    check_module = ""
+    checks: ProgramChecks = ProgramChecks()
+    server_checks: ServerChecks = ServerChecks()
+    # The rules of `ringside check` that no other workload has, by their ids, and the module whose CHECKS test
+    # them (`ringside.conformance.kit`). It is imported for that alone.
+    rules: Mapping[str, str] = {}
+    check_module: str = ""
     # Where phases lie in a trial, as far as the probe can see that.
     phase_rules: Mapping[str, PhaseRule] = {}
 
@@ -409,7 +397,6 @@ class Workload(Measurement):
 
     def check(self, point: Point) -> None:
         """Raise UsageError for a point whose levels do not go together."""
-        del point
 
     def missing(self, offered: Collection[str], point: Point, headline: str) -> str | None:
         """What a contender lacks to be measured at this point for that metric, of the capabilities that it
@@ -433,7 +420,6 @@ class Workload(Measurement):
 
     def descriptors(self, point: Point) -> tuple[int, str]:
         """How many files one process must be allowed to have open, and how to ask for fewer."""
-        del point
         return 0, ""
 
     @property
@@ -444,27 +430,23 @@ class Workload(Measurement):
     def service(self, point: Point, seed: int) -> Service | None:
         """For a contender that listens, what the probe does with it; None for a program that ends by
         itself."""
-        del point, seed
         return None
 
     def input(self, point: Point) -> InputFile | None:
         """The file that the program reads, given as the argument `input`."""
-        del point
         return None
 
     def input_cached(self, point: Point) -> bool:
         """Whether that file lies in the page cache when the program starts."""
-        del point
         return True
 
-    @abstractmethod
     def arguments(self, point: Point) -> dict[str, str]:
         """Arguments of the contender besides the point's levels."""
+        return {}
 
     def awaits(self, point: Point) -> tuple[str, ...]:
         """The names that the contender waits for by `::await`, each once. Where `hold` is a capability, only
         those that offer it wait, and get `hold=1`."""
-        del point
         return ()
 
     @abstractmethod
@@ -475,18 +457,16 @@ class Workload(Measurement):
     def contradiction(self, trial: Trial, seed: int) -> str | None:
         """Why what an `ok` trial reported cannot be true, or None. For evidence that depends on times, which
         the probe does not know beforehand."""
-        del trial, seed
         return None
 
     def least_ns(self, point: Point, input_bytes: int | None) -> Mapping[str, float]:
         """What phases take at least on any machine, by name: so many cycles of a CPU of 8 GHz. `input_bytes`:
         the size of the program's input, where it has one."""
-        del point, input_bytes
         return {}
 
-    @abstractmethod
     def output_bytes(self, point: Point) -> int:
         """More output than this is a flood."""
+        return 1 << 20
 
     @abstractmethod
     def work(self, point: Point) -> int:

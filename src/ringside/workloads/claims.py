@@ -61,9 +61,6 @@ class AnalysedRun(Protocol):
         """The texts of its files by path; empty where they are not stored."""
 
 
-ClaimTest = Callable[[Sequence[AnalysedRun]], ClaimResult]
-
-
 @dataclass(frozen=True, slots=True)
 class Band:
     """The values for which a claim holds, from `low` to `high`; `words` say so: `the claim holds` …. It is

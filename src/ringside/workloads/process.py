@@ -4,7 +4,7 @@ the probe's report."""
 from __future__ import annotations
 
 from ringside.probe.protocol import TrialOutcome
-from ringside.workloads.metric_table import SHARED
+from ringside.workloads.tables import SHARED
 
 CPU_S = SHARED["cpu_s"]
 WALL_S = SHARED["wall_s"]

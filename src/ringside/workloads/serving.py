@@ -10,9 +10,9 @@ from ringside.model.design import Input, NoFloor, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, LoadMessage, LoadPlan, NamedLoad, Service, Step, Stub, TimedMark
 from ringside.workloads.base import Distribution, Workload
-from ringside.workloads.metric_table import SHARED
 from ringside.workloads.phases import below
 from ringside.workloads.process import PEAK, THREADS
+from ringside.workloads.tables import SHARED
 
 READY_S = 60.0
 IDLE_S = 0.3

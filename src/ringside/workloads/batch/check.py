@@ -7,15 +7,9 @@ from pathlib import Path
 from random import Random
 
 from ringside.conformance.common import parse
-from ringside.conformance.programs import OwnRules
+from ringside.conformance.programs import Checks
 from ringside.conformance.subject import Subject
 from ringside.workloads.batch.input import MAX, MIN
-
-RULES = {
-    "batch-input": "for an input that breaks the rules a program exits with status 2 and prints one line on "
-    "stderr",
-}
-
 
 # The good input, and what may be wrong with one. Each is a text that the good one has, and what takes its
 # place.
@@ -100,4 +94,4 @@ def _smallest(first: list[int], second: list[int]) -> int:
     return sum(a * b for a, b in zip(sorted(first), sorted(second, reverse=True), strict=True))
 
 
-CHECKS = OwnRules(RULES, (_broken_input, _sizes_in_one_input))
+CHECKS: Checks = (_broken_input, _sizes_in_one_input)

@@ -10,25 +10,18 @@ from ringside.model.design import Input, InputFile, Point
 from ringside.model.results import Interval, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import (
-    CORES,
-    REPEATED,
-    REPEATS,
-    Capability,
-    Factor,
-    ProgramChecks,
-    ScalingLaw,
     Workload,
     repeats,
 )
 from ringside.workloads.batch.input import answers_sha256, max_bytes, pieces
-from ringside.workloads.metric_table import metric_tables
-from ringside.workloads.phases import CYCLE_NS, PhaseRule
+from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import (
     CPU_S,
     WALL_S,
     core_figures,
     process_figures,
 )
+from ringside.workloads.tables import declared
 
 # `Case #200000: -2000000000000` and then some.
 _LINE_BYTES = 64
@@ -97,83 +90,8 @@ def _shares(figures: Mapping[str, float]) -> _Shares | None:
     return _Shares(read / wall, write / wall, busy, full)
 
 
+@declared(__file__)
 class Batch(Workload):
-    name = "batch"
-    title = "The parallel batch"
-    factors = (
-        Factor("cases", 2000, "independent cases in the input", least=0, most=10_000_000),
-        Factor("size", 200, "length of a case's two vectors", least=0, most=1_000_000),
-        Factor(
-            "capacity",
-            "own",
-            "places in the queue of answers: the contender's own choice, a number (0 is a rendezvous), or "
-            "unbounded",
-            choices=("own", 0, 1, 100, 10_000, "unbounded"),
-        ),
-        Factor(
-            "source",
-            "cache",
-            "where the input lies when the program starts: cache: in memory; disk: none of it is",
-            choices=("cache", "disk"),
-        ),
-        Factor("seed", 1, "of the input's numbers", least=0, most=2**32 - 1),
-        REPEATS,
-        CORES,
-    )
-    capabilities = (
-        Capability("capacity", "takes the size of the queue of answers", "capacity"),
-        REPEATED,
-    )
-    (metrics,) = metric_tables(__file__)
-    compared = ("wall_s", "cpu_s")
-    check_module = "ringside.workloads.batch.check"
-    plotted = (CPU_S.name,)
-    repeated_phase, repeated_metric = "work", "work_s"
-    secondary = ("cases_per_s", "read_share", "busy_share", "peak_pss_bytes")
-    breakdown = (
-        "read_share",
-        "busy_share",
-        "busiest_core",
-        "idlest_core",
-        "compute_s",
-        "write_s",
-        "wait_ahead_s",
-        "wait_full_s",
-        "wait_empty_s",
-        "run_queue_s",
-    )
-    scaling_laws = (
-        ScalingLaw("cores", "work_s", kind="cores"),
-        ScalingLaw("cases", "wall_s"),
-        ScalingLaw("size", "wall_s"),
-    )
-    evidence_note = (
-        "Every trial had to write an answer to each case in the order of the input: the SHA-256 of its "
-        "output had to be that of the right answers."
-    )
-
-    phase_rules: Mapping[str, PhaseRule] = {
-        "compute": PhaseRule(summed=True),
-        "wait_full": PhaseRule(summed=True),
-    }
-    checks = ProgramChecks(
-        small={"cases": 5, "size": 4},
-        required=("input",),
-        bad=("input=/nowhere/at/all", "cores=0", "input=/"),
-        sizes=(
-            ({"cases": 300, "size": 20}, 1),
-            ({"cases": 0, "size": 4, "seed": 2}, 2),
-            ({"cases": 3, "size": 0, "seed": 3}, 3),
-            ({"cases": 4, "size": 5000, "seed": 4}, 4),
-            *(
-                ({"cases": 300, "size": 20, "capacity": capacity}, 6)
-                for capacity in (0, 1, 100, 10_000, "unbounded")
-            ),
-        ),
-        phases=frozenset({"work", "read", "compute", "write"}),
-        growing=("work", "cases"),
-    )
-
     def input(self, point: Point) -> InputFile:
         cases, size, seed = (int(point[name]) for name in ("cases", "size", "seed"))
         return InputFile(
@@ -185,9 +103,6 @@ class Batch(Workload):
 
     def input_cached(self, point: Point) -> bool:
         return point["source"] == "cache"
-
-    def arguments(self, point: Point) -> dict[str, str]:
-        return {}
 
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
         times = repeats(point)

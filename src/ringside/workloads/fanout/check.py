@@ -21,23 +21,12 @@ from typing import Any, Self
 
 from ringside.conformance.common import in_time
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, Reply, check_paths, curl
-from ringside.conformance.http import RULES as HTTP_RULES
 from ringside.conformance.servers import Kind, Server, running
 from ringside.conformance.subject import PORT, Subject, by_hand
 from ringside.measure.runs.plain_server import free_port
-from ringside.workloads.fanout.workload import sums_ns
+from ringside.workloads.fanout.workload import FANOUT, sums_ns
 from ringside.workloads.phases import below
 
-RULES = {
-    "fanout-body": "the answer is 200, `text/plain`, chunked, and has what `kind` says",
-    "fanout-keep-alive": "connections are kept alive",
-    "fanout-overlap": "a gateway starts its three calls before it waits for any of them",
-    "fanout-id": "a gateway passes the request's `X-Request-Id` to all three upstreams",
-    "fanout-400": "an upstream that refuses, breaks off or takes longer than `timeout_ms` counts as 400",
-    "fanout-work": "with `kind=cpu` each request sums the integers one by one, three times",
-    "fanout-ticks": "a gateway writes a `.` whenever `tick_ms` have passed without a write",
-    **HTTP_RULES,
-}
 _MODULE = "ringside.workloads.fanout.check"
 _SUM = 45  # of the integers below 10
 # What takes so long was computed.
@@ -219,7 +208,7 @@ def play(ways: Sequence[str], seconds: float = _PLAYS_S) -> None:
             time.sleep(0.02)
 
 
-_SUMMING = ("port=0", "cores=1", "kind=cpu", "work=10")
+_SUMMING = FANOUT.server_checks.arguments.split()
 
 
 def _sums(connection: socket.socket) -> None:
@@ -489,39 +478,11 @@ def _crowd(subject: Subject, kind: str) -> None:
                 raise ValueError(reply)
 
 
-_THREE = ["http://127.0.0.1:9/"] * 3
-_URLS = [
-    *(_THREE[:2], [*_THREE, _THREE[0]], ["https://127.0.0.1:9/", *_THREE[1:]]),
-    *(["nonsense", *_THREE[1:]], ["http://127.0.0.1:nine/", *_THREE[1:]], []),
-]
-
-
 CHECKS = Kind(
-    rules=RULES,
-    arguments=_SUMMING,
-    bad=[
-        ("port=0",),
-        ("port=0", "kind=fast"),
-        ("port=0", "kind=io"),
-        ("port=0", "kind=cpu", "work=0"),
-        ("port=0", "kind="),
-        ("port=0", "kind=mixed"),
-        *(_calling(urls) for urls in _URLS),
-        *(_calling(_THREE, bad) for bad in ("tick_ms=0", "tick_ms=-5", "timeout_ms=soon")),
-        _calling(_THREE, "kind=mixed", "work=0"),
-        *(("port=0", "kind=cpu", bad) for bad in ("work=1000000001", "work=ten", "cores=0", "tick_ms=0")),
-        *((bad, "kind=cpu") for bad in ("port=abc", "port=65536")),
-    ],
-    points=(
-        ({"kind": "io", "requests": 6, "concurrency": 3}, 1),
-        ({"kind": "cpu", "requests": 20, "concurrency": 4, "work": 5000}, 2),
-        ({"kind": "mixed", "requests": 6, "concurrency": 3, "work": 5000}, 3),
-    ),
-    answers=_sums,
-    ask=curl("/"),
+    FANOUT,
+    _sums,
     nonsense=NONSENSE,
     request=b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    factor="concurrency",
     checks=(_summing, _other_paths),
     further=(_gateway, _work),
 )

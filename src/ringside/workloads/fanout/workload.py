@@ -20,16 +20,12 @@ from ringside.probe.protocol import (
     TailedDelay,
     Upstream,
 )
-from ringside.workloads.base import CORES, Factor, OverRate
 from ringside.workloads.fanout import vanish
-from ringside.workloads.metric_table import metric_tables
 from ringside.workloads.phases import CYCLE_NS
-from ringside.workloads.process import PEAK, THREADS
+from ringside.workloads.process import PEAK
 from ringside.workloads.serving import (
     CPU,
-    ENGINE,
     IDLE,
-    LATENCY,
     PERCENTILES,
     TIMEOUT_S,
     Serving,
@@ -41,6 +37,7 @@ from ringside.workloads.serving import (
     step,
     warm_up,
 )
+from ringside.workloads.tables import declared
 
 UPSTREAMS = 3
 # Of the widest vectors that there are, two at a time.
@@ -58,60 +55,9 @@ _TIMEOUT_MS = 30_000
 _WINDOW = 2
 
 
+@declared(__file__)
 class Fanout(Serving):
     """Three upstreams of the probe's own, or three loops of sums; a closed loop, or a fixed rate."""
-
-    name = "fanout"
-    title = "The fan-out gateway"
-    factors = (
-        Factor(
-            "kind",
-            "io",
-            "io: calls to three upstreams; cpu: three summing loops; mixed: three calls, and after each a "
-            "summing loop",
-            choices=("io", "cpu", "mixed"),
-        ),
-        Factor("requests", 100, "how many are measured", least=1, most=1_000_000),
-        Factor("concurrency", 20, "connections", least=1, most=10_000),
-        Factor(
-            "rate",
-            0,
-            "requests per second, whatever the gateway does; 0: each connection asks when it is answered",
-            least=0,
-            most=1_000_000,
-        ),
-        Factor("tail", 0, "per cent of the upstreams' answers that take a second", least=0, most=100),
-        Factor(
-            "vanish",
-            0,
-            "per cent of the clients that hang up 50 ms after they have asked, and ask again; others stay",
-            least=0,
-            most=90,
-        ),
-        Factor(
-            "work", 100_000, "kind=cpu and mixed: each loop sums the integers below this", least=1, most=10**9
-        ),
-        CORES,
-    )
-    (metrics,) = metric_tables(__file__)
-    compared = ("latency_s.p50", "latency_s.p99", "cpu_per_request_s")
-    check_module = "ringside.workloads.fanout.check"
-    server_arguments = ("upstreams", "tick_ms", "timeout_ms")
-    secondary = (
-        "overhead_s.p50",
-        CPU.name,
-        "bytes_in_flight",
-        IDLE.name,
-        PEAK.name,
-        THREADS.name,
-        ENGINE.name,
-    )
-    distributions = (LATENCY,)
-    over_rate = OverRate("rate", ("latency_s.p50", "latency_s.p99"))
-    evidence_note = (
-        "The load engine checked the body of every answer: kind=io, the status 200 of all three upstreams, "
-        "each of which was called once for each request; kind=cpu, the three sums; kind=mixed, both."
-    )
 
     def check(self, point: Point) -> None:
         if not point["vanish"]:

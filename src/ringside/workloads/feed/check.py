@@ -15,21 +15,13 @@ from pathlib import Path
 
 from ringside.conformance.common import in_time
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, check_paths, curl
-from ringside.conformance.http import RULES as HTTP_RULES
 from ringside.conformance.servers import Kind, Server, running
 from ringside.conformance.subject import PATIENCE_S, PORT, Subject, alive_in_session, by_hand
+from ringside.workloads.feed.workload import FEED
 
-RULES = {
-    "feed-messages": "a feed has the messages of its id in order, each as one chunk",
-    "feed-due": "a feed sends no chunk before it is due",
-    "feed-slow": "a client that does not read delays only its own feed",
-    "feed-released": "a feed ends when its client closes or resets the connection, and releases what it had",
-    "feed-full": "when descriptors run out, open feeds continue, and others are accepted when there is room",
-    **HTTP_RULES,
-}
 _MODULE = "ringside.workloads.feed.check"
 _INTERVAL_S = 0.1
-_FEEDING = ("port=0", "cores=1", "interval_ms=100")
+_FEEDING = FEED.server_checks.arguments.split()
 _REQUEST = b"GET /test/5 HTTP/1.1\r\nHost: x\r\n\r\n"
 _FAST = ("port=0", "cores=1", "interval_ms=1")
 # More than the kernel keeps for a connection whose client has small buffers: some 600 chunks, 3,000 with BBR.
@@ -176,21 +168,10 @@ def read_slowly(port: int) -> None:
 
 
 CHECKS = Kind(
-    rules=RULES,
-    arguments=_FEEDING,
-    bad=[
-        *(("port=0", bad) for bad in ("interval_ms=0", "interval_ms=x")),
-        *(("port=abc",), ("port=65536",), ("port=0", "cores=0")),
-    ],
-    points=(
-        ({"connections": 20, "ramp": 200, "interval_ms": 200, "seconds": 1}, 1),
-        ({"connections": 3, "ramp": 100, "interval_ms": 50, "seconds": 1}, 2),
-    ),
-    answers=_welcome,
-    ask=curl("/test/5"),
+    FEED,
+    _welcome,
     nonsense=NONSENSE,
     request=_REQUEST,
-    factor="connections",
     checks=(_messages, _other_paths, _released),
     further=(_slow_reader, _full),
 )

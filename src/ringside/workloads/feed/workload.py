@@ -19,13 +19,8 @@ from ringside.probe.protocol import (
     VanishingReaders,
 )
 from ringside.stats.series import rate_settled_at, settled_at
-from ringside.workloads.base import CORES, Distribution, Factor, Slope, TimelineView
 from ringside.workloads.feed.timeline import memory_over_time, timeline
-from ringside.workloads.metric_table import metric_tables
-from ringside.workloads.process import THREADS
 from ringside.workloads.serving import (
-    ENGINE,
-    IDLE,
     RSS,
     TIMEOUT_S,
     Serving,
@@ -35,6 +30,7 @@ from ringside.workloads.serving import (
     service,
     step,
 )
+from ringside.workloads.tables import declared
 
 # The last sample of the server is taken so long before its connections are closed.
 _BEFORE_END_S = 1.0
@@ -52,76 +48,9 @@ _EARLIER_CONNECTIONS, _COLD_S = 1000, 1.0
 _OTHER_DESCRIPTORS = 128
 
 
+@declared(__file__)
 class Feed(Serving):
     """Connections are opened at a rate and held. Every chunk's number and id are checked on each."""
-
-    name = "feed"
-    title = "Feed: answers held open, a chunk on each every interval"
-    factors = (
-        Factor("connections", 1000, "connections that are held open", least=1, most=1_000_000),
-        Factor("ramp", 1000, "connections opened per second", least=1, most=1_000_000),
-        Factor("interval_ms", 1000, "milliseconds between two chunks", least=10, most=3_600_000),
-        Factor("seconds", 10, "how long they are held when all are open", least=1, most=86_400),
-        Factor("slow", 0, "percent that read nothing for the second third of the hold", most=100),
-        Factor("vanish", 0, "percent that are reset, for good, after a third of the hold", most=100),
-        Factor("warm", 0, "for how many seconds others are held before, a thousand at most", most=3600),
-        CORES,
-    )
-    (metrics,) = metric_tables(__file__)
-    compared = ("bytes_per_connection", "cpu_per_kchunk_s", "late_s.p99")
-    check_module = "ringside.workloads.feed.check"
-    secondary = (
-        "late_s.p50",
-        "late_s.p99_9",
-        "late_s.max",
-        "kernel_bytes_per_connection",
-        "memory_settled_s",
-        "cpu_settled_s",
-        "cold_cpu_per_kchunk_s",
-        IDLE.name,
-        "held_pss_bytes",
-        THREADS.name,
-        ENGINE.name,
-    )
-    scatters = (("bytes_per_connection", "cpu_per_kchunk_s"),)
-    timeline_view = TimelineView(
-        caption="CPU of each thread as stacked areas, in cores; memory as a line; as a dotted line, the "
-        "memory of the host's kernel above that at the beginning (for both ends of each connection). The "
-        "dashed curve rises from no open connection to the most; a dashed line stands where all have been "
-        "requested.",
-        x_title="seconds since the first connection",
-        latest_title="Lateness over time",
-        latest_y_title="Latest chunk",
-        latest_caption="The latest chunk of each second.",
-    )
-    evidence_note = (
-        "The load engine checked the number and the id of every chunk on every connection: a chunk out of "
-        "sequence or of another connection, and a connection that was lost or fell silent, fail the trial."
-    )
-    slopes = (
-        Slope(
-            "bytes_per_connection_slope",
-            "B",
-            "Bytes per connection",
-            "growth of the memory held over connections: the cost of each further connection",
-            over="connections",
-            metric="held_pss_bytes",
-        ),
-        Slope(
-            "kernel_bytes_per_connection_slope",
-            "B",
-            "Kernel bytes per connection",
-            "growth of what the kernel of the host holds over connections, for both ends of each",
-            over="connections",
-            metric="held_kernel_bytes",
-            is_own=False,
-        ),
-    )
-    distributions = (
-        Distribution(
-            "Lateness percentiles", "how late chunks came", "Lateness", "measured", histogram="lateness"
-        ),
-    )
 
     def check(self, point: Point) -> None:
         if _ramp_s(point) > 3600:

@@ -8,18 +8,10 @@ import time
 
 from ringside.conformance.servers import Kind, Server
 from ringside.conformance.subject import PORT, Subject
-from ringside.workloads.fib.workload import fibonacci, recursion_ns
+from ringside.workloads.fib.workload import FIB, fibonacci, recursion_ns
 from ringside.workloads.phases import below
 
-RULES = {
-    "fib-errors": "a line that is no request is answered with one line that begins with `error: `, and the "
-    "connection stays open",
-    "fib-long-line": "a hundred bytes without a newline are answered with such a line, and the connection is "
-    "closed",
-    "fib-stream": "requests that arrive together, or in pieces, are answered in order",
-    "fib-work": "each request is computed by recursion, as it was before",
-}
-_ARGUMENTS = ("port=0", "cores=1", "seed=1")
+_ARGUMENTS = FIB.server_checks.arguments.split()
 _NO_REQUESTS = (
     *(b"0", b"91", b"", b"abc", b"+5", b"-1", b" 5", b"5 ", b"5\r", b"5x", b"1.5", b"0x10", b"1_0", b"100"),
     *(b"1e1", b"5\0", b"\xff\xfe", b"%d" % (2**32 + 5), b"%d" % (2**64 + 5), b"9" * 99, b"x" * 99),
@@ -159,20 +151,9 @@ def _work(subject: Subject, server: Server) -> None:
 
 
 CHECKS = Kind(
-    rules=RULES,
-    arguments=_ARGUMENTS,
-    bad=[("cores=1", bad) for bad in ("port=abc", "port=65536", "port=", "port=-1")]
-    + [("port=0", "cores=0")],
-    points=(
-        ({"load": "single", "n": 20}, 1),
-        ({"load": "single", "n": 1}, 2),
-        ({"load": "hammer", "clients": 8, "n": 12, "seconds": 1}, 3),
-    ),
-    answers=_answers,
-    ask=_nc("10\\n"),
+    FIB,
+    _answers,
     nonsense=(b"20\n" * 300, b"1", b"1" * 300, b"\0\xff" * 40, b"", b"GET / HTTP/1.1\r\n\r\n"),
     request=b"10\n",
-    factor="clients",
-    unread_bytes=8 << 20,
     checks=(_errors, _long_line, _stream, _work),
 )

@@ -7,11 +7,9 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from ringside.model.design import Cell, Metric
+from ringside.model.design import Cell
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import LoadPlan, SlotOfLoad, Staircase, StaircaseStep, Step, TimedMark
-from ringside.workloads.base import Curve
-from ringside.workloads.metric_table import metric_tables
 from ringside.workloads.serving import RATE, percentiles_s, step
 
 # The step whose rate the server can keep.
@@ -31,51 +29,6 @@ _ANSWERED, _SLOWER = 0.99, 2.0
 _OVERLOADED = 0.9
 EXPECTED_WARNINGS = frozenset({"rate-not-kept", "unfinished", "errors"})
 _REMEDY = "take more clients or a larger n, so that the rate that is found is the most that the server can do"
-
-METRICS = (
-    *metric_tables(__file__)[1],
-    *(
-        Metric(
-            f"timely_percent_at_{slot}",
-            "%",
-            f"In time {slot}",
-            f"answers in time in slot {slot} of the overload's time line, as a share of the rate that the "
-            "server can keep",
-            smaller_is_better=False,
-        )
-        for slot in range(_ALL_SLOTS)
-    ),
-    *(
-        Metric(
-            f"timely_p50_s_at_{slot}",
-            "s",
-            f"p50 in {slot}",
-            f"median latency of what was answered in time in slot {slot} of the overload's time line",
-        )
-        for slot in range(_ALL_SLOTS)
-    ),
-)
-
-
-def _curve(panel: str, y_title: str, metric: str, *, logarithmic: bool = False) -> Curve:
-    steps = ((slot / _SLOTS, f"{slot / _SLOTS:g}", f"{metric}_at_{slot}") for slot in range(_ALL_SLOTS))
-    return Curve(
-        "Before, during and after an overload",
-        "by the instants at which requests were due: half of the rate that the server can keep until 1, "
-        "twice that rate until 2, half of it from then on",
-        x_title="time, in units of `seconds`",
-        y_title=y_title,
-        steps=tuple(steps),
-        where={"load": "overload"},
-        logarithmic=logarithmic,
-        panel=panel,
-    )
-
-
-CURVES = (
-    _curve("answers", "answers in time, % of capacity", "timely_percent"),
-    _curve("latency", "median latency", "timely_p50_s", logarithmic=True),
-)
 
 
 def step_of(closed: LoadPlan, seconds: float) -> Step:

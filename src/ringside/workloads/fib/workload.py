@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ringside import units
 from ringside.errors import UsageError
-from ringside.model.design import Metric, Point
+from ringside.model.design import Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import (
     ClosedLoop,
@@ -18,16 +18,10 @@ from ringside.probe.protocol import (
     LoadPlan,
     Service,
 )
-from ringside.workloads.base import CORES, Curve, Distribution, Factor
 from ringside.workloads.fib import overload
-from ringside.workloads.metric_table import metric_tables
 from ringside.workloads.phases import CYCLE_NS
-from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.serving import (
     CPU,
-    ENGINE,
-    IDLE,
-    LATENCY,
     PERCENTILES,
     RATE,
     TIMEOUT_S,
@@ -42,12 +36,8 @@ from ringside.workloads.serving import (
     warm_up,
     warm_up_figures,
 )
+from ringside.workloads.tables import declared
 
-# Far apart where no server breaks, nearer to each other above; the last are for machines to come.
-RATES = (
-    *(250, 500, 1000, 2000, 4000, 6000, 8000, 12_000, 16_000, 24_000, 32_000),
-    *(48_000, 64_000, 96_000, 128_000, 192_000, 256_000),
-)
 # The highest rate counts at which the p99 stays under this.
 _SUSTAINED_S = 0.010
 # What the engine says of a rate that is too high.
@@ -72,87 +62,9 @@ def _metric(percentile: str) -> str:
     return "latency_s" if percentile == "p50" else f"{percentile}_s"
 
 
-_FIRST, _, _LAST = metric_tables(__file__)
-
-
+@declared(__file__)
 class Fib(Serving):
     """Requests for small numbers, for large ones, for both, and at rising rates."""
-
-    name = "fib"
-    title = "The fibonacci service"
-    factors = (
-        Factor(
-            "load",
-            "hammer",
-            "hammer: each client asks again when it has its answer; single: so, ten requests by one client; "
-            "mixed: fib(1) at 200 per second while one connection asks fib(n) without pause; rate: fib(n) at "
-            "rising rates; overload: fib(n) at half of the rate at which all clients together have answers, "
-            "for `seconds`, at twice that rate for as long, and at half of it for three times as long",
-            choices=("hammer", "single", "mixed", "rate", "overload"),
-        ),
-        Factor("clients", 1, "connections; in mixed those of the short requests", least=1, most=10_000),
-        Factor("n", 1, "the number asked for; in mixed by the long requests", least=1, most=90),
-        Factor("seconds", 2, "how long each step is measured", least=1, most=3600),
-        CORES,
-    )
-    metrics = (
-        *_FIRST,
-        *overload.METRICS,
-        *_LAST,
-        *(
-            Metric(
-                f"{name}_s_at_{rate}",
-                "s",
-                f"{name} at {rate:,}/s",
-                f"{name} at {rate:,} per second",
-                phrase=f"{name} latency at {rate:,} requests per second",
-            )
-            for rate in RATES
-            for name in _OVER_RATES
-        ),
-    )
-    compared = (RATE.name, "latency_s", CPU.name)
-    check_module = "ringside.workloads.fib.check"
-    secondary = (CPU.name, IDLE.name, PEAK.name, THREADS.name, ENGINE.name)
-    curves = (
-        *(
-            Curve(
-                "Latency against rate",
-                "the median and the p99 at each arrival rate; a line ends at the last rate before its server "
-                "was overloaded",
-                x_title="requests per second",
-                y_title=f"{name} latency",
-                steps=tuple((float(rate), f"{rate:,}", f"{name}_s_at_{rate}") for rate in RATES),
-                where={"load": "rate"},
-                logarithmic=True,
-                panel=name,
-            )
-            for name in _OVER_RATES
-        ),
-        Curve(
-            "Short requests, alone and beside a long one",
-            "the p99 of fib(1) by itself, and while one connection asks fib(n) without pause: a line that "
-            "rises is a long request that delays the short requests",
-            x_title="",
-            y_title="p99 latency",
-            steps=((0.0, "alone", "short_p99_alone_s"), (1.0, "beside", "short_p99_s")),
-            where={"load": "mixed"},
-        ),
-        *overload.CURVES,
-    )
-    distributions = (
-        LATENCY,
-        Distribution(
-            "Latency percentiles of short requests alone",
-            "how long the short requests took before any other load",
-            "Latency",
-            "alone",
-        ),
-    )
-    evidence_note = (
-        "The load engine compared every answer with the Fibonacci number that was asked for; a single wrong "
-        "answer fails the trial."
-    )
 
     def check(self, point: Point) -> None:
         if point["load"] == "single" and point["clients"] != 1:
@@ -254,6 +166,9 @@ class Fib(Serving):
             "mostly waits of the clients and wake-ups of the host"
         )
         return [*weak, Diagnostic("idle-servers", text=text, remedy=_IDLE_REMEDY)]
+
+
+RATES = Fib.series["rates"]
 
 
 def _busy(figures: Mapping[str, float]) -> float:

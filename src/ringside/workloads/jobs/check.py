@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringside.conformance.common import Lines, parse
-from ringside.conformance.programs import OwnRules
+from ringside.conformance.programs import Checks
 from ringside.conformance.subject import Subject
-
-RULES = {
-    "jobs-workers": "at most W jobs are in progress at one time, and W jobs can be",
-    "jobs-beats": "a heartbeat goes on while jobs are in progress",
-    "jobs-trace": "with `trace=1` a program prints a `::span` for each job",
-}
-
 
 _GRAIN_NS = 1_000_000
 
@@ -77,4 +70,4 @@ def _most_at_one_time(spans: Sequence[tuple[int, int, int]]) -> int:
     return most
 
 
-CHECKS = OwnRules(RULES, (_workers, _other_kinds))
+CHECKS: Checks = (_workers, _other_kinds)

@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from ringside.errors import UsageError
-from ringside.model.design import Input, Level, Point
+from ringside.model.design import Input, Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.units import count, significant
 from ringside.workloads.base import (
-    CORES,
-    LARGEST_SEED,
-    REPEATED,
-    REPEATS,
-    Capability,
-    Factor,
-    ProgramChecks,
-    ScalingLaw,
-    Slope,
-    SpansView,
     Workload,
-    hold,
     repeats,
 )
 from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE, milliseconds, whole_number
-from ringside.workloads.metric_table import metric_tables
-from ringside.workloads.phases import CYCLE_NS, PhaseRule
+from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import (
-    CPU_S,
     core_figures,
     process_figures,
 )
+from ringside.workloads.tables import declared
 
 
 def answer(job: int, kind: str, rounds: int, seed: int) -> int:
@@ -76,97 +63,13 @@ _MIN_OVER_IDEAL = 0.98
 _BELOW_IDEAL_REMEDY = "read it as a lower bound of the ideal; longer jobs reduce what their beginning takes"
 
 
-@dataclass(frozen=True, slots=True)
-class _Workers(Factor):
-    """A number, or as many as there are cores."""
-
-    def check(self, level: Level) -> Level:
-        return level if level == "cores" else Factor.check(self, level)
-
-
 def workers(point: Point) -> int:
     """How many jobs are under way at one time."""
     return int(point["cores"] if point["workers"] == "cores" else point["workers"])
 
 
+@declared(__file__)
 class Jobs(Workload):
-    name = "jobs"
-    title = "Background jobs"
-    factors = (
-        Factor("jobs", 2, "jobs to be done", least=1, most=1_000_000),
-        Factor(
-            "kind",
-            "sleep",
-            "sleep: they wait; cpu: they compute; noop: they do nothing",
-            choices=("sleep", "cpu", "noop"),
-        ),
-        Factor("duration_ms", 1000, "how long a job of kind sleep waits", least=0, most=3_600_000),
-        Factor("rounds", 1_000_000, "how much a job of kind cpu computes", least=1, most=1_000_000_000),
-        _Workers("workers", 2, "jobs under way at one time: a number, or `cores`", least=1, most=1024),
-        REPEATS,
-        Factor("trace", 0, "1: the program reports which unit did which job, and when", choices=(0, 1)),
-        CORES,
-    )
-    capabilities = (
-        hold("waits when all jobs that sleep have been handed over", "waiting_pss_bytes"),
-        Capability("trace", "reports which unit did which job, and when", "trace", bad=("trace=2",)),
-        REPEATED,
-    )
-    (metrics,) = metric_tables(__file__)
-    compared = ("makespan_s", "cpu_s")
-    check_module = "ringside.workloads.jobs.check"
-    plotted = (CPU_S.name,)
-    secondary = ("over_ideal", "gap_s", "jobs_per_s", "peak_pss_bytes")
-    repeated_phase, repeated_metric = "makespan", "makespan_s"
-    phase_of: Mapping[str, str] = {
-        "makespan_s": "makespan",
-        "gap_s": "gap",
-        "submit_s": "submit",
-    }
-    scaling_laws = (ScalingLaw("cores", "makespan_s", kind="cores"), ScalingLaw("jobs", "makespan_s"))
-    slopes = (
-        Slope(
-            "bytes_per_job",
-            "B",
-            "Memory per waiting job",
-            "growth of the PSS over the jobs that have been handed over and sleep or wait for their turn",
-            over="jobs",
-            metric="waiting_pss_bytes",
-            regardless_of=("trace",),
-        ),
-    )
-    spans_view = SpansView(
-        title="Who did what when",
-        caption="A row for each unit (a worker, a thread, a process, a place), a bar for each job, by the "
-        "program's own clock.",
-        origin="the first job was handed over",
-    )
-    evidence_note = (
-        "Every trial had to print the number of answers and a hash of all of them in the order of the jobs; "
-        "with other lines among its output it has no figure."
-    )
-
-    phase_rules: Mapping[str, PhaseRule] = {
-        "alone": PhaseRule(exact=True),
-        "makespan": PhaseRule(since="submit"),
-    }
-    checks = ProgramChecks(
-        small={"jobs": 3, "kind": "noop", "workers": 2},
-        required=("jobs", "kind", "workers"),
-        bad=(
-            *("jobs=0", "kind=fast", "workers=1025", "jobs=x", "jobs=", "workers=0", "duration_ms=-1"),
-            *("rounds=0", "seed=-1"),
-        ),
-        sizes=(
-            ({"jobs": 7, "kind": "sleep", "duration_ms": 40, "workers": 3}, 2**31 - 3),
-            ({"jobs": 5, "kind": "cpu", "rounds": 3000, "workers": 2}, 1),
-            ({"jobs": 1, "kind": "noop", "workers": 8}, 0),
-            ({"jobs": 2000, "kind": "noop", "workers": 4}, LARGEST_SEED),
-        ),
-        phases=frozenset({"submit", "makespan", "gap"}),
-        held={"kind": "sleep", "duration_ms": 20},
-    )
-
     def check(self, point: Point) -> None:
         if point["trace"] == 1 and int(point["jobs"]) > _MAX_TRACED_JOBS:
             raise UsageError(f"trace=1 takes {_MAX_TRACED_JOBS} jobs at most, not {point['jobs']}")
@@ -190,9 +93,6 @@ class Jobs(Workload):
         if kind == "cpu":
             result["alone"] = str(answer_alone(rounds, seed))
         return Evidence(result, ExpectedLines(total=0))
-
-    def output_bytes(self, point: Point) -> int:
-        return _OTHER_OUTPUT_BYTES
 
     def work(self, point: Point) -> int:
         jobs = int(point["jobs"])

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from ringside.conformance.programs import OwnRules
+from ringside.conformance.programs import Checks
 from ringside.conformance.subject import Subject
 
-RULES = {
-    "restarts-quiet": "a program writes nothing on stderr for a failure that it contains",
-}
 _ARGUMENTS = ("units=3", "messages=20", "every=2", "seed=1")
 
 
@@ -18,4 +15,4 @@ def _quiet(subject: Subject) -> None:
         subject.report("restarts-quiet", "nothing on stderr", done, subject.by_hand(*_ARGUMENTS))
 
 
-CHECKS = OwnRules(RULES, (_quiet,))
+CHECKS: Checks = (_quiet,)

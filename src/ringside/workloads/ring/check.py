@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ringside.conformance.programs import OwnRules
+from ringside.conformance.programs import Checks
 from ringside.conformance.subject import Subject
 from ringside.model.design import Level
 from ringside.model.results import Outcome
-
-RULES = {
-    "ring-trace": "with `trace=1` every unit prints a line for each message",
-}
-
 
 _SMALL: Mapping[str, Level] = {"nodes": 4, "messages": 5, "trace": 1}
 _TRACED: Sequence[Mapping[str, Level]] = (
@@ -34,4 +29,4 @@ def _trace_of_ring(subject: Subject) -> None:
                 subject.report("ring-trace", expected, trial.detail, line)
 
 
-CHECKS = OwnRules(RULES, (_trace_of_ring,))
+CHECKS: Checks = (_trace_of_ring,)

@@ -8,24 +8,15 @@ from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import (
-    CORES,
-    REPEATED,
-    REPEATS,
-    Capability,
-    Factor,
-    ProgramChecks,
-    Slope,
     Workload,
-    hold,
     repeats,
 )
 from ringside.workloads.evidence import MODULUS, ORDER_BASE
-from ringside.workloads.metric_table import metric_tables
-from ringside.workloads.phases import CYCLE_NS, PhaseRule
+from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import (
-    CPU_S,
     process_figures,
 )
+from ringside.workloads.tables import declared
 
 
 def checksum(nodes: int, messages: int) -> int:
@@ -56,88 +47,8 @@ _TRACE_LINE_BYTES = 120
 _OTHER_OUTPUT_BYTES = 1 << 20
 
 
+@declared(__file__)
 class Ring(Workload):
-    name = "ring"
-    title = "The message ring"
-    factors = (
-        Factor("nodes", 100, "units of concurrency in the chain", least=2, most=1_000_000),
-        Factor("messages", 1000, "messages sent through the chain", least=1, most=10_000_000),
-        Factor(
-            "mode",
-            "pipelined",
-            "pipelined: the feeder sends as fast as the queue takes; token: one message at a time",
-            choices=("pipelined", "token"),
-        ),
-        Factor(
-            "capacity",
-            "own",
-            "places in the queue between neighbours: what the contender's library has by default, a number "
-            "(0 is a rendezvous), or unbounded",
-            choices=("own", 0, 1, 30, 1000, "unbounded"),
-        ),
-        Factor("trace", 0, "1: every unit prints a line for each message", choices=(0, 1)),
-        REPEATS,
-        CORES,
-    )
-    capabilities = (
-        hold("waits when all units are alive, so that their memory is measured", "held_pss_bytes"),
-        Capability(
-            "token", "sends the next message when the one before has arrived", "mode", bad=("mode=fast",)
-        ),
-        Capability("capacity", "takes the size of the queues between neighbours", "capacity"),
-        Capability("trace", "prints a line for each message of each unit", "trace", bad=("trace=2",)),
-        REPEATED,
-    )
-    (metrics,) = metric_tables(__file__)
-    compared = ("hop_ns", "cpu_s")
-    check_module = "ringside.workloads.ring.check"
-    repeated_phase, repeated_metric = "relay", "hop_ns"
-    phase_of: Mapping[str, str] = {"hop_ns": "relay", "spawn_ns": "spawn"}
-    evidence_note = (
-        "Every trial had to print the sum of the values that the last unit received and a hash of their "
-        "order, which excludes wrong, missing and reordered messages; with trace=1 also the right number of "
-        "lines of each kind."
-    )
-    plotted = (CPU_S.name,)
-    secondary = ("spawn_ns", "peak_pss_bytes", "peak_threads")
-    slopes = (
-        Slope(
-            "bytes_per_unit",
-            "B",
-            "Memory per unit",
-            "growth of the PSS over N, while N units are alive and wait",
-            over="nodes",
-            metric="held_pss_bytes",
-            regardless_of=("messages", "mode", "capacity", "trace"),
-        ),
-    )
-
-    phase_rules: Mapping[str, PhaseRule] = {
-        "spawn": PhaseRule(after="relay"),
-        "relay": PhaseRule(after="spawn", exact=True),
-    }
-    checks = ProgramChecks(
-        small={"nodes": 3, "messages": 3},
-        required=("nodes", "messages"),
-        bad=("nodes=1", "messages=0", "nodes=abc", "nodes=", "messages=-3"),
-        sizes=(
-            ({"nodes": 7, "messages": 13}, 1),
-            ({"nodes": 2, "messages": 1, "mode": "token"}, 2),
-            ({"nodes": 60, "messages": 50, "mode": "token"}, 3),
-            ({"nodes": 1000, "messages": 3}, 4),
-            *(
-                ({"nodes": 7, "messages": 13, "capacity": capacity}, 6)
-                for capacity in (0, 1, 30, 1000, "unbounded")
-            ),
-        ),
-        phases=frozenset({"spawn", "relay"}),
-        before_hold="spawn",
-        growing=("spawn", "nodes"),
-    )
-
-    def arguments(self, point: Point) -> dict[str, str]:
-        return {}
-
     def awaits(self, point: Point) -> tuple[str, ...]:
         return ("spawned",)
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 
 from ringside.conformance.common import in_time, parse, side_by_side
-from ringside.conformance.programs import OwnRules
+from ringside.conformance.programs import Checks
 from ringside.conformance.subject import PATIENCE_S, Subject, lines_until
 from ringside.workloads.base import HOLD
 from ringside.workloads.sleepers.evidence import SECOND_NS, instant_ns, lateness_ns, numbers
 
-RULES = {
-    "sleepers-instants": "each task hands over its number at its own instant, by the probe's clock",
-}
 # With so few tasks each wake has a line of its own.
 _TASKS, _SECONDS, _SEED = 10, 2, 20_241_127
 # How far from its instant a number may come: timers of a millisecond, and a line that the probe reads late.
@@ -74,4 +71,4 @@ def _check(subject: Subject) -> None:
         subject.findings += [each for each in findings if each.rule not in subject.broken]
 
 
-CHECKS = OwnRules(RULES, (_check,))
+CHECKS: Checks = (_check,)

@@ -8,18 +8,10 @@ from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.workloads.base import (
-    CORES,
-    LARGEST_SEED,
-    Factor,
-    ProgramChecks,
-    ScalingLaw,
-    Slope,
     Workload,
-    hold,
 )
-from ringside.workloads.metric_table import metric_tables
-from ringside.workloads.phases import CYCLE_NS, PhaseRule
-from ringside.workloads.process import CPU_S, PEAK, THREADS, process_figures
+from ringside.workloads.phases import CYCLE_NS
+from ringside.workloads.process import process_figures
 from ringside.workloads.sleepers.evidence import (
     LATE,
     SECOND_NS,
@@ -29,6 +21,7 @@ from ringside.workloads.sleepers.evidence import (
     numbers,
     order,
 )
+from ringside.workloads.tables import declared
 
 _OUTPUT_BYTES = 1 << 20
 # The keys of `::result` by the names in metrics.
@@ -38,92 +31,8 @@ _TASKS_PER_SECOND = 50_000
 _REHEARSED = {"tasks": 1000, "seconds": 2}
 
 
+@declared(__file__)
 class Sleepers(Workload):
-    name = "sleepers"
-    title = "Tasks that sleep"
-    factors = (
-        Factor("tasks", 10_000, "tasks that sleep at one time", least=1, most=1_000_000),
-        Factor(
-            "seconds",
-            10,
-            "from the beginning to the end of the last second, in which all tasks wake; they must have been "
-            "started before it",
-            least=2,
-            most=3600,
-        ),
-        CORES,
-    )
-    capabilities = (
-        hold(
-            "waits while all tasks sleep, so that their memory is measured",
-            *("held_bytes", "held_pss_bytes", "held_kernel_bytes"),
-        ),
-    )
-    (metrics,) = metric_tables(__file__)
-    compared = ("held_bytes", "late_s.p99", "start_ns", CPU_S.name)
-    check_module = "ringside.workloads.sleepers.check"
-    secondary = (
-        "held_pss_bytes",
-        "held_kernel_bytes",
-        "late_s.p50",
-        "late_s.max",
-        "end_late_s",
-        PEAK.name,
-        THREADS.name,
-    )
-    phase_of: Mapping[str, str] = {"start_ns": "start", "end_late_s": "wake"}
-    scaling_laws = (ScalingLaw("tasks", "start_s", regardless_of=("seconds",)),)
-    scatters = (("held_bytes", "late_s.p99"),)
-    slopes = (
-        Slope(
-            "bytes_per_task",
-            "B",
-            "Memory per task",
-            "growth of the PSS over the tasks, while all of them sleep",
-            over="tasks",
-            metric="held_pss_bytes",
-            regardless_of=("seconds",),
-        ),
-        Slope(
-            "kernel_bytes_per_task",
-            "B",
-            "Kernel memory per task",
-            "growth of what the host's kernel holds over the tasks: threads, and timers of its own",
-            over="tasks",
-            metric="held_kernel_bytes",
-            regardless_of=("seconds",),
-            is_own=False,
-        ),
-    )
-    evidence_note = (
-        "Every trial had to print the sum of all tasks' numbers and a hash of them in the order of the "
-        "tasks' instants, have started all tasks before the first instant, and report no tenth of the "
-        "numbers before, by the probe's clock, so many tasks were due."
-    )
-
-    phase_rules: Mapping[str, PhaseRule] = {"wake": PhaseRule(since="start")}
-    checks = ProgramChecks(
-        small={"tasks": 3, "seconds": 2},
-        required=("tasks", "seconds"),
-        bad=(
-            *("tasks=0", "seconds=1", "tasks=abc", "tasks=", "seconds=", "seed=-1"),
-            *("tasks=1000001", "seconds=3601", "tasks=-3", "seconds=2.5", "seed=4294967296", "cores=0"),
-        ),
-        sizes=(
-            ({"tasks": 500, "seconds": 2}, LARGEST_SEED),
-            ({"tasks": 1, "seconds": 2}, 0),
-            ({"tasks": 23, "seconds": 3}, 2**31 - 3),
-            ({"tasks": 4000, "seconds": 3}, 1),
-        ),
-        phases=frozenset({"start", "wake"}),
-        before_hold="start",
-        growing=("start", "tasks"),
-        waits=True,
-    )
-
-    def arguments(self, point: Point) -> dict[str, str]:
-        return {}
-
     def awaits(self, point: Point) -> tuple[str, ...]:
         return ("started",)
 
@@ -144,9 +53,6 @@ class Sleepers(Workload):
             result=(trial.report.result if trial.report else None) or {},
         )
         return next(contradictions(observed, int(point["tasks"]), int(point["seconds"]), seed), None)
-
-    def output_bytes(self, point: Point) -> int:
-        return _OUTPUT_BYTES
 
     def work(self, point: Point) -> int:
         return int(point["seconds"]) * _TASKS_PER_SECOND + int(point["tasks"])

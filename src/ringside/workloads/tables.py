@@ -1,0 +1,94 @@
+"""What a workload declares in tables beside its module.
+
+`workload.toml` has attributes of its class by their names. A factor or a capability without keys is one that
+workloads share. `[series]` has places, such as rates, of which there is a metric for each.
+
+`metrics.md` has its metrics:
+
+| name | unit | title | better | phrase | no floor | explanation |
+
+`better`: less or more. `no floor`: why the floor is none of this metric, which can begin with the number of
+cores from which on that is so. A row with a name alone is a metric that workloads share, of the file here. A
+row with `{rates}` in its name stands for a metric at each place of the series `rates`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeVar, cast, get_type_hints
+
+from msgspec import convert
+
+from ringside.model.design import Metric, NoFloor, Unit
+from ringside.workloads.base import CORES, REPEATED, REPEATS, Capability, Factor, Workload
+
+W = TypeVar("W", bound=type[Workload])
+_COLUMNS = 7
+_FROM_CORES = re.compile(r"(?:from ([0-9]+) cores: )?(.+)")
+Series = Mapping[str, tuple[int, ...]]
+_SHARED_FACTORS = {factor.name: factor for factor in (CORES, REPEATS)}
+
+
+def declared(module: str) -> Callable[[W], W]:
+    """A decorator that gives a class what the tables beside its module declare. Raises ValueError, or
+    KeyError for an attribute that no workload has, where they cannot be read."""
+
+    def declare(cls: W) -> W:
+        types = get_type_hints(cls)
+        tables = tomllib.loads(Path(module).with_name("workload.toml").read_text(encoding="utf-8"))
+        cls.series = convert(tables.pop("series", {}), types["series"])
+        cls.metrics = metric_table(module, cls.series)
+        cls.factors = tuple(
+            _SHARED_FACTORS[name] if not row else convert({"name": name, **row}, Factor)
+            for name, row in tables.pop("factors").items()
+        )
+        cls.capabilities = tuple(
+            REPEATED if not row else convert({"name": name, **row}, Capability)
+            for name, row in tables.pop("capabilities", {}).items()
+        )
+        for row in tables.get("curves", ()):
+            if over := row.pop("over", ""):
+                row["steps"] = list(_steps(over, cls.series[over], row.pop("metric"), row.pop("per", 1)))
+        for name, value in tables.items():
+            setattr(cls, name, convert(value, types[name]))
+        return cls
+
+    return declare
+
+
+def _steps(over: str, places: tuple[int, ...], metric: str, per: int) -> Iterator[tuple[float, str, str]]:
+    """The steps of a curve over a series, in units of so many places."""
+    for place in places:
+        yield place / per, f"{place / per:,.6g}", metric.format_map({over: place})
+
+
+def metric_table(module: str, series: Series | None = None) -> tuple[Metric, ...]:
+    """The metrics beside a module. Raises ValueError for a row that cannot be read."""
+    lines = Path(module).with_name("metrics.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if re.match(r"\| (?!name )", line)]
+    return tuple(metric for line in rows for metric in _metrics(line, series or {}))
+
+
+def _metrics(line: str, series: Series) -> Iterator[Metric]:
+    cells = [cell.strip() for cell in line.strip("|").split("|")]
+    if len(cells) != _COLUMNS:
+        raise ValueError(f"a row of metrics has {_COLUMNS} cells, not {len(cells)}: {line}")
+    name, unit, _, better, _, floor, _ = cells
+    if not any(cells[1:]):
+        yield SHARED[name]
+        return
+    if better not in ("less", "more"):
+        raise ValueError(f"the metric {name} is better with less or more, not with {better!r}")
+    reason = _FROM_CORES.fullmatch(floor)
+    no_floor = NoFloor(reason[2], int(reason[1] or 1)) if reason else None
+    over = next((each for each in series if f"{{{each}}}" in name), "")
+    for place in series.get(over, (0,)):
+        name, _, title, _, phrase, _, explanation = (cell.format_map({over: place}) for cell in cells)
+        yield Metric(name, cast("Unit", unit), title, explanation, better == "less", phrase, no_floor)
+
+
+SHARED: dict[str, Metric] = {}
+SHARED.update((metric.name, metric) for metric in metric_table(__file__))
