@@ -87,7 +87,6 @@ def test_figures_of_a_trial() -> None:
         }
     )
     assert BATCH.repeats_of(trial) == ()
-    assert BATCH.figures(ok_trial(BATCH)) == {}
 
 
 def test_figures_of_repeats() -> None:

@@ -136,7 +136,6 @@ def test_figures_of_a_trial() -> None:
         }
     )
     assert JOBS.repeats_of(trial) == ()
-    assert JOBS.figures(ok_trial(JOBS)) == {}
 
 
 def test_figures_of_repeats_are_those_of_the_later_half() -> None:

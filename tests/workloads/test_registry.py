@@ -6,9 +6,9 @@ import pytest
 
 from ringside.errors import UsageError
 from ringside.workloads import WORKLOADS, measurement, undeclared_metrics, workload
-from ringside.workloads.base import Measurement, Workload
+from ringside.workloads.base import Measurement
 from tests.support import ROOT
-from tests.support.points import ok_trial, point
+from tests.support.points import ok_trial
 
 PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
 OWN = ("batch", "fanout", "feed", "fib", "jobs", "restarts", "ring", "sleepers")
@@ -67,20 +67,6 @@ def test_slopes_and_laws_are_over_factors(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_cores_are_those_of_the_point(name: str) -> None:
-    assert WORKLOADS[name].cores(point(WORKLOADS[name], cores=3)) == 3
-    assert WORKLOADS[name].cores(point(WORKLOADS[name])) == 1
-
-
-@pytest.mark.parametrize("name", OWN)
 def test_trials_without_a_report_have_no_figures(name: str) -> None:
     figures = WORKLOADS[name].figures(ok_trial(WORKLOADS[name]))
     assert figures == {}
-
-
-def test_only_feed_keeps_time_lines_and_only_jobs_has_spans() -> None:
-    workloads: list[Workload] = list(map(workload, OWN))
-    assert [workload.name for workload in workloads if workload.timeline_view] == ["feed"]
-    assert [workload.name for workload in workloads if workload.spans_view] == ["jobs"]
-    assert [workload.name for workload in workloads if workload.repeated_metric] == ["batch", "jobs", "ring"]
-    assert [workload.name for workload in workloads if workload.descriptors(point(workload))[0]] == ["feed"]

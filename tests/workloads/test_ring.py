@@ -101,7 +101,6 @@ def test_figures_of_a_trial() -> None:
         **PROCESS,
     }
     assert RING.repeats_of(trial) == ()
-    assert RING.figures(ok_trial(RING)) == {}
 
 
 def test_figures_of_repeats_are_those_of_the_later_half() -> None:
