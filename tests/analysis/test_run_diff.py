@@ -16,18 +16,7 @@ from ringside.model.design import Cell, Point
 from ringside.model.results import Diagnostic, Interval, Obstacle, Verdict
 from ringside.probe.protocol import TrialOutcome
 from ringside.store.plans import PlannedContender
-from tests.support.analyses import (
-    HOP,
-    HOST,
-    RATE,
-    Exact,
-    analysis,
-    exactly,
-    near,
-    point,
-    scaled,
-    with_figures,
-)
+from tests.support.analyses import HOP, HOST, RATE, Exact, analysis, exactly, near, point, scaled
 
 P, Q = point(nodes=10), point(nodes=20)
 Values = Mapping[tuple[str, Point], Mapping[str, Sequence[float | None]]]
@@ -56,7 +45,7 @@ def run(
         reports=dict.fromkeys(names, report),
         **options,
     )
-    return with_figures(result, run=dataclasses.replace(result.run, id=name))
+    return dataclasses.replace(result, run=dataclasses.replace(result.run, id=name))
 
 
 # Said of one run a side, whose differences cannot be seen.
@@ -351,7 +340,9 @@ def test_changes_of_contenders() -> None:
 def test_the_place_of_the_load_must_be_the_same() -> None:
     first = run("a", HOPS)
     second, third = (
-        with_figures(run(name, HOPS), experiment=dataclasses.replace(first.experiment, engines=engines))
+        dataclasses.replace(
+            run(name, HOPS), experiment=dataclasses.replace(first.experiment, engines=engines)
+        )
         for name, engines in (("b", 1), ("c", 2))
     )
     assert diff(second, second).changes

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ringside.load import live
 from ringside.probe.protocol import Progress
-from tests.support.loads import MS, http_plan, progress
+from tests.support.loads import MS, STREAM, http_plan, load_plan, progress
 
 
 def message(second: int, **changed: Any) -> Progress:
@@ -22,7 +22,7 @@ def message(second: int, **changed: Any) -> Progress:
 @pytest.mark.parametrize("width", [10, 40, 80, 200])
 @pytest.mark.parametrize("height", [3, 10, 50])
 def test_the_view_fits_any_screen(width: int, height: int) -> None:
-    view = live.View("http://a/\x1b[2J" + "x" * 300, total_s=500, requests=None, streams=False)
+    view = live.View("http://a/\x1b[2J" + "x" * 300, http_plan(duration_s=500))
     assert view.render(width, height).plain
     nothing: dict[str, Any] = dict.fromkeys(("p50_ns", "p90_ns", "p99_ns", "max_ns"))
     view.add(message(1, **nothing, buckets=[], requests=0))
@@ -40,7 +40,7 @@ def test_the_view_fits_any_screen(width: int, height: int) -> None:
 
 
 def test_the_strip_darkens_where_replies_are() -> None:
-    view = live.View("t", total_s=None, requests=1000, streams=False)
+    view = live.View("t", http_plan(requests=1000))
     view.add(message(1, intended=200))
     view.add(message(2, buckets=[[8 * MS, 100]], requests=50))
     lines = view.render(80, 24).plain.splitlines()
@@ -51,16 +51,16 @@ def test_the_strip_darkens_where_replies_are() -> None:
 
 def test_a_bucket_is_drawn_at_its_middle() -> None:
     """Four buckets make a doubling: the middle of one that ends at 1.05 ms is 0.96 ms."""
-    view = live.View("t", total_s=None, requests=None, streams=False)
+    view = live.View("t", http_plan(requests=5))
     view.add(message(1, buckets=[[1.05 * MS, 3]]))
     assert view.render(80, 24).plain.splitlines()[-2].startswith("    1 ms █")
-    view = live.View("t", total_s=None, requests=None, streams=False)
+    view = live.View("t", http_plan(requests=5))
     view.add(message(1, buckets=[[1.1 * MS, 3]]))
     assert view.render(80, 24).plain.splitlines()[-2].startswith("    2 ms █")
 
 
 def test_the_figures_are_of_the_last_interval() -> None:
-    view = live.View("t", total_s=5, requests=None, streams=False)
+    view = live.View("t", http_plan(duration_s=5))
     view.add(message(1))
     view.add(message(2, interval_ns=500_000_000, intended=60, errors=3))
     text = " ".join(view.render(120, 24).plain.split())
@@ -71,7 +71,7 @@ def test_the_figures_are_of_the_last_interval() -> None:
         "64 open 10 in flight 4 errors",
     ):
         assert part in text, part
-    streams = live.View("t", total_s=None, requests=None, streams=True)
+    streams = live.View("t", load_plan(STREAM))
     streams.add(message(1, errors=1))
     text = streams.render(120, 24).plain
     assert "late p50 1.00 ms" in text

@@ -14,7 +14,6 @@ from ringside.load import document, result, summary
 from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,
-    EngineWarning,
     LoadOutcome,
     PoissonRate,
     Progress,
@@ -89,13 +88,6 @@ def test_lateness_matters_most_where_there_is_any() -> None:
     both = {"latency": histogram(), "lateness": histogram()}
     assert load_result(histograms=both).main_histogram == "lateness"
     assert load_result(histograms=both | {"lateness": {"count": 0}}).main_histogram == "latency"
-
-
-def test_warnings_can_be_added() -> None:
-    first, second = EngineWarning("a", "text", "remedy"), EngineWarning("b")
-    whole = load_result(warnings=[{"code": "a", "text": "text", "remedy": "remedy"}]).with_warnings([second])
-    assert whole.figures.warnings == (first, second)
-    assert whole.counts == load_result().counts
 
 
 def test_a_document() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import params, streams
-from ringside.cli.options import takes_options
+from ringside.cli.options import takes
 from ringside.errors import NoStoreError, RingsideError, UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("words", nargs=-1, metavar="[WORD]…")
-@takes_options
+@takes()
 def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | None = params.STORE) -> int:
     """Show the questions that matter for work like yours, answered by family from the newest runs.
 
@@ -74,7 +74,7 @@ def _newest(storage: Store, experiments: Iterable[str]) -> list[RunAnalysis]:
     analyses = []
     for experiment in sorted(set(experiments) & newest.keys()):
         try:
-            analyses.append(analysis_of(storage, storage.run(newest[experiment])))
+            analyses.append(analysis_of(storage, storage.run(newest[experiment]), for_plots=False))
         except RingsideError as error:
             streams.say(f"run {newest[experiment]} is left out: {error}")
     return analyses

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ringside.cli import EXIT_FAILED, params, streams
-from ringside.cli.options import flag, option, takes_options
+from ringside.cli.options import flag, option, takes
 from ringside.errors import UsageError
 from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import count
@@ -27,7 +27,7 @@ _say = partial(streams.say, name="check")
 
 @click.command()
 @click.argument("contender", metavar="FOLDER|CONTENDER", required=False)
-@takes_options
+@takes()
 def check(
     contender: str | None,
     *,

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import click
 
+from ringside import units
 from ringside.cli import params
-from ringside.cli.options import option, takes_options
+from ringside.cli.options import option, takes
 
 
 @click.command()
 @click.argument("one")
 @click.argument("other")
-@takes_options
+@takes()
 def compare(
     one: str,
     other: str,
@@ -23,11 +24,11 @@ def compare(
     fail_if: Sequence[tuple[str, float]] = option(
         "--fail-if slower:3%",
         "Exit status 1 where OTHER has this verdict by at least this much.",
-        type=params.gate,
+        params.gate,
         multiple=True,
     ),
     margin: float | None = option(
-        "--margin 5%", f"{params.MARGIN_HELP} [default: that of OTHER's experiment].", type=params.margin
+        "--margin 5%", f"{params.MARGIN_HELP} [default: that of OTHER's experiment].", units.margin
     ),
     form: str | None = params.FORM,
     store: str | None = params.STORE,
@@ -48,7 +49,8 @@ def compare(
 
     storage = context.open_store(store, create=False)
     before, after = (
-        [analysis_of(storage, run) for run in runs_of_side(storage, names)] for names in (one, other)
+        [analysis_of(storage, run, for_plots=False) for run in runs_of_side(storage, names)]
+        for names in (one, other)
     )
     difference = diff(before, after, metric, margin)
     if form == "json":

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ringside.cli import EXIT_FAILED, params, streams
-from ringside.cli.options import option, takes_options
+from ringside.cli.options import option, takes
 from ringside.errors import UsageError
 
 _FORMATS = (
@@ -19,12 +19,12 @@ _FORMATS = (
 
 @click.command()
 @click.argument("run", default="latest")
-@takes_options
+@takes()
 def export(
     run: str,
     *,
-    form: str = option("--format", "", type=click.Choice(_FORMATS), required=True),
-    output: Path | None = option("-o, --output PATH", "A file instead of stdout.", type=params.FILE),
+    form: str = option("--format", "", click.Choice(_FORMATS), required=True),
+    output: Path | None = option("-o, --output PATH", "A file instead of stdout.", params.FILE),
     store: str | None = params.STORE,
 ) -> int:
     """Export RUN (default: latest).
@@ -45,7 +45,7 @@ def export(
             raise UsageError(f"a record is a compressed file: name it with -o run{record.SUFFIX}")
         record.write(storage, runs_of(storage, run), output)
         return 0
-    analysis = analysis_of(storage, single_run(storage, run))
+    analysis = analysis_of(storage, single_run(storage, run), for_plots=False)
     if form == "parquet":
         if output is None:
             raise UsageError("Parquet is a binary format: name a file with -o run.parquet")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import params, streams
-from ringside.cli.options import takes_options
+from ringside.cli.options import takes
 from ringside.errors import CatalogueError, NoStoreError, UsageError
 from ringside.text import one_line
 
@@ -29,7 +29,7 @@ KINDS = ("workloads", "contenders", "experiments", "runs")
 @click.command("list")
 @click.argument("kind", required=False, type=click.Choice(KINDS))
 @click.argument("names", nargs=-1, metavar="[CONTENDER]...")
-@takes_options
+@takes()
 def listing(
     kind: str | None,
     names: Sequence[str] = (),

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from itertools import starmap
 from pathlib import Path
 
-from ringside.cli import params
 from ringside.cli.load_options import LoadSettings
+from ringside.cli.params import MAX_BODY_BYTES
 from ringside.errors import UsageError
 from ringside.files import read_at_most
 from ringside.load import templates
 from ringside.load.target import Target
+from ringside.load.templates import wire_text
 from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,
@@ -37,8 +38,6 @@ _MAX_EXPECTED = 1 << 20
 # Of one engine, and the streams of all its connections, as probe/src/load/plan_check.rs has it.
 _MAX_CONNECTIONS = 1_000_000
 _MAX_STREAMS = 1_000_000
-# A shorter wait saves nothing; with a longer one there is no schedule (probe/src/load/plan_check.rs).
-_SLACK_S = (1e-5, 0.1)
 # What the probe needs beside its connections, as probe/src/load/engine.rs counts it.
 OWN_DESCRIPTORS = 64
 DESCRIPTORS_PER_THREAD = 4
@@ -50,7 +49,6 @@ def plan(
     """The plan for a target, or for several on one server with their weights; its addresses apart. Raises
     UsageError."""
     target = targets[0]
-    pacing = _pacing(settings, seed)
     duration_s = settings.duration_s
     if duration_s is None and settings.requests is None and not settings.steps:
         duration_s = _DURATION_S
@@ -59,8 +57,10 @@ def plan(
         raise UsageError(
             f"--threads {settings.threads} is more than {connections} connections: each thread needs one"
         )
-    request, line, placeholders = _texts(settings, targets, weights, seed)
-    load = LoadPlan(
+    request, line, (placeholders, is_random) = _texts(settings, targets, weights, seed)
+    if settings.seed is not None and not (settings.poisson or settings.other_target or is_random):
+        raise UsageError("--seed is for --poisson, {random:…} or --vs: leave it out")
+    return LoadPlan(
         protocol=target.protocol,
         unix=settings.unix,
         renew_requests=settings.renew if isinstance(settings.renew, int) else None,
@@ -73,8 +73,8 @@ def plan(
         io=settings.io,
         http2=_http2(settings, target, connections),
         tls=_tls(settings, target) if target.is_secure else None,
-        pacing=pacing,
-        slack_s=_slack_s(settings, pacing),
+        pacing=_pacing(settings, seed),
+        slack_s=_slack_s(settings.slack_s),
         duration_s=duration_s,
         requests=settings.requests,
         ramp_per_s=settings.ramp_per_s,
@@ -85,9 +85,6 @@ def plan(
         expect=_expected_reply(settings),
         stream=_stream_messages(settings, target),
     )
-    if settings.seed is not None and not (settings.poisson or settings.other_target or _uses_random(load)):
-        raise UsageError("--seed is for --poisson, {random:…} or --vs: leave it out")
-    return load
 
 
 def _pacing(settings: LoadSettings, seed: int) -> Pacing:
@@ -101,29 +98,28 @@ def _pacing(settings: LoadSettings, seed: int) -> Pacing:
         for option, is_set in (("--burst", burst), ("--poisson", poisson)):
             if is_set:
                 raise UsageError(f"{option} needs a rate: add --rate N")
+        if settings.slack_s is not None:
+            raise UsageError("--slack needs a schedule: add --rate N")
         return ClosedLoop()
     if poisson and burst:
         raise UsageError("--poisson and --burst both say when requests are due: leave one out")
     return PoissonRate(rate_per_s, seed) if poisson else ConstantRate(rate_per_s, burst or 1)
 
 
-def _slack_s(settings: LoadSettings, pacing: Pacing) -> float | None:
-    if settings.slack_s is None:
-        return None
-    if isinstance(pacing, ClosedLoop):
-        raise UsageError("--slack needs a schedule: add --rate N")
-    least_s, most_s = _SLACK_S
+def _slack_s(slack_s: float | None) -> float | None:
     # Whole nanoseconds: `10us` is a little less than 1e-5.
-    slack_s = round(settings.slack_s, 9)
-    if slack_s and not least_s <= slack_s <= most_s:
+    slack_s = slack_s and round(slack_s, 9)
+    # A shorter wait saves nothing; with a longer one there is no schedule (probe/src/load/plan_check.rs).
+    if slack_s and not 1e-5 <= slack_s <= 0.1:
         raise UsageError("--slack is out of range: from 10us to 100ms, or 0")
     return slack_s
 
 
 def _texts(
     settings: LoadSettings, targets: Sequence[Target], weights: Sequence[int], seed: int
-) -> tuple[HttpRequest | None, str | None, Templates | None]:
-    """What is sent: a request, a line, and what stands for the placeholders in them."""
+) -> tuple[HttpRequest | None, str | None, tuple[Templates | None, bool]]:
+    """What is sent: a request, a line, and what stands for the placeholders in them, of which some may be
+    random."""
     protocol, line = targets[0].protocol, settings.line
     if line is not None and "\n" in line and protocol == "tcp":
         raise UsageError("--line is one line: its newline is sent automatically")
@@ -175,11 +171,10 @@ def _body(settings: LoadSettings) -> tuple[str, str | None]:
         if not (is_template or settings.cluster):
             return "", str(body)
         size = body.stat().st_size
-        if size > params.MAX_BODY_BYTES:
+        if size > MAX_BODY_BYTES:
             reason = "for placeholders" if is_template else "to be sent to other machines"
             raise UsageError(
-                f"--body @{one_line(str(body))} is larger than {params.MAX_BODY_BYTES >> 20} MiB: too large "
-                f"{reason}"
+                f"--body @{one_line(str(body))} is larger than {MAX_BODY_BYTES >> 20} MiB: too large {reason}"
             )
         body = read_at_most(body, size)
     text = body.decode("latin-1")
@@ -248,21 +243,6 @@ def _tls(settings: LoadSettings, target: Target) -> Tls:
     name = (settings.server_name or target.host).partition("%")[0].removesuffix(".")
     trusted, cert, key = (str(file.absolute()) if file else None for file in files.values())
     return Tls(name, trusted, cert, key, settings.insecure)
-
-
-def _uses_random(plan: LoadPlan) -> bool:
-    """Whether requests of the plan have random values."""
-    texts = [plan.line or ""]
-    if request := plan.request:
-        texts += [request.target, request.body, *(each.target for each in request.targets)]
-        texts += [value for _, value in request.headers]
-    return plan.templates is not None and templates.uses_random(texts)
-
-
-def wire_text(text: str) -> str:
-    """A text as requests carry it: a character for each byte of its UTF-8."""
-    # Bytes on the command line that were no UTF-8 come as surrogates.
-    return text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
 def check_memory(plan: LoadPlan, available_bytes: int) -> None:

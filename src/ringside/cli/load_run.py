@@ -33,7 +33,7 @@ from ringside.measure.host.exclusive import alone
 from ringside.measure.runs.events import Listener
 from ringside.model.design import DEFAULT_MARGIN
 from ringside.probe.process import Probe
-from ringside.probe.protocol import EngineMessage, EngineWarning, LoadPlan, LoadRequest
+from ringside.probe.protocol import EngineMessage, LoadPlan, LoadRequest
 from ringside.render.export import documents
 from ringside.render.text import paired
 from ringside.store.plans import read_plan
@@ -146,14 +146,12 @@ def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: Lo
             load_result = dataclasses.replace(
                 load_result, engines=driver.parts, started_within_s=driver.started_within_s
             )
-    load_result = load_result.with_warnings(
-        EngineWarning(
+    for address in silent:
+        load_result = load_result.with_warning(
             "address-left-out",
             f"{address} is another address of the target and does not answer: no load was sent to it",
             "name the address in the target to be sure which one is measured",
         )
-        for address in silent
-    )
     if settings.hdr_file:
         _write_hdr(settings.hdr_file, load_result)
     if load_result.is_refused:
@@ -281,7 +279,7 @@ def _compare(
                 except KeyboardInterrupt:
                     # What was measured until then is shown.
                     interrupted = True
-    analysis = analysis_of(storage, storage.run(run.id))
+    analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
     with streams.output():
         if settings.form == "json":
             duration_s = versus.part(plan, blocks, 0).duration_s

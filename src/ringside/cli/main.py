@@ -10,7 +10,6 @@ import resource
 import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 # Open files that a command needs: some twenty, with room for what a library opens.
 _FILES = 64
 
-# The first sentence of each command's help. Its module has its name, except where that is one of Python's.
+# The first sentence of each command's help. Its module has its name.
 COMMANDS = {
     "ask": "Show the questions that matter for work like yours, answered by family from the newest runs.",
     "check": "Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.",
@@ -45,7 +44,6 @@ COMMANDS = {
     "show": "Show RUN's tables (default: latest).",
     "vs": "Compare any commands, each quoted as one argument: in pairs, in random order.",
 }
-_MODULES = {"list": "listing"}
 
 
 class _LazyGroup(click.Group):
@@ -57,7 +55,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = _MODULES.get(cmd_name, cmd_name)
+        # `list` is Python's.
+        module = "listing" if cmd_name == "list" else cmd_name
         command: click.Command = getattr(importlib.import_module(f"ringside.cli.{module}"), module)
         return command
 
@@ -68,11 +67,8 @@ class _LazyGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        commands = [
-            CompletionItem(name, help=summary)
-            for name, summary in COMMANDS.items()
-            if name.startswith(incomplete)
-        ]
+        names = [name for name in COMMANDS if name.startswith(incomplete)]
+        commands = [CompletionItem(name, help=COMMANDS[name]) for name in names]
         # Not the group's own: that imports every command.
         return [*commands, *super(click.Group, self).shell_complete(ctx, incomplete)]
 
@@ -100,9 +96,9 @@ def main() -> None:
     """Entry point: every known error is one line on stderr."""
     streams.make_safe()
     # SIGTERM, and a terminal that goes away, end a run in the same order as Ctrl-C does.
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as `nohup` leaves it
-        signal.signal(signal.SIGHUP, _interrupt)
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
         if "_RINGSIDE_COMPLETE" in os.environ:
             cli.main(prog_name="ringside")
@@ -117,29 +113,16 @@ def main() -> None:
         status = error.exit_code
     except click.ClickException as error:
         status = _complain(error.format_message(), error.exit_code)
-    except RingsideError as error:
-        status = _complain(str(error), EXIT_USAGE)
-    except (KeyboardInterrupt, click.Abort):
-        status = _complain("interrupted", EXIT_INTERRUPTED)
     except click.exceptions.Exit as left:
         status = left.exit_code
+    except KeyboardInterrupt:
+        status = _complain("interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         # The reader went away: not our error.
         streams.drop(sys.stdout)
         status = 0
-    except MemoryError:
-        status = _complain("there is too little memory; what was measured is in the store", EXIT_USAGE)
-    except ImportError as error:
-        reason = str(error).strip().partition("\n")[0]
-        remedy = "is there too little memory, or is the installation broken?"
-        status = _complain(f"a module cannot be loaded: {reason}; {remedy}", EXIT_USAGE)
-    except OSError as error:
-        if error.errno == errno.EIO and error.filename is None:
-            # The terminal went away before its signal came.
-            streams.drop(sys.stdout)
-            status = _complain("interrupted", EXIT_INTERRUPTED)
-        else:
-            status = _complain(_cause(error), EXIT_USAGE)
+    except (RingsideError, OSError, ImportError, MemoryError) as error:
+        status = _complain(_cause(error), EXIT_USAGE)
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -152,42 +135,33 @@ def _check_limits() -> None:
         )
 
 
-def _cause(error: OSError) -> str:
+def _cause(error: Exception) -> str:
     """What failed, and why. Errors of the working folder and of stdout have no file's name."""
-    if error.filename is None and error.errno == errno.ENOENT and not _has_folder():
+    if isinstance(error, MemoryError):
+        return "there is too little memory; what was measured is in the store"
+    if isinstance(error, ImportError):
+        return (
+            f"a module cannot be loaded: {error}; is there too little memory, or is the installation broken?"
+        )
+    if not isinstance(error, OSError):
+        return str(error)
+    if error.errno == errno.ENOENT and os.readlink("/proc/self/cwd").endswith(" (deleted)"):
         return "the working folder has been removed: change to one that exists"
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     what = error.filename or ("stdout" if is_full else "")
     return ": ".join(filter(None, (what, error.strerror or str(error))))
 
 
-def _has_folder() -> bool:
-    try:
-        return bool(os.getcwd())
-    except FileNotFoundError:
-        return False
-
-
 def _check_words(words: Sequence[str]) -> None:
     """Raises UsageError where a word is no text: the store, the probe and every document need UTF-8."""
     for word in words:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            encoding = sys.getfilesystemencoding()
-            raise UsageError(
-                f"the argument `{one_line(word, 80)}` is not valid {encoding.upper()}: write it in UTF-8, in "
-                "a locale of UTF-8"
-            ) from None
+        if any("\ud800" <= character <= "\udfff" for character in word):
+            raise UsageError(f"the argument `{one_line(word, 80)}` is not valid UTF-8: write it in UTF-8")
 
 
 def _complain(text: str, status: int) -> int:
     streams.say(" ".join(text.split()))
     return status
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

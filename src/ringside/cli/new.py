@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from ringside.cli import params, streams
-from ringside.cli.options import option, takes_options
+from ringside.cli.options import option, takes
 from ringside.errors import UsageError
 from ringside.text import one_line
 
@@ -26,7 +26,7 @@ def _check_kind(_context: click.Context, _parameter: click.Parameter, kind: str)
 @click.command()
 @click.argument("kind", metavar="{contender}", callback=_check_kind)
 @click.argument("name")
-@takes_options
+@takes()
 def new(
     kind: str,
     name: str,
@@ -37,9 +37,7 @@ def new(
         "A workload; may be repeated [default: those that the copied contender teaches].",
         multiple=True,
     ),
-    folder: Path | None = option(
-        "--in FOLDER", "Where its folder is made [default: here].", type=params.FILE
-    ),
+    folder: Path | None = option("--in FOLDER", "Where its folder is made [default: here].", params.FILE),
 ) -> int:
     """Write a contender to begin with: a folder NAME with a copy of a bundled one that conforms.
 

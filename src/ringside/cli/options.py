@@ -1,14 +1,14 @@
-"""Options of all commands. Each is declared once, with its names, type, default and help: as a field of a
+"""Declares the options of all commands, each once, with its names, type, default and help: as a field of a
 settings class, or as the default of a parameter of a command's function. click's options, and the help with
-its sections, are made from the declarations."""
+its sections, come from that."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,15 +17,13 @@ if TYPE_CHECKING:
 
     from ringside.store.plans import KeptOptions
 
-Settings = TypeVar("Settings")
-
 COMMON = "Common options"
 _GIVEN = "ringside.given"
 
 
 class Option(click.Option):
-    """An option in a section of the help. `shown`: how it is written there, where the ways to write it would
-    take too much room."""
+    """An option in a section of the help. `shown`: how it is written there, where all ways need too much
+    room."""
 
     def __init__(self, *names: Any, section: str, shown: str = "", **attributes: Any) -> None:
         super().__init__(*names, **attributes)
@@ -37,7 +35,7 @@ class Option(click.Option):
     ) -> tuple[Any, list[str]]:
         """Note what was given of it, as text, for `given_options`."""
         if self.name in opts:
-            values = opts[self.name] if self.multiple else [opts[self.name]]
+            values = tuple(opts[self.name]) if self.multiple else (opts[self.name],)
             ctx.meta.setdefault(_GIVEN, {})[self.name] = (max(self.opts, key=len), values)
         return super().handle_parse_result(ctx, opts, args)
 
@@ -51,6 +49,16 @@ class Option(click.Option):
         extra = super().get_help_extra(ctx)
         extra.pop("range", None)
         return extra
+
+
+class Value(click.types.FuncParamType):  # type: ignore[type-arg]
+    """The type of an option that a function reads; it raises ValueError with how to write the value."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self.func(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Command(click.Command):
@@ -76,21 +84,23 @@ def help_records(
     return sections
 
 
-def option(
-    written: str, help_text: str, *, default: Any = None, notes: Sequence[Any] = (), **attributes: Any
-) -> Any:
+def option(written: str, help_text: str, kind: Any = None, *, default: Any = None, **attributes: Any) -> Any:
     """A field of a settings class that is an option. `written`: the ways to write it, and its value, as in
-    `-w, --warmup N`. `default`: the field's value where it is left out. `notes`: what else is known of it.
-    `attributes` are click's, `shown`, and `section`: where it stands in the help, with those after it."""
+    `-w, --warmup N`. `kind`: click's type, a function that reads the value, or a list of values. `default`:
+    the field's value where it is left out. `attributes` are click's, `shown`, and `section`: where it stands
+    in the help, with those after it."""
     if attributes.get("multiple"):
         default = ()
     elif attributes.get("is_flag"):
         default = False
+    if inspect.isfunction(kind):
+        kind = Value(kind)
+    elif isinstance(kind, list):
+        kind = click.Choice(kind)
     *others, last = written.split(", ")
     name, _, metavar = last.partition(" ")
-    attributes |= {"metavar": metavar or None, "help": help_text or None}
-    metadata = {"options": [((*others, name), None, attributes)], "notes": notes}
-    return dataclasses.field(default=default, metadata=metadata)
+    attributes |= {"metavar": metavar or None, "help": help_text or None, "type": kind}
+    return dataclasses.field(default=default, metadata={"options": [((*others, name), None, attributes)]})
 
 
 def flag(written: str, help_text: str, **attributes: Any) -> Any:
@@ -108,15 +118,9 @@ def forms(**help_texts: str) -> Any:
         if is_chosen:
             context.params["form"] = chosen.opts[0].removeprefix("--")
 
-    options = [
-        (
-            (f"--{name}",),
-            f"is_{name}",
-            {"is_flag": True, "expose_value": False, "callback": choose, "help": text},
-        )
-        for name, text in help_texts.items()
-    ]
-    return dataclasses.field(default=None, metadata={"options": options, "notes": ()})
+    flags = {"is_flag": True, "expose_value": False, "callback": choose}
+    options = [((f"--{name}",), f"is_{name}", {**flags, "help": text}) for name, text in help_texts.items()]
+    return dataclasses.field(default=None, metadata={"options": options})
 
 
 def declared(owner: Any) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
@@ -131,58 +135,32 @@ def declared(owner: Any) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
 
 
 def given_options(but: Collection[str]) -> KeptOptions:
-    """The options of the command line that is carried out and their values, without those of the fields
-    `but`. Empty where there is no command line."""
+    """The options of the command line that is carried out, with their values, but those of the fields `but`.
+    Empty where there is no command line."""
     context = click.get_current_context(silent=True)
-    given = context.meta.get(_GIVEN, {}) if context else {}
-    # A store keeps UTF-8, which values need not be.
-    return {
-        written: tuple(
-            value
-            if isinstance(value, bool)
-            else value.encode(errors="replace").decode()
-            if isinstance(value, str)
-            else tuple(part.encode(errors="replace").decode() for part in value)
-            for value in values
-        )
-        for name, (written, values) in given.items()
-        if name not in but
-    }
+    options = context.meta.get(_GIVEN, {}) if context else {}
+    return {written: values for name, (written, values) in options.items() if name not in but}
 
 
-def takes(settings: type[Settings]) -> Callable[[Callable[[Settings], int]], Callable[..., int]]:
-    """Give a command the options of a settings class, in the order of the help; it is called with the
-    settings. Its arguments have fields of the same names."""
+def takes(settings: type | None = None) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Give a command the options of a settings class, with which it is called then; without one, those that
+    its function's parameters declare. Arguments have fields, or parameters, of the same names."""
 
-    def decorate(function: Callable[[Settings], int]) -> Callable[..., int]:
+    def decorate(function: Callable[..., int]) -> Callable[..., int]:
+        defaults, options, section = {}, [], COMMON
+        for name, field in declared(settings or function):
+            defaults[name] = field.default
+            for names, parameter, attributes in field.metadata["options"]:
+                section = attributes.get("section", section)
+                options.append(((*names, parameter or name), {**attributes, "section": section}))
+
         @functools.wraps(function)
         def command(**values: Any) -> int:
-            return function(settings(**{name: value for name, value in values.items() if value is not None}))
+            values = {name: defaults.get(name) if value is None else value for name, value in values.items()}
+            return function(settings(**values)) if settings else function(**values)
 
-        return _with_options(command, settings)
+        for words, attributes in reversed(options):
+            click.option(*words, cls=Option, **attributes)(command)
+        return command
 
     return decorate
-
-
-def takes_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Give a command the options that its function's parameters declare."""
-    defaults = {name: field.default for name, field in declared(function)}
-
-    @functools.wraps(function)
-    def command(**values: Any) -> int:
-        return function(
-            **{name: defaults.get(name) if value is None else value for name, value in values.items()}
-        )
-
-    return _with_options(command, function)
-
-
-def _with_options(command: Callable[..., int], owner: Any) -> Callable[..., int]:
-    options, section = [], COMMON
-    for name, field in declared(owner):
-        for names, parameter, attributes in field.metadata["options"]:
-            section = attributes.get("section", section)
-            options.append(((*names, parameter or name), {**attributes, "section": section}))
-    for words, attributes in reversed(options):
-        click.option(*words, cls=Option, **attributes)(command)
-    return command

@@ -1,25 +1,22 @@
-"""How values are written on the command line, one way for all commands. Each function is the `type` of an
-option: it reads a text, and raises click.BadParameter with how to write it."""
+"""How values are written on the command line, one way for all commands. A function here reads the text of an
+option, and raises ValueError with how to write it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ringside import units
 from ringside.cli.options import forms, option
+from ringside.errors import UsageError
 from ringside.files import read_at_most
 from ringside.text import one_line
 
 if TYPE_CHECKING:
     from ringside.load.thresholds import Threshold
-    from ringside.model.design import Goal
-
-T = TypeVar("T")
 
 # What `--fail-if` accepts, and the verdict that each means; `worse` and `better` suit any metric.
 _GATES = {
@@ -35,12 +32,14 @@ class Whole(click.IntRange):
     """A whole number in a range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        return super().convert(_read(value, units.whole) if isinstance(value, str) else value, param, ctx)
+        try:
+            number = units.whole(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return super().convert(number, param, ctx)
 
 
 COUNT = Whole(1, 1_000_000)
-# A million for each of a thousand engines.
-CONNECTIONS = Whole(1, 10**9)
 # A contender takes the seed plus the number of the block, in 64 bits with a sign, as stores keep it.
 SEED = Whole(0, 2**62)
 FILE = click.Path(path_type=Path)
@@ -48,18 +47,18 @@ FILE = click.Path(path_type=Path)
 _CPUS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 # A method or the name of a header (RFC 9110, section 5.6.2).
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_DAY_S = 86_400
-_MAX_DAYS = 7
-_MAX_RUN_DAYS = 365
 _MAX_RATE_PER_S = 10_000_000.0
 _MAX_STEPS = 1000
-_MAX_ENGINES = 1000
 _MAX_WEIGHT = 1000
-# A thousand times as slow.
-_MAX_GATE = 1000.0
 # The largest body that stands in a plan itself. A file of more than the second is named by its path instead.
 MAX_BODY_BYTES = 100 << 20
 _SMALL_BODY_BYTES = 1 << 20
+_DAY_S = 86_400
+_MAX_DAYS = 7
+_MAX_RUN_DAYS = 365
+_MAX_ENGINES = 1000
+# A thousand times as slow.
+_MAX_GATE = 1000.0
 
 UNTIL_HELP = (
     "End when all is `decided`, at the `end` of the blocks, or when intervals are within 2% [decided]."
@@ -80,17 +79,17 @@ FORM_OR_CSV = forms(
 
 def duration(text: str) -> float:
     """`10s`, `500ms`, `1m30s`, or `10` for seconds, as seconds: more than 0, up to a week."""
-    seconds = _read(text, units.seconds)
+    seconds = units.seconds(text)
     if not 0 < seconds <= _MAX_DAYS * _DAY_S:
-        raise _bad(text, f"is out of range: more than 0, up to {_MAX_DAYS} days")
+        raise wrong(text, f"is out of range: more than 0, up to {_MAX_DAYS} days")
     return seconds
 
 
 def run_duration(text: str) -> float:
     """The time limit of a run, in seconds: 0 up to a year."""
-    seconds = _read(text, units.seconds)
+    seconds = units.seconds(text)
     if seconds > _MAX_RUN_DAYS * _DAY_S:
-        raise _bad(text, f"is out of range: up to {_MAX_RUN_DAYS} days")
+        raise wrong(text, f"is out of range: up to {_MAX_RUN_DAYS} days")
     return seconds
 
 
@@ -98,7 +97,7 @@ def time_limit(text: str) -> float:
     """As `run_duration`, but not 0, in which nothing can be measured."""
     seconds = run_duration(text)
     if not seconds:
-        raise _bad(text, "leaves no time: write it as 30s or 5m, or leave it out")
+        raise wrong(text, "leaves no time: write it as 30s or 5m, or leave it out")
     return seconds
 
 
@@ -107,9 +106,9 @@ def rate(text: str) -> float:
     try:
         per_second = units.number(text.removesuffix("/s"))
     except ValueError:
-        raise _bad(text, "is not a rate: write it as 1000 or 1000/s") from None
+        raise wrong(text, "is not a rate: write it as 1000 or 1000/s") from None
     if not 0 < per_second <= _MAX_RATE_PER_S:
-        raise _bad(text, f"is out of range: more than 0, up to {_MAX_RATE_PER_S:,.0f}/s")
+        raise wrong(text, f"is out of range: more than 0, up to {_MAX_RATE_PER_S:,.0f}/s")
     return per_second
 
 
@@ -119,10 +118,10 @@ def staircase(text: str) -> tuple[tuple[float, float], ...]:
     for step in text.split(","):
         step_rate, colon, step_duration = step.partition(":")
         if not colon:
-            raise _bad(text, "is not a staircase: write it as rate:time, like 100:5s,200:5s")
+            raise wrong(text, "is not a staircase: write it as rate:time, like 100:5s,200:5s")
         steps.append((rate(step_rate), duration(step_duration)))
     if len(steps) > _MAX_STEPS:
-        raise _bad(text, f"has {len(steps):,} steps: up to {_MAX_STEPS:,} are possible")
+        raise wrong(text, f"has {len(steps):,} steps: up to {_MAX_STEPS:,} are possible")
     return tuple(steps)
 
 
@@ -130,8 +129,72 @@ def weights(text: str) -> tuple[int, ...]:
     """`3,1` as numbers from 1 to 1000."""
     numbers = tuple(int(part) if re.fullmatch(r"[0-9]{1,9}", part) else 0 for part in text.split(","))
     if not all(1 <= number <= _MAX_WEIGHT for number in numbers):
-        raise _bad(text, f"is not a list of weights: write it as 3,1, from 1 to {_MAX_WEIGHT}")
+        raise wrong(text, f"is not a list of weights: write it as 3,1, from 1 to {_MAX_WEIGHT}")
     return numbers
+
+
+def host_and_port(text: str) -> str:
+    """`10.0.0.7`, `10.0.0.7:8080` or `[::1]:8080`, as it is written."""
+    from ringside.load import target
+
+    try:
+        target.parse(f"http://{text}/")
+    except UsageError:
+        raise wrong(text, "is no address: write it as HOST or HOST:PORT") from None
+    return text
+
+
+def renewal(text: str) -> int | float:
+    """A number of replies, or with a unit an age in seconds (a float)."""
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        return duration(text)
+    if not int(text):
+        raise wrong(text, "is out of range: 1 or more")
+    return int(text)
+
+
+def threshold(text: str) -> Threshold:
+    """`p99>200ms`, `errors>1%` or `rate<1000`."""
+    from ringside.load import thresholds
+
+    return thresholds.parse(text)
+
+
+def method(text: str) -> str:
+    """A method of HTTP, in capitals."""
+    if not _TOKEN.fullmatch(text) or text.upper() == "CONNECT":
+        raise wrong(text, "is not possible: write it as GET or POST")
+    return text.upper()
+
+
+def header(text: str) -> tuple[str, str]:
+    """`Name: value` as a pair."""
+    name, colon, value = text.partition(":")
+    value = value.strip(" \t")
+    if not colon or not _TOKEN.fullmatch(name) or re.search(r"[\0-\x08\x0a-\x1f\x7f]", value):
+        raise wrong(text, "is not a header: write it as 'Name: value'")
+    if name.lower() in ("content-length", "transfer-encoding"):
+        raise wrong(text, "is not needed: the length of --body is sent automatically")
+    if name.lower() == "connection":
+        raise wrong(text, "is not needed: --close opens a connection for each request")
+    return name, value
+
+
+def body(text: str) -> bytes | Path:
+    """A text, or the bytes of a file after `@`, stdin for `@-`; of a large file its path."""
+    if not text.startswith("@"):
+        return text.encode()
+    path = Path("/dev/stdin" if text == "@-" else text[1:])
+    try:
+        if path.is_file() and path.stat().st_size > _SMALL_BODY_BYTES:
+            with path.open("rb"):
+                return path.absolute()
+        content = read_at_most(path, MAX_BODY_BYTES)
+    except OSError as error:
+        raise wrong(text, f"cannot be read: {error.strerror}") from error
+    if len(content) > MAX_BODY_BYTES:
+        raise wrong(text, f"is no file, and has more than {MAX_BODY_BYTES >> 20} MiB: name a file")
+    return content
 
 
 def cpus(text: str) -> tuple[int, ...]:
@@ -141,7 +204,7 @@ def cpus(text: str) -> tuple[int, ...]:
         match = _CPUS.fullmatch(part)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
-            raise _bad(text, "is not a list of CPUs: write it as 0,2 or 0-3")
+            raise wrong(text, "is not a list of CPUs: write it as 0,2 or 0-3")
         numbers += range(first, last + 1)
     return tuple(dict.fromkeys(numbers))
 
@@ -150,108 +213,22 @@ def engines(text: str) -> int | tuple[str, ...]:
     """`3` or `node-a,10.0.0.7`: how many engines, or the names or addresses of their nodes."""
     if re.fullmatch(r"[0-9]+", text):
         if not 1 <= int(text[:9]) <= _MAX_ENGINES:
-            raise _bad(text, f"is out of range: 1 to {_MAX_ENGINES:,}")
+            raise wrong(text, f"is out of range: 1 to {_MAX_ENGINES:,}")
         return int(text)
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
-        raise _bad(text, "is not a list of nodes: write a number, or names like node-a,node-b")
+        raise wrong(text, "is not a list of nodes: write a number, or names like node-a,node-b")
     return names
-
-
-def host_and_port(text: str) -> str:
-    """`10.0.0.7`, `10.0.0.7:8080` or `[::1]:8080`, as it is written."""
-    from ringside.errors import UsageError
-    from ringside.load import target
-
-    try:
-        target.parse(f"http://{text}/")
-    except UsageError as error:
-        raise _bad(text, "is no address: write it as HOST or HOST:PORT") from error
-    return text
-
-
-def renewal(text: str) -> int | float:
-    """A number of replies, or with a unit an age in seconds (a float)."""
-    if re.fullmatch(r"[0-9]{1,9}", text):
-        if not int(text):
-            raise _bad(text, "is out of range: 1 or more")
-        return int(text)
-    return duration(text)
-
-
-def margin(text: str) -> float:
-    """`5%` or `0.05` as 0.05: from 0 to 100 %."""
-    return _read(text, units.margin)
-
-
-def goal(text: str) -> Goal:
-    """`decided`, `end`, or a share like `2%`."""
-    return _read(text, units.goal)
 
 
 def gate(text: str) -> tuple[str, float]:
     """`slower:3%` as ("slower", 0.03). Other verdicts, more than 100 %, and no size are possible."""
     word, _, size = text.partition(":")
     if word not in _GATES:
-        raise _bad(text, f"is not a gate: write it as slower:3%; possible are {', '.join(_GATES)}")
-    return _GATES[word], _read(size, lambda size: units.margin(size, _MAX_GATE)) if size else 0.0
+        raise wrong(text, f"is not a gate: write it as slower:3%; possible are {', '.join(_GATES)}")
+    return _GATES[word], units.margin(size, _MAX_GATE) if size else 0.0
 
 
-def threshold(text: str) -> Threshold:
-    """`p99>200ms`, `errors>1%` or `rate<1000`."""
-    from ringside.load import thresholds
-
-    return _read(text, thresholds.parse)
-
-
-def method(text: str) -> str:
-    """A method of HTTP, in capitals."""
-    if not _TOKEN.fullmatch(text) or text.upper() == "CONNECT":
-        raise _bad(text, "is not possible: write it as GET or POST")
-    return text.upper()
-
-
-def header(text: str) -> tuple[str, str]:
-    """`Name: value` as a pair."""
-    name, colon, value = text.partition(":")
-    value = value.strip(" \t")
-    if (
-        not colon
-        or not _TOKEN.fullmatch(name)
-        or any((character < " " and character != "\t") or character == "\x7f" for character in value)
-    ):
-        raise _bad(text, "is not a header: write it as 'Name: value'")
-    if name.lower() in ("content-length", "transfer-encoding"):
-        raise _bad(text, "is not needed: the length of --body is sent automatically")
-    if name.lower() == "connection":
-        raise _bad(text, "is not needed: --close opens a connection for each request")
-    return name, value
-
-
-def body(text: str) -> bytes | Path:
-    """A text, or the bytes of a file after `@`, stdin for `@-`; of a large file its path."""
-    if not text.startswith("@"):
-        # Bytes on the command line that were no UTF-8 come as surrogates.
-        return text.encode("utf-8", "surrogateescape")
-    path = Path("/dev/stdin" if text == "@-" else text[1:])
-    try:
-        if path.is_file() and path.stat().st_size > _SMALL_BODY_BYTES:
-            with path.open("rb"):
-                return path.absolute()
-        content = read_at_most(path, MAX_BODY_BYTES)
-    except OSError as error:
-        raise _bad(text, f"cannot be read: {error.strerror}") from error
-    if len(content) > MAX_BODY_BYTES:
-        raise _bad(text, f"is no file, and has more than {MAX_BODY_BYTES >> 20} MiB: name a file")
-    return content
-
-
-def _read(text: str, read: Callable[[str], T]) -> T:
-    try:
-        return read(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def _bad(text: str, what: str) -> click.BadParameter:
-    return click.BadParameter(f"'{one_line(text, 60)}' {what}")
+def wrong(text: str, what: str) -> ValueError:
+    """The error of a value that cannot be; `what`: why, and how to write it."""
+    return ValueError(f"'{one_line(text, 60)}' {what}")

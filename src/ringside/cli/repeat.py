@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from ringside.cli import EXIT_FAILED, params, streams
-from ringside.cli.options import option, takes_options
+from ringside.cli.options import option, takes
 from ringside.errors import UsageError
 from ringside.text import last_lines, one_line
 
@@ -18,7 +18,7 @@ _LINES = 200
 @click.command()
 @click.argument("run")
 @click.argument("contender")
-@takes_options
+@takes()
 def repeat(
     run: str,
     contender: str,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import params
-from ringside.cli.options import option, takes_options
+from ringside.cli.options import option, takes
 from ringside.errors import ReportError
 
 if TYPE_CHECKING:
@@ -21,22 +21,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("runs", nargs=-1)
-@takes_options
+@takes()
 def report(
     runs: Sequence[str],
     *,
-    output: Path | None = option("-o, --output PATH", "The page [default: report.html].", type=params.FILE),
+    output: Path | None = option("-o, --output PATH", "The page [default: report.html].", params.FILE),
     figures_to: Path | None = option(
-        "--figures DIR", "Also write each plot as SVG, PNG and CSV.", type=params.FILE
+        "--figures DIR", "Also write each plot as SVG, PNG and CSV.", params.FILE
     ),
-    site_to: Path | None = option("--site DIR", "Write or extend a site of runs instead.", type=params.FILE),
+    site_to: Path | None = option("--site DIR", "Write or extend a site of runs instead.", params.FILE),
     site_url: str | None = option("--site-url URL", "The address of the site, for its feed."),
-    post_to: Path | None = option(
-        "--post DIR", "Write a post.md with plots and data instead.", type=params.FILE
-    ),
-    badge_to: Path | None = option(
-        "--badge FILE", "Write a badge of the first run instead.", type=params.FILE
-    ),
+    post_to: Path | None = option("--post DIR", "Write a post.md with plots and data instead.", params.FILE),
+    badge_to: Path | None = option("--badge FILE", "Write a badge of the first run instead.", params.FILE),
     store: str | None = params.STORE,
 ) -> int:
     """Write one self-contained HTML page of RUNS (default: latest), or a folder to publish."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ringside import units
 from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, params, streams
 from ringside.cli.options import flag, option, takes
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
@@ -40,15 +41,13 @@ class RunSettings:
     only: tuple[str, ...] = option("--only C[,C…]", "Only these contenders.", multiple=True)
     levels: tuple[str, ...] = option("--set FACTOR=LEVEL[,…]", "Other levels of a factor.", multiple=True)
     cores: str | None = option("--cores N[,N…]|all", "Numbers of CPUs; all: 1, 2, 4 … and all of them.")
-    blocks: int | None = option(
-        "--blocks N", "At most N passes over all cells.", type=params.Whole(1, 10_000)
-    )
-    until: Goal | None = option("--until GOAL", params.UNTIL_HELP, type=params.goal)
+    blocks: int | None = option("--blocks N", "At most N passes over all cells.", params.Whole(1, 10_000))
+    until: Goal | None = option("--until GOAL", params.UNTIL_HELP, units.goal)
     margin: float | None = option(
-        "--margin 5%", f"{params.MARGIN_HELP} [default: the experiment's, else 5%].", type=params.margin
+        "--margin 5%", f"{params.MARGIN_HELP} [default: the experiment's, else 5%].", units.margin
     )
-    time_s: float | None = option("--time 5m", "Begin no new block after this time.", type=params.time_limit)
-    seed: int | None = option("--seed N", "Seed of the random orders [default: a new one].", type=params.SEED)
+    time_s: float | None = option("--time 5m", "Begin no new block after this time.", params.time_limit)
+    seed: int | None = option("--seed N", "Seed of the random orders [default: a new one].", params.SEED)
     full: bool = flag("--full", "The suite at full size, however long it takes.")
     sandbox: bool = flag("--sandbox", "Contenders under bubblewrap: read-only system, no other processes.")
     sets_up: bool = flag("--setup", "Install missing runtimes, each before its experiment.")
@@ -60,14 +59,14 @@ class RunSettings:
     engines: int | tuple[str, ...] | None = option(
         "--engines N|NODE,…",
         "With --on: the load of servers comes from N other nodes, or from these.",
-        type=params.engines,
+        params.engines,
     )
     serves: bool = flag("--serve", "Show the run in a browser while it is in progress.")
-    port: int = option("--port N", params.PORT_HELP, type=params.PORT, default=params.DEFAULT_PORT)
+    port: int = option("--port N", params.PORT_HELP, params.PORT, default=params.DEFAULT_PORT)
     everything: bool = flag("--all", "Show all tables, with all columns.")
     as_json: bool = flag("--json", "Print one JSON document instead of tables.")
     report_to: Path | None = option(
-        "--report FILE", "At the end, write a page as `ringside report`.", type=params.FILE
+        "--report FILE", "At the end, write a page as `ringside report`.", params.FILE
     )
     store: str | None = option("--store PATH|URL", params.STORE_HELP)
 
@@ -348,7 +347,7 @@ def _show_part(storage: Store, progress: LiveProgress, everything: bool, run: Ru
     from ringside.render.text import terminal
 
     with progress.paused():
-        analysis = analysis_of(storage, run)
+        analysis = analysis_of(storage, run, for_plots=False)
         terminal.show_part(analysis, context.stdout_console(), everything=everything)
 
 

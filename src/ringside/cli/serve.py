@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import params
-from ringside.cli.options import option, takes_options
+from ringside.cli.options import option, takes
 
 if TYPE_CHECKING:
     from ringside.serve.server import Server
@@ -19,11 +19,11 @@ LOCAL = "127.0.0.1"
 
 
 @click.command()
-@takes_options
+@takes()
 def serve(
     *,
     host: str = option("--host ADDRESS", f"Listen here [default: {LOCAL}].", default=LOCAL),
-    port: int = option("--port N", params.PORT_HELP, type=params.PORT, default=params.DEFAULT_PORT),
+    port: int = option("--port N", params.PORT_HELP, params.PORT, default=params.DEFAULT_PORT),
     store: str | None = params.STORE,
 ) -> int:
     """Show the runs of the store in a browser, also while they are in progress.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import EXIT_FAILED, streams
-from ringside.cli.options import option, takes_options
+from ringside.cli.options import option, takes
 from ringside.errors import CatalogueError
 from ringside.text import LOG_LINES, last_lines
 
@@ -22,7 +22,7 @@ _say = partial(streams.say, name="setup")
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[CONTENDER]...")
-@takes_options
+@takes()
 def setup(
     names: Sequence[str],
     experiments: Sequence[str] = option(

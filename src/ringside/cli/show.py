@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ringside.cli import EXIT_FAILED, params
-from ringside.cli.options import flag, takes_options
+from ringside.cli.options import flag, takes
 
 if TYPE_CHECKING:
     from ringside.model.results import Run
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("run", default="latest")
-@takes_options
+@takes()
 def show(
     run: str,
     *,
@@ -59,7 +59,7 @@ def present(
     from ringside.render.text.command import with_store
 
     context.leave_garbage()
-    analyses = [analysis_of(storage, run) for run in runs]
+    analyses = [analysis_of(storage, run, for_plots=False) for run in runs]
     if form == "json":
         document = documents.suite_document(suite, analyses) if suite else documents.document(analyses[0])
         sys.stdout.write(documents.as_json(document))

@@ -1,5 +1,5 @@
-"""Standard streams that are closed, full, or whose reader went away, as `head` does: not an error, and no
-reason to leave anything else of a command undone. And files that take the place of stdout."""
+"""Standard streams that are closed, full, or whose reader went away, as `head` does, which is no error. And
+files that take the place of stdout."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ringside.text import one_line
 _MESSAGE_LENGTH = 4000
 
 
-class _Talk(io.FileIO):
-    """stderr that drops what cannot be written."""
+class _Stderr(io.FileIO):
+    """Drops what cannot be written."""
 
     def write(self, data: object) -> int:
         try:
@@ -49,17 +49,14 @@ def make_safe() -> None:
         is_unicode = codecs.lookup(sys.stdout.encoding).name.startswith("utf")
         sys.stdout.reconfigure(errors="backslashreplace" if is_unicode else "replace")
     if sys.stderr is None or sys.stderr is sys.__stderr__:
-        raw = _Talk(2, "w", closefd=False)
+        raw = io.BufferedWriter(_Stderr(2, "w", closefd=False))
         encoding = getattr(sys.stderr, "encoding", "utf-8")
-        sys.stderr = io.TextIOWrapper(
-            io.BufferedWriter(raw), encoding=encoding, errors="backslashreplace", line_buffering=True
-        )
+        sys.stderr = io.TextIOWrapper(raw, encoding, errors="backslashreplace", line_buffering=True)
 
 
 @contextmanager
 def output() -> Iterator[None]:
-    """What is printed inside ends without a word where the reader of stdout goes away. The command goes on,
-    with the exit status that it would have had."""
+    """Drop the rest of what is printed inside where the reader of stdout goes away; the command goes on."""
     try:
         yield
         sys.stdout.flush()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ringside import units
 from ringside.cli import params
 from ringside.cli.options import flag, option
 from ringside.model.design import DEFAULT_MARGIN
@@ -33,16 +34,14 @@ class VsSettings:
         multiple=True,
         shown="-n, --command-name NAME",
     )
-    warmup: int = option(
-        "-w, --warmup N", "Untimed executions first [1].", type=params.Whole(0, 1000), default=1
-    )
+    warmup: int = option("-w, --warmup N", "Untimed executions first [1].", params.Whole(0, 1000), default=1)
     prepare: tuple[str, ...] = option(
         "-p, --prepare CMD", "Run before each execution, untimed.", multiple=True
     )
-    runs: int | None = option("-r, --runs N", "Exactly N executions of each command.", type=_RUNS)
-    time_s: float | None = option("--time 1m", "Time limit [30s, at least 7 blocks].", type=params.duration)
+    runs: int | None = option("-r, --runs N", "Exactly N executions of each command.", _RUNS)
+    time_s: float | None = option("--time 1m", "Time limit [30s, at least 7 blocks].", params.duration)
     fail_if: tuple[tuple[str, float], ...] = option(
-        "--fail-if slower:5%", "Exit status 1 where that much slower.", type=params.gate, multiple=True
+        "--fail-if slower:5%", "Exit status 1 where that much slower.", params.gate, multiple=True
     )
     shell: str | None = option("--shell SHELL", "Run commands through it [sh].", shown="-S, --shell[=SHELL]")
     ignore_failure: str | None = option(
@@ -79,19 +78,17 @@ class VsSettings:
     )
     cleanup: str | None = option("-c, --cleanup CMD", "Run once for each command, at the end.")
     timeout_s: float = option(
-        "--timeout 5m", "Time limit of one execution [5m].", type=params.duration, default=300.0
+        "--timeout 5m", "Time limit of one execution [5m].", params.duration, default=300.0
     )
-    cpus: tuple[int, ...] = option(
-        "--cpus LIST", "Pin the commands: 1 or 0,2-3.", type=params.cpus, default=()
-    )
+    cpus: tuple[int, ...] = option("--cpus LIST", "Pin the commands: 1 or 0,2-3.", params.cpus, default=())
     step: str | None = option("-D, --parameter-step-size DELTA", "The step of -P [1].", section="Parameters")
-    min_runs: int | None = option("-m, --min-runs N", "N blocks at least.", type=_RUNS, section="How often")
-    blocks: int | None = option("-M, --max-runs, --blocks N", "N blocks at most.", type=_RUNS)
-    until: Goal | None = option("--until GOAL", params.UNTIL_HELP, type=params.goal)
+    min_runs: int | None = option("-m, --min-runs N", "N blocks at least.", _RUNS, section="How often")
+    blocks: int | None = option("-M, --max-runs, --blocks N", "N blocks at most.", _RUNS)
+    until: Goal | None = option("--until GOAL", params.UNTIL_HELP, units.goal)
     margin: float = option(
-        "--margin 5%", f"{params.MARGIN_HELP} [default: 5%].", type=params.margin, default=DEFAULT_MARGIN
+        "--margin 5%", f"{params.MARGIN_HELP} [default: 5%].", units.margin, default=DEFAULT_MARGIN
     )
-    seed: int | None = option("--seed N", "Seed of the random orders [default: a new one].", type=params.SEED)
+    seed: int | None = option("--seed N", "Seed of the random orders [default: a new one].", params.SEED)
     everything: bool = flag("--all", "All columns.", section="Output")
     as_markdown: bool = flag("--markdown", "Markdown.")
     export_csv: str | None = option("--export-csv FILE", "Means, medians and ranges as CSV.")
@@ -101,16 +98,16 @@ class VsSettings:
     sort: str = option(
         "--sort ORDER",
         "auto (best first), command, or mean-time.",
-        type=click.Choice(["auto", "command", "mean-time"]),
+        click.Choice(["auto", "command", "mean-time"]),
         default="auto",
     )
     time_unit: str | None = option(
-        "-u, --time-unit UNIT", "millisecond, second, or microsecond.", type=click.Choice(list(UNITS))
+        "-u, --time-unit UNIT", "millisecond, second, or microsecond.", click.Choice(list(UNITS))
     )
     style: str = option(
         "--style STYLE",
         "nocolor, color, or none: only exports.",
-        type=click.Choice(["auto", "basic", "full", "nocolor", "color", "none"]),
+        click.Choice(["auto", "basic", "full", "nocolor", "color", "none"]),
         default="auto",
     )
     store: str | None = option("--store PATH|URL", "The store.")

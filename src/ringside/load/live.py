@@ -46,14 +46,10 @@ def progress_interval_s(plan: LoadPlan) -> float:
 class View:
     """The progress of a load so far, as text for a screen of any size."""
 
-    def __init__(
-        self, title: str, *, total_s: float | None, requests: int | None, streams: bool, column_s: float = 1.0
-    ) -> None:
+    def __init__(self, title: str, plan: LoadPlan) -> None:
         self._title = title
-        self._total_s = total_s
-        self._requests = requests
-        self._streams = streams
-        self._column_s = column_s
+        self._plan = plan
+        self._total_s = max_duration_s(plan)
         self._columns: list[tuple[float, Counter[float]]] = []
         self._answered = self._errors = 0
         self._last: Progress | None = None
@@ -82,20 +78,20 @@ class View:
         interval_s = max(1e-9, last.interval_ns / 1e9)
         so_far = self._seconds(last.t_ns / 1e9)
         fields = [f"{so_far} of {self._total_s:g} s" if self._total_s else f"{so_far} s"]
-        if self._requests:
-            fields.append(f"{self._answered:,} of {self._requests:,}")
+        if self._plan.requests:
+            fields.append(f"{self._answered:,} of {self._plan.requests:,}")
         rate = f"{numbers.significant(last.requests / interval_s)}/s"
         if last.intended:
             rate += f" (intended {numbers.significant(last.intended / interval_s)}/s)"
         fields.append(rate)
-        kind = "late " if self._streams else ""
+        is_stream = self._plan.protocol == "stream"
         for name, value in (("p50", last.p50_ns), ("p99", last.p99_ns), ("max", last.max_ns)):
-            fields.append(f"{kind}{name} {numbers.quantity(value, 'ns') if value is not None else '–'}")
+            text = numbers.quantity(value, "ns") if value is not None else "–"
+            fields.append(f"{'late ' * is_stream}{name} {text}")
         fields.append(f"{last.open:,} open")
-        if not self._streams:
+        if not is_stream:
             fields.append(f"{last.in_flight:,} in flight")
-        fields.append(numbers.count(self._errors, "error"))
-        return fields
+        return [*fields, numbers.count(self._errors, "error")]
 
     def _seconds(self, value: float) -> str:
         return f"{value:.{1 if self._total_s and self._total_s < 10 else 0}f}"
@@ -103,7 +99,8 @@ class View:
     def _strip(self, width: int, max_rows: int) -> list[Text]:
         """Rows of latency, the slowest above; columns of time, wider ones where there are too many."""
         last_s = self._columns[-1][0] if self._columns else 0.0
-        column_s = self._column_s * max(1, math.ceil(last_s / self._column_s / width))
+        column_s = progress_interval_s(self._plan)
+        column_s *= max(1, math.ceil(last_s / column_s / width))
         merged: list[Counter[float]] = [Counter() for _ in range(max(1, math.ceil(last_s / column_s)))]
         for at_s, counts in self._columns:
             # Progress is reported at the end of its interval.
@@ -142,49 +139,34 @@ def _cut(text: str, width: int) -> str:
 
 
 class Screen:
-    """Draws views on a terminal at each progress of a load; draws nothing elsewhere."""
+    """Draws a load on a terminal at each progress of it; draws nothing elsewhere."""
 
     def __init__(self, console: Console, *, wanted: bool) -> None:
         self._console = console
+        self.is_shown = wanted and console.is_terminal
         # No thread of its own: nothing but the engine should run beside a load.
-        self._live = (
-            Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop")
-            if wanted and console.is_terminal
-            else None
-        )
+        self._live = Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop")
         self._view: View | None = None
 
-    @property
-    def is_shown(self) -> bool:
-        return self._live is not None
-
     def __enter__(self) -> Screen:
-        if self._live:
+        if self.is_shown:
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live:
-            self._live.stop()
+        self._live.stop()
 
     def begin(self, title: str, plan: LoadPlan) -> None:
         """Show another load from now on."""
-        self._view = View(
-            title,
-            total_s=max_duration_s(plan),
-            requests=plan.requests,
-            streams=plan.protocol == "stream",
-            column_s=progress_interval_s(plan),
-        )
-        self._draw()
+        self._view = View(title, plan)
+        self._draw(self._view)
 
     def receive(self, message: EngineMessage) -> None:
         """Draw the progress of another interval, where the message reports it."""
-        if self._live and self._view and isinstance(message, Progress):
+        if self._view and isinstance(message, Progress):
             self._view.add(message)
-            self._draw()
+            self._draw(self._view)
 
-    def _draw(self) -> None:
-        if self._live and self._view:
-            width, height = self._console.size
-            self._live.update(self._view.render(width, height), refresh=True)
+    def _draw(self, view: View) -> None:
+        if self.is_shown:
+            self._live.update(view.render(*self._console.size), refresh=True)

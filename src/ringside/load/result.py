@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -28,7 +28,6 @@ MAX_FAILED_SHARE = 0.01
 _TICKS_PER_HALF = 5
 # Of a histogram with three significant digits.
 _SUB_BUCKETS = 2048
-_DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +42,14 @@ class EnginePart:
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
-    """One load: the figures of its outcome, all counts of each histogram by its name (pairs of value in
-    nanoseconds and count), and how the engine began, None where it did not. Of a load from several nodes:
-    what each engine did, and how far apart they started at most, in seconds."""
+    """What one load showed."""
 
     figures: LoadFigures
+    # All counts of each histogram by its name: pairs of value in nanoseconds and count.
     counts: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    # How the engine began; None where it did not.
     started: Started | None = None
+    # Of a load from several nodes: what each engine did, and how far apart they started at most.
     engines: tuple[EnginePart, ...] = ()
     started_within_s: float | None = None
 
@@ -108,10 +108,10 @@ class LoadResult:
         """The name of the histogram that matters most: latency, or a stream's lateness."""
         return "lateness" if self.figures.latency("lateness") else "latency"
 
-    def with_warnings(self, warnings: Iterable[EngineWarning]) -> LoadResult:
-        """The same with more warnings."""
-        figures = structs.replace(self.figures, warnings=(*self.figures.warnings, *warnings))
-        return replace(self, figures=figures)
+    def with_warning(self, code: str, text: str, remedy: str) -> LoadResult:
+        """The same with one more warning."""
+        warnings = (*self.figures.warnings, EngineWarning(code, text, remedy))
+        return replace(self, figures=structs.replace(self.figures, warnings=warnings))
 
 
 def unsupported(summary: LatencySummary) -> tuple[str, ...]:
@@ -136,14 +136,15 @@ def from_messages(messages: Iterable[EngineMessage]) -> LoadResult:
         raise ProbeError("the probe sent no outcome of the load: run `make setup`")
     result = LoadResult(outcome, counts, started)
     second = result.silent_from_s
-    if second is None:
-        return result
-    ceased = EngineWarning(
-        "answers-ceased",
-        f"nothing was answered from second {second} on: the figures are those of the time before",
-        "look at what the server says of that moment",
+    return (
+        result
+        if second is None
+        else result.with_warning(
+            "answers-ceased",
+            f"nothing was answered from second {second} on: the figures are those of the time before",
+            "look at what the server says of that moment",
+        )
     )
-    return result.with_warnings([ceased])
 
 
 def failure(figures: LoadFigures) -> str:
@@ -167,38 +168,28 @@ def hdr_text(counts: Sequence[tuple[int, int]], mean_ns: float, stdev_ns: float)
     """
     ordered = sorted((value_ns, count) for value_ns, count in counts if count > 0)
     total = sum(count for _, count in ordered)
-    lines = [
-        "{:>12} {:>14} {:>10} {:>14}".format("Value", "Percentile", "TotalCount", "1/(1-Percentile)"),
-        "",
-    ]
-    for value, level, reached in _levels(ordered, total):
-        line = f"{value / 1e6:12.{_DECIMALS}f} {level:14.12f} {reached:10d}"
-        lines.append(line if level >= 1 else f"{line} {1 / (1 - level):14.2f}")
     max_ns = ordered[-1][0] if ordered else 0
-    lines += [
-        f"#[Mean    = {mean_ns / 1e6:12.{_DECIMALS}f}, StdDeviation   = {stdev_ns / 1e6:12.{_DECIMALS}f}]",
-        f"#[Max     = {max_ns / 1e6:12.{_DECIMALS}f}, Total count    = {total:12d}]",
-        f"#[Buckets = {_buckets(max_ns):12d}, SubBuckets     = {_SUB_BUCKETS:12d}]",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _levels(ordered: Sequence[tuple[int, int]], total: int) -> Iterator[tuple[int, float, int]]:
-    """(value, percentile from 0 to 1, requests up to this value) of each line; the last is at 1."""
+    lines = ["       Value     Percentile TotalCount 1/(1-Percentile)", ""]
     level, reached = 0.0, 0
-    for value, count in ordered:
+    for value_ns, count in ordered:
         reached += count
         while 100 * reached / total >= level:
-            yield value, level / 100, reached
+            share = level / 100
+            lines.append(f"{value_ns / 1e6:12.6f} {share:14.12f} {reached:10d} {1 / (1 - share):14.2f}")
             halvings = math.floor(math.log2(100 / (100 - level))) + 1
             level += 100 / (_TICKS_PER_HALF * 2**halvings)
             if reached == total:
                 break
     if ordered:
-        yield ordered[-1][0], 1.0, total
-
-
-def _buckets(max_ns: int) -> int:
-    """How many buckets a histogram of three digits has up to this value: the first ends below 2,048 ns, each
-    other one holds a doubling."""
-    return max(1, max_ns.bit_length() - _SUB_BUCKETS.bit_length() + 2)
+        lines.append(f"{max_ns / 1e6:12.6f} {1:14.12f} {total:10d}")
+    # The first bucket ends below 2,048 ns, each other one holds a doubling.
+    buckets = max(1, max_ns.bit_length() - _SUB_BUCKETS.bit_length() + 2)
+    return "\n".join(
+        [
+            *lines,
+            f"#[Mean    = {mean_ns / 1e6:12.6f}, StdDeviation   = {stdev_ns / 1e6:12.6f}]",
+            f"#[Max     = {max_ns / 1e6:12.6f}, Total count    = {total:12d}]",
+            f"#[Buckets = {buckets:12d}, SubBuckets     = {_SUB_BUCKETS:12d}]",
+            "",
+        ]
+    )

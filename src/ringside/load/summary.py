@@ -8,12 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ringside import units as numbers
 from ringside.load.result import PERCENTILES, LoadResult, unsupported
 from ringside.load.target import Target
 from ringside.probe.protocol import (
     ClosedLoop,
-    EngineWarning,
     LatencySummary,
     LoadFigures,
     LoadPlan,
@@ -24,7 +22,7 @@ from ringside.render.text import terminal
 from ringside.render.text.cells import TableCell, TableData
 from ringside.stats.samples import MIN_BEYOND
 from ringside.text import one_line, sentences
-from ringside.units import MILLISECONDS, TimeUnit, significant
+from ringside.units import MILLISECONDS, TimeUnit, count, quantity, significant
 from ringside.workloads.target import errors_text
 
 CLOSED_LOOP = (
@@ -81,7 +79,6 @@ _ROWS = (
     *("first_byte", "lateness", "schedule_error"),
 )
 _TIMES = ("mean", *PERCENTILES, "max")
-_COLUMNS = tuple(name.replace("_", ".") for name in _TIMES)
 _BARS = 16
 _BAR_WIDTH = 50
 _MAX_LISTED = 12
@@ -103,53 +100,50 @@ def show(
     console.print(Text(one_line(target.text), style="bold"))
     console.print(Text(how(target, plan, result)))
     if figures.outcome == "load-failed":
-        console.print(
-            Text.assemble(
-                ("The load failed: ", "bold red"), one_line(figures.detail) or "for an unknown reason"
-            )
-        )
+        detail = one_line(figures.detail) or "for an unknown reason"
+        console.print(Text.assemble(("The load failed: ", "bold red"), detail))
     elif figures.outcome == "interrupted":
         console.print(Text("Interrupted: these are the figures until then.", style="yellow"))
     console.print()
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, text in facts(target, result):
+    for name, text in _facts(target, result):
         grid.add_row(Text(name), Text(text))
     console.print(grid)
+    tables = []
     if any(figures.latency(name) for name in _ROWS):
+        tables.append(_times(result, unit))
+        tables += [_targets(shares, result, unit)] if shares else []
+        tables += [_engines(result, unit)] if result.engines else []
+    for table in tables:
         console.print()
-        terminal.render(times(result, unit), console)
-        if shares:
-            console.print()
-            terminal.render(targets(shares, result, unit), console)
-        if result.engines:
-            console.print()
-            terminal.render(engines(result, unit), console)
-        plot(result, console)
+        terminal.render(table, console)
+    if tables and (bars := bar_lines(result.counts.get(result.main_histogram, ()), console.width)):
+        console.print()
+        console.print(Text(f"{result.main_histogram.capitalize()}, up to", style="bold"))
+        for line in bars:
+            console.print(Text(line, no_wrap=True, overflow="crop"))
     if target.protocol != "stream" and not result.is_open_loop and result.is_answered:
         console.print()
         console.print(Text(CLOSED_LOOP, style="dim"))
     meanings = {**ERRORS, "tls": NO_TLS} if target.is_secure else ERRORS
     _faults("Errors", figures.errors, meanings, console)
     _faults("Sequence faults", figures.sequence, SEQUENCE, console)
-    terminal.warn((_sentences(warning, figures) for warning in figures.warnings), console)
-
-
-def _sentences(warning: EngineWarning, figures: LoadFigures) -> str:
-    text = errors_text(sum(figures.errors.values())) if warning.code == "errors" else warning.text
-    return sentences(text, warning.remedy)
+    number = errors_text(sum(figures.errors.values()))
+    warnings = [
+        sentences(number if warning.code == "errors" else warning.text, warning.remedy)
+        for warning in figures.warnings
+    ]
+    terminal.warn(warnings, console)
 
 
 def how(target: Target, plan: LoadPlan, result: LoadResult) -> str:
     """The load in one line: its schedule, connections, duration, threads."""
     started = result.started
     threads = (started and started.threads) or plan.threads
-    parts = [
-        _schedule(target, plan),
-        f"{significant(result.figures.duration_ns / 1e9)} s",
-        numbers.count(threads, "thread"),
-    ]
+    seconds = significant(result.figures.duration_ns / 1e9)
+    parts = [_schedule(target, plan), f"{seconds} s", count(threads, "thread")]
     if plan.http2:
         parts.append(version(plan))
     if plan.request and plan.request.close:
@@ -163,48 +157,52 @@ def version(plan: LoadPlan) -> str:
     """The version of HTTP of a load by HTTP."""
     if not plan.http2:
         return "HTTP/1.1"
-    return f"HTTP/2 with {numbers.count(plan.http2.streams, 'stream')} on each connection"
+    return f"HTTP/2 with {count(plan.http2.streams, 'stream')} on each connection"
 
 
 def _schedule(target: Target, plan: LoadPlan) -> str:
     if target.protocol == "stream":
         ramp = f", opened at {plan.ramp_per_s:,.10g} per second" if plan.ramp_per_s else ""
-        return f"{numbers.count(plan.connections, 'stream')}{ramp}"
-    pacing, connections = plan.pacing, numbers.count(plan.connections, "connection")
+        return f"{count(plan.connections, 'stream')}{ramp}"
+    pacing, connections = plan.pacing, count(plan.connections, "connection")
     if isinstance(pacing, ClosedLoop):
         return f"closed loop, {connections}"
-    slack = f", sent together within {numbers.quantity(plan.slack_s, 's')}" if plan.slack_s else ""
+    slack = f", sent together within {quantity(plan.slack_s, 's')}" if plan.slack_s else ""
     if isinstance(pacing, Staircase):
         steps = ", ".join(f"{step.rate_per_s:,.10g}/s for {step.duration_s:g} s" for step in pacing.steps)
         return f"open loop, {steps}{slack}; {connections}"
+    spacing = "at even intervals"
     if isinstance(pacing, PoissonRate):
         spacing = f"Poisson, seed {pacing.seed}"
     elif pacing.burst > 1:
         spacing = f"in bursts of {pacing.burst:,}"
-    else:
-        spacing = "at even intervals"
     return f"open loop, {pacing.rate_per_s:,.10g} requests per second {spacing}{slack}; {connections}"
 
 
-def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
+def _facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
     """Names and texts of the figures other than times."""
-    figures, streams = result.figures, target.protocol == "stream"
+    figures, is_stream = result.figures, target.protocol == "stream"
     rows = []
-    if streams:
+    if is_stream:
         rate = figures.messages / (figures.duration_ns / 1e9) if figures.duration_ns else 0.0
         rows.append(("messages", f"{figures.messages:,}, {significant(rate)} per second"))
-    if not streams or figures.requests:
-        rows.append(("answered", _answered(result)))
+    if not is_stream or figures.requests:
+        text = f"{figures.requests:,}"
+        if figures.intended is not None:
+            text += f" of {figures.intended:,} intended"
+        text += f", {significant(figures.achieved_rate_per_s)} per second"
+        if figures.intended_rate_per_s:
+            share = figures.achieved_rate_per_s / figures.intended_rate_per_s
+            text += f" of {significant(figures.intended_rate_per_s)} intended ({share:.1%})"
+        rows.append(("answered", text))
     if figures.late_requests:
         rows.append(("late", f"{figures.late_requests:,} answered after the end, while the engine waited"))
     if figures.unfinished:
         unsent = f", {figures.unsent:,} of them never sent" if figures.unsent else ""
         rows.append(("unfinished", f"{figures.unfinished:,} without an answer at the end{unsent}"))
-    if figures.statuses:
-        listed = list(figures.statuses.items())
-        more = [f"and {len(listed) - _MAX_LISTED} more"] if len(listed) > _MAX_LISTED else []
-        texts = [f"{one_line(status, 20)}: {count:,}" for status, count in listed[:_MAX_LISTED]]
-        rows.append(("statuses", ", ".join(texts + more)))
+    if statuses := [f"{one_line(status, 20)}: {number:,}" for status, number in figures.statuses.items()]:
+        more = [f"and {len(statuses) - _MAX_LISTED} more"] if len(statuses) > _MAX_LISTED else []
+        rows.append(("statuses", ", ".join(statuses[:_MAX_LISTED] + more)))
     errors = sum(figures.errors.values())
     rows.append(("errors", f"{errors:,}, see below" if errors else "0"))
     if figures.first_wrong:
@@ -219,30 +217,17 @@ def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
         rows.append(("connections", text))
     if figures.security:
         rows.append(("security", one_line(figures.security, 80)))
-    if figures.concurrency and not streams:
+    if figures.concurrency and not is_stream:
         rows.append(("in flight", f"{significant(figures.concurrency)} requests on average"))
-    bytes_in, bytes_out = (numbers.quantity(value, "B") for value in (figures.bytes_in, figures.bytes_out))
-    rows.append(("bytes", f"{bytes_in} in, {bytes_out} out"))
-    rows.append(("engine", _engine(result)))
-    if result.started:
-        rows += [("not used", one_line(missing)) for missing in result.started.missing]
-    return rows
+    rows.append(("bytes", f"{quantity(figures.bytes_in, 'B')} in, {quantity(figures.bytes_out, 'B')} out"))
+    rows.append(("engine", _engine(result.figures)))
+    return [
+        *rows,
+        *(("not used", one_line(text)) for text in (result.started.missing if result.started else ())),
+    ]
 
 
-def _answered(result: LoadResult) -> str:
-    figures = result.figures
-    text = f"{figures.requests:,}"
-    if figures.intended is not None:
-        text += f" of {figures.intended:,} intended"
-    text += f", {significant(figures.achieved_rate_per_s)} per second"
-    if figures.intended_rate_per_s:
-        share = figures.achieved_rate_per_s / figures.intended_rate_per_s
-        text += f" of {significant(figures.intended_rate_per_s)} intended ({share:.1%})"
-    return text
-
-
-def _engine(result: LoadResult) -> str:
-    figures = result.figures
+def _engine(figures: LoadFigures) -> str:
     busy_share = figures.busy_share_most or 0.0
     parts = [f"busiest thread {busy_share:.0%} of a core"]
     polling_share = figures.cpu_share_most - busy_share
@@ -250,27 +235,28 @@ def _engine(result: LoadResult) -> str:
         parts.append(f"{polling_share:.0%} more to poll for what is due next")
     if transfers := figures.messages or figures.requests + figures.late_requests:
         unit = "message" if figures.messages else "request"
-        parts.append(f"{numbers.quantity(figures.cpu_ns / transfers, 'ns')} of CPU per {unit}")
+        parts.append(f"{quantity(figures.cpu_ns / transfers, 'ns')} of CPU per {unit}")
     if figures.peak_memory_bytes:
-        parts.append(numbers.quantity(figures.peak_memory_bytes, "B"))
+        parts.append(quantity(figures.peak_memory_bytes, "B"))
     return ", ".join(parts)
 
 
-def targets(shares: Sequence[tuple[Target, int]], result: LoadResult, unit: TimeUnit) -> TableData:
+def _ends(latency: LatencySummary | None, unit: TimeUnit) -> list[str]:
+    """Median, p99 and maximum."""
+    if latency is None or not latency.count:
+        return ["–"] * 3
+    return [significant(ns / unit.ns) for ns in (latency.p50_ns, latency.p99_ns, latency.max_ns)]
+
+
+def _targets(shares: Sequence[tuple[Target, int]], result: LoadResult, unit: TimeUnit) -> TableData:
     """The table of several targets."""
     rows = []
     seconds = result.figures.duration_ns / 1e9
     for (target, weight), figures in zip(shares, result.figures.targets, strict=True):
-        latency = figures.latency if figures.latency.count else None
-        texts = [
-            str(weight),
-            f"{figures.requests:,}",
-            significant(figures.requests / seconds) if seconds else "–",
-            f"{sum(figures.errors.values()):,}",
-        ]
-        for time in ("p50_ns", "p99_ns", "max_ns"):
-            texts.append(significant(getattr(latency, time) / unit.ns) if latency else "–")
-        rows.append((TableCell(one_line(target.text, 80), "text"), *map(TableCell, texts)))
+        rate = significant(figures.requests / seconds) if seconds else "–"
+        texts = [str(weight), f"{figures.requests:,}", rate, f"{sum(figures.errors.values()):,}"]
+        cells = map(TableCell, [*texts, *_ends(figures.latency, unit)])
+        rows.append((TableCell(one_line(target.text, 80), "text"), *cells))
     return TableData(
         f"Targets, latency in {unit.word}",
         ("", "weight", "answered", "per second", "errors", "p50", "p99", "max"),
@@ -279,23 +265,22 @@ def targets(shares: Sequence[tuple[Target, int]], result: LoadResult, unit: Time
     )
 
 
-def engines(result: LoadResult, unit: TimeUnit) -> TableData:
+def _engines(result: LoadResult, unit: TimeUnit) -> TableData:
     """The table of engines on several nodes."""
     rows = []
     for part in result.engines:
         figures = part.figures
-        time = figures.latency(result.main_histogram)
         texts = [
             f"{part.started.connections:,}",
             f"{figures.messages or figures.requests:,}",
             significant(figures.achieved_rate_per_s),
             f"{sum(figures.errors.values()):,}",
-            *(significant(ns / unit.ns) if time else "–" for ns in _ends(time)),
+            *_ends(figures.latency(result.main_histogram), unit),
             f"{figures.busy_share_most or 0.0:.0%}",
-            numbers.quantity(figures.peak_memory_bytes or 0, "B"),
+            quantity(figures.peak_memory_bytes or 0, "B"),
         ]
         rows.append((TableCell(one_line(part.node, 60), "text"), *map(TableCell, texts)))
-    within = numbers.quantity((result.started_within_s or 0.0) * 1e9, "ns")
+    within = quantity((result.started_within_s or 0.0) * 1e9, "ns")
     times = ("p50", "p99", "max")
     return TableData(
         f"Engines, {result.main_histogram} in {unit.word}",
@@ -306,11 +291,7 @@ def engines(result: LoadResult, unit: TimeUnit) -> TableData:
     )
 
 
-def _ends(summary: LatencySummary | None) -> tuple[int, int, int]:
-    return (summary.p50_ns, summary.p99_ns, summary.max_ns) if summary else (0, 0, 0)
-
-
-def times(result: LoadResult, unit: TimeUnit = MILLISECONDS) -> TableData:
+def _times(result: LoadResult, unit: TimeUnit) -> TableData:
     """The table of times; lower bounds have a `≥`."""
     rows, is_thin = [], False
     for name in _ROWS:
@@ -319,52 +300,35 @@ def times(result: LoadResult, unit: TimeUnit = MILLISECONDS) -> TableData:
         if summary is None or (name in ("service", "queue") and not result.is_open_loop):
             continue
         mark = "≥" if name == "latency" and result.is_lower_bound else ""
-        is_thin |= bool(unsupported(summary))
-        title = TableCell(name.replace("_", " "), "text")
-        rows.append((title, *(TableCell(mark + text) for text in _times(summary, unit))))
+        few = unsupported(summary)
+        is_thin |= bool(few)
+        cells = [TableCell(name.replace("_", " "), "text")]
+        for time in _TIMES:
+            value = getattr(summary, f"{time}_ns")
+            # The histogram's least value is a nanosecond: nothing.
+            text = significant(value / unit.ns) if value > 1 else "0"
+            cells.append(TableCell(f"{mark}{text}{'?' if time in few else ''}"))
+        rows.append(tuple(cells))
     notes = []
     if is_thin:
         notes.append(f"?: fewer than {MIN_BEYOND} lie beyond this percentile: it describes those few alone.")
     if result.is_lower_bound:
         notes.append(
-            f"≥: among these are the ages of {numbers.count(result.censored, 'request')} without an answer, "
+            f"≥: among these are the ages of {count(result.censored, 'request')} without an answer, "
             "when given up or at the end; the true latencies are longer."
         )
     return TableData(
         f"Times in {unit.word}",
-        ("", *_COLUMNS),
+        ("", *(name.replace("_", ".") for name in _TIMES)),
         tuple(rows),
         notes=tuple(notes),
         narrow=("p95", "p90", "mean", "p99.9"),
     )
 
 
-def _times(summary: LatencySummary, unit: TimeUnit) -> list[str]:
-    few = unsupported(summary)
-    texts = []
-    for name in _TIMES:
-        value = getattr(summary, f"{name}_ns")
-        # The histogram's least value is a nanosecond: nothing.
-        text = significant(value / unit.ns) if value > 1 else "0"
-        texts.append(f"{text}?" if name in few else text)
-    return texts
-
-
-def plot(result: LoadResult, console: Console) -> None:
-    """A bar for each band of latency, or of a stream's lateness."""
-    name = result.main_histogram
-    pairs = result.counts.get(name, ())
-    if not pairs:
-        return
-    console.print()
-    console.print(Text(f"{name.capitalize()}, up to", style="bold"))
-    for line in bar_lines(pairs, console.width):
-        console.print(Text(line, no_wrap=True, overflow="crop"))
-
-
 def bar_lines(pairs: Sequence[tuple[int, int]], width: int) -> list[str]:
     """Lines of a bar plot of (value in nanoseconds, count) pairs: band, bar, count, share."""
-    values = [value for value, count in pairs if count]
+    values = [value for value, number in pairs if number]
     if not values:
         return []
     edges = terminal.band_edges(min(values), max(values), _BARS)
@@ -375,24 +339,24 @@ def bar_lines(pairs: Sequence[tuple[int, int]], width: int) -> list[str]:
     # Label, space, bar, space, count, space, share of seven characters.
     room = max(1, min(_BAR_WIDTH, width - label_width - count_width - 10))
     lines = []
-    for label, count in zip(labels, counts, strict=True):
-        share = f"{count / total:.2%}" if count else ""
-        drawn = terminal.bar(count / highest, room)
-        text = f"{label:>{label_width}} {drawn:<{room}} {count:>{count_width},} {share:>7}"
+    for label, number in zip(labels, counts, strict=True):
+        share = f"{number / total:.2%}" if number else ""
+        bar = terminal.bar(number / highest, room)
+        text = f"{label:>{label_width}} {bar:<{room}} {number:>{count_width},} {share:>7}"
         lines.append(text[:width].rstrip())
     return lines
 
 
 def _faults(title: str, counts: Mapping[str, int], meanings: Mapping[str, str], console: Console) -> None:
-    rows = tuple(
+    rows = [
         (
             TableCell(one_line(kind, 40), "text"),
-            TableCell(f"{count:,}"),
+            TableCell(f"{number:,}"),
             TableCell(meanings.get(kind, ""), "text"),
         )
-        for kind, count in sorted(counts.items(), key=lambda pair: -pair[1])
-        if count
-    )
+        for kind, number in sorted(counts.items(), key=lambda pair: -pair[1])
+        if number
+    ]
     if rows:
         console.print()
-        terminal.render(TableData(title, ("kind", "count", "meaning"), rows), console)
+        terminal.render(TableData(title, ("kind", "count", "meaning"), tuple(rows)), console)

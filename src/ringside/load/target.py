@@ -36,8 +36,8 @@ _SECURE_SCHEMES = {
     "stream+wss": "stream+ws",
 }
 _EXAMPLE = "http://127.0.0.1:8080/, stream+http://127.0.0.1:8080/feed or tcp://127.0.0.1:7000"
-_HTTP_PORT = 80
-_HTTPS_PORT = 443
+# Of HTTP: without TLS, and inside it.
+_PORTS = (80, 443)
 _MAX_TARGETS = 100
 # How long an address may take to answer where there are several.
 _CONNECT_S = 1.0
@@ -49,16 +49,17 @@ _SAFE = "/?:@!$&'()*+,;=%-._~{}[]|"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`protocol` is `http`, `stream`, `ws` or `tcp`; `path` has the query, and is empty for tcp. `host` is
-    ASCII, an IPv6 address without its brackets. `is_secure`: inside TLS. `carrier`: what is above the
-    connection, `http`, `http2`, `websocket` or `tcp`."""
-
     text: str
+    # `http`, `stream`, `ws` or `tcp`.
     protocol: str
+    # In ASCII; an IPv6 address without its brackets.
     host: str
     port: int
+    # With the query; empty for tcp.
     path: str = ""
+    # Inside TLS.
     is_secure: bool = False
+    # What is above the connection: `http`, `http2`, `websocket` or `tcp`.
     carrier: str = "http"
 
     @property
@@ -68,7 +69,7 @@ class Target:
     def authority(self) -> str:
         """The value of the `Host` header."""
         host = f"[{self.host.partition('%')[0]}]" if ":" in self.host else self.host
-        return host if self.port == _default_port(self.is_secure) else f"{host}:{self.port}"
+        return host if self.port == _PORTS[self.is_secure] else f"{host}:{self.port}"
 
 
 def parse(text: str) -> Target:
@@ -79,7 +80,11 @@ def parse(text: str) -> Target:
     scheme, separator, rest = text.partition("://")
     if not separator:
         raise UsageError(f"the target {shown} has no scheme: write it like {_EXAMPLE}")
-    protocol, carrier, is_secure = _protocol(scheme.lower())
+    plain = _SECURE_SCHEMES.get(scheme.lower(), scheme.lower())
+    if plain not in _SCHEMES:
+        raise UsageError(f"`{one_line(scheme, 30)}` is no known scheme: write the target like {_EXAMPLE}")
+    protocol, carrier = _SCHEMES[plain]
+    is_secure = plain != scheme.lower()
     try:
         url = urlsplit(text)
         host, port = url.hostname or "", url.port
@@ -96,20 +101,41 @@ def parse(text: str) -> Target:
         raise UsageError(f"the target {shown} has a bad port: 1 to 65535")
     host = _ipv6(host, url.netloc, shown) if "[" in url.netloc else _name(host, shown)
     # Not put together from the parts of the URL, which do not keep an empty query.
-    path = rest[len(url.netloc) :].partition("#")[0]
+    path = rest[len(url.netloc) :]
     if protocol == "tcp":
-        if rest[len(url.netloc) :] not in ("", "/"):
+        if path not in ("", "/"):
             raise UsageError(f"the target {shown} has a path: a tcp target is tcp://host:port, and no more")
         if port is None:
             raise UsageError(f"the target {shown} has no port: write it as tcp://host:port")
         return Target(text, protocol, host, port, carrier=carrier)
-    path = quote(path, safe=_SAFE)
+    path = quote(path.partition("#")[0], safe=_SAFE)
     path = path if path.startswith("/") else f"/{path}"
-    return Target(text, protocol, host, port or _default_port(is_secure), path, is_secure, carrier)
+    return Target(text, protocol, host, port or _PORTS[is_secure], path, is_secure, carrier)
 
 
-def _default_port(is_secure: bool) -> int:
-    return _HTTPS_PORT if is_secure else _HTTP_PORT
+def _ipv6(host: str, netloc: str, shown: str) -> str:
+    # %25 is how RFC 6874 writes the % before a zone.
+    text = host.replace("%25", "%", 1)
+    try:
+        address = ipaddress.IPv6Address(text)
+    except ValueError:
+        address = None
+    # urlsplit takes `[::1]8080` for an address without a port.
+    if not address or not re.fullmatch(r"\[[^\[\]]+\](:[0-9]*)?", netloc):
+        raise UsageError(f"the target {shown} has a bad IPv6 address: write it like http://[::1]:8080/")
+    if address.is_link_local and "%" not in text:
+        raise UsageError(f"the target {shown} is link-local: name the interface too, [{text}%25eth0]")
+    return text
+
+
+def _name(host: str, shown: str) -> str:
+    try:
+        ascii_host = host.encode("idna").decode("ascii").lower()
+    except UnicodeError:
+        ascii_host = ""
+    if not re.fullmatch(r"[0-9a-z_.-]+", ascii_host):
+        raise UsageError(f"the target {shown} has a host that is not possible: {one_line(host, 60)}")
+    return ascii_host
 
 
 def parse_several(texts: Sequence[str], weights: Sequence[int]) -> tuple[list[Target], list[int]]:
@@ -130,7 +156,7 @@ def parse_several(texts: Sequence[str], weights: Sequence[int]) -> tuple[list[Ta
             raise UsageError(
                 "several targets are for http://… and https://…: name one target of another kind"
             )
-        if _server(each) != _server(first):
+        if replace(each, text="", path="") != replace(first, text="", path=""):
             raise UsageError(
                 f"{one_line(each.text, 100)} is not on {first.authority()}: several targets share the "
                 "connections to one host and port; --vs compares two servers"
@@ -139,46 +165,9 @@ def parse_several(texts: Sequence[str], weights: Sequence[int]) -> tuple[list[Ta
     return targets, [weight // divisor for weight in weights]
 
 
-def _server(target: Target) -> tuple[str, int, bool, str]:
-    return target.host, target.port, target.is_secure, target.carrier
-
-
 def combined(targets: Sequence[Target]) -> Target:
     """Targets of one load as one, to be shown."""
     return replace(targets[0], text=" + ".join(target.text for target in targets))
-
-
-def _protocol(scheme: str) -> tuple[str, str, bool]:
-    """The protocol, its carrier, and whether it is inside TLS."""
-    plain = _SECURE_SCHEMES.get(scheme, scheme)
-    if plain not in _SCHEMES:
-        raise UsageError(f"`{one_line(scheme, 30)}` is no known scheme: write the target like {_EXAMPLE}")
-    return *_SCHEMES[plain], plain != scheme
-
-
-def _ipv6(host: str, netloc: str, shown: str) -> str:
-    # %25 is how RFC 6874 writes the % before a zone.
-    address = host.replace("%25", "%", 1)
-    try:
-        ipaddress.IPv6Address(address)
-    except ValueError:
-        address = ""
-    # urlsplit takes `[::1]8080` for an address without a port.
-    if not address or not re.fullmatch(r"\[[^\[\]]+\](:[0-9]*)?", netloc):
-        raise UsageError(f"the target {shown} has a bad IPv6 address: write it like http://[::1]:8080/")
-    if ipaddress.IPv6Address(address).is_link_local and "%" not in address:
-        raise UsageError(f"the target {shown} is link-local: name the interface too, [{address}%25eth0]")
-    return address
-
-
-def _name(host: str, shown: str) -> str:
-    try:
-        ascii_host = host.encode("idna").decode("ascii").lower()
-    except UnicodeError:
-        ascii_host = ""
-    if not re.fullmatch(r"[0-9a-z_.-]+", ascii_host):
-        raise UsageError(f"the target {shown} has a host that is not possible: {one_line(host, 60)}")
-    return ascii_host
 
 
 def resolve(target: Target) -> list[str]:
@@ -188,32 +177,14 @@ def resolve(target: Target) -> list[str]:
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"the host {one_line(target.host)} has no address: {one_line(reason)}") from error
-    addresses = []
+    hosts = []
     for family, _, _, _, address in resolved:
+        host = str(address[0])
         if family == socket.AF_INET6:
-            scope = address[3] if len(address) == 4 else 0
-            host = str(address[0]).partition("%")[0]
-            addresses.append(f"[{host}%{scope}]:{target.port}" if scope else f"[{host}]:{target.port}")
-        elif family == socket.AF_INET:
-            addresses.append(f"{address[0]!s}:{target.port}")
-    if not addresses:
-        raise UsageError(f"the host {one_line(target.host)} has no IPv4 or IPv6 address")
-    return list(dict.fromkeys(addresses))
-
-
-def answering(
-    addresses: Sequence[str], is_answering: Callable[[str], bool] | None = None
-) -> tuple[list[str], list[str]]:
-    """The addresses that accept a connection, and those that do not. Connections take addresses in turn, and
-    `localhost` often has two of which the server listens on one: half of the load would fail. A single
-    address is not tried, and where none answers all are kept, so that the load itself shows what is wrong."""
-    if len(addresses) < 2:
-        return list(addresses), []
-    is_answering = is_answering or accepts
-    kept = [address for address in addresses if is_answering(address)]
-    if not kept:
-        return list(addresses), []
-    return kept, [address for address in addresses if address not in kept]
+            scope = f"%{address[3]}" if len(address) == 4 and address[3] else ""
+            host = f"[{host.partition('%')[0]}{scope}]"
+        hosts.append(host)
+    return [f"{host}:{target.port}" for host in dict.fromkeys(hosts)]
 
 
 def accepts(address: str) -> bool:
@@ -226,6 +197,16 @@ def accepts(address: str) -> bool:
     return True
 
 
+def answering(
+    addresses: Sequence[str], is_answering: Callable[[str], bool] = accepts
+) -> tuple[list[str], list[str]]:
+    """The addresses that accept a connection, and those that do not. Connections take addresses in turn, and
+    `localhost` often has two of which the server listens on one: half of the load would fail. A single
+    address is not tried, and where none answers all are kept, so that the load itself shows what is wrong."""
+    kept = [address for address in addresses if is_answering(address)] if len(addresses) > 1 else []
+    return kept or list(addresses), [address for address in addresses if kept and address not in kept]
+
+
 def wait(target: Target, limit_s: float) -> bool:
     """Wait until an address of the target accepts a connection; False where none did within the limit. A name
     without an address may get one meanwhile. Raises UsageError where it has none at the end."""
@@ -233,13 +214,11 @@ def wait(target: Target, limit_s: float) -> bool:
     while True:
         left_s = end - time.monotonic()
         try:
-            addresses = resolve(target)
+            if any(accepts(address) for address in resolve(target)):
+                return True
         except UsageError:
             if left_s <= 0:
                 raise
-            addresses = []
-        if any(accepts(address) for address in addresses):
-            return True
         if left_s <= 0:
             return False
         time.sleep(min(_PAUSE_S, left_s))

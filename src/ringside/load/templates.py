@@ -68,13 +68,13 @@ def read_values(path: Path) -> ValuesFile:
 
 def check(
     texts: Mapping[str, str], values: ValuesFile | None, seed: int, single_line: Iterable[str] = ()
-) -> Templates | None:
-    """What the placeholders in these texts, by their option, stand for; None where there are none. Texts have
-    a character for each byte. `single_line`: options whose values may not have line breaks. Raises UsageError
-    for an unknown name."""
+) -> tuple[Templates | None, bool]:
+    """What the placeholders in these texts, by their option, stand for (None where there are none), and if
+    one is random. Texts have a character for each byte. `single_line`: options whose values may not
+    have line breaks. Raises UsageError for an unknown name."""
     columns = values.columns if values else ()
     used: set[str] = set()
-    is_template = False
+    is_template = has_random = False
     for option, text in texts.items():
         for match in _PLACEHOLDER.finditer(text):
             name = match["name"]
@@ -82,68 +82,50 @@ def check(
             is_template |= (name, option) != ("id", PATH)
             if name is None:
                 continue
-            if name in columns:
-                _check_lines(option, name, values, single_line)
+            if values and name in columns:
                 used.add(name)
-            elif name not in _OWN and not _is_random(name):
+                index = columns.index(name)
+                if option in single_line and any(_LINE_ENDS.search(row[index]) for row in values.rows):
+                    raise UsageError(
+                        f"--values {one_line(values.path)}: a value of `{name}` has a line break, which "
+                        f"{option} cannot have"
+                    )
+            elif random := _RANDOM.fullmatch(name):
+                has_random = True
+                if not int(random[1]) <= int(random[2]) < 2**63:
+                    raise UsageError(_unknown(option, name, columns))
+            elif name not in _OWN:
                 raise UsageError(_unknown(option, name, columns))
     if values and not used:
-        example = "{" + columns[0] + "}"
         raise UsageError(
-            f"--values {one_line(values.path)}: no column is used: write {example} in the request"
+            f"--values {one_line(values.path)}: no column is used: write {{{columns[0]}}} in the request"
         )
     if not is_template:
-        return None
+        return None, False
     chosen = [index for index, name in enumerate(columns) if name in used]
-    return Templates(
-        seed=seed,
-        columns=tuple(columns[index] for index in chosen),
-        rows=tuple(tuple(_wire(row[index]) for index in chosen) for row in values.rows)
-        if values and chosen
-        else (),
-    )
-
-
-def uses_random(texts: Iterable[str]) -> bool:
-    """Whether one of the texts has a random value."""
-    matches = (match for text in texts for match in _PLACEHOLDER.finditer(text))
-    return any(_is_random(match["name"] or "") for match in matches)
+    rows = [tuple(wire_text(row[index]) for index in chosen) for row in values.rows] if values else []
+    return Templates(seed, tuple(columns[index] for index in chosen), tuple(rows)), has_random
 
 
 def literal(text: str) -> str:
     """The text in which nothing is a placeholder."""
-    return _PLACEHOLDER.sub(lambda match: "{" + match[0] + "}" if match["name"] else _escaped(match), text)
 
+    def escape(match: re.Match[str]) -> str:
+        # `{{name}}` is to stay as it is: the first brace is text, and what follows is escaped.
+        return f"{{{match[0]}}}" if match["name"] else f"{{{{{{{match['escaped']}}}}}}}"
 
-def _escaped(match: re.Match[str]) -> str:
-    # `{{name}}` is to stay as it is: the first brace is text, and what follows is escaped.
-    return "{{{" + match["escaped"] + "}}}"
-
-
-def _is_random(name: str) -> bool:
-    match = _RANDOM.fullmatch(name)
-    return bool(match) and int(match[1]) <= int(match[2]) < 2**63 if match else False
-
-
-def _check_lines(option: str, name: str, values: ValuesFile | None, single_line: Iterable[str]) -> None:
-    if values is None or option not in single_line:
-        return
-    index = values.columns.index(name)
-    if any(_LINE_ENDS.search(row[index]) for row in values.rows):
-        raise UsageError(
-            f"--values {one_line(values.path)}: a value of `{name}` has a line break, which {option} cannot "
-            "have"
-        )
+    return _PLACEHOLDER.sub(escape, text)
 
 
 def _unknown(option: str, name: str, columns: Sequence[str]) -> str:
-    shown = "{" + one_line(name, 40) + "}"
+    shown = f"{{{one_line(name, 40)}}}"
     if name.partition(":")[0] == "random":
         return f"{shown} in {option}: write it as {{random:1:100}}, the smaller number first"
     known = [*_OWN, "random", *columns]
     near = nearest(name, known)
-    shown_names = [near] if near else known
-    written = ["{random:1:100}" if each == "random" else "{" + each + "}" for each in shown_names]
+    written = [
+        "{random:1:100}" if each == "random" else f"{{{each}}}" for each in ([near] if near else known)
+    ]
     hint = f"did you mean {written[0]}?" if near else f"known: {', '.join(written)}."
     return (
         f"there is no value for {shown} in {option}; {hint} To send the braces, write "
@@ -151,6 +133,6 @@ def _unknown(option: str, name: str, columns: Sequence[str]) -> str:
     )
 
 
-def _wire(text: str) -> str:
-    """A character for each byte of its UTF-8."""
+def wire_text(text: str) -> str:
+    """A text as requests carry it: a character for each byte of its UTF-8."""
     return text.encode().decode("latin-1")

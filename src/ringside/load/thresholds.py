@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,13 +40,14 @@ class Threshold:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A threshold held against a load. `value`: in the threshold's unit; None where nothing was measured,
-    which counts as crossed. `is_lower_bound`: the true value may be larger. `is_thin`: a percentile of fewer
-    requests than support it."""
+    """A threshold held against a load."""
 
     threshold: Threshold
+    # In the threshold's unit; None where nothing was measured, which counts as crossed.
     value: float | None
+    # The true value may be larger.
     is_lower_bound: bool = False
+    # A percentile of fewer requests than support it.
     is_thin: bool = False
 
     @property
@@ -90,35 +90,29 @@ class Check:
 
 def parse(text: str) -> Threshold:
     """`p99>200ms`, `errors>1%`, `errors>0` or `rate<1000`. Raises ValueError with how to write it."""
-    match = _CONDITION.fullmatch(text)
+    match, quoted = _CONDITION.fullmatch(text), f"'{one_line(text, 60)}'"
     if not match:
-        raise ValueError(f"{_quoted(text)} is no condition: write it in quotes, like 'p99>200ms'")
+        raise ValueError(f"{quoted} is no condition: write it in quotes, like 'p99>200ms'")
     figure, sign = match["figure"], match["operator"]
     if figure not in _KNOWN and not _PERCENTILE.fullmatch(figure):
         near = nearest(figure, _KNOWN)
         hint = f"did you mean {near}?" if near else f"possible are {', '.join(_KNOWN)}"
-        raise ValueError(f"{_quoted(text)}: there is no figure `{one_line(figure, 30)}`; {hint}")
+        raise ValueError(f"{quoted}: there is no figure `{one_line(figure, 30)}`; {hint}")
     number = _NUMBER.fullmatch(match["limit"])
+    example = "1000" if figure == "rate" else "1%" if figure in _FAILURES else "200ms"
+    hint = f"write it like '{figure}{sign}{example}'"
     if not number:
-        raise ValueError(f"{_quoted(text)} has no number: write it like {_example(figure, sign)}")
+        raise ValueError(f"{quoted} has no number: {hint}")
     value, unit = float(number["number"]), number["unit"]
-    wrong_unit = ValueError(
-        f"{_quoted(text)} has {f'the unit `{one_line(unit, 20)}`' if unit else 'no unit'}: write it like "
-        f"{_example(figure, sign)}"
-    )
-    if figure == "rate":
-        if unit not in ("", "/s"):
-            raise wrong_unit
-        return Threshold(text, figure, sign, value, "per second")
-    if figure in _FAILURES:
-        if unit not in ("", "%"):
-            raise wrong_unit
-        if unit and value > 100:
-            raise ValueError(f"{_quoted(text)} is more than 100 %")
-        return Threshold(text, figure, sign, value, unit)
-    if unit not in _NS:
-        raise wrong_unit
-    return Threshold(text, figure, sign, value * _NS[unit], "ns")
+    units = {"": "per second", "/s": "per second"} if figure == "rate" else {"": "", "%": "%"}
+    if figure in _TIMES or figure.startswith("p"):
+        units, value = dict.fromkeys(_NS, "ns"), value * _NS.get(unit, 1)
+    if unit not in units:
+        wrong = f"the unit `{one_line(unit, 20)}`" if unit else "no unit"
+        raise ValueError(f"{quoted} has {wrong}: {hint}")
+    if unit == "%" and value > 100:
+        raise ValueError(f"{quoted} is more than 100 %")
+    return Threshold(text, figure, sign, value, units[unit])
 
 
 def check(threshold: Threshold, result: LoadResult) -> Check:
@@ -138,19 +132,14 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
     if summary is None:
         return Check(threshold, None)
     level = float(threshold.figure[1:]) / 100 if threshold.figure.startswith("p") else None
-    if threshold.figure in _SUMMARY:
+    value: float | None
+    if level is None or threshold.figure in _SUMMARY:
         value = getattr(summary, f"{threshold.figure.replace('.', '_')}_ns")
     else:
-        assert level is not None
-        value = _percentile(result.counts.get(name, ()), level)
+        histogram = ValueCounts(result.counts.get(name, ()))
+        value = float(histogram.percentile(level)) if histogram.total else None
     is_thin = level is not None and not is_supported(level, summary.count)
     return Check(threshold, value, result.is_lower_bound, is_thin)
-
-
-def _percentile(counts: Sequence[tuple[int, int]], level: float) -> float | None:
-    """A percentile of a histogram of (value, count) pairs; None of an empty one."""
-    histogram = ValueCounts(counts)
-    return float(histogram.percentile(level)) if histogram.total else None
 
 
 def _shown(value: float, unit: str) -> str:
@@ -158,12 +147,3 @@ def _shown(value: float, unit: str) -> str:
         return numbers.quantity(value, "ns")
     text = numbers.significant(value) if value and value != int(value) else f"{value:,.0f}"
     return f"{text} {unit}".rstrip()
-
-
-def _example(figure: str, sign: str) -> str:
-    limit = "1000" if figure == "rate" else "1%" if figure in _FAILURES else "200ms"
-    return f"'{figure}{sign}{limit}'"
-
-
-def _quoted(text: str) -> str:
-    return f"'{one_line(text, 60)}'"
