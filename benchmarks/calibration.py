@@ -28,7 +28,7 @@ from scipy.stats import binomtest
 
 import simulated
 import simulated_tables
-from ringside.analysis.run import analyse
+from ringside.analysis.run import RunAnalysis
 from ringside.cli.progress import LiveProgress
 from ringside.measure.host.executor import LocalExecutor
 from ringside.measure.runs.loop import BlockLoop
@@ -109,7 +109,7 @@ def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: Loca
     maker = CommandTrials(pair, options, seed, executor)
     quiet = LiveProgress(Console(quiet=True), quiet=True)
     BlockLoop(run, experiment, COMMAND, (POINT,), rule, LocalRunner(maker, quiet), store, quiet).conduct()
-    verdict = next(iter(analyse(store.run(run.id), store.trials(run)).shown_comparisons())).verdict
+    verdict = next(iter(RunAnalysis(store.run(run.id), store.trials(run)).shown_comparisons())).verdict
     store.close()
     return str(verdict)
 

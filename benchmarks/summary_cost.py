@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.support.runs import experiment, make_run
 
-from ringside.analysis.run import analyse
+from ringside.analysis.run import RunAnalysis
 from ringside.store import Store
 
 _TIMES = 5
@@ -32,7 +32,7 @@ def main() -> int:
     taken = []
     for _ in range(_TIMES):
         begun = time.perf_counter()
-        analysis = analyse(run, trials)
+        analysis = RunAnalysis(run, trials)
         taken.append(time.perf_counter() - begun)
     comparisons = len(list(analysis.shown_comparisons()))
     print(

@@ -7,16 +7,11 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
-from ringside.analysis.cells import (
-    CellAnalysis,
-    has_no_steady_state,
-    median_trials,
-    trial_figures,
-)
+from ringside.analysis.cells import CellAnalysis, has_no_steady_state, trial_figures
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval, Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
-from tests.support.analyses import Exact, Repeated, analyse_cell, near, ok
+from tests.support.analyses import Exact, Repeated, analyse, analyse_cell, near, ok, planned
 
 HERE = Point(())
 CELL = Cell("go", HERE)
@@ -94,8 +89,7 @@ def test_a_cell_without_trials_says_so_and_one_without_failures_has_no_reason() 
 
 
 def middle(*trials: Trial) -> dict[Cell, Trial]:
-    cells = {CELL: analyse_cell(CELL, trials, Exact())}
-    return median_trials("hop_ns", cells, {CELL: trials})
+    return analyse(planned(["go"], [HERE]), trials, Exact()).median_trials
 
 
 class Phases(Exact):
@@ -152,11 +146,7 @@ def test_a_trial_without_the_headline_comes_last_and_failures_do_not_count() -> 
     assert middle(without) == {CELL: without}
     crashes = [failed(block, Outcome.CRASHED, "") for block in (4, 5, 6, 7)]
     assert middle(*crashes, without, good, slow) == {CELL: slow}
-    assert middle(*crashes) == {}
-
-
-def test_a_cell_that_has_no_trials_has_no_middle() -> None:
-    assert median_trials("hop_ns", {CELL: analyse_cell(CELL, [], Exact())}, {}) == {}
+    assert middle(*crashes) == middle() == {}
 
 
 def repeating(levels: Sequence[float], outcome: Outcome = Outcome.OK) -> Trial:

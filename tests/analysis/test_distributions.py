@@ -179,13 +179,6 @@ def test_too_few_requests_make_no_curve(counts: str) -> None:
     assert curves(loaded_trial(1, histogram_load(counts))) == ()
 
 
-def test_an_analysis_for_no_plots_has_no_curves() -> None:
-    trials = [loaded_trial(1, histogram_load("100 90 200 10"))]
-    run = planned(["go"], [ONE_CLIENT])
-    assert analyse(run, trials, Service(), for_plots=False).percentiles == ()
-    assert len(analyse(run, trials, Service()).percentiles) == 1
-
-
 # --- Repeats inside one process ---
 
 

@@ -19,7 +19,7 @@ from ringside.model.results import Obstacle
 from ringside.render.html.pictures import family_picture
 from ringside.render.text import families
 from ringside.store.plans import PlannedContender
-from tests.support.analyses import HOP, MEMORY, analysis, point, scaled
+from tests.support.analyses import HOP, MEMORY, analysis, point, scaled, with_figures
 
 HERE, THERE = point(cores=2), point(cores=1)
 FAMILY = {"a1": "actors", "a2": "actors", "t1": "tasks", "t2": "tasks", "e1": "event-loop", "old": ""}
@@ -93,7 +93,7 @@ def test_what_else_may_have_decided_it_is_said() -> None:
         dataclasses.replace(each, influences=(noisy,)) for each in of.analysis.conclusion.standings
     )
     conclusion = dataclasses.replace(of.analysis.conclusion, standings=standings)
-    of = dataclasses.replace(of, analysis=dataclasses.replace(of.analysis, conclusion=conclusion))
+    of = dataclasses.replace(of, analysis=with_figures(of.analysis, conclusion=conclusion))
     assert not of.is_certain
     assert texts(of) == (
         "e1 (event loops) has the best figure: 10.0 ns (9.7–10.4); it may not be the program that decides "
@@ -149,7 +149,7 @@ def test_who_reaches_no_steady_state_is_named(monkeypatch: pytest.MonkeyPatch) -
     def obstacle(metric: str, cell: Cell) -> Obstacle | None:
         return Obstacle.NO_STEADY_STATE if (metric, cell) == ("hop_ns", Cell("a2", HERE)) else None
 
-    monkeypatch.setattr(even.analysis.observations, "obstacle", obstacle)
+    monkeypatch.setattr(even.analysis.examination.observations, "obstacle", obstacle)
     assert even.unsteady == ("a2",)
     assert "; nothing is shown of a2, whose repeats reach no steady state" in texts(even)
 

@@ -22,7 +22,7 @@ from ringside.model.design import Point
 from ringside.model.results import Interval
 from ringside.store.plans import PlannedContender
 from tests.render.text.test_changes import LEVELS, runs
-from tests.support.analyses import HOP, HOST, analysis, near, point, scaled
+from tests.support.analyses import HOP, HOST, analysis, near, point, scaled, with_figures
 
 P, Q = point(nodes=10, cores=1), point(nodes=20, cores=1)
 
@@ -248,7 +248,7 @@ def test_all_that_is_kept_of_an_analysis() -> None:
         {("go", place): {"hop_ns": scaled(100.0)}, ("c", place): {"cpu_s": scaled(1.0)}},
         contenders=contenders,
     )
-    made = dataclasses.replace(made, references_ns={"computing": {1: 3.0, 2: 5.0, 3: 4.0}, "memory": {}})
+    made = with_figures(made, references_ns={"computing": {1: 3.0, 2: 5.0, 3: 4.0}, "memory": {}})
     kept = of_analysis(made)
     assert (kept.id, kept.started_at, kept.host) == (made.run.id, made.run.started_at, made.run.host)
     assert list(kept.figures) == [("go", place)]

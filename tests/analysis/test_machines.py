@@ -12,7 +12,7 @@ import pytest
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.machines import MachineAnalysis, MachineRow, analyse_machines
-from ringside.analysis.run import RunAnalysis, analyse
+from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial, Verdict
 from ringside.render.export import documents
@@ -41,7 +41,7 @@ def analysed(tmp_path: Path, lacking: dict[str, str], blocks: int = 14) -> RunAn
             trial, phases = dataclasses.replace(trial, outcome=Outcome.UNAVAILABLE, report=None), {}
         return dataclasses.replace(trial, machine=where, phases=phases)
 
-    return analyse(run, [moved(trial) for trial in trials])
+    return RunAnalysis(run, [moved(trial) for trial in trials])
 
 
 def test_ratios_are_of_one_machine_and_pooled_over_both(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_the_document_has_the_machines(tmp_path: Path) -> None:
 def test_the_document_of_a_run_on_one_machine_has_none(tmp_path: Path) -> None:
     store = Store(tmp_path / "store.sqlite")
     run = make_run(store, experiment())
-    assert documents.document(analyse(run, store.trials(run)))["machines"] is None
+    assert documents.document(RunAnalysis(run, store.trials(run)))["machines"] is None
     store.close()
 
 

@@ -12,14 +12,7 @@ from ringside.analysis.comparisons import Ranking
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Point, Show
-from ringside.model.results import (
-    Diagnostic,
-    Obstacle,
-    Outcome,
-    Trial,
-    Verdict,
-    counted,
-)
+from ringside.model.results import Diagnostic, Obstacle, Outcome, Trial, Verdict, counted
 from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
 from ringside.workloads.base import ScalingLaw

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from ringside.analysis.cells import CellAnalysis
-from ringside.analysis.plausibility import CODES, beyond_floor, check_coherent, implausible
+from ringside.analysis.figures import check_coherent
+from ringside.analysis.plausibility import CODES, beyond_floor, implausible
 from ringside.analysis.scaling import SlopeAnalysis
 from ringside.errors import StoreError
 from ringside.model.design import Cell, Level, Metric, NoFloor, Point, Unit

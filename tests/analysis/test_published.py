@@ -11,7 +11,7 @@ import pytest
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow, then_and_now
-from ringside.analysis.run import RunAnalysis, analyse
+from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Figure, Published
 from ringside.model.design import Cell, Level, Point
 from ringside.store import Store
@@ -161,7 +161,7 @@ def store(tmp_path: Path) -> Store:
 
 def of_run(store: Store, file: str, **changes: Any) -> RunAnalysis:
     run = make_run(store, experiment(file, **changes))
-    return analyse(run, store.trials(run))
+    return RunAnalysis(run, store.trials(run))
 
 
 def test_the_ring_of_2007(store: Store) -> None:
@@ -184,8 +184,8 @@ def test_a_run_until_intervals_are_narrow(store: Store) -> None:
     run = make_run(store, experiment("ring-showdown", blocks=10, until=0.5, until_decided=False))
     plan = {**run.plan, "experiment": {**run.plan["experiment"], "until": None}}
     trials = store.trials(run)
-    (wide,) = analyse(run, trials).then_and_now
-    (plain,) = analyse(dataclasses.replace(run, plan=plan), trials).then_and_now
+    (wide,) = RunAnalysis(run, trials).then_and_now
+    (plain,) = RunAnalysis(dataclasses.replace(run, plan=plan), trials).then_and_now
     for first, second in zip(wide.ratios, plain.ratios, strict=True):
         assert first.now
         assert second.now

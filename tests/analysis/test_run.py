@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ringside.analysis.comparisons import Ranking
-from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run import RunAnalysis, analysis_of
+from ringside.errors import StoreError, UsageError
 from ringside.measure.runs.loop import blocks
 from ringside.model.design import Cell, Point
-from ringside.model.results import (
-    Diagnostic,
-    Interval,
-    Outcome,
-    Span,
-    Timeline,
-    Trial,
-    Verdict,
-)
-from ringside.model.results import TimeSeries as TimeSeries
+from ringside.model.results import Diagnostic, Interval, Outcome, Span, Timeline, TimeSeries, Trial, Verdict
 from ringside.probe.protocol import EngineWarning, LatencySummary, LoadMessage, TrialOutcome
+from ringside.store import Store
 from ringside.workloads.base import ScalingLaw, Slope
 from ringside.workloads.target import TARGET
 from tests.support.analyses import (
@@ -43,6 +38,7 @@ from tests.support.analyses import (
     whole,
 )
 from tests.support.executions import HERE, commands, compared
+from tests.support.runs import experiment, make_run
 
 P, Q = point(nodes=10, mode="x"), point(nodes=20, mode="x")
 
@@ -276,9 +272,6 @@ def test_weak_points_of_targets() -> None:
     assert targets(trials).cell("new", HERE).outcomes == {Outcome.OK: 5, Outcome.LOAD_FAILED: 1}
 
 
-P, Q = point(nodes=10, mode="x"), point(nodes=20, mode="x")
-
-
 class Pictures(Exact):
     """Each trial has a time line and a span, by its block."""
 
@@ -384,3 +377,52 @@ def test_where_the_time_went_on_one_number_of_cores_and_in_failures() -> None:
     rows = batch((2,), (100, 200), failed=[("limit", point(cores=2, cases=100, mode="x"))]).breakdown
     assert len(rows) == 4
     assert analysis({("go", P): {"hop_ns": scaled(1)}}).breakdown == ()
+
+
+# --- Runs of the bundled workloads, from a store ---
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "s.sqlite")
+
+
+def test_spans_of_traced_jobs(store: Store) -> None:
+    factors = {"jobs": 6, "kind": "cpu", "workers": "cores", "cores": (1, 2), "trace": 1}
+    result = analysis_of(store, make_run(store, experiment("jobs-cpu", factors=factors, blocks=2)))
+    spans = {cell.point["cores"]: spans for cell, spans in result.spans.items()}
+    assert {cores: len({span.unit for span in each}) for cores, each in spans.items()} == {1: 1, 2: 2}
+    assert all(len(each) == 6 for each in spans.values())
+
+
+def test_warm_ups_of_a_ring(store: Store) -> None:
+    factors = {"nodes": 100, "messages": 100, "repeats": 20}
+    run = make_run(
+        store, experiment(contenders=("erlang", "go"), baseline="erlang", factors=factors, blocks=2)
+    )
+    assert analysis_of(store, run).warm_ups == ()
+    rng = random.Random(6)
+    trials = [
+        dataclasses.replace(
+            trial, phases={"relay": tuple(round(1e6 * rng.uniform(0.99, 1.01)) for _ in range(20))}
+        )
+        for trial in store.trials(run)
+    ]
+    warm_ups = RunAnalysis(run, trials).warm_ups
+    assert {each.cell.contender for each in warm_ups} == {"erlang", "go"}
+    assert all(len(each.series) == 2 and each.steady == near(100, rel=0.01) for each in warm_ups)
+
+
+def test_time_lines_need_samples(store: Store) -> None:
+    feed = make_run(store, experiment("feed-quick", blocks=3))
+    result = analysis_of(store, feed)
+    assert set(result.timelines) == set(result.cells)
+    assert RunAnalysis(feed, store.trials(feed)).timelines == {}
+
+
+def test_a_run_that_cannot_be_read() -> None:
+    with pytest.raises(UsageError, match="no workload `exact`"):
+        RunAnalysis(planned(["go"], [P]), [])
+    run = planned(["go"], [P])
+    with pytest.raises(StoreError, match="Expected `object`, got `int`"):
+        RunAnalysis(dataclasses.replace(run, plan={**run.plan, "experiment": 99}), [])

@@ -16,7 +16,18 @@ from ringside.model.design import Cell, Point
 from ringside.model.results import Diagnostic, Interval, Obstacle, Verdict
 from ringside.probe.protocol import TrialOutcome
 from ringside.store.plans import PlannedContender
-from tests.support.analyses import HOP, HOST, RATE, Exact, analysis, exactly, near, point, scaled
+from tests.support.analyses import (
+    HOP,
+    HOST,
+    RATE,
+    Exact,
+    analysis,
+    exactly,
+    near,
+    point,
+    scaled,
+    with_figures,
+)
 
 P, Q = point(nodes=10), point(nodes=20)
 Values = Mapping[tuple[str, Point], Mapping[str, Sequence[float | None]]]
@@ -45,7 +56,7 @@ def run(
         reports=dict.fromkeys(names, report),
         **options,
     )
-    return dataclasses.replace(result, run=dataclasses.replace(result.run, id=name))
+    return with_figures(result, run=dataclasses.replace(result.run, id=name))
 
 
 # Said of one run a side, whose differences cannot be seen.
@@ -340,9 +351,7 @@ def test_changes_of_contenders() -> None:
 def test_the_place_of_the_load_must_be_the_same() -> None:
     first = run("a", HOPS)
     second, third = (
-        dataclasses.replace(
-            run(name, HOPS), experiment=dataclasses.replace(first.experiment, engines=engines)
-        )
+        with_figures(run(name, HOPS), experiment=dataclasses.replace(first.experiment, engines=engines))
         for name, engines in (("b", 1), ("c", 2))
     )
     assert diff(second, second).changes

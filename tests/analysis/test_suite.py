@@ -12,7 +12,7 @@ from ringside.render.text.contenders import contender_table, overview_table
 from ringside.render.text.tables import part_tables, tables
 from ringside.store import Store
 from ringside.workloads.claims import not_tested
-from tests.support.analyses import analysis, near, point, scaled
+from tests.support.analyses import analysis, near, point, scaled, with_figures
 from tests.support.runs import experiment, make_run
 
 SMALL, LARGE = point(nodes=10), point(nodes=400)
@@ -137,7 +137,7 @@ def test_what_concerns_the_machine_is_said_once() -> None:
     accounting = [Diagnostic("accounting", values={"run": number}) for number in range(2)]
     shared, bimodal, drift = Diagnostic("cores-shared"), Diagnostic("bimodal", ("go",)), Diagnostic("drift")
     runs = [
-        dataclasses.replace(RING, diagnostics=diagnostics)
+        with_figures(RING, diagnostics=diagnostics)
         for diagnostics in ((bimodal, accounting[0], drift), (shared, accounting[1]), (bimodal,))
     ]
     assert [run.own_diagnostics for run in runs] == [(bimodal, drift), (), (bimodal,)]

@@ -326,7 +326,7 @@ def test_the_command_for_the_same_again_has_the_same_levels(vs: Vs) -> None:
     """Levels with commas and backslashes among them."""
     assert vs("--runs=1", "-L", "a", r"x,y\,z,p\\,q\\\,r", "echo '{a}'").status == 0
     store = context.open_store(None, create=False, anywhere=True)
-    again = command(analysis_of(store, single_run(store, "latest"), for_plots=False))
+    again = command(analysis_of(store, single_run(store, "latest")))
     document = json.loads(vs("--json", *shlex.split(again)[2:]).stdout)
     levels = {each["point"]["a"] for each in document["commands"]}
     assert levels == {"x", "y,z", "p\\", "q\\,r"}
@@ -343,7 +343,7 @@ def test_the_command_for_the_same_again_has_all_options(vs: Vs) -> None:
     ended = vs("-S", *words[1:], "--json", "-u", "ms", "cat | cat", "true | cat")
     assert ended.status == 0, ended
     store = context.open_store(None, create=False, anywhere=True)
-    again = shlex.split(command(analysis_of(store, single_run(store, "latest"), for_plots=False)))
+    again = shlex.split(command(analysis_of(store, single_run(store, "latest"))))
     expected = {*words[1:], "--warmup=0", "--shell=default"}
     assert (again[:2], again[-2:]) == (["ringside", "vs"], ["cat | cat", "true | cat"])
     assert set(again[2:-2]) == expected

@@ -197,7 +197,7 @@ def test_the_command_for_the_same_again_has_all_options(http: str) -> None:
     kept = ("--header=X-A: b", "--method=POST", "--body=z", "--rate=100", "--requests=4", "--blocks=1")
     load(f"{http}/a", "--vs", f"{http}/b", *kept, *secret, "--seed", "1")
     store = context.open_store(None, create=False, anywhere=True)
-    again = shlex.split(command(analysis_of(store, single_run(store, "latest"), for_plots=False)))
+    again = shlex.split(command(analysis_of(store, single_run(store, "latest"))))
     assert (again[:2], again[-3:]) == (["ringside", "load"], [f"{http}/a", "--vs", f"{http}/b"])
     secrets = {"--header=Authorization: …", "--header=X-Api-Key: …"}
     assert set(again[2:-3]) == {*kept, *secrets, "--seed=1"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ringside.analysis.run import RunAnalysis, analyse
+from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.load import versus
 from ringside.load.versus import POINT, load_message
@@ -52,7 +52,7 @@ def run_of(
                 ),
             )
     store.end_run(run)
-    return analyse(store.run(run.id), store.trials(run))
+    return RunAnalysis(store.run(run.id), store.trials(run))
 
 
 def test_what_is_compared_depends_on_the_load(tmp_path: Path) -> None:

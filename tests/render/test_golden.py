@@ -8,7 +8,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from ringside.analysis.run import RunAnalysis, analyse
+from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import analyse_suite
 from ringside.catalogue.loader import Catalogue
 from ringside.render.text import markdown, sentences
@@ -31,7 +31,7 @@ def analyses(folder: Path) -> list[RunAnalysis]:
         missing = ("erlang",) if name == "showdown-fanout" else ()
         crashed = {"python-threads": 3} if name == "showdown-fib" else {}
         run = make_run(store, part, seed=SEED + number, unavailable=missing, crashed=crashed)
-        found.append(analyse(run, store.trials(run)))
+        found.append(RunAnalysis(run, store.trials(run)))
     store.close()
     return found
 

@@ -18,6 +18,7 @@ from ringside.analysis.suite import Page, page_of
 from ringside.cli import context
 from ringside.store import Store
 from tests.support import ROOT
+from tests.support.analyses import with_figures
 from tests.support.runs import HOSTILE, experiment, make_run
 
 SITE = ROOT / "docs" / "site"
@@ -57,7 +58,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
         contenders = {
             each: dataclasses.replace(planned, files=path) for each, planned in of.analysis.contenders.items()
         }
-        analysis = dataclasses.replace(of.analysis, contenders=contenders)
+        analysis = with_figures(of.analysis, contenders=contenders)
         found[name] = Page(analysis, {"digest": 'package main // "a" < b\nfunc main() {}\n'})
     store.close()
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +14,6 @@ from ringside.analysis import cells
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.examination import Observations
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.run import analyse as analyse_run
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, Show
 from ringside.model.results import Interval, Outcome, Run, Trial
@@ -152,12 +152,17 @@ def analysis(
     return analyse(run, trials, measurement)
 
 
-def analyse(
-    run: Run, trials: Sequence[Trial], measurement: Measurement, *, for_plots: bool = True
-) -> RunAnalysis:
+def analyse(run: Run, trials: Sequence[Trial], measurement: Measurement) -> RunAnalysis:
     """The analysis of these trials by a measurement that need not be registered."""
-    with mock.patch("ringside.analysis.measured.find_measurement", return_value=measurement):
-        return analyse_run(run, trials, for_plots=for_plots)
+    with mock.patch("ringside.analysis.figures.find_measurement", return_value=measurement):
+        return RunAnalysis(run, trials)
+
+
+def with_figures(analysis: RunAnalysis, **figures: Any) -> RunAnalysis:
+    """An analysis in which these attributes are different; what was not yet computed follows from them."""
+    other = copy.copy(analysis)
+    vars(other).update(figures)
+    return other
 
 
 def _trial(

@@ -34,7 +34,7 @@ from ringside.workloads.claims import (
     elsewhere,
 )
 from tests.support import ROOT, points
-from tests.support.analyses import analysis
+from tests.support.analyses import analysis, with_figures
 from tests.support.command_line import in_process
 from tests.support.planted import BLOCKS, Levels, Planted, Row, run_of
 from tests.support.runs import experiment, make_run
@@ -248,7 +248,7 @@ def of_programs(go_lines: int, python_lines: int) -> list[RunAnalysis]:
         for name, (path, _) in texts.items()
     }
     sources = {name: text for name, (_, text) in texts.items()}
-    return [dataclasses.replace(run, contenders=contenders, sources=sources)]
+    return [with_figures(run, contenders=contenders, sources=sources)]
 
 
 def built(go: float | None, rust: float | None) -> list[RunAnalysis]:
@@ -258,7 +258,7 @@ def built(go: float | None, rust: float | None) -> list[RunAnalysis]:
         name: dataclasses.replace(run.contenders[name], build_s=seconds)
         for name, seconds in (("go", go), ("rust-tokio", rust))
     }
-    return [dataclasses.replace(run, contenders=contenders)]
+    return [with_figures(run, contenders=contenders)]
 
 
 MILLION: Levels = {"nodes": 1000, "messages": 1000}
@@ -455,7 +455,7 @@ def test_lines_are_those_of_the_code_alone() -> None:
     found = finding("2015-python-vs-go/two-letters-make-it-concurrent", of_programs(3, 90))
     assert "go has 3 lines of code that go-sync has not" in found.sentence
     (run,) = of_programs(3, 90)
-    without = dataclasses.replace(run, sources={})
+    without = with_figures(run, sources={})
     assert finding("2015-python-vs-go/python-takes-a-page", [without]).answer is NOT_TESTED
 
 
@@ -612,7 +612,7 @@ def test_the_claims_own_experiment_comes_first() -> None:
 def test_a_point_of_an_earlier_version_lacks_a_factor() -> None:
     name = "2007-ring-showdown/stackless-12-times"
     (run,) = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
-    old = dataclasses.replace(run, points=tuple(each.without("trace") for each in run.points))
+    old = with_figures(run, points=tuple(each.without("trace") for each in run.points))
     assert finding(name, [old]).answer is NOT_TESTED
 
 
@@ -620,7 +620,7 @@ def test_sources_are_those_of_the_runs() -> None:
     post = Published("2007-ring-showdown", "A post", "2007", "", {}, "", (), (Claim("x", "no-such", "ring"),))
     (run,) = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
     assert sources_of([run]) == ()
-    with_source = dataclasses.replace(run, plan=dataclasses.replace(run.plan, published=post))
+    with_source = with_figures(run, plan=dataclasses.replace(run.plan, published=post))
     assert sources_of([with_source, run, with_source]) == (post,)
     (examined,) = judge_claims([post], [run])
     assert (examined.finding.answer, examined.command) == (NOT_TESTED, "")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ringside.model.design import Cell, Point
+from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial
 from ringside.stats.interval import is_positive_finite, median_interval
 from ringside.stats.series import SeriesKind, SteadyState, steady_state
@@ -35,6 +35,10 @@ class CellAnalysis:
     @property
     def has_figures(self) -> bool:
         return bool(self.metrics)
+
+    def values(self, metric: str) -> Mapping[int, float]:
+        """The metric by block."""
+        return self.by_block.get(metric, {})
 
     @property
     def often_failed(self) -> bool:
@@ -135,26 +139,3 @@ def _missing(
         for metric, phase in measurement.phase_of.items()
         if metric not in by_block
     }
-
-
-def median_trials(
-    headline: str, cells: Mapping[Cell, CellAnalysis], trials: Mapping[Cell, Sequence[Trial]]
-) -> dict[Cell, Trial]:
-    """For each cell the trial whose headline is the median one, to be shown over time."""
-    medians = {}
-    for cell, analysis in cells.items():
-        ok = [trial for trial in trials.get(cell, ()) if trial.outcome is Outcome.OK]
-        if ok:
-            values = analysis.by_block.get(headline, {})
-            ordered = sorted(ok, key=lambda trial: values.get(trial.block, math.inf))
-            medians[cell] = ordered[(len(ordered) - 1) // 2]
-    return medians
-
-
-def fullest_point(names: Sequence[str], points: Sequence[Point], cells: Mapping[Cell, CellAnalysis]) -> Point:
-    """The last of the points that the most contenders can be at: some have no queue of that bound, say."""
-
-    def present(point: Point) -> int:
-        return sum(set(cells[Cell(name, point)].outcomes) != {Outcome.UNAVAILABLE} for name in names)
-
-    return max(reversed(points), key=present)

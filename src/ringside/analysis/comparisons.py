@@ -14,7 +14,7 @@ from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import Comparison, Interval, Obstacle, Stalls, Trial, Verdict, in_order
 from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential, is_positive_finite
-from ringside.stats.paired import differences, hodges_lehmann, logarithms, paired_ratio, stalls
+from ringside.stats.paired import differences, hodges_lehmann, logarithms, stalls
 from ringside.stats.sequential import Look
 
 # With fewer blocks there is no verdict.
@@ -212,45 +212,3 @@ def rank(
             }
             ranks |= rank_intervals(names, is_better)
     return Ranking(order, ranks, frozenset(failing))
-
-
-def over_floor(
-    metrics: Sequence[Metric],
-    points: Sequence[Point],
-    names: Sequence[str],
-    floor: str | None,
-    cells: Mapping[Cell, CellAnalysis],
-    confidence: float,
-) -> dict[tuple[str, Point], dict[str, Interval]]:
-    """By metric and point each contender over the floor, without verdicts; empty without a floor."""
-    ratios = {}
-    for metric, point in itertools.product(metrics, points):
-        by_block = {name: cells[Cell(name, point)].by_block.get(metric.name, {}) for name in names}
-        ratios[metric.name, point] = {
-            name: ratio
-            for name, values in by_block.items()
-            if floor is not None and name != floor
-            if (ratio := paired_ratio(values, by_block[floor], confidence))
-        }
-    return ratios
-
-
-def behind_best(
-    headline: Metric,
-    point: Point,
-    ranking: Ranking,
-    cells: Mapping[Cell, CellAnalysis],
-    confidence: float,
-) -> dict[str, Interval]:
-    """How many times the headline of the first contender of a ranking each other one's is, or that one is of
-    it, where more is better; without those that failed too often and are not behind it."""
-    best, *others = (cells[Cell(name, point)].by_block.get(headline.name, {}) for name in ranking.order)
-    pairs = [(each, best) if headline.smaller_is_better else (best, each) for each in others]
-    ratios = {
-        name: paired_ratio(*pair, confidence) for name, pair in zip(ranking.order[1:], pairs, strict=True)
-    }
-    return {
-        name: ratio
-        for name, ratio in ratios.items()
-        if ratio is not None and (ratio.estimate >= 1 or name not in ranking.failing)
-    }

@@ -155,15 +155,17 @@ def diagnose(
     comparisons: Iterable[Comparison],
     *,
     blocks_done: int,
+    is_held: bool = False,
     options: Collection[str] = (),
 ) -> tuple[Diagnostic, ...]:
     """All weak points of a run, those that concern verdicts first. `comparisons`: all that have a verdict or
-    an obstacle. `blocks_done`: how many blocks are whole. `options`: those that were given."""
+    an obstacle. `blocks_done`: how many blocks are whole.
+    `is_held`: a process is still at the run. `options`: those that were given."""
     measured = [trial for trial in trials if trial.block > 0 and (trial.report or trial.loads)]
     headline = measurement.shown(experiment)[0]
     # Where no cell could be measured, more blocks would not help.
     is_hopeless = bool(trials) and all(trial.outcome is Outcome.UNAVAILABLE for trial in trials)
-    is_unfinished = run.ended_at is None and measurement.resumable
+    is_unfinished = run.ended_at is None and measurement.resumable and not is_held
     return (
         *(() if is_hopeless else _blocks(experiment, blocks_done, options)),
         *_obstacles(headline, cells, comparisons),

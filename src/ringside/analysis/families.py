@@ -73,7 +73,7 @@ class FamilyStanding:
     @property
     def unsteady(self) -> tuple[str, ...]:
         """Of those that may be first, the ones whose repeats reach no steady state: they have no verdicts."""
-        obstacle = self.analysis.observations.obstacle
+        obstacle = self.analysis.examination.observations.obstacle
         return tuple(
             name
             for name in self.first

@@ -6,49 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.scaling import SlopeAnalysis
-from ringside.errors import StoreError, UsageError
-from ringside.model.design import Cell, Level, Metric, Point
-from ringside.model.results import Diagnostic, Interval, Outcome, Run, Trial
-from ringside.workloads.base import Cores, Factor, Measurement, Workload
+from ringside.model.design import Metric, Point
+from ringside.model.results import Diagnostic, Interval, Outcome, Trial
+from ringside.workloads.base import Measurement
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import THREADS
-
-# Factors that points of records/ lack: the workloads got them later.
-_LATER = ("vanish", "warm")
-
-
-def check_coherent(
-    run: Run,
-    measurement: Measurement,
-    points: Sequence[Point],
-    cells: Iterable[Cell],
-    trials: Iterable[Trial],
-) -> None:
-    """Raise StoreError where a point is none of the workload's, or a trial belongs to none of the cells."""
-    if isinstance(measurement, Workload):
-        for point in points:
-            levels = point.as_dict()
-            for factor in measurement.factors:
-                if not _fits(factor, levels.get(factor.name)):
-                    raise StoreError(f"run {run.id} cannot be read: a point has no usable {factor.name}")
-    known = set(cells)
-    if any(trial.cell not in known for trial in trials):
-        raise StoreError(f"run {run.id} cannot be read: it has a trial of a cell that is not in its plan")
-
-
-def _fits(factor: Factor, level: Level | None) -> bool:
-    """Whether a factor can have a level, on whatever machine: that had more cores, or more room, perhaps."""
-    if level is None:
-        return factor.name in _LATER
-    if isinstance(factor, Cores):
-        return isinstance(level, int) and level >= 1
-    if isinstance(level, int) and not factor.choices:
-        return level >= factor.least
-    try:
-        return factor.check(level) == level
-    except UsageError:
-        return False
-
 
 FASTER_THAN_FLOOR = "faster-than-floor"
 CODES = (FASTER_THAN_FLOOR, "below-a-cycle", "too-little-memory", "answered-unasked")

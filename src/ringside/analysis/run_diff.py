@@ -209,7 +209,7 @@ def _changes(
             obstacle = Obstacle.TOO_FEW_BLOCKS
         elif len({value for run in (*after, *before) for value in run}) == 1:
             obstacle = Obstacle.SAME_VALUES
-        elif any(run.failed_share(metric, cell) > MAX_FAILED_SHARE for run in (*firsts, *seconds)):
+        elif any(run.failed_share(metric.name, cell) > MAX_FAILED_SHARE for run in (*firsts, *seconds)):
             obstacle = Obstacle.FAILED_BLOCKS
         changes.append(
             CellChange(

@@ -74,7 +74,7 @@ def _newest(storage: Store, experiments: Iterable[str]) -> list[RunAnalysis]:
     analyses = []
     for experiment in sorted(set(experiments) & newest.keys()):
         try:
-            analyses.append(analysis_of(storage, storage.run(newest[experiment]), for_plots=False))
+            analyses.append(analysis_of(storage, storage.run(newest[experiment])))
         except RingsideError as error:
             streams.say(f"run {newest[experiment]} is left out: {error}")
     return analyses

@@ -32,7 +32,7 @@ def claims(runs: Sequence[str], *, form: str | None = params.FORM, store: str | 
     named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]
-    examined = judge_claims(sources, [analysis_of(storage, run, for_plots=False) for run in named.values()])
+    examined = judge_claims(sources, [analysis_of(storage, run) for run in named.values()])
     if form == "json":
         sys.stdout.write(documents.as_json(documents.claims_document(examined)))
     elif form == "markdown":

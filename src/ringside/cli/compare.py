@@ -49,8 +49,7 @@ def compare(
 
     storage = context.open_store(store, create=False)
     before, after = (
-        [analysis_of(storage, run, for_plots=False) for run in runs_of_side(storage, names)]
-        for names in (one, other)
+        [analysis_of(storage, run) for run in runs_of_side(storage, names)] for names in (one, other)
     )
     difference = diff(before, after, metric, margin)
     if form == "json":

@@ -45,7 +45,7 @@ def export(
             raise UsageError(f"a record is a compressed file: name it with -o run{record.SUFFIX}")
         record.write(storage, runs_of(storage, run), output)
         return 0
-    analysis = analysis_of(storage, single_run(storage, run), for_plots=False)
+    analysis = analysis_of(storage, single_run(storage, run))
     if form == "parquet":
         if output is None:
             raise UsageError("Parquet is a binary format: name a file with -o run.parquet")

@@ -279,7 +279,7 @@ def _compare(
                 except KeyboardInterrupt:
                     # What was measured until then is shown.
                     interrupted = True
-    analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
+    analysis = analysis_of(storage, storage.run(run.id))
     with streams.output():
         if settings.form == "json":
             duration_s = versus.part(plan, blocks, 0).duration_s

@@ -347,7 +347,7 @@ def _show_part(storage: Store, progress: LiveProgress, everything: bool, run: Ru
     from ringside.render.text import terminal
 
     with progress.paused():
-        analysis = analysis_of(storage, run, for_plots=False)
+        analysis = analysis_of(storage, run)
         terminal.show_part(analysis, context.stdout_console(), everything=everything)
 
 

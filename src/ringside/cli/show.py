@@ -59,7 +59,7 @@ def present(
     from ringside.render.text.command import with_store
 
     context.leave_garbage()
-    analyses = [analysis_of(storage, run, for_plots=False) for run in runs]
+    analyses = [analysis_of(storage, run) for run in runs]
     if form == "json":
         document = documents.suite_document(suite, analyses) if suite else documents.document(analyses[0])
         sys.stdout.write(documents.as_json(document))

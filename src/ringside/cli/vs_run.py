@@ -127,7 +127,7 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
             f"what --setup or --prepare left running used {percent(trials.hooks_share)} of a CPU while the "
             "commands ran: if they do not need it, wait for its end in the hook"
         )
-    analysis = analysis_of(storage, storage.run(run.id), for_plots=False)
+    analysis = analysis_of(storage, storage.run(run.id))
     if not analysis.executions.descriptions and is_whole and not status:
         raise ProbeError(storage.trials(run)[-1].detail)
     if analysis.executions.descriptions:

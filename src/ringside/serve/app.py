@@ -219,7 +219,7 @@ def _missing() -> Response:
 
 
 def _analysis(store: Store, name: str) -> RunAnalysis:
-    return analysis_of(store, single_run(store, name), for_plots=False)
+    return analysis_of(store, single_run(store, name))
 
 
 def _run_list(store: Store, chosen: views.Filter) -> Response:

@@ -168,7 +168,7 @@ class Histories:
         """What the history keeps of a run; None where it cannot be read."""
 
         def make() -> _Figures:
-            analysis = analysis_of(store, store.run(run.id), for_plots=False)
+            analysis = analysis_of(store, store.run(run.id))
             return of_analysis(analysis), analysis.experiment.title, analysis.headline
 
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ringside.analysis.run import analyse
+from ringside.analysis.run import RunAnalysis
 from ringside.catalogue.loader import Catalogue
 from ringside.measure.runs.calibration import enough
 from ringside.measure.runs.campaign import new_task
@@ -113,14 +113,14 @@ def test_fast_and_slow_programs_are_measured_for_equal_time(begin: Begin) -> Non
 def test_a_program_that_compiles_meanwhile_is_not_measured_cold(begin: Begin) -> None:
     executor, store = begin(Ring(), "fast", "compiles")
     assert executor.times("compiles") == [1, 1, 10, 10, 10]
-    analysis = analyse(store.run(), store.trials(store.run()))
+    analysis = RunAnalysis(store.run(), store.trials(store.run()))
     figures = {cell.contender: each.metrics["hop_ns"].estimate for cell, each in analysis.cells.items()}
     assert figures["compiles"] == pytest.approx(20 * MS / 20, rel=0.01)
 
 
 def test_the_headline_is_the_steady_state_and_the_cold_start_is_shown_beside_it(begin: Begin) -> None:
     _, store = begin(Ring(), "fast", "warms-up")
-    analysis = analyse(store.run(), store.trials(store.run()))
+    analysis = RunAnalysis(store.run(), store.trials(store.run()))
     figures = {
         cell.contender: {name: value.estimate for name, value in each.metrics.items()}
         for cell, each in analysis.cells.items()
@@ -135,14 +135,14 @@ def test_the_headline_is_the_steady_state_and_the_cold_start_is_shown_beside_it(
 
 def test_of_work_that_is_too_short_for_the_least_time_the_heading_says_so(begin: Begin) -> None:
     _, store = begin(Ring(), "tiny", "slow")
-    analysis = analyse(store.run(), store.trials(store.run()))
+    analysis = RunAnalysis(store.run(), store.trials(store.run()))
     assert shown(analysis) == "; at least 100 ms of work or as many as there can be: 6 to 3,000 repeats"
 
 
 def test_a_program_without_the_capability_does_its_work_once(begin: Begin) -> None:
     executor, store = begin(Ring(), "fast", "slow", unable="fast")
     assert executor.times("fast") == [1, 1, 1]  # the warm-up, two blocks
-    analysis = analyse(store.run(), store.trials(store.run()))
+    analysis = RunAnalysis(store.run(), store.trials(store.run()))
     assert shown(analysis) == "; at least 100 ms of work: 1 to 6 repeats, one of fast"
 
 

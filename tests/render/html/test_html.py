@@ -24,7 +24,7 @@ from ringside.render.plots.spec import Chart, Panel
 from ringside.render.site.site import render_pages
 from ringside.store.plans import PlannedContender
 from tests.render.plots.test_plots import everything
-from tests.support.analyses import HOST, HOSTILE, Exact, analysis, point, scaled
+from tests.support.analyses import HOST, HOSTILE, Exact, analysis, point, scaled, with_figures
 from tests.support.browsers import chromium
 
 PLOTS = charts.missing() is None
@@ -168,7 +168,7 @@ def test_ratios_without_a_column_of_verdicts_have_their_word(without_vega: None)
 
 
 def test_a_diagnostic_without_a_remedy_gives_no_advice(without_vega: None) -> None:
-    run = dataclasses.replace(example(), diagnostics=(Diagnostic("own", text="a `word`."),))
+    run = with_figures(example(), diagnostics=(Diagnostic("own", text="a `word`."),))
     text = read(run).text()
     assert "Own. A word ." in text
     assert "What to do" not in text
@@ -353,7 +353,7 @@ def test_the_question_has_paragraphs_whose_lines_are_those_of_the_screen(without
 def of_suite(name: str, **suite: Any) -> RunAnalysis:
     run = example(name=name)
     kept: Any = {"id": "1-both", "name": "./both.toml", "only": [], "settings": {}, **suite}
-    return dataclasses.replace(run, plan=dataclasses.replace(run.plan, suite=kept))
+    return with_figures(run, plan=dataclasses.replace(run.plan, suite=kept))
 
 
 def test_a_suite_has_its_own_title_and_question(without_vega: None) -> None:
@@ -371,7 +371,7 @@ def test_a_warning_of_several_runs_is_one(without_vega: None) -> None:
         Diagnostic("noisy-neighbour", values={"io_pressure": share}, subjects=()) for share in (0.3, 0.5)
     ]
     runs = [
-        dataclasses.replace(example(name=name), diagnostics=(each,))
+        with_figures(example(name=name), diagnostics=(each,))
         for name, each in zip(("one", "two"), noise, strict=True)
     ]
     text = read(*runs).text()

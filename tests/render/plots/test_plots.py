@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from ringside.analysis.distributions import WarmUp
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow
-from ringside.analysis.run import RunAnalysis, analyse
+from ringside.analysis.run import RunAnalysis
 from ringside.errors import ReportError
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric, Point
@@ -32,7 +32,7 @@ from ringside.render.plots.charts import charts, missing, standing_alone
 from ringside.render.plots.spec import Chart, Panel
 from ringside.store import Store
 from ringside.workloads.base import OTHER_THREADS, Curve, ScalingLaw, Slope, SpansView, TimelineView
-from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, analysis, point, scaled
+from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, analysis, point, scaled, with_figures
 from tests.support.runs import experiment, make_run
 
 needs_extra = pytest.mark.skipif(missing() is not None, reason="the `report` extra is not installed")
@@ -222,7 +222,7 @@ def over_time(name: str, latest_s: float) -> Timeline:
 
 def test_timelines() -> None:
     timelines = {Cell(name, P): over_time(name, late) for name, late in (("erlang", 0.5), ("go", 0.25))}
-    run = dataclasses.replace(at(P), timelines=timelines)
+    run = with_figures(at(P), timelines=timelines)
     chart = named(run, "Time line")
     assert chart.caption == (
         "CPU and memory. One trial of each, with the median headline (block: erlang 3, go 3)."
@@ -251,13 +251,13 @@ def test_timelines() -> None:
 
 def test_a_timeline_without_cpu_is_left_out() -> None:
     empty = dataclasses.replace(over_time("go", 0.0), cpu={})
-    run = dataclasses.replace(at(P), timelines={Cell("go", P): empty})
+    run = with_figures(at(P), timelines={Cell("go", P): empty})
     assert "Time line" not in [chart.title for chart in charts(run)]
 
 
 def test_spans() -> None:
     spans = (Span(90, 0, 100_000_000), Span(91, 50_000_000, 200_000_000), Span(90, 100_000_000, 300_000_000))
-    run = dataclasses.replace(at(P), spans={Cell("go", P): spans})
+    run = with_figures(at(P), spans={Cell("go", P): spans})
     chart = named(run, "Who did what when")
     assert chart.caption == "A bar for each job. One trial of each, with the median headline."
     (panel,) = chart.panels
@@ -269,7 +269,7 @@ def test_repeats() -> None:
     series = ((5000.0, 1000.0), (4000.0, 1200.0), (3000.0, 900.0))
     medians = tuple(map(median, zip(*series, strict=True)))
     warm_ups = [WarmUp(Cell(name, P), series, medians, 4000.0, None, None, {}) for name in ("go", "erlang")]
-    (panel,) = named(dataclasses.replace(at(P), warm_ups=tuple(warm_ups)), "Per hop, repeat by repeat").panels
+    (panel,) = named(with_figures(at(P), warm_ups=tuple(warm_ups)), "Per hop, repeat by repeat").panels
     assert len(data(panel, "blocks")) == 2 * 3 * 2
     assert [(row["contender"], row["repeat"], row["shown"]) for row in data(panel, "medians")] == [
         ("erlang", 1, "4.00 µs"),
@@ -289,7 +289,7 @@ def then_and_now() -> ThenAndNow:
 
 
 def test_published_ratios_beside_those_of_the_run() -> None:
-    run = dataclasses.replace(at(P), then_and_now=(then_and_now(),))
+    run = with_figures(at(P), then_and_now=(then_and_now(),))
     chart = named(run, "Per hop: ratios then and now")
     assert chart.caption.startswith("○ 2007, as published in “A post”; ● this run")
     assert [panel.title for panel in chart.panels] == ["go / erlang", "limit / erlang"]
@@ -310,7 +310,7 @@ def everything() -> list[Panel]:
     timelines = {Cell(name, P): over_time(name, 0.5) for name in ("erlang", "go")}
     series = ((5000.0, 1000.0), (4000.0, 1200.0))
     runs = [
-        dataclasses.replace(
+        with_figures(
             at(P, failed=[("pony", P)]),
             timelines=timelines,
             spans={Cell("go", P): (Span(90, 0, 100_000_000), Span(91, 50_000_000, 200_000_000))},
@@ -428,7 +428,7 @@ def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> 
 def run_of(folder: Path, name: str, **changes: Any) -> RunAnalysis:
     store = Store(folder / "store.sqlite")
     run = make_run(store, experiment(name, blocks=7, **changes))
-    analysis = analyse(run, store.trials(run))
+    analysis = RunAnalysis(run, store.trials(run))
     store.close()
     return analysis
 

@@ -22,6 +22,7 @@ from ringside.render.site.post import badge, write_post
 from ringside.render.site.site import write_site
 from ringside.store import Store
 from ringside.units import quantity
+from tests.support.analyses import with_figures
 from tests.support.command_line import in_process
 from tests.support.runs import HOSTILE, experiment, make_run
 
@@ -100,7 +101,7 @@ def test_the_history_is_that_of_the_newest_run_whatever_is_named_last(
     """An older run, of another headline than the experiment has now, is written after a newer one."""
     old = dataclasses.replace(runs[0], started_at="2020-01-01T00:00:00+00:00")
     analysis = analysis_of(store, old)
-    earlier = dataclasses.replace(
+    earlier = with_figures(
         analysis,
         experiment=dataclasses.replace(analysis.experiment, title="The title of then"),
         metrics=(analysis.measurement.metric("cpu_s"),),

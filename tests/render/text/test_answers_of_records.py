@@ -46,7 +46,7 @@ def analyses() -> list[RunAnalysis]:
     found = []
     for path in sorted((ROOT / "records").glob(f"*{record.SUFFIX}")):
         store = record.read(path)
-        found += [analysis_of(store, stored, for_plots=False) for stored in store.runs()]
+        found += [analysis_of(store, stored) for stored in store.runs()]
     return found
 
 

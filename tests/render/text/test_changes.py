@@ -13,7 +13,7 @@ from ringside.probe.protocol import TrialOutcome
 from ringside.render.plots.changes import history_chart
 from ringside.render.text import changes
 from ringside.render.text.changes import change_table, run_table
-from tests.support.analyses import HOP, HOST, analysis, point, scaled
+from tests.support.analyses import HOP, HOST, analysis, point, scaled, with_figures
 from tests.support.tables import column, texts
 
 P = point(nodes=10)
@@ -29,7 +29,7 @@ def run_of(
 
 def test_two_runs() -> None:
     first, second = run_of(200.0), run_of(300.0)
-    second = dataclasses.replace(second, run=dataclasses.replace(second.run, id="run-2"))
+    second = with_figures(second, run=dataclasses.replace(second.run, id="run-2"))
     table = changes.diff_table(diff(first, second))
     assert table.title == "run-2 over run-1"
     assert table.columns == ("contender", "point", "before", "after", "after / before", "verdict")
@@ -66,7 +66,7 @@ def test_what_changed_about_contenders() -> None:
         "erlang": dataclasses.replace(second.contenders["erlang"], version="28", files={"x": "y"}),
         "go": dataclasses.replace(second.contenders["go"], version=None),
     }
-    both_runs = diff(first, dataclasses.replace(second, contenders=changed))
+    both_runs = diff(first, with_figures(second, contenders=changed))
     assert changes.contender_changes(both_runs) == [
         "erlang: 1.2.3 before, 28 after.",
         "erlang: its sources have changed.",

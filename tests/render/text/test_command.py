@@ -12,16 +12,14 @@ from ringside.store.plans import KeptOptions, PlannedContender
 from ringside.workloads import WORKLOADS
 from ringside.workloads.command import COMMAND
 from ringside.workloads.target import TARGET
-from tests.support.analyses import analysis, point, scaled
+from tests.support.analyses import analysis, point, scaled, with_figures
 
 P = point(nodes=10)
 
 
 def chosen(**selection: Any) -> RunAnalysis:
     run = analysis({("go", P): {"hop_ns": scaled(1.0)}})
-    return dataclasses.replace(
-        run, measurement=WORKLOADS["ring"], plan=dataclasses.replace(run.plan, **selection)
-    )
+    return with_figures(run, measurement=WORKLOADS["ring"], plan=dataclasses.replace(run.plan, **selection))
 
 
 NAME = chosen().experiment.name
@@ -57,9 +55,7 @@ def test_what_the_command_line_changed_is_in_the_command(part: str) -> None:
 
 def test_a_part_of_a_suite_has_a_command_of_its_own() -> None:
     run = chosen(suite=FULL)
-    run = dataclasses.replace(
-        run, experiment=dataclasses.replace(run.experiment, factors={"nodes": (10, 20)})
-    )
+    run = with_figures(run, experiment=dataclasses.replace(run.experiment, factors={"nodes": (10, 20)}))
     # Its own contenders and factors, of those chosen for the suite.
     assert own_command(run) == WORDS.replace("mine --full --only 'go,my own'", f"{NAME} --only go").replace(
         " --set mode=serial", ""
@@ -82,7 +78,7 @@ def test_of_commands_and_servers_what_was_compared() -> None:
     figures = {(name, point(n=n)): {"wall_s": scaled(1.0)} for name in titles for n in (1, 2)}
     run = analysis(figures, measurement=COMMAND, contenders=planned)
     options: KeptOptions = {"-N": (True,), "--warmup": ("0",), "--parameter-list": (("n", "1,2"), ("m", "x"))}
-    run = dataclasses.replace(run, plan=dataclasses.replace(run.plan, options=options))
+    run = with_figures(run, plan=dataclasses.replace(run.plan, options=options))
     words = ["-N", "--warmup=0", "--parameter-list", "n", "1,2", "--parameter-list", "m", "x"]
     assert shlex.split(command(run)) == ["ringside", "vs", *words, *titles.values()]
 

@@ -27,7 +27,18 @@ from ringside.render.text.tables import (
 from ringside.stats.series import SeriesKind
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import ScalingLaw, Slope
-from tests.support.analyses import CPU, HOP, HOSTILE, MEMORY, NOISE, Exact, analysis, point, scaled
+from tests.support.analyses import (
+    CPU,
+    HOP,
+    HOSTILE,
+    MEMORY,
+    NOISE,
+    Exact,
+    analysis,
+    point,
+    scaled,
+    with_figures,
+)
 from tests.support.tables import column, texts
 
 P, Q = point(nodes=10), point(nodes=20)
@@ -235,7 +246,7 @@ def warm_up(name: str, *, steady: float | None, kinds: dict[SeriesKind, int], re
 
 def repeated(*warm_ups: WarmUp) -> TableData:
     values = {(name, P): {"hop_ns": NOISE} for name in ("erlang", "go")}
-    run = dataclasses.replace(analysis(values, measurement=Repeated()), warm_ups=warm_ups)
+    run = with_figures(analysis(values, measurement=Repeated()), warm_ups=warm_ups)
     table = warm_up_table(run)
     assert table is not None
     return table
@@ -279,7 +290,7 @@ def both(metric: Metric, *, now: Interval | None = NOW) -> ThenAndNow:
 
 
 def test_then_and_now(ring: RunAnalysis) -> None:
-    figures, ratios = published_tables(dataclasses.replace(ring, then_and_now=(both(HOP),)))
+    figures, ratios = published_tables(with_figures(ring, then_and_now=(both(HOP),)))
     assert figures.columns == ("point", "contender", "then", "now")
     assert texts(figures) == [["nodes=10", "go", "50.0 ns", "25.0 ns (20.0–30.0)"]]
     assert figures.subtitle == "Per hop: time of one delivery"
@@ -291,7 +302,7 @@ def test_then_and_now(ring: RunAnalysis) -> None:
 
 
 def test_then_and_now_of_two_metrics(ring: RunAnalysis) -> None:
-    two = dataclasses.replace(ring, then_and_now=(both(HOP), both(CPU, now=None)))
+    two = with_figures(ring, then_and_now=(both(HOP), both(CPU, now=None)))
     assert texts(published_tables(two)[0]) == [
         ["nodes=10", "go", "Per hop", "50.0 ns", "25.0 ns (20.0–30.0)"],
         ["nodes=10", "go", "CPU", "50.0 s", "–"],
@@ -304,7 +315,7 @@ def test_contenders_show_the_columns_in_which_somebody_has_text(ring: RunAnalysi
         "erlang": PlannedContender("Erlang", model="actors", runs_on="OTP", version="27"),
         "go": PlannedContender("Go", scheduler="preemptive", language="Go"),
     }
-    table = contenders.contender_table(dataclasses.replace(ring, contenders=planned))
+    table = contenders.contender_table(with_figures(ring, contenders=planned))
     assert table.columns == ("contender", "class", "model", "scheduler", "runs on")
     assert texts(table) == [
         ["erlang", "idiomatic", "actors", "–", "OTP 27"],
@@ -317,16 +328,16 @@ def test_a_contender_of_several_runs_has_the_texts_of_all_its_programs(ring: Run
     planned = {
         name: PlannedContender(name, kind=kind, runs_on="X", version="1") for name, kind in kinds.items()
     }
-    other = dataclasses.replace(
+    other = with_figures(
         ring, contenders={"erlang": dataclasses.replace(planned["erlang"], kind="idiomatic")}
     )
-    table = contenders.contender_table(dataclasses.replace(ring, contenders=planned), other)
+    table = contenders.contender_table(with_figures(ring, contenders=planned), other)
     assert texts(table) == [["erlang", "bare, idiomatic", "X 1"], ["go", "idiomatic", "X 1"]]
 
 
 def test_commands_have_their_text_and_no_runtime(ring: RunAnalysis) -> None:
     planned = {"A": PlannedContender("./run 1", command=("./run", "1")), "B": PlannedContender("./run 2")}
-    table = contenders.contender_table(dataclasses.replace(ring, contenders=planned))
+    table = contenders.contender_table(with_figures(ring, contenders=planned))
     assert table.columns == ("contender", "what")
     assert texts(table) == [["A", "./run 1"], ["B", "./run 2"]]
 
@@ -340,7 +351,7 @@ def test_cells_without_figures_have_a_reason() -> None:
 
 def test_a_long_model_of_an_earlier_run_does_not_fill_the_page(ring: RunAnalysis) -> None:
     planned = {"go": PlannedContender("Go", model="m" * 10_000, version="1", runs_on="Go")}
-    table = contenders.contender_table(dataclasses.replace(ring, contenders=planned))
+    table = contenders.contender_table(with_figures(ring, contenders=planned))
     assert max(len(cell.text) for row in table.rows for cell in row) == 200
 
 

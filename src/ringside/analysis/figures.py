@@ -1,0 +1,298 @@
+"""A run's trials and figures, and what decides between its contenders: what its analysis
+is made of."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from typing import get_args
+
+from ringside.analysis.cells import MAX_FAILED_SHARE, CellAnalysis, analyse_cell
+from ringside.analysis.comparisons import Ranking, compared_pairs, rank, shown_pairs
+from ringside.analysis.examination import judge_trials, nominal_confidence
+from ringside.errors import StoreError, UsageError
+from ringside.model.catalogue import ContenderClass
+from ringside.model.design import Cell, Level, Metric, Point, is_number, varying_factors
+from ringside.model.results import Comparison, Interval, Outcome, Run, Trial, counted
+from ringside.stats.paired import paired_ratio
+from ringside.store.plans import read_plan
+from ringside.workloads import measurement as find_measurement
+from ringside.workloads.base import Cores, Factor, Measurement, ScalingLaw, Workload
+
+# A factor with so many levels is swept where the experiment names none.
+_SWEEP_LEVELS = 3
+# Factors that points of records/ lack: the workloads got them later.
+_LATER = ("vanish", "warm")
+
+Comparisons = Mapping[tuple[str, str], Comparison]
+
+
+class RunFigures:
+    """A run with those of its stored trials that count. Figures are computed when they are first asked for.
+    Points are in the plan's order, names of contenders in the experiment's, and metrics are those that are
+    compared, the headline first."""
+
+    def __init__(self, run: Run, trials: Sequence[Trial]) -> None:
+        """Raises UsageError where the workload is not known here, StoreError where the plan cannot be read or
+        the trials do not fit it."""
+        self.run, self.plan = run, read_plan(run)
+        self.experiment, self.points = self.plan.experiment, self.plan.points
+        self.contenders, self.names = self.plan.contenders, self.experiment.contenders
+        self.measurement = find_measurement(self.experiment.workload)
+        cells = [Cell(name, point) for point in self.points for name in self.names]
+        check_coherent(run, self.measurement, self.points, cells, trials)
+        self.trials = tuple(counted(trials))
+        self.by_cell: dict[Cell, list[Trial]] = {}
+        for trial in self.trials:
+            self.by_cell.setdefault(trial.cell, []).append(trial)
+        self.examination = judge_trials(
+            self.experiment,
+            self.measurement,
+            self.points,
+            self.trials,
+            self._classes,
+            is_over=run.ended_at is not None,
+        )
+        by_block = self.examination.observations.by_block()
+        self.cells: Mapping[Cell, CellAnalysis] = {
+            cell: analyse_cell(cell, self.by_cell.get(cell, []), by_block.get(cell, {}), self.measurement)
+            for cell in cells
+        }
+        self.metrics = self.examination.metrics
+        self.confidence = nominal_confidence(self.experiment)
+        # The pairs that tables show.
+        self.pairs = shown_pairs(self.experiment)
+
+    @property
+    def headline(self) -> Metric:
+        return self.metrics[0]
+
+    @property
+    def confirmatory(self) -> int:
+        """How many metrics share the error rate of the headline; each of the others has one of its own."""
+        return len(self.examination.confirmatory)
+
+    @property
+    def blocks_done(self) -> int:
+        """How many blocks are whole."""
+        return self.examination.blocks
+
+    @property
+    def trial_count(self) -> int:
+        """How many trials are no warm-ups."""
+        return sum(trial.block > 0 for trial in self.trials)
+
+    @property
+    def _classes(self) -> list[list[str]]:
+        """The contenders by class: that of the baseline first, the floor last."""
+        order = dict.fromkeys((self.kind(self.experiment.baseline), *get_args(ContenderClass)))
+        return [[name for name in self.names if self.kind(name) == kind] for kind in order]
+
+    def kind(self, contender: str) -> ContenderClass:
+        """The class of a contender: idiomatic, bare or floor."""
+        return self.contenders[contender].kind
+
+    @property
+    def floor(self) -> str | None:
+        return next((name for name in self.names if self.kind(name) == "floor"), None)
+
+    @cached_property
+    def varying(self) -> tuple[str, ...]:
+        """The factors with several levels in this run."""
+        return varying_factors(self.points)
+
+    @property
+    def fixed(self) -> dict[str, Level]:
+        """The factors that have one level in this run."""
+        return {name: level for name, level in self.points[0].levels if name not in self.varying}
+
+    @cached_property
+    def swept(self) -> str | None:
+        """The factor along which lines are drawn: the experiment's own, else the numeric one with the most
+        levels, three at least."""
+
+        def levels(factor: str) -> set[Level]:
+            return {point[factor] for point in self.points}
+
+        own = self.experiment.show.sweep
+        if own and len(levels(own)) > 1:
+            return own
+        numeric = [name for name in self.varying if all(map(is_number, levels(name)))]
+        most = max(numeric, key=lambda name: len(levels(name)), default=None)
+        return most if most and len(levels(most)) >= _SWEEP_LEVELS else None
+
+    def laws(self, kind: str) -> list[ScalingLaw]:
+        """The laws of a kind over factors that have several levels in this run, all of them integers."""
+        numeric = {
+            name for name in self.varying if all(isinstance(point[name], int) for point in self.points)
+        }
+        return [law for law in self.measurement.scaling_laws if law.over in numeric and law.kind == kind]
+
+    def label(self, point: Point) -> str:
+        """A point by what varies; by all of it where nothing does."""
+        return point.label(self.varying)
+
+    def setting(self, fixed: Point) -> str:
+        """A point that lacks factors, by those of the others that vary."""
+        return " ".join(f"{name}={level}" for name, level in fixed.levels if name in self.varying)
+
+    def metric(self, name: str) -> Metric:
+        """The metric of that name. Raises UsageError for an unknown one."""
+        return self.measurement.metric(name)
+
+    def cell(self, contender: str, point: Point) -> CellAnalysis:
+        return self.cells[Cell(contender, point)]
+
+    def outcomes(self, contender: str, point: Point) -> Mapping[Outcome, int]:
+        """How often the trials of a cell ended in which way."""
+        return self.cell(contender, point).outcomes
+
+    def failed_share(self, metric: str, cell: Cell) -> float:
+        """The share of the blocks of a cell that gave no value of the metric."""
+        return self.examination.observations.failed_share(metric, cell)
+
+    def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
+        """A metric of a cell by block; empty where it has no figures, or where so many blocks failed that
+        there are no verdicts."""
+        cell = Cell(contender, point)
+        if self.failed_share(metric, cell) > MAX_FAILED_SHARE:
+            return {}
+        return self.cells[cell].values(metric)
+
+    def ratio(self, metric: str, numerator: Cell, denominator: Cell) -> Interval | None:
+        """The ratio of two cells from pairs inside blocks, without a verdict."""
+        upper, lower = (self.cells[cell].values(metric) for cell in (numerator, denominator))
+        return paired_ratio(upper, lower, self.confidence)
+
+    def build_s(self, contender: str) -> float | None:
+        """How long a contender's build took, in seconds; None where that is not known."""
+        return self.contenders[contender].build_s
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every cell has figures, and none that the program should have reported is missing."""
+        return all(cell.has_figures and not cell.missing for cell in self.cells.values())
+
+    @cached_property
+    def comparisons(self) -> Mapping[tuple[str, Point], Comparisons]:
+        """By metric and point, those of all pairs that get a verdict."""
+        pairs, compare = compared_pairs(self.experiment), self.examination.comparison
+        return {
+            (metric.name, point): {
+                pair: comparison for pair in pairs if (comparison := compare(metric, point, *pair))
+            }
+            for metric in self.metrics
+            for point in self.points
+        }
+
+    def comparison(self, metric: Metric, contender: str, baseline: str, point: Point) -> Comparison | None:
+        """The comparison of a pair that gets a verdict; None where the two share no block with figures."""
+        return self.comparisons[metric.name, point].get((contender, baseline))
+
+    def shown_comparisons(self) -> Iterator[Comparison]:
+        """The comparisons of the pairs that tables show, metric by metric."""
+        for metric, point, pair in itertools.product(self.metrics, self.points, self.pairs):
+            if comparison := self.comparisons[metric.name, point].get(pair):
+                yield comparison
+
+    @cached_property
+    def rankings(self) -> Mapping[tuple[str, Point], Ranking]:
+        """By metric and point."""
+        return {
+            (metric.name, point): rank(
+                {name: self.cell(name, point).metrics.get(metric.name) for name in self.names},
+                metric,
+                partial(self.examination.ranked, metric, point),
+                self._classes,
+                [name for name in self.names if self.cell(name, point).often_failed],
+            )
+            for metric in self.metrics
+            for point in self.points
+        }
+
+    @cached_property
+    def floor_ratios(self) -> Mapping[tuple[str, Point], Mapping[str, Interval]]:
+        """By metric and point each contender over the floor, without verdicts; empty without a floor."""
+        floor = self.floor
+        return {
+            (metric.name, point): {
+                name: ratio
+                for name in self.names
+                if floor is not None and name != floor
+                if (ratio := self.ratio(metric.name, Cell(name, point), Cell(floor, point)))
+            }
+            for metric in self.metrics
+            for point in self.points
+        }
+
+    @cached_property
+    def behind_best(self) -> Mapping[Point, Mapping[str, Interval]]:
+        """By point how many times the headline of the best of the baseline's class each contender's is, or
+        that one is of it, where more is better; without those that failed too often and are not behind it."""
+        ratios: dict[Point, dict[str, Interval]] = {}
+        for point in self.points:
+            ranking = self.rankings[self.headline.name, point]
+            best, *names = ranking.order
+            ratios[point] = {}
+            for name in names:
+                pair = (name, best) if self.headline.smaller_is_better else (best, name)
+                ratio = self.ratio(self.headline.name, *(Cell(each, point) for each in pair))
+                if ratio is not None and (ratio.estimate >= 1 or name not in ranking.failing):
+                    ratios[point][name] = ratio
+        return ratios
+
+    @cached_property
+    def overview_point(self) -> Point:
+        """The point that stands for the run in an overview: the last of those that the most contenders can be
+        at. Some have no queue of that bound, say."""
+
+        def present(point: Point) -> int:
+            return sum(set(self.outcomes(name, point)) != {Outcome.UNAVAILABLE} for name in self.names)
+
+        return max(reversed(self.points), key=present)
+
+    @cached_property
+    def median_trials(self) -> dict[Cell, Trial]:
+        """For each cell the trial whose headline is the median one, to be shown over time."""
+        medians = {}
+        for cell, analysis in self.cells.items():
+            values = analysis.values(self.headline.name)
+            ok = [trial for trial in self.by_cell.get(cell, ()) if trial.outcome is Outcome.OK]
+            if ok:
+                ordered = sorted(ok, key=lambda trial: values.get(trial.block, math.inf))
+                medians[cell] = ordered[(len(ordered) - 1) // 2]
+        return medians
+
+
+def check_coherent(
+    run: Run,
+    measurement: Measurement,
+    points: Sequence[Point],
+    cells: Sequence[Cell],
+    trials: Sequence[Trial],
+) -> None:
+    """Raise StoreError where a point is none of the workload's, or a trial belongs to none of the cells."""
+    if isinstance(measurement, Workload):
+        for point in points:
+            levels = point.as_dict()
+            for factor in measurement.factors:
+                if not _fits(factor, levels.get(factor.name)):
+                    raise StoreError(f"run {run.id} cannot be read: a point has no usable {factor.name}")
+    if not {trial.cell for trial in trials} <= set(cells):
+        raise StoreError(f"run {run.id} cannot be read: it has a trial of a cell that is not in its plan")
+
+
+def _fits(factor: Factor, level: Level | None) -> bool:
+    """Whether a factor can have a level, on whatever machine: that had more cores, or more room, perhaps."""
+    if level is None:
+        return factor.name in _LATER
+    if isinstance(factor, Cores):
+        return isinstance(level, int) and level >= 1
+    if isinstance(level, int) and not factor.choices:
+        return level >= factor.least
+    try:
+        return factor.check(level) == level
+    except UsageError:
+        return False
