@@ -28,7 +28,8 @@ from ringside.render.text.answers import answers
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.contenders import contender_table
 from ringside.render.text.diagnostics import for_pages
-from ringside.render.text.tables import answer_table, part_tables
+from ringside.render.text.tables import answer_table, tables
+from ringside.render.text.words import where
 from ringside.store.plans import PlannedContender
 from ringside.text import minute
 from ringside.workloads import WORKLOADS
@@ -206,7 +207,7 @@ class Site:
             machine=heading.machine(analysis.run.host),
             begun=minute(analysis.run.started_at),
             by_family={
-                "where": families.where(standing),
+                "where": where(standing.analysis, standing.point, ""),
                 "sentences": families.sentences(standing),
                 "picture": family_picture(standing),
             }
@@ -214,7 +215,7 @@ class Site:
             else None,
             pictures=pictures[:_OPEN_POINTS],
             more_pictures=pictures[_OPEN_POINTS:],
-            tables=part_tables(analysis),
+            tables=tables(analysis, is_part=True),
             weak_points=for_pages(analysis.own_diagnostics),
             history=f"../history/{file_name(analysis.experiment.name)}.html"
             if analysis.experiment.name in self._repeated()
@@ -353,7 +354,7 @@ def _figures(mine: Sequence[tuple[Record, Page, str]]) -> TableData:
                 *([cells.text(name)] if several else []),
                 cells.text(headline.noun),
                 cells.text(analysis.label(column.point) if len(analysis.points) > 1 else ""),
-                cells.figure(analysis.cell(name, column.point), headline, interval=True),
+                cells.figure(analysis.cell(name, column.point), headline, with_interval=True),
                 TableCell(times or "–"),
                 TableCell(ranks or "–"),
                 cells.text(analysis.run.started_at[:10]),

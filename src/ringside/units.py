@@ -15,8 +15,8 @@ from ringside.text import one_line
 
 # The help of commands needs the units of time, and none of what results are decoded with.
 if TYPE_CHECKING:
-    from ringside.model.design import Goal, Metric
-    from ringside.model.results import Interval, Verdict
+    from ringside.model.design import Goal
+    from ringside.model.results import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,6 @@ _DIGITS = 3
 _TIME_UNIT: ContextVar[TimeUnit | None] = ContextVar("time_unit", default=None)
 # Decimals of a ratio whose interval ends just above or below 1.
 _MAX_RATIO_DECIMALS = 4
-# How a verdict looks (render/text/cells.py).
-_KINDS = {"faster": "faster", "slower": "slower", "equivalent": "even"}
 _UNITS_S = {"h": 3600.0, "m": 60.0} | {name: TIME_UNITS[name].ns / 1e9 for name in ("s", "ms", "us")}
 # No library reads these: durationpy 0.11 skips what it does not know ("1s oops 2s" is 3 s) and takes "mm" for
 # months, pytimeparse 1.1.10 knows no milliseconds, and pytimeparse2 has had no release since 2023.
@@ -69,23 +67,6 @@ def time_unit(unit: TimeUnit | None) -> Iterator[None]:
         yield
     finally:
         _TIME_UNIT.reset(token)
-
-
-def kind(verdict: Verdict) -> str:
-    """The kind of table cell that a verdict is; a plain number where it is inconclusive."""
-    return _KINDS.get(verdict, "number")
-
-
-def verdict_word(verdict: Verdict, metric: Metric) -> str:
-    """A verdict in words that suit the metric: a time is faster or slower, memory is less or more, all else
-    is lower or higher."""
-    if verdict not in ("faster", "slower"):
-        return str(verdict)
-    if metric.is_time:
-        smaller, larger = "faster", "slower"
-    else:
-        smaller, larger = ("less", "more") if metric.unit == "B" else ("lower", "higher")
-    return smaller if (verdict == "faster") == metric.smaller_is_better else larger
 
 
 def rank_interval(ends: tuple[int, int]) -> str:
@@ -211,11 +192,6 @@ def _amount(value: Interval, unit: str, digits: int, nothing: float) -> tuple[st
             place += 1
     ends = f"{_to_place(value.low, place)}–{_to_place(value.high, place)}"
     return f"{_to_place(value.estimate, place)} {unit}", f"{ends} %" if unit == "%" else ends
-
-
-def metric_estimate(value: Interval, metric: Metric) -> str:
-    """The estimate alone, with its unit."""
-    return quantity(value.estimate, metric.unit)
 
 
 def at_place_of(value: float, other: float) -> str:

@@ -9,7 +9,7 @@ from ringside.cli import context
 from ringside.model.results import Diagnostic, Outcome
 from ringside.render.text import markdown
 from ringside.render.text.contenders import contender_table, overview_table
-from ringside.render.text.tables import part_tables, tables
+from ringside.render.text.tables import tables
 from ringside.store import Store
 from ringside.workloads.claims import not_tested
 from tests.support.analyses import analysis, near, point, scaled, with_figures
@@ -123,7 +123,7 @@ def test_the_table() -> None:
 
 def test_contenders_stand_once_behind_all_parts() -> None:
     assert [each.title for each in tables(RING)].count("Contenders") == 1
-    assert "Contenders" not in [each.title for each in part_tables(RING)]
+    assert "Contenders" not in [each.title for each in tables(RING, is_part=True)]
     names = [row[0].text for row in contender_table(RING, SERVICE).rows]
     assert names == [*RING.names, "tornado"]
     text = markdown.render_suite(analyse_suite([RING, SERVICE]))

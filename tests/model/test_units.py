@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside import units
-from ringside.model.design import Goal, Metric, Unit
-from ringside.model.results import Interval, Verdict
+from ringside.model.design import Goal
+from ringside.model.results import Interval
 from ringside.units import goal, margin, seconds, share
 
 
@@ -80,40 +80,6 @@ def test_no_end_of_a_ratio_is_written_as_0(estimate: float, below: float, above:
     _, ends = units.ratio_parts(Interval(estimate, estimate / below, estimate * above, 7))
     low, high = (float(end.replace(",", "")) for end in ends.split("–"))
     assert 0 < low <= high
-
-
-@pytest.mark.parametrize(
-    ("unit", "smaller", "larger"),
-    [
-        ("ns", "faster", "slower"),
-        ("s", "faster", "slower"),
-        ("B", "less", "more"),
-        ("/s", "lower", "higher"),
-        ("%", "lower", "higher"),
-        ("", "lower", "higher"),
-    ],
-)
-def test_verdicts_in_the_words_of_a_metric(unit: Unit, smaller: str, larger: str) -> None:
-    """`faster` means better; where more is better, that is the larger one."""
-    cost = Metric("x", unit, "X", "what x is")
-    gain = Metric("x", unit, "X", "what x is", smaller_is_better=False)
-    words = [units.verdict_word(verdict, cost) for verdict in (Verdict.FASTER, Verdict.SLOWER)]
-    assert words == [smaller, larger]
-    words = [units.verdict_word(verdict, gain) for verdict in (Verdict.FASTER, Verdict.SLOWER)]
-    assert words == [larger, smaller]
-    for metric in (cost, gain):
-        assert units.verdict_word(Verdict.EQUIVALENT, metric) == "equivalent"
-        assert units.verdict_word(Verdict.INCONCLUSIVE, metric) == "inconclusive"
-
-
-def test_how_verdicts_look() -> None:
-    kinds = {verdict: units.kind(verdict) for verdict in Verdict}
-    assert kinds == {
-        Verdict.FASTER: "faster",
-        Verdict.SLOWER: "slower",
-        Verdict.EQUIVALENT: "even",
-        Verdict.INCONCLUSIVE: "number",
-    }
 
 
 def test_ranks() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ringside.cli import EXIT_FAILED, streams
 from ringside.model.design import Metric
 from ringside.model.results import Interval, Obstacle, Verdict
-from ringside.units import verdict_word
+from ringside.render.text.words import verdict_word
 
 _UNDECIDABLE = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS, Obstacle.UNFINISHED)
 

@@ -38,7 +38,7 @@ REPEATABLE = frozenset({Outcome.INTERRUPTED, Outcome.PROBE_FAILED})
 
 class Verdict(StrEnum):
     """What a comparison says of the contender. `faster` and `slower` stand for better and worse in any metric
-    (`units.verdict_word` has the metric's own words); `equivalent`: the ratio lies inside the margin;
+    (`render/text/words.py` has the metric's own words); `equivalent`: the ratio lies inside the margin;
     `inconclusive`: none of these is shown."""
 
     FASTER = "faster"

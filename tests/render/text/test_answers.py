@@ -22,8 +22,9 @@ from ringside.render.export.documents import document
 from ringside.render.site import post
 from ringside.render.site.site import render_pages
 from ringside.render.text import markdown, terminal
-from ringside.render.text.answers import answers, short_answer, stalled
+from ringside.render.text.answers import answers, short_answer
 from ringside.render.text.sentences import at_point, overall
+from ringside.render.text.words import stalled
 from tests.support.analyses import (
     HOP,
     MEMORY,

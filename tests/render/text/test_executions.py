@@ -15,7 +15,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
 from ringside.render.export import documents, hyperfine
 from ringside.render.plots.charts import charts
-from ringside.render.text import executions, paired
+from ringside.render.text import paired
 from tests.support.analyses import HOSTILE, point, scaled
 from tests.support.executions import HERE
 from tests.support.executions import commands as run
@@ -54,7 +54,7 @@ def test_a_command_alone() -> None:
 
 def test_bars_are_as_long_as_their_counts() -> None:
     described = run({("A", HERE): [1.0] * 8 + [2.0] * 4 + [4.0] * 4}).executions.descriptions[Cell("A", HERE)]
-    bars = executions.histogram(described, ALONE.headline)
+    bars = paired.histogram(described, ALONE.headline)
     assert [line.split()[0] for line in bars] == ["1.00", "1.75", "2.50", "3.25"]
     assert [line.count("█") for line in bars] == [40, 20, 0, 20]
 
@@ -148,19 +148,19 @@ def test_csv_has_hyperfines_columns() -> None:
 
 def test_tables_for_documents() -> None:
     pairs = run({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.2)}, {"B": "a | b"})
-    assert hyperfine.as_markdown(pairs).splitlines() == [
+    assert hyperfine.FORMATS["markdown"](pairs, "auto").splitlines() == [
         "| Command | Mean [ms] | Min [ms] | Max [ms] | Relative |",
         "|:---|---:|---:|---:|---:|",
         "| `sleep A` | 100 ± 2 | 97.0 | 104 | 1 |",
         r"| `a \| b` | 200 ± 5 | 194 | 208 | 2.00 (2.00–2.00) |",
     ]
-    assert hyperfine.as_asciidoc(pairs).splitlines()[:4] == [
+    assert hyperfine.FORMATS["asciidoc"](pairs, "auto").splitlines()[:4] == [
         '[cols="<,>,>,>,>",options="header"]',
         "|===",
         "| Command | Mean [ms] | Min [ms] | Max [ms] | Relative",
         "| `sleep A` | 100 ± 2 | 97.0 | 104 | 1",
     ]
-    assert hyperfine.as_orgmode(pairs).splitlines()[1:] == [
+    assert hyperfine.FORMATS["orgmode"](pairs, "auto").splitlines()[1:] == [
         "|--+--+--+--+--|",
         "| =sleep A= | 100 ± 2 | 97.0 | 104 | 1 |",
         "| =a ¦ b= | 200 ± 5 | 194 | 208 | 2.00 (2.00–2.00) |",
@@ -180,7 +180,7 @@ def test_hostile_names_stay_in_their_field(kind: str) -> None:
 def test_one_unit_for_all_times() -> None:
     with units.time_unit(units.TIME_UNITS["s"]):
         text = printed(run({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.002)}))
-        table = hyperfine.as_markdown(SCAN)
+        table = hyperfine.FORMATS["markdown"](SCAN, "auto")
     assert "Mean [s]" in table
     assert "0.100 s (0.097–0.104)" in text
     assert not re.search(r"[0-9] ms", text.partition("Warning")[0])

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from ringside.model.design import Metric, Point
+from ringside.model.design import Metric, Point, Unit
 from ringside.model.results import Comparison, Interval, LookVerdict, Obstacle, Verdict
 from ringside.render.text.sentences import at_point, comparison_sentence, overall, pair_sentence
+from ringside.render.text.words import verdict_kind, verdict_word
 from tests.support.analyses import CPU, HOP, MEMORY, NOISE, RATE, Values, analysis, point, scaled
 
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=40)
@@ -216,3 +217,37 @@ def test_no_figure_at_any_point_has_the_commonest_reason() -> None:
 
 def test_one_point_has_no_overall_sentence() -> None:
     assert overall(analysis({("erlang", P): {"hop_ns": NOISE}, ("go", P): {"hop_ns": NOISE}}), HOP) == []
+
+
+@pytest.mark.parametrize(
+    ("unit", "smaller", "larger"),
+    [
+        ("ns", "faster", "slower"),
+        ("s", "faster", "slower"),
+        ("B", "less", "more"),
+        ("/s", "lower", "higher"),
+        ("%", "lower", "higher"),
+        ("", "lower", "higher"),
+    ],
+)
+def test_verdicts_in_the_words_of_a_metric(unit: Unit, smaller: str, larger: str) -> None:
+    """`faster` means better; where more is better, that is the larger one."""
+    cost = Metric("x", unit, "X", "what x is")
+    gain = Metric("x", unit, "X", "what x is", smaller_is_better=False)
+    words = [verdict_word(verdict, cost) for verdict in (Verdict.FASTER, Verdict.SLOWER)]
+    assert words == [smaller, larger]
+    words = [verdict_word(verdict, gain) for verdict in (Verdict.FASTER, Verdict.SLOWER)]
+    assert words == [larger, smaller]
+    for metric in (cost, gain):
+        assert verdict_word(Verdict.EQUIVALENT, metric) == "equivalent"
+        assert verdict_word(Verdict.INCONCLUSIVE, metric) == "inconclusive"
+
+
+def test_how_verdicts_look() -> None:
+    kinds = {verdict: verdict_kind(verdict) for verdict in Verdict}
+    assert kinds == {
+        Verdict.FASTER: "faster",
+        Verdict.SLOWER: "slower",
+        Verdict.EQUIVALENT: "even",
+        Verdict.INCONCLUSIVE: "number",
+    }

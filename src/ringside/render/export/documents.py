@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.families import FamilyStanding, QuestionAnswer
 from ringside.analysis.machines import MachineAnalysis
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.run_diff import RunDiff
+from ringside.analysis.run_diff import CellChange, RunDiff
 from ringside.analysis.suite import JudgedClaim
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Comparison, Description, Interval, LookVerdict, Obstacle, Trial, Verdict
-from ringside.render.text import command, diagnostics, executions, families
+from ringside.model.results import Comparison, Interval, Obstacle, Trial, Verdict
+from ringside.render.text import command, diagnostics, families
 from ringside.render.text.answers import answers
 from ringside.render.text.changes import contender_changes
+from ringside.render.text.words import verdict_word
 from ringside.store.plans import PlannedContender
 from ringside.text import LOG_LINES, last_lines
-from ringside.units import verdict_word
 
 # Format 1 had two verdicts for inconclusive (`indistinguishable`, `too-few-blocks`), none for equivalent,
 # ranks as numbers, and a drift of the machine without intervals.
 FORMAT = 2
 
 
+def as_json(values: Any) -> str:
+    """A document as text."""
+    return json.dumps(values, indent=2, allow_nan=False) + "\n"
+
+
 def document(analysis: RunAnalysis) -> dict[str, Any]:
     """The document of a run."""
-    run, experiment = analysis.run, analysis.experiment
+    run, experiment, headline = analysis.run, analysis.experiment, analysis.headline.name
     return {
         "format": FORMAT,
         "run": run.id,
@@ -42,21 +47,20 @@ def document(analysis: RunAnalysis) -> dict[str, Any]:
         "blocks": analysis.blocks_done,
         "margin": experiment.margin,
         "host": dict(run.host),
-        "control": ratio(analysis.control) if analysis.control else None,
+        "control": _ratio(analysis.control) if analysis.control else None,
         "answers": [sentence.text for sentence in answers(analysis)],
         "contenders": {name: _contender(contender) for name, contender in analysis.contenders.items()},
         "cells": [_cell(analysis, cell) for cell in analysis.cells.values()],
         "comparisons": [
-            {"point": comparison.point.as_dict(), **comparison_values(analysis, comparison)}
+            {"point": comparison.point.as_dict(), **_comparison(analysis, comparison)}
             for comparison in analysis.shown_comparisons()
         ],
         "ranks": [
             {
                 "point": point.as_dict(),
-                "metric": analysis.headline.name,
+                "metric": headline,
                 "ranks": {
-                    name: list(ends)
-                    for name, ends in analysis.rankings[analysis.headline.name, point].ranks.items()
+                    name: list(ends) for name, ends in analysis.rankings[headline, point].ranks.items()
                 },
             }
             for point in analysis.points
@@ -67,14 +71,18 @@ def document(analysis: RunAnalysis) -> dict[str, Any]:
                 "metric": row.slope.name,
                 "over": row.slope.over,
                 "point": row.fixed.as_dict(),
-                "unit": row.slope.unit,
-                **interval(row.value),
+                **_figure(row.value, row.slope.unit),
             }
             for row in analysis.slopes
         ],
-        "machines": None if analysis.machines is None else _machines(analysis, analysis.machines),
+        "machines": _machines(analysis, analysis.machines) if analysis.machines else None,
         "warnings": diagnostics.rows(analysis.diagnostics),
     }
+
+
+def suite_document(suite: str, analyses: Iterable[RunAnalysis]) -> dict[str, Any]:
+    """The documents of a suite's runs in one."""
+    return {"format": FORMAT, "suite": suite, "runs": list(map(document, analyses))}
 
 
 def diff_document(diff: RunDiff) -> dict[str, Any]:
@@ -84,15 +92,15 @@ def diff_document(diff: RunDiff) -> dict[str, Any]:
         "one": diff.names[0],
         "other": diff.names[1],
         "margin": diff.margin,
-        "machine": {name: ratio(value) for name, value in diff.machine.items()},
+        "machine": {name: _ratio(value) for name, value in diff.machine.items()},
         "changed": contender_changes(diff),
         "comparisons": [
             {
                 "contender": change.cell.contender,
                 "point": change.cell.point.as_dict(),
                 "metric": change.metric.name,
-                **ratio(change.ratio),
-                **verdict(change.verdict, change.metric, change.obstacle),
+                **_ratio(change.ratio),
+                **_verdict(change, change.metric),
             }
             for change in diff.changes
         ],
@@ -100,7 +108,7 @@ def diff_document(diff: RunDiff) -> dict[str, Any]:
     }
 
 
-def claims_document(examined: Sequence[JudgedClaim]) -> dict[str, Any]:
+def claims_document(examined: Iterable[JudgedClaim]) -> dict[str, Any]:
     """The answers to the claims of sources. `figure`: what decides, a ratio where it has no unit."""
     return {
         "format": FORMAT,
@@ -114,9 +122,7 @@ def claims_document(examined: Sequence[JudgedClaim]) -> dict[str, Any]:
                 "claim": each.claim.text,
                 "answer": str(each.finding.answer),
                 "sentence": each.finding.sentence,
-                "figure": None
-                if each.finding.figure is None
-                else {"unit": each.finding.unit, **interval(each.finding.figure)},
+                "figure": _figure(each.finding.figure, each.finding.unit) if each.finding.figure else None,
                 "runs": list(each.finding.runs),
                 "command": each.command,
             }
@@ -125,80 +131,62 @@ def claims_document(examined: Sequence[JudgedClaim]) -> dict[str, Any]:
     }
 
 
-def interval(value: Interval) -> dict[str, Any]:
-    """An estimate with its interval as it stands in every document."""
-    return {"median": value.estimate, "low": value.low, "high": value.high, "n": value.n}
+def _interval(value: Interval, name: str = "median") -> dict[str, Any]:
+    return {name: value.estimate, "low": value.low, "high": value.high, "n": value.n}
 
 
-def ratio(value: Interval | None) -> dict[str, Any]:
-    """A ratio with its interval; nulls and no block where two contenders have none together."""
-    if value is None:
-        return {"ratio": None, "low": None, "high": None, "n": 0}
-    return {"ratio": value.estimate, "low": value.low, "high": value.high, "n": value.n}
+def _figure(value: Interval, unit: str) -> dict[str, Any]:
+    return {"unit": unit, **_interval(value)}
 
 
-def verdict(
-    verdict: Verdict,
-    metric: Metric,
-    obstacle: Obstacle | None = None,
-    blocks_needed: int | None = None,
-    contradicted: LookVerdict | None = None,
-) -> dict[str, Any]:
+def _ratio(value: Interval) -> dict[str, Any]:
+    return _interval(value, "ratio")
+
+
+def _verdict(pair: Comparison | CellChange, metric: Metric) -> dict[str, Any]:
     """A verdict as it stands in every document: by its name, in the metric's words, what stands in the way of
     one, and what an earlier look had shown that later blocks contradict."""
     return {
-        "verdict": str(verdict),
-        "word": verdict_word(verdict, metric),
-        "obstacle": None if obstacle is None else str(obstacle),
-        "blocks_needed": blocks_needed,
-        "contradicted": contradicted,
+        "verdict": str(pair.verdict),
+        "word": verdict_word(pair.verdict, metric),
+        "obstacle": str(pair.obstacle) if pair.obstacle else None,
+        "blocks_needed": getattr(pair, "blocks_needed", None),
+        "contradicted": getattr(pair, "contradicted", None),
     }
 
 
-def comparison_values(analysis: RunAnalysis, comparison: Comparison) -> dict[str, Any]:
+def _comparison(analysis: RunAnalysis, comparison: Comparison) -> dict[str, Any]:
     """A comparison without its point. `exploratory`: its error rate is not the headline's."""
     metric = analysis.measurement.metric(comparison.metric)
     return {
         "metric": comparison.metric,
         "contender": comparison.contender,
         "baseline": comparison.baseline,
-        **ratio(comparison.ratio),
+        **_ratio(comparison.ratio),
         "p": comparison.p,
-        **verdict(
-            comparison.verdict, metric, comparison.obstacle, comparison.blocks_needed, comparison.contradicted
-        ),
+        **_verdict(comparison, metric),
         "overstated": comparison.overstated,
-        "stalls": None if comparison.stalls is None else dataclasses.asdict(comparison.stalls),
+        "stalls": dataclasses.asdict(comparison.stalls) if comparison.stalls else None,
         "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
     }
 
 
-def as_json(values: Any) -> str:
-    """A document as text."""
-    return json.dumps(values, indent=2, allow_nan=False) + "\n"
-
-
-def suite_document(suite: str, analyses: Sequence[RunAnalysis]) -> dict[str, Any]:
-    """The documents of a suite's runs in one."""
-    return {"format": FORMAT, "suite": suite, "runs": [document(analysis) for analysis in analyses]}
-
-
-def _machines(analysis: RunAnalysis, of: MachineAnalysis) -> dict[str, Any]:
+def _machines(analysis: RunAnalysis, machines: MachineAnalysis) -> dict[str, Any]:
     """The headline on each of several machines, and by which factor the ratios of two of them differ."""
     unit = analysis.headline.unit
     return {
         "metric": analysis.headline.name,
         "baseline": analysis.experiment.baseline,
-        "blocks": dict(of.blocks),
+        "blocks": dict(machines.blocks),
         "cells": [
             {
                 "contender": row.cell.contender,
                 "point": row.cell.point.as_dict(),
-                "figures": {name: {"unit": unit, **interval(value)} for name, value in row.figures.items()},
-                "ratios": {name: ratio(value) for name, value in row.ratios.items()},
+                "figures": {name: _figure(value, unit) for name, value in row.figures.items()},
+                "ratios": {name: _ratio(value) for name, value in row.ratios.items()},
                 "spread": row.spread,
             }
-            for row in of.rows
+            for row in machines.rows
         ],
     }
 
@@ -214,83 +202,48 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
         "stderr": last_lines(cell.stderr),
         "repeat": command.command_to_repeat(analysis, cell) or None,
         "metrics": {
-            name: {"unit": analysis.measurement.metric(name).unit, **interval(value)}
+            name: _figure(value, analysis.measurement.metric(name).unit)
             for name, value in cell.metrics.items()
         },
     }
 
 
+# What a document says of a contender, by the names of its fields in a plan: of each one, and of one that
+# could or could not be measured.
+_CONTENDER = (
+    *("title", "family", "model", "language", "kind", "queue", "scheduler", "parallel", "idiom", "tuning"),
+    *("unequal", "runtime", "runs_on", "command", "version"),
+)
+_AVAILABLE = ("receipt", "executable", "origin", "released", "content")
+_UNAVAILABLE = ("unavailable", "remedy", "log")
+
+
 def _contender(contender: PlannedContender) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "title": contender.title,
-        "family": contender.family,
-        "model": contender.model,
-        "language": contender.language,
-        "class": contender.kind,
-        "queue": contender.queue,
-        "scheduler": contender.scheduler,
-        "parallel": contender.parallel,
-        "idiom": contender.idiom,
-        "tuning": list(contender.tuning),
-        "unequal": list(contender.unequal),
-        "runtime": contender.runtime,
-        "runs_on": contender.runs_on,
-        "command": list(contender.command),
-    }
-    if contender.unavailable:
-        return values | {
-            "version": contender.version,
-            "unavailable": contender.unavailable,
-            "remedy": contender.remedy,
-            "log": last_lines(contender.log, LOG_LINES),
-        }
-    return values | {
-        "version": contender.version,
-        "receipt": contender.receipt,
-        "executable": contender.executable,
-        "origin": contender.origin,
+    fields = (*_CONTENDER, *(_UNAVAILABLE if contender.unavailable else _AVAILABLE))
+    own = {
+        "log": last_lines(contender.log, LOG_LINES),
         "released": str(contender.release.day) if contender.release else None,
-        "content": contender.content,
+    }
+    values = {name: own[name] if name in own else getattr(contender, name) for name in fields}
+    return {
+        "class" if name == "kind" else name: list(value) if isinstance(value, tuple) else value
+        for name, value in values.items()
     }
 
 
 def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, Any]:
     """The document of `vs --json`. `facts`: how it was measured. Where commands have parameters, each entry
     is of one point."""
-    described = analysis.executions.descriptions
     return {
         "format": FORMAT,
         **facts,
         "blocks_done": analysis.blocks_done,
-        "control": ratio(analysis.control) if analysis.control else None,
-        "commands": [_command(analysis, cell, described.get(cell)) for cell in analysis.cells],
+        "control": _ratio(analysis.control) if analysis.control else None,
+        "commands": [_command(analysis, cell) for cell in analysis.cells],
         "comparisons": _comparisons(analysis),
         "times": [_execution(analysis, trial) for trial in analysis.trials if trial.block > 0],
         "warnings": diagnostics.rows(analysis.diagnostics),
     }
-
-
-def _command(analysis: RunAnalysis, cell: Cell, description: Description | None) -> dict[str, Any]:
-    contender = analysis.contenders[cell.contender]
-    ranks = analysis.rankings[analysis.headline.name, cell.point].ranks
-    return {
-        "name": cell.contender,
-        **_parameters(cell.point),
-        "command": contender.title,
-        "argv": list(contender.command),
-        "rank": list(ranks[cell.contender]) if cell.contender in ranks else None,
-        "metrics": {
-            metric.name: {"unit": metric.unit, **interval(value)}
-            for metric in analysis.measurement.metrics
-            if (value := analysis.cells[cell].metrics.get(metric.name))
-        },
-        **executions.spread_values(description),
-    }
-
-
-def _parameters(point: Point) -> dict[str, Any]:
-    """The point, for JSON; nothing where there are no parameters."""
-    return {"point": point.as_dict()} if point.levels else {}
 
 
 def load_document(
@@ -311,34 +264,51 @@ def load_document(
     }
 
 
-def _comparisons(analysis: RunAnalysis) -> list[dict[str, Any]]:
-    """Every pair in every compared metric at every point, those without a block in common too."""
-    return [
-        _comparison(analysis, metric, contender, baseline, point)
-        for point in analysis.points
-        for metric in analysis.metrics
-        for contender, baseline in analysis.pairs
-    ]
-
-
-def _comparison(
-    analysis: RunAnalysis, metric: Metric, contender: str, baseline: str, point: Point
-) -> dict[str, Any]:
-    comparison = analysis.comparison(metric, contender, baseline, point)
-    if comparison:
-        return {**_parameters(point), **comparison_values(analysis, comparison)}
-    return {
-        **_parameters(point),
-        "metric": metric.name,
-        "contender": contender,
-        "baseline": baseline,
-        **ratio(None),
-        "p": 1.0,
-        **verdict(Verdict.INCONCLUSIVE, metric, Obstacle.TOO_FEW_BLOCKS),
-        "overstated": False,
-        "stalls": None,
-        "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
+def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
+    contender = analysis.contenders[cell.contender]
+    ranks = analysis.rankings[analysis.headline.name, cell.point].ranks
+    values = {
+        "name": cell.contender,
+        **_parameters(cell.point),
+        "command": contender.title,
+        "argv": list(contender.command),
+        "rank": list(ranks[cell.contender]) if cell.contender in ranks else None,
+        "metrics": {
+            metric.name: _figure(value, metric.unit)
+            for metric in analysis.measurement.metrics
+            if (value := analysis.cells[cell].metrics.get(metric.name))
+        },
     }
+    if description := analysis.executions.descriptions.get(cell):
+        values |= {
+            "mean_s": description.mean,
+            "stddev_s": description.deviation,
+            "min_s": description.least,
+            "max_s": description.most,
+            "outliers": len(description.outliers),
+        }
+    return values
+
+
+def _parameters(point: Point) -> dict[str, Any]:
+    """The point, for JSON; nothing where there are no parameters."""
+    return {"point": point.as_dict()} if point.levels else {}
+
+
+def _comparisons(analysis: RunAnalysis) -> list[dict[str, Any]]:
+    """Every pair in every compared metric at every point. One without a block in common has no ratio."""
+    rows = []
+    for point in analysis.points:
+        for metric in analysis.metrics:
+            for pair in analysis.pairs:
+                comparison = analysis.comparison(metric, *pair, point)
+                none = Comparison(
+                    *(point, metric.name, *pair, Interval(0.0, None, None, 0), Verdict.INCONCLUSIVE, 1.0),
+                    Obstacle.TOO_FEW_BLOCKS,
+                )
+                row = _parameters(point) | _comparison(analysis, comparison or none)
+                rows.append(row if comparison else row | {"ratio": None})
+    return rows
 
 
 def _execution(analysis: RunAnalysis, trial: Trial) -> dict[str, Any]:
@@ -350,18 +320,15 @@ def _execution(analysis: RunAnalysis, trial: Trial) -> dict[str, Any]:
         "position": trial.position,
         "name": trial.cell.contender,
         **_parameters(trial.cell.point),
-        **{
-            metric.name: by_block.get(metric.name, {}).get(trial.block)
-            for metric in analysis.measurement.metrics
-        },
+        **{each.name: by_block.get(each.name, {}).get(trial.block) for each in analysis.measurement.metrics},
         "exit_status": report.exit_status if report else None,
         "signal": report.signal if report else None,
         "stdout_xxh3": report.output.xxh3 if report else None,
     }
 
 
-def questions_document(answers: Sequence[QuestionAnswer]) -> dict[str, Any]:
-    """One JSON document."""
+def questions_document(answers: Iterable[QuestionAnswer]) -> dict[str, Any]:
+    """What is known of questions, family by family."""
     return {
         "format": 1,
         "questions": [
@@ -398,14 +365,7 @@ def _measured(standing: FamilyStanding | None) -> dict[str, Any]:
             {
                 "family": family.name,
                 "contenders": [
-                    {
-                        "contender": name,
-                        "median": (value := standing.values[name]).estimate,
-                        "low": value.low,
-                        "high": value.high,
-                        "n": value.n,
-                    }
-                    for name in family.members
+                    {"contender": name, **_interval(standing.values[name])} for name in family.members
                 ],
             }
             for family in standing.families

@@ -23,6 +23,10 @@ from ringside.text import CsvWriter, last_lines, one_line
 from ringside.workloads.command import COMMAND
 
 _MAX_NAME = 400
+_MAX_BENCHER_NAME = 1024
+_PYPERF_VERSION = "1.0"
+# What pyperf calls our units, and how much of its unit one of ours is.
+_PYPERF_UNITS = {unit: ("second", ns / NS_OF["s"]) for unit, ns in NS_OF.items()} | {"B": ("byte", 1.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +44,12 @@ def benchmarks(analysis: RunAnalysis) -> Iterator[Benchmark]:
     for cell in analysis.cells.values():
         for metric in analysis.metrics:
             if value := cell.metrics.get(metric.name):
-                parts = (
-                    analysis.experiment.name,
-                    cell.cell.contender,
-                    str(cell.cell.point),
-                    metric.name,
-                )
-                name = one_line(" ".join(part for part in parts if part), _MAX_NAME)
-                yield Benchmark(name, cell, metric, value)
+                words = (analysis.experiment.name, cell.cell.contender, str(cell.cell.point), metric.name)
+                yield Benchmark(one_line(" ".join(filter(None, words)), _MAX_NAME), cell, metric, value)
 
 
-_MAX_BENCHER_NAME = 1024
+def _as_json(document: Any) -> str:
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def bencher(analysis: RunAnalysis) -> str:
@@ -58,15 +57,14 @@ def bencher(analysis: RunAnalysis) -> str:
     measure `latency` is."""
     document: dict[str, dict[str, dict[str, float]]] = {}
     for benchmark in benchmarks(analysis):
-        value = benchmark.value
-        factor = NS_OF.get(benchmark.metric.unit, 1.0)
+        value, factor = benchmark.value, NS_OF.get(benchmark.metric.unit, 1.0)
         measure = {"value": value.estimate * factor}
         if value.low is not None and value.high is not None:
             measure |= {"lower_value": value.low * factor, "upper_value": value.high * factor}
         cell = benchmark.cell.cell
         name = one_line(f"{cell.contender} {cell.point}".strip(), _MAX_BENCHER_NAME)
         document.setdefault(name, {})[benchmark.metric.name.replace("_", "-")] = measure
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+    return _as_json(document)
 
 
 def github_action(analysis: RunAnalysis, *, smaller_is_better: bool = True) -> str:
@@ -77,35 +75,12 @@ def github_action(analysis: RunAnalysis, *, smaller_is_better: bool = True) -> s
         metric, value = benchmark.metric, benchmark.value
         if metric.smaller_is_better != smaller_is_better:
             continue
-        entry: dict[str, Any] = {
-            "name": benchmark.name,
-            "unit": metric.unit or "1",
-            "value": value.estimate,
-        }
+        entry = {"name": benchmark.name, "unit": metric.unit or "1", "value": value.estimate}
         if value.low is not None and value.high is not None:
-            entry["range"] = "–".join(units.significant(end) for end in (value.low, value.high))
+            entry["range"] = f"{units.significant(value.low)}–{units.significant(value.high)}"
         entry["extra"] = f"{metric.explanation}; {units.count(value.n, 'block')}, run {analysis.run.id}"
         entries.append(entry)
-    return json.dumps(entries, indent=1, allow_nan=False) + "\n"
-
-
-def left_out(analysis: RunAnalysis, form: str) -> str:
-    """What a format leaves out, and of one direction which has it; empty where that is nothing."""
-    if form == "pyperf":
-        unknown = [metric.name for metric in analysis.metrics if metric.unit not in _PYPERF_UNITS]
-        return f"left out: {', '.join(unknown)}; pyperf knows times and sizes only" if unknown else ""
-    if not form.startswith("github-action-benchmark"):
-        return ""
-    wants_bigger = form.endswith("-bigger")
-    kept = {metric.name for metric in analysis.metrics if metric.smaller_is_better != wants_bigger}
-    others = [metric.name for metric in analysis.metrics if metric.name not in kept]
-    other = "github-action-benchmark" + "-bigger" * (not wants_bigger)
-    return f"left out: {', '.join(others)}; --format {other} has them" if others else ""
-
-
-_PYPERF_VERSION = "1.0"
-# What pyperf calls our units, and how much of its unit one of ours is.
-_PYPERF_UNITS = {unit: ("second", ns / NS_OF["s"]) for unit, ns in NS_OF.items()} | {"B": ("byte", 1.0)}
+    return _as_json(entries)
 
 
 def pyperf(analysis: RunAnalysis) -> str:
@@ -114,33 +89,36 @@ def pyperf(analysis: RunAnalysis) -> str:
     UsageError where no metric is a time or a size."""
     entries = []
     for benchmark in benchmarks(analysis):
-        if benchmark.metric.unit not in _PYPERF_UNITS:
-            continue
-        unit, factor = _PYPERF_UNITS[benchmark.metric.unit]
+        unit, factor = _PYPERF_UNITS.get(benchmark.metric.unit, ("", 0.0))
         by_block = benchmark.cell.by_block[benchmark.metric.name]
         # pyperf refuses values that are not positive.
-        values = [value * factor for _, value in sorted(by_block.items()) if value > 0]
+        values = [value * factor for _, value in sorted(by_block.items()) if value * factor > 0]
         if values:
-            entries.append(
-                {
-                    "metadata": {"name": benchmark.name, "unit": unit, "loops": 1},
-                    "runs": [{"values": [value]} for value in values],
-                }
-            )
+            metadata = {"name": benchmark.name, "unit": unit, "loops": 1}
+            entries.append({"metadata": metadata, "runs": [{"values": [value]} for value in values]})
     if not entries:
         raise UsageError(f"run {analysis.run.id} has no time or size with figures, which is all pyperf knows")
-    document = {"version": _PYPERF_VERSION, "metadata": _pyperf_metadata(analysis), "benchmarks": entries}
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
-def _pyperf_metadata(analysis: RunAnalysis) -> dict[str, str]:
     host = analysis.run.host
-    metadata = {
+    facts = {
         "cpu_model_name": str(host.get("cpu_model", "")),
         "platform": str(host.get("system", "")),
         "description": one_line(analysis.experiment.title),
     }
-    return {key: value for key, value in metadata.items() if value}
+    metadata = {key: value for key, value in facts.items() if value}
+    return _as_json({"version": _PYPERF_VERSION, "metadata": metadata, "benchmarks": entries})
+
+
+def left_out(analysis: RunAnalysis, form: str) -> str:
+    """What a format leaves out, and of one direction which has it; empty where that is nothing."""
+    absent, why = [], ""
+    if form == "pyperf":
+        absent = [metric.name for metric in analysis.metrics if metric.unit not in _PYPERF_UNITS]
+        why = "pyperf knows times and sizes only"
+    elif form.startswith("github-action-benchmark"):
+        wants_bigger = form.endswith("-bigger")
+        absent = [metric.name for metric in analysis.metrics if metric.smaller_is_better == wants_bigger]
+        why = f"--format github-action-benchmark{'' if wants_bigger else '-bigger'} has them"
+    return f"left out: {', '.join(absent)}; {why}" if absent else ""
 
 
 def of_hyperfine(analysis: RunAnalysis) -> str:
@@ -174,24 +152,20 @@ def write_parquet(analysis: RunAnalysis, file: Path) -> None:
     types: dict[str, Any] = {"run": pa.string(), "block": pa.int32(), "contender": pa.string()}
     types |= {f"factor_{name}": pa.string() for name in factors}
     types |= {"metric": pa.string(), "unit": pa.string(), "value": pa.float64()}
-    rows = _parquet_rows(analysis, factors)
+    rows = [
+        (
+            *(analysis.run.id, block, cell.contender, *(str(cell.point[name]) for name in factors)),
+            *(metric, analysis.measurement.metric(metric).unit, value),
+        )
+        for cell, analysed in analysis.cells.items()
+        for metric, by_block in analysed.by_block.items()
+        for block, value in sorted(by_block.items())
+    ]
     columns = {name: [row[place] for row in rows] for place, name in enumerate(types)}
     try:
         pq.write_table(pa.table(columns, schema=pa.schema(types)), file)
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error}") from error
-
-
-def _parquet_rows(analysis: RunAnalysis, factors: list[str]) -> list[tuple[Any, ...]]:
-    rows = []
-    for analysed in analysis.cells.values():
-        cell = analysed.cell
-        levels = [str(cell.point[name]) for name in factors]
-        for metric, by_block in analysed.by_block.items():
-            unit = analysis.measurement.metric(metric).unit
-            for block, value in sorted(by_block.items()):
-                rows.append((analysis.run.id, block, cell.contender, *levels, metric, unit, value))
-    return rows
 
 
 def as_csv(analysis: RunAnalysis) -> str:

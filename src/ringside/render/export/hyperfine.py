@@ -6,14 +6,15 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
 from ringside.model.results import Description, Outcome
-from ringside.render.text import executions, markdown
 from ringside.render.text.command import default_names
+from ringside.render.text.paired import in_order
 from ringside.text import CsvWriter, one_line
 
 _FIGURES = ("mean", "stddev", "median", "user", "system", "min", "max")
@@ -24,7 +25,7 @@ def as_json(analysis: RunAnalysis, order: str = "auto") -> str:
     """`results`, one for each command at each point. `command` is the name where the command has one of its
     own, else the command line."""
     described = analysis.executions.descriptions
-    results = [_result(analysis, cell, described[cell]) for cell in executions.in_order(analysis, order)]
+    results = [_result(analysis, cell, described[cell]) for cell in in_order(analysis, order)]
     return json.dumps({"results": results}, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -35,44 +36,49 @@ def as_csv(analysis: RunAnalysis, order: str = "auto") -> str:
     writer = CsvWriter(target)
     writer.writerow(["command", *_FIGURES, *(f"parameter_{name}" for name in factors)])
     described = analysis.executions.descriptions
-    for cell in executions.in_order(analysis, order):
+    for cell in in_order(analysis, order):
         result = _result(analysis, cell, described[cell])
         figures = [0.0 if result[name] is None else result[name] for name in _FIGURES]
         writer.writerow([result["command"], *figures, *(str(cell.point[name]) for name in factors)])
     return target.getvalue()
 
 
-def as_markdown(analysis: RunAnalysis, order: str = "auto") -> str:
-    """A table, the command as code."""
-    heads, rows = _table(analysis, order)
-    lines = [f"| {' | '.join(heads)} |", "|:---|" + "---:|" * (len(heads) - 1)]
-    lines += [f"| `{_pipes(row[0])}` | {' | '.join(map(markdown.escape, row[1:]))} |" for row in rows]
-    return "\n".join(lines) + "\n"
+# For each table: what stands before its head, behind it, around a command, in the place of `|` in it, at the
+# end of each line, and at the end.
+_TABLES = {
+    "markdown": ("", "|:---|---:|---:|---:|---:|\n", "`{}`", r"\|", " |\n", ""),
+    "asciidoc": ('[cols="<,>,>,>,>",options="header"]\n|===\n', "", "`{}`", r"\|", "\n", "|===\n"),
+    "orgmode": ("", "|--+--+--+--+--|\n", "={}=", "\N{BROKEN BAR}", " |\n", ""),
+}
 
 
-def as_asciidoc(analysis: RunAnalysis, order: str = "auto") -> str:
-    """A table with a header."""
-    heads, rows = _table(analysis, order)
-    lines = ['[cols="<' + ",>" * (len(heads) - 1) + '",options="header"]', "|==="]
-    lines += [f"| {' | '.join(heads)}"]
-    lines += [f"| `{_pipes(row[0])}` | {' | '.join(row[1:])}" for row in rows]
-    return "\n".join([*lines, "|==="]) + "\n"
-
-
-def as_orgmode(analysis: RunAnalysis, order: str = "auto") -> str:
-    """A table; the command as verbatim text."""
-    heads, rows = _table(analysis, order)
-    lines = [f"| {' | '.join(heads)} |", "|" + "+".join(["--"] * len(heads)) + "|"]
-    lines += [f"| ={_pipes(row[0], replacement=chr(0xA6))}= | {' | '.join(row[1:])} |" for row in rows]
-    return "\n".join(lines) + "\n"
+def _table(kind: str, analysis: RunAnalysis, order: str) -> str:
+    """A table, the command as code, times in one unit."""
+    before, behind, code, bar, line_end, end = _TABLES[kind]
+    described, headline = analysis.executions.descriptions, analysis.headline
+    cells = in_order(analysis, order)
+    over_first = analysis.executions.over_first_point if len(analysis.names) == 1 else {}
+    factor, unit = units.scale(described[cells[0]].mean, headline.unit) if cells else (1.0, "s")
+    rows = [["Command", *(f"{name} [{unit}]" for name in ("Mean", "Min", "Max")), "Relative"]]
+    for cell in cells:
+        description = described[cell]
+        ends = (description.mean, description.least, description.most)
+        mean, least, most = (units.significant(value / factor) for value in ends)
+        if description.deviation is not None:
+            mean += f" ± {units.at_place_of(description.deviation / factor, description.mean / factor)}"
+        comparison = analysis.comparison(headline, cell.contender, analysis.experiment.baseline, cell.point)
+        ratio = comparison.ratio if comparison else over_first.get(cell)
+        title = one_line(_title(analysis, cell, with_unused=True), _MAX_TEXT)
+        command = code.format(title.replace("|", bar))
+        rows.append([command, mean, least, most, units.ratio(ratio) if ratio else "1"])
+    head, *lines = (f"| {' | '.join(row)}{line_end}" for row in rows)
+    return "".join([before, head, behind, *lines, end])
 
 
 FORMATS: Mapping[str, Callable[[RunAnalysis, str], str]] = {
     "json": as_json,
     "csv": as_csv,
-    "markdown": as_markdown,
-    "asciidoc": as_asciidoc,
-    "orgmode": as_orgmode,
+    **{kind: partial(_table, kind) for kind in _TABLES},
 }
 
 
@@ -119,30 +125,3 @@ def _is_named(analysis: RunAnalysis, contender: str) -> bool:
     named = len(options.get("--command-name", ()))
     letters = dict(zip(names, default_names(len(names)), strict=True))
     return contender in names[:named] or letters.get(contender) != contender
-
-
-def _table(analysis: RunAnalysis, order: str) -> tuple[list[str], list[list[str]]]:
-    """The heads and the rows, times in one unit."""
-    described = analysis.executions.descriptions
-    cells = executions.in_order(analysis, order)
-    headline, baseline = analysis.headline, analysis.experiment.baseline
-    over_first = analysis.executions.over_first_point if len(analysis.names) == 1 else {}
-    factor, name = units.scale(described[cells[0]].mean, headline.unit) if cells else (1.0, "s")
-    rows = []
-    for cell in cells:
-        description = described[cell]
-        mean, least, most = (
-            units.significant(value / factor)
-            for value in (description.mean, description.least, description.most)
-        )
-        if description.deviation is not None:
-            mean += f" ± {units.at_place_of(description.deviation / factor, description.mean / factor)}"
-        comparison = analysis.comparison(headline, cell.contender, baseline, cell.point)
-        ratio = comparison.ratio if comparison else over_first.get(cell)
-        title = one_line(_title(analysis, cell, with_unused=True), _MAX_TEXT)
-        rows.append([title, mean, least, most, units.ratio(ratio) if ratio else "1"])
-    return ["Command", f"Mean [{name}]", f"Min [{name}]", f"Max [{name}]", "Relative"], rows
-
-
-def _pipes(text: str, replacement: str = r"\|") -> str:
-    return text.replace("|", replacement)

@@ -11,9 +11,9 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Overview, OverviewColumn, SuiteAnalysis
 from ringside.render.html.pictures import questions_of_page
 from ringside.render.text import heading
-from ringside.render.text.answers import answers, listed
+from ringside.render.text.answers import answers
 from ringside.render.text.command import command, own_command
-from ringside.render.text.heading import headline
+from ringside.render.text.words import listed, where
 from ringside.store.plans import KeptSelection
 from ringside.text import capitalised, minute
 
@@ -91,7 +91,11 @@ def _overview(of: Overview) -> dict[str, Any]:
     }
     return {
         "columns": [
-            {"label": column.label, "anchor": f"run-{number}", "explained": headline(column)}
+            {
+                "label": column.label,
+                "anchor": f"run-{number}",
+                "explained": f"{column.analysis.headline.noun}{where(column.analysis, column.point)}",
+            }
             for number, column in enumerate(of.columns, 1)
         ],
         "kinds": sorted({kind for each in kinds.values() for kind in each}),

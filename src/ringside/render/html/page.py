@@ -33,7 +33,8 @@ from ringside.render.text.cells import TableData
 from ringside.render.text.command import own_command
 from ringside.render.text.contenders import claim_summary, claim_table, contender_table
 from ringside.render.text.diagnostics import for_pages
-from ringside.render.text.tables import part_tables
+from ringside.render.text.tables import tables
+from ringside.render.text.words import where
 from ringside.text import minute
 
 
@@ -183,14 +184,14 @@ def _section(
         "families": _families(by_family) if by_family else None,
         "charts": _charts(analysis, specs, several=several) if with_plots else [],
         "colours": {name: colour(analysis, name) for name in analysis.names},
-        "tables": part_tables(analysis),
+        "tables": tables(analysis, is_part=True),
         "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
     }
 
 
 def _families(standing: FamilyStanding) -> dict[str, Any]:
     return {
-        "where": families.where(standing),
+        "where": where(standing.analysis, standing.point, ""),
         "sentences": families.sentences(standing),
         "picture": family_picture(standing),
     }

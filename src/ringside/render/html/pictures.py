@@ -23,6 +23,7 @@ from ringside.render.plots.spec import (
 )
 from ringside.render.text import families
 from ringside.render.text.changes import change_table, run_table
+from ringside.render.text.words import where
 from ringside.text import capitalised
 
 # Ticks are multiples of these: each step is tried until there are enough; of bytes, powers of two.
@@ -111,7 +112,7 @@ def family_picture(standing: FamilyStanding) -> dict[str, Any]:
     values = {name: standing.values[name].estimate for name in standing.contenders}
     place, ticks = axis(list(values.values()), unit)
     return {
-        "title": f"Times better than at {families._other(standing)}"
+        "title": f"Times better than at {families.other_point(standing)}"
         if standing.over
         else standing.metric.title,
         "ticks": labelled(ticks, place, unit),
@@ -125,8 +126,8 @@ def family_picture(standing: FamilyStanding) -> dict[str, Any]:
                     {
                         "name": name,
                         "place": place(values[name]),
-                        "text": families._amount(standing, name),
-                        "median": families._median(standing, name),
+                        "text": families.amount(standing, name),
+                        "median": families.median(standing, name),
                     }
                     for name in family.members
                 ],
@@ -147,7 +148,7 @@ def questions_of_page(answers: Sequence[QuestionAnswer]) -> list[dict[str, Any]]
             "parts": [
                 {
                     "words": part.figure.words,
-                    "where": families.where(part.standing),
+                    "where": where(part.standing.analysis, part.standing.point, ""),
                     "sentences": families.sentences(part.standing),
                     "picture": family_picture(part.standing),
                     "lacking": part.standing.lacking,

@@ -33,6 +33,7 @@ from ringside.render.plots.spec import (
     tooltip,
     with_grid,
 )
+from ringside.render.text.words import verdict_word
 from ringside.text import capitalised
 from ringside.workloads.base import Slope
 
@@ -171,7 +172,7 @@ def ratios(drawn: Sequence[RatioRow], margin: float, title: str, y: Json, colour
                 "high": ratio.high,
                 "text": f"{times}×",
                 "interval": interval or row.absent,
-                "verdict": units.verdict_word(row.verdict, row.metric),
+                "verdict": verdict_word(row.verdict, row.metric),
             }
         )
     across = with_grid(numbers(f"{title} (logarithmic)", min(ends) / 1.1, max(ends) * 1.1, clamp=True))

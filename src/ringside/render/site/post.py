@@ -25,10 +25,11 @@ from ringside.render.plots import charts
 from ringside.render.plots.charts import PanelFiles, missing
 from ringside.render.site.folder import Folder
 from ringside.render.text import heading
-from ringside.render.text.answers import answer_text, short_answer, where
+from ringside.render.text.answers import answer_text, short_answer
 from ringside.render.text.contenders import claim_table, contender_table, overview_table
 from ringside.render.text.markdown import escape, table_markdown, warning
-from ringside.render.text.tables import part_tables
+from ringside.render.text.tables import tables
+from ringside.render.text.words import where
 from ringside.text import one_line
 
 _BADGE_HEIGHT, _SIDE, _SIZE = 20, 6, 11
@@ -177,7 +178,7 @@ def _section(analysis: RunAnalysis, figures: Sequence[PanelFiles], place: str, *
     if rest := by_chart[len(shown) :]:
         links = ", ".join(f"[{escape(each.chart.title)}]({place}/{each.stem}.svg)" for each, *_ in rest)
         parts += [f"More plots: {links}.", ""]
-    for table in part_tables(analysis):
+    for table in tables(analysis, is_part=True):
         parts += [table_markdown(table, 3), ""]
     for weak_point in analysis.diagnostics:
         parts += [warning(weak_point), ""]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ringside import units
@@ -10,36 +10,62 @@ from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Interval, Outcome
-from ringside.render.text.answers import stall_word
+from ringside.render.text.words import stall_word, verdict_kind, verdict_word
 
 
 @dataclass(frozen=True, slots=True)
 class TableCell:
-    """One field of a table. `kind`: text, number, faster, slower, even, failed, quiet. `word`: the verdict,
-    where colour alone would tell it. `bar`: the figure's share of the largest of its column, 0 to 1, which a
-    terminal draws beside it."""
+    """One field of a table."""
 
     text: str
+    # text, number, faster, slower, even, failed, quiet
     kind: str = "number"
+    # The verdict, where colour alone would tell it.
     word: str = ""
+    # The figure's share of the largest of its column, 0 to 1, which a terminal draws beside it.
     bar: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TableData:
-    """A table: its title, a line below the title, columns (the first holds names), rows, notes below.
-
-    `narrow` lists the columns that a narrow screen can do without, the first to go first; `extra` those that
-    a terminal shows only where everything is asked for.
-    """
+    """A table: its title, columns (the first holds names), rows, a line below the title, notes below."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[TableCell, ...], ...]
     subtitle: str = ""
     notes: tuple[str, ...] = ()
+    # Columns that a narrow screen can do without, the first to go first.
     narrow: tuple[str, ...] = ()
+    # Columns that a terminal shows only where everything is asked for.
     extra: tuple[str, ...] = ()
+
+
+# A row as it is put together: a text or a cell for each column, by the column's title.
+Row = list[tuple[str, TableCell | str]]
+
+
+def table(
+    title: str,
+    rows: Iterable[Row],
+    subtitle: str = "",
+    *,
+    columns: Sequence[str] = (),
+    notes: Iterable[str] = (),
+    narrow: Iterable[str] = (),
+    extra: Iterable[str] = (),
+) -> TableData:
+    """A table from rows that have the same columns. `columns`: their titles, where there may be no row."""
+    rows = list(rows)
+    return TableData(
+        title,
+        tuple(columns or (column for row in rows[:1] for column, _ in row)),
+        tuple(tuple(text(cell) if isinstance(cell, str) else cell for _, cell in row) for row in rows),
+        subtitle,
+        tuple(notes),
+        tuple(narrow),
+        tuple(extra),
+    )
 
 
 def brief(table: TableData) -> TableData:
@@ -57,41 +83,40 @@ def column_kinds(table: TableData) -> Sequence[str]:
     """For each column `text` or `number`: how it is aligned."""
     kinds = []
     for index, _ in enumerate(table.columns):
-        column = [row[index].kind for row in table.rows]
+        column = {row[index].kind for row in table.rows}
         # A failure stands among texts as one of them, and among numbers where a number would.
-        text = "text" in column and set(column) <= {"text", "failed"}
-        kinds.append("text" if text else "number")
+        kinds.append("text" if "text" in column and column <= {"text", "failed"} else "number")
     return kinds
 
 
 ABSENT = TableCell("–", "quiet")
-
-
 # Behind the names of contenders with implausible figures.
 MARK = "(!)"
-
-
-def name(analysis: RunAnalysis, contender: str) -> TableCell:
-    """A contender's name in a table of figures, marked where they are implausible."""
-    return text(f"{contender} {MARK}" if contender in analysis.implausible else contender)
 
 
 def text(value: str) -> TableCell:
     return TableCell(value or "–", "text")
 
 
-def figure(cell: CellAnalysis, metric: Metric, *, interval: bool = False) -> TableCell:
+def name(analysis: RunAnalysis, contender: str) -> str:
+    """A contender's name in a table of figures, marked where they are implausible."""
+    return f"{contender} {MARK}" if contender in analysis.implausible else contender
+
+
+def figure(cell: CellAnalysis, metric: Metric, *, with_interval: bool = False) -> TableCell:
     """A metric of a cell; where the cell has no figures at all, how its trials ended; where the program did
     not report what it should have, that it is missing."""
-    value = cell.metrics.get(metric.name)
-    if value is not None:
-        return TableCell(
-            units.with_interval(value, metric.unit) if interval else units.metric_estimate(value, metric)
-        )
+    if value := cell.metrics.get(metric.name):
+        return (interval if with_interval else estimate)(value, metric.unit)
     if metric.name in cell.missing:
         return TableCell("missing", "failed")
     failed = next((outcome for outcome in cell.outcomes if outcome is not Outcome.OK), None)
     return TableCell(str(failed), "failed") if failed and not cell.has_figures else ABSENT
+
+
+def estimate(value: Interval | None, unit: str) -> TableCell:
+    """An estimate without its interval."""
+    return TableCell(units.quantity(value.estimate, unit)) if value else ABSENT
 
 
 def interval(value: Interval | None, unit: str) -> TableCell:
@@ -114,4 +139,4 @@ def verdict(comparison: Comparison | None, metric: Metric, *, is_baseline: bool 
         return ABSENT
     if comparison.stalls:
         return TableCell(stall_word(metric))
-    return TableCell(units.verdict_word(comparison.verdict, metric), units.kind(comparison.verdict))
+    return TableCell(verdict_word(comparison.verdict, metric), verdict_kind(comparison.verdict))

@@ -15,26 +15,45 @@ from ringside.analysis.history import (
     FigureHistory,
     History,
 )
-from ringside.analysis.run_diff import CellChange, ContenderChange, RunDiff
-from ringside.model.results import Verdict
+from ringside.analysis.run_diff import RunDiff
 from ringside.render.text import cells
-from ringside.render.text.cells import TableCell, TableData
+from ringside.render.text.cells import Row, TableCell, TableData, table
+from ringside.render.text.words import verdict_kind, verdict_word
 from ringside.text import minute, one_line
 
+_CHANGE_COLUMNS = (
+    *("contender", "point", "since", "before", "after", "after / before", "p"),
+    "what else changed there",
+)
+_MAX_NAMED = 6
 _REFERENCES = {"computing": "in registers", "memory": "waiting for memory"}
 
 
 def diff_table(diff: RunDiff) -> TableData:
     """A row for each cell and metric."""
     several = len({change.metric.name for change in diff.changes}) > 1
-    metric_column = ("metric",) if several else ()
-    return TableData(
+    shifts = [f"{_REFERENCES.get(name, name)} {units.ratio(ratio)}" for name, ratio in diff.machine.items()]
+    machine = (
+        f"The machine: reference computations took as long in the second run: {', '.join(shifts)} times."
+    )
+    columns = ("contender", "point", *(["metric"] if several else []))
+    columns += ("before", "after", "after / before", "verdict")
+    rows = []
+    for change in diff.changes:
+        metric, kind = change.metric, verdict_kind(change.verdict)
+        row: list[TableCell | str] = [change.cell.contender, diff.first.label(change.cell.point)]
+        row += [metric.title] if several else []
+        row += [cells.estimate(level, metric.unit) for level in (change.before, change.after)]
+        row += [TableCell(units.ratio(change.ratio), kind)]
+        row += [TableCell(verdict_word(change.verdict, metric), kind)]
+        rows.append(list(zip(columns, row, strict=True)))
+    return table(
         " over ".join(reversed(diff.names)),
-        ("contender", "point", *metric_column, "before", "after", "after / before", "verdict"),
-        tuple(_row(diff, change, with_metric=several) for change in diff.changes),
-        subtitle="not paired: intervals hold together with 95 %, and allow for changes of the machine and "
-        "between runs",
-        notes=(*_machine(diff), *contender_changes(diff)),
+        rows,
+        "not paired: intervals hold together with 95 %, and allow for changes of the machine and between "
+        "runs",
+        columns=columns,
+        notes=(*([machine] if shifts else []), *contender_changes(diff)),
     )
 
 
@@ -43,84 +62,42 @@ def contender_changes(diff: RunDiff) -> list[str]:
     sentences = []
     for change in diff.contender_changes:
         if change.before != change.after:
-            sentences.append(_versions(change))
+            before, after = (version or "not here" for version in (change.before, change.after))
+            sentences.append(one_line(f"{change.contender}: {before} before, {after} after."))
         if change.sources_changed:
             sentences.append(f"{change.contender}: its sources have changed.")
     return sentences
 
 
-def _row(diff: RunDiff, change: CellChange, *, with_metric: bool) -> tuple[TableCell, ...]:
-    kind = units.kind(change.verdict)
-    return (
-        cells.text(change.cell.contender),
-        cells.text(diff.first.label(change.cell.point)),
-        *((cells.text(change.metric.title),) if with_metric else ()),
-        TableCell(units.metric_estimate(change.before, change.metric)),
-        TableCell(units.metric_estimate(change.after, change.metric)),
-        TableCell(units.ratio(change.ratio), kind),
-        TableCell(units.verdict_word(change.verdict, change.metric), kind),
-    )
-
-
-def _versions(change: ContenderChange) -> str:
-    before, after = (version or "not here" for version in (change.before, change.after))
-    return one_line(f"{change.contender}: {before} before, {after} after.")
-
-
-def _machine(diff: RunDiff) -> tuple[str, ...]:
-    shifts = [f"{_REFERENCES.get(name, name)} {units.ratio(ratio)}" for name, ratio in diff.machine.items()]
-    if not shifts:
-        return ()
-    return (
-        f"The machine: reference computations took as long in the second run: {', '.join(shifts)} times.",
-    )
-
-
-_MAX_NAMED = 6
-
-
 def change_table(history: History) -> TableData:
     """A row for each change of level, the latest first."""
-    rows = tuple(_change_row(history, series, change) for series, change in history.changes)
     tested = [series for series in history.series if len(series.values) >= MIN_RUNS]
-    least = units.percent(LEAST_EFFECT)
-    rule = f"E-divisive at 1 %, {least} or more, confirmed by {CONFIRMED_BY} later runs"
+    rule = f"E-divisive at 1 %, {units.percent(LEAST_EFFECT)} or more, confirmed by {CONFIRMED_BY} later runs"
     if not tested:
         runs = units.count(len(history.runs), "run")
         note = f"Changes of level are looked for from {MIN_RUNS} runs on; this history has {runs}."
-    elif not rows:
+    elif not history.changes:
         note = f"No level changed in {len(tested)} series: {rule}."
     else:
         cause = "What changed at the same run may be the cause, and need not be."
         note = f"{rule}, in {len(tested)} series. {cause}"
-    columns = (
-        "contender",
-        "point",
-        "since",
-        "before",
-        "after",
-        "after / before",
-        "p",
-        "what else changed there",
+    return table(
+        f"Changes of the {history.metric.noun}",
+        [_change_row(history, series, change) for series, change in history.changes],
+        columns=_CHANGE_COLUMNS,
+        notes=[note],
     )
-    return TableData(f"Changes of the {history.metric.noun}", columns, rows, notes=(note,))
 
 
 def run_table(history: History) -> TableData:
     """A row for each run, the latest first: when, and what was different from the run before."""
-    rows = []
-    for index, run in reversed(list(enumerate(history.runs))):
-        rows.append(
-            (
-                cells.text(run.id),
-                cells.text(minute(run.started_at)),
-                cells.text(one_line(str(run.host.get("cpu_model") or "unknown CPU"))),
-                cells.text(str(run.host.get("ringside") or "")),
-                cells.text(_differences(history.since_before(index))),
-            )
-        )
     columns = ("run", "began (UTC)", "CPU", "ringside", "different from the run before")
-    return TableData("Runs", columns, tuple(rows))
+    rows: list[Row] = []
+    for index, run in reversed(list(enumerate(history.runs))):
+        cpu = one_line(str(run.host.get("cpu_model") or "unknown CPU"))
+        row = (run.id, minute(run.started_at), cpu, str(run.host.get("ringside") or ""))
+        rows.append(list(zip(columns, (*row, _differences(history.since_before(index))), strict=True)))
+    return table("Runs", rows, columns=columns)
 
 
 def cause_text(cause: ChangeCause) -> str:
@@ -140,21 +117,19 @@ def attribution(change: Change) -> str:
     return "; ".join(map(cause_text, change.causes)) or "nothing that is recorded"
 
 
-def _change_row(history: History, series: FigureHistory, change: Change) -> tuple[TableCell, ...]:
+def _change_row(history: History, series: FigureHistory, change: Change) -> Row:
     metric = history.metric
     is_better = (change.ratio < 1) == metric.smaller_is_better
-    kind = units.kind(Verdict.FASTER if is_better else Verdict.SLOWER)
-    before, after = (series.values[change.index + step] for step in (-1, 0))
-    return (
-        cells.text(series.contender),
-        cells.text(history.label(series.point)),
-        cells.text(change.run),
-        TableCell(units.metric_estimate(before, metric)),
-        TableCell(units.metric_estimate(after, metric)),
-        TableCell(units.significant(change.ratio), kind),
+    row: tuple[TableCell | str, ...] = (
+        series.contender,
+        history.label(series.point),
+        change.run,
+        *(cells.estimate(series.values[change.index + step], metric.unit) for step in (-1, 0)),
+        TableCell(units.significant(change.ratio), "faster" if is_better else "slower"),
         TableCell(f"{change.p:.3f}"),
-        cells.text(attribution(change)),
+        attribution(change),
     )
+    return list(zip(_CHANGE_COLUMNS, row, strict=True))
 
 
 def _differences(causes: Sequence[ChangeCause] | None) -> str:

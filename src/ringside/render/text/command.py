@@ -27,6 +27,11 @@ def with_store(*words: str) -> str:
     return shlex.join(["ringside", *words, *(["--store", store] if store else [])])
 
 
+def is_load(analysis: RunAnalysis) -> bool:
+    """Whether servers were compared, by `load --vs`."""
+    return analysis.measurement.name == TARGET.name
+
+
 def command(analysis: RunAnalysis) -> str:
     """`ringside run showdown --only go,erlang`: with what the command line changed, where that is known. Of
     `vs` and `load --vs` all options by which it was measured."""
@@ -70,7 +75,7 @@ def _comparison(analysis: RunAnalysis) -> list[str]:
     options = analysis.plan.options
     words = [word for option, values in options.items() for each in values for word in _option(option, each)]
     texts = [analysis.contenders[name].title for name in analysis.experiment.contenders]
-    if analysis.measurement.name == TARGET.name:
+    if is_load(analysis):
         return ["load", *words, texts[0], *(word for text in texts[1:] for word in ("--vs", text))]
     texts = texts["--reference" in options :]
     return ["vs", *words, *(["--"] if any(text.startswith("-") for text in texts) else []), *texts]

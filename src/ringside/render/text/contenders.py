@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
@@ -11,11 +12,10 @@ from ringside.analysis.answers import YEARS_APART
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn
 from ringside.model.design import Cell
-from ringside.model.results import Answer, ClaimResult, Outcome
+from ringside.model.results import Answer, Outcome
 from ringside.render.text import cells, command
-from ringside.render.text.answers import platform
-from ringside.render.text.cells import TableCell, TableData
-from ringside.render.text.heading import headline
+from ringside.render.text.cells import Row, TableCell, TableData, table
+from ringside.render.text.words import platform, where
 from ringside.store.plans import PlannedContender
 from ringside.text import one_line
 
@@ -41,34 +41,31 @@ _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
 
 # What the family says in a word, and what decides less.
 _DETAILS = ("class", "model", "scheduler", "from")
-# Characters of a text that a manifest has; plans of earlier versions have no bound.
 _MAX_TEXT = 200
 
 
 def contender_table(*analyses: RunAnalysis) -> TableData:
     """What the contenders of some runs are: their model, queue, scheduler and version. Columns in which no
     contender has text are left out."""
-    contenders = {name: contender for analysis in analyses for name, contender in analysis.contenders.items()}
-    columns = [column for column, text_of in _COLUMNS.items() if any(map(text_of, contenders.values()))]
-
-    def text_of(column: str, name: str) -> str:
-        """Of a contender whose program differs from workload to workload, each text once."""
-        texts = (
-            _COLUMNS[column](analysis.contenders[name])
-            for analysis in analyses
-            if name in analysis.contenders
-        )
-        return one_line(", ".join(dict.fromkeys(filter(None, texts))), _MAX_TEXT)
-
-    rows = tuple(
-        (cells.text(name), *(cells.text(text_of(column, name)) for column in columns)) for name in contenders
-    )
-    return TableData(
+    contenders: dict[str, list[PlannedContender]] = {}
+    for analysis in analyses:
+        for name, contender in analysis.contenders.items():
+            contenders.setdefault(name, []).append(contender)
+    # Of a contender whose program differs from workload to workload, each text once.
+    texts = {
+        (name, column): ", ".join(dict.fromkeys(filter(None, map(text_of, planned))))
+        for name, planned in contenders.items()
+        for column, text_of in _COLUMNS.items()
+    }
+    columns = [column for column in _COLUMNS if any(texts[name, column] for name in contenders)]
+    return table(
         "Contenders",
-        ("contender", *columns),
-        rows,
-        notes=_years_apart(contenders.values()),
-        extra=tuple(column for column in _DETAILS if column != "model" or "family" in columns),
+        [
+            [("contender", name), *((column, one_line(texts[name, column], _MAX_TEXT)) for column in columns)]
+            for name in contenders
+        ],
+        notes=_years_apart(itertools.chain(*contenders.values())),
+        extra=(column for column in _DETAILS if column != "model" or "family" in columns),
     )
 
 
@@ -84,41 +81,34 @@ def _years_apart(contenders: Iterable[PlannedContender]) -> tuple[str, ...]:
 def failure_table(analysis: RunAnalysis) -> TableData | None:
     """Cells that have trials without figures, or lack some, with the reason; below, what the first such
     trial of each contender wrote to stderr, and how to repeat it. None where there are none."""
-    rows = []
+    rows: list[Row] = []
     notes: dict[str, tuple[str, ...]] = {}
-    for point in analysis.points:
-        for name in analysis.names:
-            cell = analysis.cells[Cell(name, point)]
-            failed = {outcome: n for outcome, n in cell.outcomes.items() if outcome is not Outcome.OK}
-            if failed or not cell.outcomes or cell.missing:
-                counts = ", ".join(f"{n} × {outcome}" for outcome, n in failed.items())
-                if not failed:
-                    counts = "figures missing" if cell.missing else "none measured"
-                rows.append(tuple(map(cells.text, (name, analysis.label(point), counts, cell.reason))))
-                if name not in notes and (lines := command.failure_notes(analysis, cell)):
-                    notes[name] = lines
-    if not rows:
-        return None
-    return TableData(
-        "Without figures",
-        ("contender", "point", "trials", "why"),
-        tuple(rows),
-        notes=tuple(line for lines in notes.values() for line in lines),
-    )
+    for cell in (analysis.cells[Cell(name, point)] for point in analysis.points for name in analysis.names):
+        failed = {outcome: n for outcome, n in cell.outcomes.items() if outcome is not Outcome.OK}
+        if not failed and cell.outcomes and not cell.missing:
+            continue
+        name, otherwise = cell.cell.contender, "figures missing" if cell.missing else "none measured"
+        counts = ", ".join(f"{n} × {outcome}" for outcome, n in failed.items()) or otherwise
+        label = analysis.label(cell.cell.point)
+        rows.append([("contender", name), ("point", label), ("trials", counts), ("why", cell.reason)])
+        notes[name] = notes.get(name) or command.failure_notes(analysis, cell)
+    return table("Without figures", rows, notes=itertools.chain(*notes.values())) if rows else None
 
 
 def overview_table(overview: Overview) -> TableData:
     """A row for each contender, a column for each problem: times the best one's headline, and the rank."""
-    return TableData(
+    return table(
         "Overview",
-        ("contender", *(column.label for column in overview.columns)),
-        tuple(
-            (cells.text(name), *(_overview_cell(column, name) for column in overview.columns))
+        [
+            [
+                ("contender", name),
+                *((column.label, _overview_cell(column, name)) for column in overview.columns),
+            ]
             for name in overview.names
-        ),
-        subtitle="how many times worse than the best of each problem, and in brackets the ranks it can have; "
+        ],
+        "how many times worse than the best of each problem, and in brackets the ranks it can have; "
         "a contender of another class than the baseline has its class there",
-        notes=tuple(_explanation(column) for column in overview.columns),
+        notes=map(_explanation, overview.columns),
     )
 
 
@@ -141,8 +131,8 @@ def _explanation(column: OverviewColumn) -> str:
     analysis = column.analysis
     best = analysis.rankings[analysis.headline.name, column.point].order[0]
     value = analysis.cell(best, column.point).metrics.get(analysis.headline.name)
-    amount = f"; best: {best}, {units.metric_estimate(value, analysis.headline)}" if value else ""
-    return f"{column.label}: {headline(column)}{amount}"
+    amount = f"; best: {best}, {units.quantity(value.estimate, analysis.headline.unit)}" if value else ""
+    return f"{column.label}: {analysis.headline.noun}{where(analysis, column.point)}{amount}"
 
 
 _ANSWER_KINDS = {
@@ -157,23 +147,17 @@ _ANSWER_KINDS = {
 
 def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
     """A row for each claim: who made it, its answer, the figure that decides, and what was measured."""
-    return TableData(
-        "Claims",
-        ("source", "claim", "answer", "figure", "measured", "command"),
-        tuple(
-            (
-                cells.text(each.source.name),
-                cells.text(each.claim.text),
-                TableCell(str(each.finding.answer), _ANSWER_KINDS[each.finding.answer]),
-                _claim_figure(each.finding),
-                cells.text(each.finding.sentence),
-                cells.text(each.command),
-            )
-            for each in examined
-        ),
-        subtitle=claim_summary(examined),
-        narrow=("command", "source"),
-    )
+    columns = ("source", "claim", "answer", "figure", "measured", "command")
+    rows: list[Row] = []
+    for each in examined:
+        finding = each.finding
+        figure = cells.interval(finding.figure, finding.unit)
+        if finding.figure and not finding.unit:
+            figure = TableCell(units.ratio(finding.figure))
+        answer = TableCell(str(finding.answer), _ANSWER_KINDS[finding.answer])
+        row = (each.source.name, each.claim.text, answer, figure, finding.sentence, each.command)
+        rows.append(list(zip(columns, row, strict=True)))
+    return table("Claims", rows, claim_summary(examined), columns=columns, narrow=("command", "source"))
 
 
 def claim_summary(examined: Sequence[JudgedClaim]) -> str:
@@ -189,11 +173,3 @@ def claim_summary(examined: Sequence[JudgedClaim]) -> str:
         if (count := counts[answer])
     )
     return ", ".join(each) or "no claims"
-
-
-def _claim_figure(finding: ClaimResult) -> TableCell:
-    if finding.figure is None:
-        return cells.ABSENT
-    if finding.unit:
-        return TableCell(units.with_interval(finding.figure, finding.unit))
-    return TableCell(units.ratio(finding.figure))

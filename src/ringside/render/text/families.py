@@ -5,9 +5,11 @@ from __future__ import annotations
 from ringside import units
 from ringside.analysis.families import FamilyStanding, ModelFamily
 from ringside.model.catalogue import Question
-from ringside.render.text.answers import Sentence, best_median, listed, no_better
+from ringside.render.text import cells
+from ringside.render.text.answers import no_better
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import with_store
+from ringside.render.text.words import Sentence, best_median, listed, where
 from ringside.text import capitalised
 
 FAMILIES = {
@@ -27,21 +29,18 @@ _MAX_ORDERS = 3
 def sentences(standing: FamilyStanding) -> list[Sentence]:
     """What a figure says: who is first, then which whole families are ahead of which. Of a family is said
     what is shown of each of its contenders, two or more."""
-    return [_first(standing), *_orders(standing)]
+    return [_gain(standing)] if standing.over else [_first(standing), *_orders(standing)]
 
 
 def _first(standing: FamilyStanding) -> Sentence:
-    if standing.over:
-        return _gain(standing)
+    best, value = standing.families[0], amount(standing, standing.best)
     of_best = _of_family(standing, standing.best)
     if len(standing.contenders) == 1:
-        text = f"only {of_best} has a figure: {_amount(standing, standing.best)}"
-        return Sentence(capitalised(text), "quiet")
+        return Sentence(capitalised(f"only {of_best} has a figure: {value}"))
     median = best_median(standing.analysis, standing.metric, standing.contenders, standing.point)
     if not standing.analysis.conclusion.is_over:
-        text = f"not decided yet, as the run did not end; so far {of_best} has "
-        return Sentence(capitalised(text) + f"the {median}, {_amount(standing, standing.best)}", "quiet")
-    best = standing.families[0]
+        text = f"Not decided yet, as the run did not end; so far {of_best} has the {median}, {value}"
+        return Sentence(text)
     others = {family.name for family in standing.families[1:]}
     if others and len(best.members) > 1 and all((best.name, other) in standing.ahead for other in others):
         text = f"All {len(best.members)} programs with {FAMILIES[best.name]} are ahead of every other: "
@@ -49,13 +48,13 @@ def _first(standing: FamilyStanding) -> Sentence:
     if len(standing.first) == 1:
         name = standing.first[0]
         verb = "is first" if standing.is_certain else "has the best figure"
-        return _decided(standing, f"{_of_family(standing, name)} {verb}: {_amount(standing, name)}")
-    text = f"the first place is not decided between {listed(standing.first, most=None)}; "
-    text += f"{standing.best} has the {median}, {_amount(standing, standing.best)}"
+        return _decided(standing, f"{_of_family(standing, name)} {verb}: {amount(standing, name)}")
+    text = f"The first place is not decided between {listed(standing.first, most=None)}; "
+    text += f"{standing.best} has the {median}, {value}"
     if standing.unsteady:
         names = listed(standing.unsteady, most=None)
         text += f"; nothing is shown of {names}, whose repeats reach no steady state"
-    return Sentence(capitalised(text), "quiet")
+    return Sentence(text)
 
 
 def _decided(standing: FamilyStanding, text: str) -> Sentence:
@@ -65,49 +64,44 @@ def _decided(standing: FamilyStanding, text: str) -> Sentence:
     reasons = [no_better(standing.floor)] if standing.floor else []
     if standing.is_influenced:
         reasons.append("see the answer of the run")
-    return Sentence(f"{text}; it may not be the program that decides this: {'; '.join(reasons)}", "quiet")
+    return Sentence(f"{text}; it may not be the program that decides this: {'; '.join(reasons)}")
 
 
 def _gain(standing: FamilyStanding) -> Sentence:
     """Of how many times better a point is than another: the most and the least, without an order."""
-    assert standing.over
-    worst = min(standing.contenders, key=lambda name: standing.values[name].estimate)
+    best, worst = standing.best, min(standing.contenders, key=lambda name: standing.values[name].estimate)
+
+    def times(name: str) -> str:
+        size, ends = units.ratio_parts(standing.values[name])
+        return f"{size} times ({ends})" if ends else f"{size} times"
+
     count = len(standing.contenders)
-    of = f", of {units.count(count, 'program')}" if count > 1 else ""
-    text = f"{_of_family(standing, standing.best)} gains the most{of}: {standing.metric.noun} is better by "
-    text += f"{_times(standing, standing.best)} than at {_other(standing)}"
-    if worst != standing.best:
-        text += f"; {_of_family(standing, worst)} gains the least, {_times(standing, worst)}"
-    return Sentence(text, "quiet")
-
-
-def _times(standing: FamilyStanding, name: str) -> str:
-    size, ends = units.ratio_parts(standing.values[name])
-    return f"{size} times ({ends})" if ends else f"{size} times"
-
-
-def _other(standing: FamilyStanding) -> str:
-    """The other point, by what it differs in."""
-    assert standing.over
-    here, there = standing.point.as_dict(), standing.over.as_dict()
-    return " ".join(f"{factor}={level}" for factor, level in there.items() if here[factor] != level)
+    among = f", of {units.count(count, 'program')}" if count > 1 else ""
+    text = f"{_of_family(standing, best)} gains the most{among}: {standing.metric.noun} is better by "
+    text += f"{times(best)} than at {other_point(standing)}"
+    if worst != best:
+        text += f"; {_of_family(standing, worst)} gains the least, {times(worst)}"
+    return Sentence(text)
 
 
 def _orders(standing: FamilyStanding) -> list[Sentence]:
-    if standing.over:
-        return []
     names = [family.name for family in standing.families]
-    orders = sorted(standing.ahead, key=lambda pair: (names.index(pair[0]), names.index(pair[1])))
-    behind = {one: [FAMILIES[other] for first, other in orders if first == one] for one in dict(orders)}
-    if behind:
-        parts = [
-            f"each program with {FAMILIES[one]} is ahead of each with {listed(others, 'or', most=None)}"
-            for one, others in list(behind.items())[:_MAX_ORDERS]
-        ]
-        return [Sentence(capitalised("; ".join(parts)), "quiet")]
-    if sum(len(family.members) > 1 for family in standing.families) < 2:
-        return []
-    return [Sentence("The program says more than its family: no two families are apart as a whole", "quiet")]
+    behind: dict[str, list[str]] = {}
+    for name, other in sorted(standing.ahead, key=lambda pair: [names.index(each) for each in pair]):
+        behind.setdefault(name, []).append(FAMILIES[other])
+    parts = [
+        f"each program with {FAMILIES[name]} is ahead of each with {listed(others, 'or', most=None)}"
+        for name, others in list(behind.items())[:_MAX_ORDERS]
+    ]
+    if not parts and sum(len(family.members) > 1 for family in standing.families) > 1:
+        parts = ["The program says more than its family: no two families are apart as a whole"]
+    return [Sentence(capitalised("; ".join(parts)))] if parts else []
+
+
+def other_point(standing: FamilyStanding) -> str:
+    """The other point of a gain, by what it differs in."""
+    here, there = standing.point.as_dict(), standing.over.as_dict() if standing.over else {}
+    return " ".join(f"{factor}={level}" for factor, level in there.items() if here[factor] != level)
 
 
 def _of_family(standing: FamilyStanding, name: str) -> str:
@@ -115,17 +109,22 @@ def _of_family(standing: FamilyStanding, name: str) -> str:
     return f"{name} ({FAMILIES[family.name]})"
 
 
-def _amount(standing: FamilyStanding, name: str) -> str:
+def amount(standing: FamilyStanding, name: str) -> str:
+    """The figure of a contender with its interval."""
     return units.with_interval(standing.values[name], standing.unit)
+
+
+def median(standing: FamilyStanding, name: str) -> str:
+    """The figure of a contender without its interval."""
+    return units.quantity(standing.values[name].estimate, standing.unit)
 
 
 def _range(standing: FamilyStanding, family: ModelFamily) -> str:
     """The least and the largest median of a family; with its interval, where it has one contender."""
     if len(family.members) == 1:
-        return _amount(standing, family.members[0])
-    values = sorted(standing.values[name].estimate for name in family.members)
-    low, high = (units.quantity(value, standing.unit) for value in (values[0], values[-1]))
-    return low if low == high else f"{low} to {high}"
+        return amount(standing, family.members[0])
+    names = sorted(family.members, key=lambda name: standing.values[name].estimate)
+    return " to ".join(dict.fromkeys(median(standing, name) for name in (names[0], names[-1])))
 
 
 def conditions(question: Question) -> list[str]:
@@ -134,35 +133,22 @@ def conditions(question: Question) -> list[str]:
     return [f"{word}: {text}" for word, text in parts if text]
 
 
-def where(standing: FamilyStanding) -> str:
-    """The point, where a run has several."""
-    analysis = standing.analysis
-    return analysis.label(standing.point) if len(analysis.points) > 1 else ""
-
-
 def table(standing: FamilyStanding, title: str) -> TableData:
     """A row for each family: its range beside the figures of its contenders."""
     metric = standing.metric
-    rows = tuple(
-        (
-            TableCell(FAMILIES[family.name], "text"),
-            TableCell(_range(standing, family)),
-            TableCell(", ".join(f"{name} {_median(standing, name)}" for name in family.members), "text"),
-        )
-        for family in standing.families
+    column = f"times better than at {other_point(standing)}" if standing.over else metric.title
+    notes = (("Without a figure", standing.lacking), ("Of an unknown family", standing.unknown))
+    command = with_store("run", standing.analysis.experiment.name)
+    return cells.table(
+        title,
+        [
+            [
+                ("family", FAMILIES[family.name]),
+                (column, TableCell(_range(standing, family))),
+                ("programs", ", ".join(f"{name} {median(standing, name)}" for name in family.members)),
+            ]
+            for family in standing.families
+        ],
+        f"{metric.noun}{where(standing.analysis, standing.point)}: `{command}`",
+        notes=(f"{start}: {', '.join(names)}" for start, names in notes if names),
     )
-    notes = []
-    if standing.lacking:
-        notes.append(f"Without a figure: {', '.join(standing.lacking)}")
-    if standing.unknown:
-        notes.append(f"Of an unknown family: {', '.join(standing.unknown)}")
-    title_of = f"times better than at {_other(standing)}" if standing.over else metric.title
-    command = f"`{with_store('run', standing.analysis.experiment.name)}`"
-    at = f" at {where(standing)}" if where(standing) else ""
-    return TableData(
-        title, ("family", title_of, "programs"), rows, f"{metric.noun}{at}: {command}", tuple(notes)
-    )
-
-
-def _median(standing: FamilyStanding, name: str) -> str:
-    return units.quantity(standing.values[name].estimate, standing.unit)

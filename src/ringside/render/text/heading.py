@@ -7,7 +7,7 @@ from typing import Any
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import OverviewColumn
+from ringside.render.text.words import blocks
 from ringside.text import one_line
 from ringside.workloads.base import REPEATS
 
@@ -15,7 +15,8 @@ from ringside.workloads.base import REPEATS
 def heading(analysis: RunAnalysis) -> str:
     """The run: id, blocks, trials, fixed factors."""
     fixed = " ".join(f"{factor}={level}" for factor, level in analysis.fixed.items())
-    parts = [f"run {analysis.run.id}", blocks(analysis), units.count(analysis.trial_count, "trial"), fixed]
+    blocks_done = blocks(analysis, is_over=analysis.run.ended_at is not None)
+    parts = [f"run {analysis.run.id}", blocks_done, units.count(analysis.trial_count, "trial"), fixed]
     return ", ".join(part for part in parts if part) + repeats(analysis) + control(analysis)
 
 
@@ -44,20 +45,6 @@ def control(analysis: RunAnalysis) -> str:
     return f"; a program beside itself: {units.ratio(analysis.control)}{unseen}" if analysis.control else ""
 
 
-def blocks(analysis: RunAnalysis) -> str:
-    """`7 blocks`, or `3 of 7 blocks` of an unfinished run."""
-    done, planned = analysis.blocks_done, analysis.experiment.blocks
-    is_whole = done >= planned or analysis.run.ended_at is not None
-    return units.count(done, "block") if is_whole else f"{done} of {units.count(planned, 'block')}"
-
-
-def headline(column: OverviewColumn) -> str:
-    """What a problem's column of the overview shows, and at which of several points."""
-    analysis = column.analysis
-    where = f" at {analysis.label(column.point)}" if len(analysis.points) > 1 else ""
-    return f"{analysis.headline.noun}{where}"
-
-
 def machine(host: Mapping[str, Any]) -> str:
     """The machine: CPU, memory, kernel; of several, those that are alike together; and where the load came
     from, if from others."""
@@ -70,8 +57,8 @@ def machine(host: Mapping[str, Any]) -> str:
         return _together(alone) + elsewhere
     if isinstance(machines, Mapping) and len(machines) == 1 and engines:
         (only,) = machines.values()
-        if known := load_from(only):
-            return f"{machine({**host, 'machines': None, 'engines': None})}; {known}"
+        if isinstance(own := only.get("engines"), Mapping):
+            return f"{machine({**host, 'machines': None, 'engines': None})}; load from {_together(own)}"
     memory, cpus = host.get("memory_bytes"), host.get("cpus", "?")
     usable = len(host.get("cpus_usable") or ())
     parts = [
@@ -82,14 +69,6 @@ def machine(host: Mapping[str, Any]) -> str:
         f"virtual ({host['hypervisor']})" if host.get("hypervisor") else "",
     ]
     return ", ".join(part for part in parts if part) + elsewhere
-
-
-def load_from(facts: Mapping[str, Any]) -> str:
-    """Where the load of a machine's trials came from, by the machine's own facts; empty where from itself."""
-    engines = facts.get("engines")
-    if not isinstance(engines, Mapping):
-        return ""
-    return f"load from {_together(engines)}"
 
 
 def _together(machines: Mapping[str, Mapping[str, Any]]) -> str:

@@ -15,7 +15,7 @@ from ringside.render.text.answers import answer_text
 from ringside.render.text.cells import TableData, column_kinds
 from ringside.render.text.contenders import contender_table, overview_table
 from ringside.render.text.heading import heading, machine
-from ringside.render.text.tables import part_tables, tables
+from ringside.render.text.tables import tables
 from ringside.text import one_line
 
 
@@ -37,7 +37,7 @@ def render_suite(suite: SuiteAnalysis) -> str:
     for analysis in suite.runs:
         parts += [f"# {escape(analysis.experiment.title)}", escape(heading(analysis))]
         parts.append(f"**{escape(answer_text(analysis))}**")
-        parts += map(table_markdown, part_tables(analysis))
+        parts += map(table_markdown, tables(analysis, is_part=True))
         parts += map(warning, analysis.own_diagnostics)
     parts += [table_markdown(contender_table(*suite.runs)), escape(machine(suite.runs[-1].run.host))]
     return "\n\n".join([*parts, *map(warning, suite.machine_diagnostics)]) + "\n"

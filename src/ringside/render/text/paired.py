@@ -1,26 +1,31 @@
 """What `vs` and `load --vs` show of commands and of servers: the verdicts as sentences first, then the
-figures, as text, Markdown and JSON.
+figures, as text and Markdown; of a command alone its figures and a histogram.
 
 The title of a contender is the command or the target as it was written, its name the letter or word that
 stands for it in sentences."""
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 
 from rich.console import Console
 from rich.text import Text
 
+from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Point
-from ringside.render.text import diagnostics, executions, markdown, terminal
-from ringside.render.text.answers import Sentence
-from ringside.render.text.cells import TableCell, TableData
+from ringside.model.design import Cell, Metric
+from ringside.model.results import Description
+from ringside.render.text import cells, diagnostics, markdown, terminal
+from ringside.render.text.cells import Row, TableCell, TableData
+from ringside.render.text.command import is_load
 from ringside.render.text.sentences import pair_sentence
-from ringside.render.text.tables import point_table
+from ringside.render.text.tables import point_notes, point_rows
+from ringside.render.text.words import Sentence
 from ringside.text import one_line
 
 _MAX_TEXT = 200
+_BAR_WIDTH = 40
+_SPREAD = ("mean ± σ", "min", "max")
 
 
 def show(
@@ -37,16 +42,11 @@ def show(
         console.print(Text(f"{one_line(name)} = {one_line(contender.title, _MAX_TEXT)}"))
     console.print(Text(how), style="dim")
     console.print()
-    if is_alone(analysis):
-        executions.show_alone(analysis, console)
+    if len(analysis.cells) == 1:
+        _show_alone(analysis, console)
     else:
         terminal.render(table(analysis, order), console, everything=everything)
     terminal.diagnose(analysis.diagnostics, console)
-
-
-def is_alone(analysis: RunAnalysis) -> bool:
-    """Whether one command was executed at one point, so that nothing is compared."""
-    return len(analysis.cells) == 1
 
 
 def as_markdown(analysis: RunAnalysis, how: str, order: str = "auto") -> str:
@@ -63,71 +63,173 @@ def as_markdown(analysis: RunAnalysis, how: str, order: str = "auto") -> str:
 
 
 def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
-    """Of servers a sentence for each compared metric; of commands the headline of each, the best first, point
-    by point."""
-    return [
-        dataclasses.replace(sentence, text=f"{analysis.label(point)}: {sentence.text}")
-        if point.levels
-        else sentence
-        for point in analysis.points
-        for metric in (analysis.metrics if _is_load(analysis) else (analysis.headline,))
-        for sentence in (
-            pair_sentence(analysis, metric, *pair, point) for pair in _in_order(analysis, point, order)
-        )
-    ]
-
-
-def _in_order(analysis: RunAnalysis, point: Point, order: str) -> list[tuple[str, str]]:
-    if order == "command":
-        return list(analysis.pairs)
-    best_first = analysis.rankings[analysis.headline.name, point].order
-    return sorted(analysis.pairs, key=lambda pair: best_first.index(pair[0]))
+    """For servers: a sentence for each compared metric; for commands: the headline of each, the best first,
+    point by point."""
+    sentences = []
+    for point in analysis.points:
+        best_first = analysis.rankings[analysis.headline.name, point].order
+        pairs = list(analysis.pairs)
+        if order != "command":
+            pairs.sort(key=lambda pair: best_first.index(pair[0]))
+        for metric in analysis.metrics if is_load(analysis) else (analysis.headline,):
+            for pair in pairs:
+                sentence = pair_sentence(analysis, metric, *pair, point)
+                label = f"{analysis.label(point)}: " if point.levels else ""
+                sentences.append(replace(sentence, text=f"{label}{sentence.text}"))
+    return sentences
 
 
 def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
     """The medians of all contenders, the best first; of servers with what their loads counted, of commands
     with mean, deviation and range, over their parameters where they have any."""
-    if len(analysis.points) > 1 or analysis.points[0].levels:
-        return executions.scan_table(analysis, order)
-    # Targets, and commands without parameters, are measured at one point.
-    figures = point_table(analysis, analysis.points[0])
+    noun, point = analysis.headline.noun, analysis.points[0]
+    title = "Medians over blocks"
+    subtitle = f"{noun} with its 95 % interval; ratios are of the {noun}, from pairs inside blocks"
+    if point.levels:
+        return cells.table(title, _scan_rows(analysis, order), subtitle, narrow=reversed(_SPREAD))
+    names = analysis.rankings[analysis.headline.name, point].order
+    rows = dict(zip(names, point_rows(analysis, point), strict=True))
     if order != "auto":
-        names = [cell.contender for cell in executions.in_order(analysis, order)]
-        rows = sorted(figures.rows, key=lambda row: names.index(row[0].text) if row[0].text in names else 99)
-        figures = dataclasses.replace(figures, rows=tuple(rows))
-    noun = analysis.headline.noun
-    figures = dataclasses.replace(
-        figures,
-        title="Medians over blocks",
-        subtitle=f"{noun} with its 95 % interval; ratios are of the {noun}, from pairs inside blocks",
-        columns=("", *figures.columns[1:]),
+        shown = [cell.contender for cell in in_order(analysis, order)]
+        names = tuple(sorted(names, key=lambda name: shown.index(name) if name in shown else len(shown)))
+    # Behind the rank; behind the figure, where nothing is compared.
+    place = max(
+        index
+        for index, (column, _) in enumerate(rows[names[0]], 1)
+        if index <= 2 or column in ("verdict", "rank")
     )
-    figures = _with_counts(analysis, figures)
-    others = [column for column in reversed(figures.columns[3:]) if column not in ("verdict", "rank")]
-    # Sentences have the verdicts already; without them a row says little.
-    figures = dataclasses.replace(figures, narrow=(*others, "rank", "verdict"), extra=())
-    return figures if _is_load(analysis) else executions.with_spread(analysis, figures)
+    whole: list[Row] = []
+    for name in names:
+        (_, first), *rest = rows[name]
+        row = [("", first), *rest]
+        if is_load(analysis):
+            whole.append([*row, *_counts(analysis, name)])
+        else:
+            described = analysis.executions.descriptions.get(Cell(name, point))
+            whole.append([*row[:place], *_spread(described, analysis.headline), *row[place:]])
+    others = [column for column, _ in whole[0][place:]]
+    # A first look has the mean and the first of the other metrics besides.
+    first_look = {_SPREAD[0], *others[len(_SPREAD) : len(_SPREAD) + 1]}
+    return cells.table(
+        title,
+        whole,
+        subtitle,
+        notes=point_notes(analysis, point),
+        # Sentences have the verdicts already; without them a row says little.
+        narrow=(*reversed(others), "rank", "verdict"),
+        extra=() if is_load(analysis) else (column for column in others if column not in first_look),
+    )
 
 
-def _with_counts(analysis: RunAnalysis, figures: TableData) -> TableData:
-    """The table with columns for what the loads counted; as it is where there was no load."""
-    if not _is_load(analysis):
-        return figures
+def _counts(analysis: RunAnalysis, name: str) -> Row:
+    """What the loads of a server counted."""
     totals = analysis.load_totals
-    counts = ["answered", "messages", "unfinished", "errors"]
-    if not any(each.messages for each in totals.values()):
-        counts.remove("messages")
-    rows = []
-    for row in figures.rows:
-        numbers = [getattr(totals[row[0].text], count) for count in counts]
-        kinds = [
-            "failed" if count == "errors" and n else "number"
-            for count, n in zip(counts, numbers, strict=True)
-        ]
-        rows.append((*row, *(TableCell(f"{n:,}", kind) for n, kind in zip(numbers, kinds, strict=True))))
-    return dataclasses.replace(figures, columns=(*figures.columns, *counts), rows=tuple(rows))
+    has_messages = any(each.messages for each in totals.values())
+    numbers = [
+        ("answered", totals[name].answered),
+        *([("messages", totals[name].messages)] if has_messages else []),
+        ("unfinished", totals[name].unfinished),
+        ("errors", totals[name].errors),
+    ]
+    return [
+        (column, TableCell(f"{n:,}", "failed" if column == "errors" and n else "number"))
+        for column, n in numbers
+    ]
 
 
-def _is_load(analysis: RunAnalysis) -> bool:
-    """Whether servers were measured, not commands."""
-    return any(trial.loads for trial in analysis.trials)
+def _spread(description: Description | None, metric: Metric) -> Row:
+    """Mean with standard deviation, the least and the most value."""
+    texts = [cells.ABSENT] * len(_SPREAD)
+    if description:
+        ends = (units.quantity(end, metric.unit) for end in (description.least, description.most))
+        texts = [TableCell(text) for text in (mean(description, metric.unit), *ends)]
+    return list(zip(_SPREAD, texts, strict=True))
+
+
+def in_order(analysis: RunAnalysis, order: str) -> list[Cell]:
+    """The cells with figures: point by point in the order of the commands, or the shortest mean first."""
+    described = analysis.executions.descriptions
+    if order == "mean-time":
+        return sorted(described, key=lambda cell: described[cell].mean)
+    return list(described)
+
+
+def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
+    """The headline over the parameters: a row for each point and command, with the ratio over the baseline at
+    the same point, or of a command alone over its first point."""
+    headline, baseline, first = analysis.headline, analysis.experiment.baseline, analysis.points[0]
+    is_alone = len(analysis.names) == 1
+    rows: list[Row] = []
+    for cell in in_order(analysis, order):
+        row: Row = [(name, str(level)) for name, level in cell.point.levels]
+        row += [] if is_alone else [("command", cell.contender)]
+        row.append((headline.title, cells.figure(analysis.cells[cell], headline, with_interval=True)))
+        if is_alone:
+            ratio = analysis.executions.over_first_point.get(cell)
+            absent = TableCell("1", "quiet") if cell.point == first else cells.ABSENT
+            row.append((f"× {first}", TableCell(units.ratio(ratio)) if ratio else absent))
+        else:
+            comparison = analysis.comparison(headline, cell.contender, baseline, cell.point)
+            text = cells.ratio(comparison, headline, is_baseline=cell.contender == baseline)
+            row.append((f"× {baseline}", text))
+        rows.append([*row, *_spread(analysis.executions.descriptions[cell], headline)])
+    return rows
+
+
+def _show_alone(analysis: RunAnalysis, console: Console) -> None:
+    """Print a command alone: its figures, outliers, and a histogram."""
+    ((cell, description),) = analysis.executions.descriptions.items()
+    for label, text in _alone_lines(analysis, cell, description):
+        console.print(Text.assemble((f"{label:>12}  ", "dim"), text))
+    console.print()
+    for line in histogram(description, analysis.headline):
+        console.print(Text(line))
+
+
+def _alone_lines(analysis: RunAnalysis, cell: Cell, description: Description) -> list[tuple[str, str]]:
+    """The figures of a command, each with its label."""
+    headline, metrics = analysis.headline, analysis.cells[cell].metrics
+    lines = []
+    if value := metrics.get(headline.name):
+        known = " with its 95 % interval" if value.low is not None else ""
+        text = f"{units.with_interval(value, headline.unit)}   median{known}"
+        lines.append((headline.title, f"{text}, {units.count(description.n, 'execution')}"))
+    least, most = (units.quantity(value, headline.unit) for value in (description.least, description.most))
+    lines += [("mean ± σ", mean(description, headline.unit)), ("min … max", f"{least} … {most}")]
+    others = [
+        f"{metric.noun} {units.quantity(metrics[metric.name].estimate, metric.unit)}"
+        for metric in analysis.measurement.metrics
+        if metric != headline and metric.name in metrics
+    ]
+    if others:
+        lines.append(("medians", ", ".join(others)))
+    outliers = sorted(description.outliers)
+    ends = " … ".join(
+        units.quantity(end, headline.unit) for end in dict.fromkeys(outliers[:1] + outliers[-1:])
+    )
+    text = f"{len(outliers)} of {description.n} ({ends}), not in the histogram; other programs may have run"
+    return [*lines, ("outliers", text if outliers else "none")]
+
+
+def histogram(description: Description, metric: Metric) -> list[str]:
+    """A line for each bin: where it begins, a bar, how many values."""
+    most = max(each.count for each in description.bins)
+    # One scale for all, with digits enough to tell the edges apart.
+    factor, name = units.scale(description.bins[-1].high, metric.unit)
+    width = description.bins[0].high - description.bins[0].low
+    digits = units.digits_between(width / factor)
+    edges = [f"{each.low / factor:.{digits}f} {name}" for each in description.bins]
+    longest = max(map(len, edges))
+    return [
+        f"{edge:>{longest}}  {terminal.bar(each.count / most, _BAR_WIDTH)} {each.count}"
+        for edge, each in zip(edges, description.bins, strict=True)
+    ]
+
+
+def mean(description: Description, unit: str) -> str:
+    """`24.9 ms ± 18.0 ms`; without the deviation where there is one value."""
+    factor, name = units.scale(description.mean, unit)
+    values = [units.significant(description.mean / factor)]
+    if description.deviation is not None:
+        values.append(units.at_place_of(description.deviation / factor, description.mean / factor))
+    return " ± ".join(f"{value} {name}" for value in values)

@@ -2,26 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.scaling import CoresScaling, Growth, Outlook, ScaledContender
+from ringside.analysis.scaling import CoresScaling, Outlook, ScaledContender
+from ringside.model.design import Point
 from ringside.model.results import Interval
 from ringside.render.text import cells
-from ringside.render.text.cells import TableCell, TableData
+from ringside.render.text.cells import Row, TableCell, TableData, table
 
 # From here on a best number of cores means none.
 _UNLIMITED_CORES = 10_000
 # Parameters of the Universal Scalability Law, and so the fewest numbers of cores for a fit.
 _PARAMETERS = 3
+_OUTLOOKS = {
+    Outlook.NO_GAIN: "gains almost nothing from more cores",
+    Outlook.SLOWER_BEYOND: "gets slower beyond {ends} cores",
+    Outlook.GAINS_UP_TO: "still gains at {most}; by the law up to {ends} cores (not measured)",
+    Outlook.NEVER_MORE_THAN: "still gains at {most}; by the law at most {ends}× (not measured)",
+    Outlook.NO_LIMIT: "no limit visible up to {most} cores",
+    Outlook.NO_LAW: "the law does not fit; nothing is known beyond {most} cores",
+    Outlook.NOT_CLEAR: "intervals too wide to say",
+}
 
 
-def scaling_tables(analysis: RunAnalysis) -> list[TableData]:
+def scaling_tables(analysis: RunAnalysis) -> Iterator[TableData]:
     """A table for each law over cores and setting of the other factors, and for each law over a size."""
+    for scaling in analysis.cores_scaling:
+        yield _cores_table(analysis, scaling)
+    for growth in analysis.growth:
+        metric, factor = analysis.measurement.metric(growth.law.metric), growth.law.over
+        titles = {fixed: analysis.setting(fixed) for fixed in growth.settings}
+        yield table(
+            f"{metric.title}: growth with {factor}",
+            _by_setting(growth.order, titles, growth.exponents, "exponent", ""),
+            f"the power of {factor} with which it grows: 1 is in proportion; with 95 % intervals",
+        )
+
+
+def slope_tables(analysis: RunAnalysis) -> Iterator[TableData]:
+    """A table for each slope of the workload: a row for each contender, the smallest first, and a column for
+    each setting of the other factors."""
+    for slope in analysis.measurement.slopes:
+        rows = [row for row in analysis.slopes if row.slope.name == slope.name]
+        if rows:
+            titles = {row.fixed: str(row.fixed) for row in rows}
+            values = {(row.contender, row.fixed): row.value for row in rows}
+            order = dict.fromkeys(row.contender for row in sorted(rows, key=lambda row: row.value.estimate))
+            shown = _by_setting(order, titles, values, slope.title, slope.unit)
+            yield table(slope.title, shown, slope.explanation)
+
+
+def _by_setting(
+    names: Iterable[str],
+    titles: Mapping[Point, str],
+    values: Mapping[tuple[str, Point], Interval],
+    only: str,
+    unit: str,
+) -> list[Row]:
+    """A row for each contender, a column for each setting; `only`: its title where there is one setting."""
     return [
-        *(_cores_table(analysis, scaling) for scaling in analysis.cores_scaling),
-        *(_growth_table(analysis, growth) for growth in analysis.growth),
+        [
+            ("contender", name),
+            *(
+                (title if len(titles) > 1 else only, cells.interval(values.get((name, fixed)), unit))
+                for fixed, title in titles.items()
+            ),
+        ]
+        for name in names
     ]
 
 
@@ -29,141 +78,68 @@ def outlook(row: ScaledContender) -> str:
     """What can be said of more cores, in a few words; empty without a fit."""
     if row.fit is None or row.outlook is None:
         return ""
-    most, (low, high) = row.fit.levels[-1], row.outlook_ends or (0.0, 0.0)
-    ends = f"{low:.0f}" if f"{low:.0f}" == f"{high:.0f}" else f"{low:.0f} to {high:.0f}"
-    return {
-        Outlook.NO_GAIN: "gains almost nothing from more cores",
-        Outlook.SLOWER_BEYOND: f"gets slower beyond {ends} cores",
-        Outlook.GAINS_UP_TO: f"still gains at {most}; by the law up to {ends} cores (not measured)",
-        Outlook.NEVER_MORE_THAN: f"still gains at {most}; by the law at most {ends}× (not measured)",
-        Outlook.NO_LIMIT: f"no limit visible up to {most} cores",
-        Outlook.NO_LAW: f"the law does not fit; nothing is known beyond {most} cores",
-        Outlook.NOT_CLEAR: "intervals too wide to say",
-    }[row.outlook]
+    ends = dict.fromkeys(f"{end:.0f}" for end in row.outlook_ends or (0.0, 0.0))
+    return _OUTLOOKS[row.outlook].format(most=row.fit.levels[-1], ends=" to ".join(ends))
 
 
 def _cores_table(analysis: RunAnalysis, scaling: CoresScaling) -> TableData:
-    fitted = bool(scaling.fitted_levels)
     setting = analysis.setting(scaling.fixed)
     noun = analysis.measurement.metric(scaling.law.metric).noun
-    columns = ["contender", *(f"speed-up on {cores}" for cores in scaling.levels), "efficiency"]
-    columns += ["contention", "coherency", "best cores", "by the law"] if fitted else []
-    return TableData(
-        f"Scaling over cores: {setting}" if setting else "Scaling over cores",
-        tuple(columns),
-        tuple(_cores_row(row, scaling.levels, fitted=fitted) for row in scaling.rows),
-        subtitle=f"of {noun}, from pairs in blocks, with 95 % intervals; efficiency is speed-up over cores",
-        notes=(*_beyond_cores(scaling), *_fit_notes(analysis, scaling)),
-        narrow=("coherency", "contention", "efficiency"),
-    )
-
-
-def _cores_row(row: ScaledContender, levels: Sequence[int], *, fitted: bool) -> tuple[TableCell, ...]:
-    return (
-        cells.text(row.contender),
-        *(cells.interval(row.speed_ups.get(cores), "") for cores in levels),
-        TableCell(units.percent(row.efficiency)),
-        *(_fit_cells(row) if fitted else ()),
-    )
-
-
-def _fit_cells(row: ScaledContender) -> tuple[TableCell, ...]:
-    if row.fit is None:
-        return (cells.ABSENT, cells.ABSENT, cells.ABSENT, cells.text(""))
-    return (
-        TableCell(units.ratio(row.fit.contention)),
-        TableCell(units.ratio(row.fit.coherency)),
-        TableCell(_cores(row.fit.best)),
-        cells.text(outlook(row)),
-    )
-
-
-def _beyond_cores(scaling: CoresScaling) -> tuple[str, ...]:
-    """What else explains speed-ups beyond the number of cores."""
     beyond = [
         row.contender
         for row in scaling.rows
         if any(ratio.low is not None and ratio.low > cores for cores, ratio in row.speed_ups.items())
     ]
-    if not beyond:
-        return ()
-    return (
+    notes = [
         f"{', '.join(beyond)}: faster than so many cores can make the work. On one core something else may "
-        "have run too, such as the runtime's compiler or collector: no figure of how the work scales.",
+        "have run too, such as the runtime's compiler or collector: no figure of how the work scales."
+    ] * bool(beyond)
+    if not scaling.fitted_levels:
+        notes.append(_too_few_levels(analysis, max(scaling.levels)))
+    elif len(scaling.fitted_levels) == _PARAMETERS:
+        notes.append(
+            "Three numbers of cores fit a law with three parameters exactly: nothing is left to check it."
+        )
+    return table(
+        f"Scaling over cores: {setting}" if setting else "Scaling over cores",
+        [_cores_row(row, scaling) for row in scaling.rows],
+        f"of {noun}, from pairs in blocks, with 95 % intervals; efficiency is speed-up over cores",
+        notes=notes,
+        narrow=("coherency", "contention", "efficiency"),
     )
+
+
+def _cores_row(row: ScaledContender, scaling: CoresScaling) -> Row:
+    shown: Row = [("contender", row.contender)]
+    shown += [
+        (f"speed-up on {cores}", cells.interval(row.speed_ups.get(cores), "")) for cores in scaling.levels
+    ]
+    shown.append(("efficiency", TableCell(units.percent(row.efficiency))))
+    if scaling.fitted_levels:
+        fit = row.fit
+        shown += [
+            ("contention", TableCell(units.ratio(fit.contention)) if fit else cells.ABSENT),
+            ("coherency", TableCell(units.ratio(fit.coherency)) if fit else cells.ABSENT),
+            ("best cores", TableCell(_cores(fit.best)) if fit else cells.ABSENT),
+            ("by the law", outlook(row)),
+        ]
+    return shown
 
 
 def _cores(best: Interval) -> str:
-    def whole(value: float) -> str:
-        return f"{value:,.0f}" if value < _UNLIMITED_CORES else "no limit"
-
-    if best.low is None or best.high is None or whole(best.low) == whole(best.high):
-        return whole(best.estimate)
-    return f"{whole(best.estimate)} ({whole(best.low)}–{whole(best.high)})"
-
-
-def _fit_notes(analysis: RunAnalysis, scaling: CoresScaling) -> tuple[str, ...]:
-    if not scaling.fitted_levels:
-        return (_too_few_levels(analysis, max(scaling.levels)),)
-    if len(scaling.fitted_levels) == _PARAMETERS:
-        return (
-            "Three numbers of cores fit a law with three parameters exactly: nothing is left to check it.",
-        )
-    return ()
+    ends = (best.estimate, best.low, best.high)
+    value, low, high = (
+        "" if end is None else f"{end:,.0f}" if end < _UNLIMITED_CORES else "no limit" for end in ends
+    )
+    return value if not low or not high or low == high else f"{value} ({low}–{high})"
 
 
 def _too_few_levels(analysis: RunAnalysis, most: int) -> str:
-    usable = analysis.run.host.get("cpus_usable")
-    text = (
+    usable = len(analysis.run.host.get("cpus_usable") or ())
+    advice = "Use --cores all."
+    if 0 < usable <= most:
+        advice = f"This machine has {units.count(usable, 'usable CPU')}; on a larger one, use --cores all."
+    return (
         f"Speed-ups on up to {most} cores are too few to fit the law of scaling, which has three parameters: "
-        "this run cannot show where a program stops gaining, or gets slower."
+        f"this run cannot show where a program stops gaining, or gets slower. {advice}"
     )
-    if usable and len(usable) <= most:
-        text += (
-            f" This machine has {units.count(len(usable), 'usable CPU')}; on a larger one, use --cores all."
-        )
-    else:
-        text += " Use --cores all."
-    return text
-
-
-def _growth_table(analysis: RunAnalysis, growth: Growth) -> TableData:
-    settings = growth.settings
-    rows = tuple(
-        (
-            cells.text(name),
-            *(cells.interval(growth.exponents.get((name, fixed)), "") for fixed in settings),
-        )
-        for name in growth.order
-    )
-    columns = tuple(analysis.setting(fixed) if len(settings) > 1 else "exponent" for fixed in settings)
-    metric, factor = analysis.measurement.metric(growth.law.metric), growth.law.over
-    return TableData(
-        f"{metric.title}: growth with {factor}",
-        ("contender", *columns),
-        rows,
-        subtitle=f"the power of {factor} with which it grows: 1 is in proportion; with 95 % intervals",
-    )
-
-
-def slope_tables(analysis: RunAnalysis) -> list[TableData]:
-    """A table for each slope of the workload: a row for each contender, the smallest first, and a column for
-    each setting of the other factors."""
-    tables = []
-    for slope in analysis.measurement.slopes:
-        slopes = [row for row in analysis.slopes if row.slope.name == slope.name]
-        settings = list(dict.fromkeys(row.fixed for row in slopes))
-        values = {(row.contender, row.fixed): row.value for row in slopes}
-        order = dict.fromkeys(row.contender for row in sorted(slopes, key=lambda row: row.value.estimate))
-        if not settings:
-            continue
-        rows = tuple(
-            (
-                cells.text(name),
-                *(cells.interval(values.get((name, fixed)), slope.unit) for fixed in settings),
-            )
-            for name in order
-        )
-        columns = tuple(str(fixed) if len(settings) > 1 else slope.title for fixed in settings)
-        tables.append(TableData(slope.title, ("contender", *columns), rows, subtitle=slope.explanation))
-    return tables

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
-from collections.abc import Sequence
 
 from ringside import units
 from ringside.analysis.cells import MAX_FAILED_SHARE
@@ -12,7 +10,14 @@ from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
-from ringside.render.text.answers import OVERSTATED, Sentence, possessive, without_stalls
+from ringside.render.text.words import (
+    OVERSTATED,
+    Sentence,
+    possessive,
+    verdict_kind,
+    verdict_word,
+    without_stalls,
+)
 
 _OBSTACLES = {
     Obstacle.FAILED_BLOCKS: f"since more than {units.percent(MAX_FAILED_SHARE)} of the blocks failed",
@@ -32,24 +37,22 @@ def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
     text = f"{contender} {verb} {times}× {possessive(baseline)} {metric.noun}"
     text += f" ({ends})" if ends else ""
     if comparison.stalls:
-        return Sentence(f"{text}: {without_stalls(comparison.stalls, metric)}", "quiet")
+        return Sentence(f"{text}: {without_stalls(comparison.stalls, metric)}")
     text += f": {_verdict(comparison, metric)}"
     if comparison.contradicted:
         text += f", which contradicts an earlier look that had shown {_SHOWN[comparison.contradicted]}"
     text += OVERSTATED if comparison.overstated else ""
-    if comparison.verdict is Verdict.INCONCLUSIVE:
-        why = _why(comparison)
-        return Sentence(f"{text}, {why}" if why else text, "quiet")
-    return Sentence(text, units.kind(comparison.verdict))
+    if comparison.verdict is Verdict.INCONCLUSIVE and (why := _why(comparison)):
+        text += f", {why}"
+    return Sentence(text, verdict_kind(comparison.verdict, "quiet"))
 
 
 def _verdict(comparison: Comparison, metric: Metric) -> str:
     """The word; of times with how many times, or by how many per cent, where the ratio does not say that."""
-    word, ratio = units.verdict_word(comparison.verdict, metric), comparison.ratio
-    if comparison.verdict not in (Verdict.FASTER, Verdict.SLOWER) or not metric.is_time:
-        return word
+    word, ratio = verdict_word(comparison.verdict, metric), comparison.ratio
     times = ratio if ratio.estimate > 1 else ratio.inverse
-    if times is ratio and not units.is_small_excess(times):
+    is_plain = times is ratio and not units.is_small_excess(ratio)
+    if comparison.verdict not in (Verdict.FASTER, Verdict.SLOWER) or not metric.is_time or is_plain:
         return word
     size, ends = units.excess(times)
     return f"{size} {word} ({ends})" if ends else f"{size} {word}"
@@ -77,7 +80,7 @@ def pair_sentence(
     comparison = analysis.comparison(metric, contender, baseline, point)
     if comparison:
         return comparison_sentence(comparison, metric)
-    return Sentence(f"No block measured the {metric.noun} of both {baseline} and {contender}", "quiet")
+    return Sentence(f"No block measured the {metric.noun} of both {baseline} and {contender}")
 
 
 def at_point(analysis: RunAnalysis, metric: Metric, point: Point) -> list[Sentence]:
@@ -90,81 +93,61 @@ def at_point(analysis: RunAnalysis, metric: Metric, point: Point) -> list[Senten
 
 def overall(analysis: RunAnalysis, metric: Metric) -> list[Sentence]:
     """A sentence for each contender over all points; none where there is one point only."""
-    if len(analysis.points) < 2:
-        return []
-    return [
-        _over_points(analysis, metric, name)
-        for name in analysis.names
-        if name != analysis.experiment.baseline
-    ]
+    baseline = analysis.experiment.baseline
+    names = [name for name in analysis.names if name != baseline]
+    return [_over_points(analysis, metric, name) for name in names] if len(analysis.points) > 1 else []
 
 
 def _contender_sentence(analysis: RunAnalysis, metric: Metric, point: Point, name: str) -> Sentence:
     baseline = analysis.experiment.baseline
-    cell = analysis.cell(name, point)
+    cell, base = analysis.cell(name, point), analysis.cell(baseline, point).metrics.get(metric.name)
     value = cell.metrics.get(metric.name)
     if value is None:
-        reason = cell.reason or "no trial reported it"
-        return Sentence(f"{name} has no {metric.noun}: {reason}", "failed")
+        return Sentence(f"{name} has no {metric.noun}: {cell.reason or 'no trial reported it'}", "failed")
     amount = f"{metric.noun} {units.with_interval(value, metric.unit)}"
     if name == baseline:
-        return Sentence(f"{name}, the baseline: {amount}", "quiet")
-    comparison = analysis.comparison(metric, name, baseline, point)
-    if comparison:
-        sentence = comparison_sentence(comparison, metric)
-        return dataclasses.replace(sentence, text=sentence.text + _across_classes(analysis, name, baseline))
-    baseline_value = analysis.cell(baseline, point).metrics.get(metric.name)
-    is_zero = value.estimate == 0 or (baseline_value is not None and baseline_value.estimate == 0)
+        return Sentence(f"{name}, the baseline: {amount}")
+    if comparison := analysis.comparison(metric, name, baseline, point):
+        sentence, kinds = comparison_sentence(comparison, metric), map(analysis.kind, (name, baseline))
+        different = dict.fromkeys(kinds)
+        classes = f" (classes differ: {', '.join(different)})" if len(different) > 1 else ""
+        return Sentence(sentence.text + classes, sentence.kind)
+    is_zero = value.estimate == 0 or (base is not None and base.estimate == 0)
     why = "0 has no ratio" if is_zero else f"{baseline} has none in the same blocks"
-    return Sentence(f"{name}: {amount}; {why}", "quiet")
-
-
-def _across_classes(analysis: RunAnalysis, name: str, baseline: str) -> str:
-    kinds = analysis.kind(name), analysis.kind(baseline)
-    return f" (classes differ: {kinds[0]}, {kinds[1]})" if kinds[0] != kinds[1] else ""
+    return Sentence(f"{name}: {amount}; {why}")
 
 
 def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:
     baseline, total = analysis.experiment.baseline, len(analysis.points)
-    comparisons = [
-        comparison
-        for point in analysis.points
-        if (comparison := analysis.comparison(metric, name, baseline, point))
-    ]
+    of_points = [analysis.comparison(metric, name, baseline, point) for point in analysis.points]
+    comparisons = [comparison for comparison in of_points if comparison]
     if not comparisons:
-        reasons = Counter(
-            cell.reason for point in analysis.points if (cell := analysis.cell(name, point)).reason
-        )
+        reasons = Counter(filter(None, (analysis.cell(name, point).reason for point in analysis.points)))
         reason = reasons.most_common(1)[0][0] if reasons else f"{baseline} has no figures to compare with"
         return Sentence(f"{name} cannot be compared with {baseline}: {reason}", "failed")
-    what = f"{_span(comparisons)} {possessive(baseline)} {metric.noun}"
-    absent = total - len(comparisons)
-    missing = f"; {absent} of {total} points without a figure" if absent else ""
-    verdicts = Counter(comparison.claim for comparison in comparisons)
-    verdict, count = verdicts.most_common(1)[0]
-    kind = units.kind(verdict) if verdict is not Verdict.INCONCLUSIVE else "quiet"
-    if count == len(comparisons):
-        where = f"at {units.all_of(count, 'point')}" if not absent else f"at {units.count(count, 'point')}"
-        return Sentence(f"{_relation(verdict, metric, name, baseline)} {where}: {what}{missing}", kind)
-    parts = ", ".join(
-        f"{units.verdict_word(each, metric)} at {verdicts[each]}" for each in Verdict if verdicts[each]
-    )
-    return Sentence(f"{name} against {baseline} is {parts} of {total} points: {what}{missing}", "even")
-
-
-def _span(comparisons: Sequence[Comparison]) -> str:
-    """`0.690×`, or `0.690× to 1.20×` over several points."""
     ratios = [comparison.ratio.estimate for comparison in comparisons]
     ends = dict.fromkeys(f"{units.significant(end)}×" for end in (min(ratios), max(ratios)))
-    return " to ".join(ends)
+    what = f"{' to '.join(ends)} {possessive(baseline)} {metric.noun}"
+    if absent := total - len(comparisons):
+        what += f"; {absent} of {total} points without a figure"
+    verdicts = Counter(comparison.claim for comparison in comparisons)
+    verdict, count = verdicts.most_common(1)[0]
+    if count == len(comparisons):
+        at = units.count(count, "point") if absent else units.all_of(count, "point")
+        relation = _relation(verdict, metric, name, baseline)
+        return Sentence(f"{relation} at {at}: {what}", verdict_kind(verdict, "quiet"))
+    parts = ", ".join(
+        f"{verdict_word(each, metric)} at {verdicts[each]}" for each in Verdict if verdicts[each]
+    )
+    return Sentence(f"{name} against {baseline} is {parts} of {total} points: {what}", "even")
 
 
 def _relation(verdict: Verdict, metric: Metric, name: str, baseline: str) -> str:
-    word = units.verdict_word(verdict, metric)
     if verdict is Verdict.EQUIVALENT:
         return f"{name} is equivalent to {baseline}"
     if verdict is Verdict.INCONCLUSIVE:
         return f"{name} against {baseline} is inconclusive"
+    word = verdict_word(verdict, metric)
     if metric.is_time:
         return f"{name} is {word} than {baseline}"
     return f"{possessive(name)} {metric.noun} is {word} than {possessive(baseline)}"

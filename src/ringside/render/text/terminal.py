@@ -21,11 +21,12 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
 from ringside.render.text import diagnostics, families
-from ringside.render.text.answers import Sentence, answer_text
+from ringside.render.text.answers import answer_text
 from ringside.render.text.cells import TableCell, TableData, brief, column_kinds
 from ringside.render.text.contenders import contender_table, overview_table
 from ringside.render.text.heading import heading, machine
-from ringside.render.text.tables import answer_table, part_tables, tables
+from ringside.render.text.tables import answer_table, tables
+from ringside.render.text.words import Sentence
 from ringside.text import one_line
 
 # Narrower screens have lists in place of tables.
@@ -46,7 +47,7 @@ def show(analysis: RunAnalysis, console: Console, *, everything: bool = False) -
 def show_part(analysis: RunAnalysis, console: Console, *, everything: bool = False) -> None:
     """Print a run that is a part of a suite, without what `show_rest` says once of all parts."""
     _print_heading(analysis, console)
-    shown = part_tables(analysis, everything=everything)
+    shown = tables(analysis, everything=everything, is_part=True)
     _print_body(analysis, shown, analysis.own_diagnostics, console, everything=everything)
     console.print()
     console.rule()
