@@ -2,66 +2,19 @@
 //! lines. docs/PROTOCOL.md is the specification.
 #![deny(unsafe_code)]
 
-mod cause;
-mod cgroup;
-mod clock;
-mod clone;
-mod evidence;
-mod high_water;
-mod host;
-mod inputs;
-mod interference;
-mod io;
-mod launch;
-mod launcher;
-mod limits;
-mod listener;
-mod load;
-mod load_runner;
-mod messages;
-mod namespace;
-mod pin;
-mod pipe;
-mod places;
-mod procfs;
-mod protocol_line;
-mod reference;
-mod remote;
-mod removal;
-mod request;
-mod requests;
-mod sampler;
-mod sampling;
-mod sampling_budget;
-mod service;
-mod session;
-mod shared_memory;
-mod spawn;
-mod spawn_step;
-mod stdout;
-mod stub;
-mod supervise;
-mod sys;
-mod temporary;
-#[cfg(test)]
-mod test_folder;
-mod text;
-mod threads;
-mod tree;
-mod trial;
-mod units;
-mod verdict;
-mod writer;
-
-use cgroup::Cgroup;
-use namespace::Side;
-use request::{Use, Work, PROTOCOL};
-use requests::Requests;
+use ringside_probe::engine::{load, stub};
 use rustix::process::{getppid, set_parent_process_death_signal, Signal};
-use session::Session;
 use std::os::unix::io::AsFd;
 use std::process::ExitCode;
-use writer::{ReaderGone, Writer};
+use ringside_probe::trial::leave::temporary;
+use ringside_probe::trial::run::Condition;
+use ringside_probe::trial::session::Session;
+use ringside_probe::trial::tree::cgroup::Cgroup;
+use ringside_probe::trial::tree::namespace::{self, Side};
+use ringside_probe::wire::request::{Use, Work, PROTOCOL};
+use ringside_probe::wire::requests::Requests;
+use ringside_probe::wire::sys;
+use ringside_probe::wire::writer::{ReaderGone, Writer};
 
 const HELP: &str = "\
 ringside-probe carries out trials of Ringside, one after another: it reads requests
@@ -152,7 +105,7 @@ fn prepare_and_run() -> Result<ExitCode, String> {
         let mut writer = Writer::new(stdout.as_fd());
         let signals_of_trial = signals.try_clone().map_err(|error| system("dup", error))?;
         let done = session.carry_out(*request, signals_of_trial, &mut requests, &mut writer)?;
-        let is_good = matches!(done, Ok(trial::Condition::Good));
+        let is_good = matches!(done, Ok(Condition::Good));
         let status = close(done.map(|_| ()), writer);
         if !is_good {
             return Ok(status);

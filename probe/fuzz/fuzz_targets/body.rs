@@ -1,31 +1,9 @@
 //! A body is right or wrong however it was cut, and what is shown of a wrong one does not depend on it either.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/load"]
-mod load {
-    pub mod body;
-    pub mod cookies;
-    pub mod error;
-    pub mod http_head;
-    pub mod http_request;
-    pub mod layer_plan;
-    pub mod pacer;
-    pub mod placeholder;
-    pub mod plan;
-    pub mod redirect;
-    pub mod share;
-    pub mod template;
-    pub mod text;
-}
-#[path = "../../src/text.rs"]
-mod text;
-#[path = "../../src/units.rs"]
-mod units;
 
 use libfuzzer_sys::fuzz_target;
-use load::body::{BodyCheck, BodyState};
-use load::plan::Expect;
+use ringside_probe::engine::load::body::{BodyCheck, BodyState};
+use ringside_probe::engine::load::plan::Expect;
 
 const PATTERNS: [&str; 4] = [r"\.*2\d\d|\xff+", "a*b?", "(?s).*end", "[^x]{3,}"];
 

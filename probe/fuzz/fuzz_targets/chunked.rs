@@ -1,16 +1,9 @@
 //! Any split of a chunked body gives what the whole gives.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/load"]
-mod load {
-    pub mod chunked;
-    pub mod error;
-}
 
 use libfuzzer_sys::fuzz_target;
-use load::chunked::ChunkedDecoder;
-use load::error::ErrorKind;
+use ringside_probe::engine::load::chunked::ChunkedDecoder;
+use ringside_probe::engine::load::error::ErrorKind;
 
 type Read = (Vec<(Vec<u8>, bool)>, Result<Option<usize>, ErrorKind>);
 

@@ -1,23 +1,10 @@
 //! A connection of HTTP/2: whatever the server sends, each lane ends once, what is sent in answer is bounded, and
 //! cancelled lanes are quiet. Replies without a fault are the same however the bytes are cut.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/load"]
-mod load {
-    pub mod error;
-    pub mod http_head;
-    pub mod redirect;
-    pub mod transport {
-        pub mod fault;
-        pub mod http2;
-        pub mod request;
-    }
-}
 
 use libfuzzer_sys::fuzz_target;
-use load::transport::http2::{Arrived, Http2};
-use load::transport::request::{Prepared, Http2Requests};
+use ringside_probe::engine::load::transport::http2::{Arrived, Http2};
+use ringside_probe::engine::load::transport::request::{Prepared, Http2Requests};
 use std::rc::Rc;
 
 const REQUESTS: [&[u8]; 2] = [

@@ -1,37 +1,12 @@
 //! Messages of a stream by line: any split gives what the whole gives; and templates never panic.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/load"]
-mod load {
-    pub mod body;
-    pub mod cookies;
-    pub mod error;
-    pub mod framing;
-    pub mod http_head;
-    pub mod http_request;
-    pub mod layer_plan;
-    pub mod pacer;
-    pub mod placeholder;
-    pub mod plan;
-    pub mod redirect;
-    pub mod sequence;
-    pub mod sequence_errors;
-    pub mod share;
-    pub mod template;
-    pub mod text;
-}
-#[path = "../../src/text.rs"]
-mod text;
-#[path = "../../src/units.rs"]
-mod units;
 
 use libfuzzer_sys::fuzz_target;
-use load::error::ErrorKind;
-use load::framing::Splitter;
-use load::plan::{Framing, StreamPlan};
-use load::sequence::StreamFormat;
-use load::sequence_errors::SequenceErrors;
+use ringside_probe::engine::load::error::ErrorKind;
+use ringside_probe::engine::load::framing::Splitter;
+use ringside_probe::engine::load::plan::{Framing, StreamPlan};
+use ringside_probe::engine::load::sequence::StreamFormat;
+use ringside_probe::engine::load::sequence_errors::SequenceErrors;
 
 fn read<'a>(
     format: &StreamFormat,

@@ -1,20 +1,9 @@
 //! Records of engines on other machines: any bytes are a record or an error; a record that is accepted can be merged and
 //! summarised, and is the same when it is sent again.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/load"]
-mod load {
-    pub mod course;
-    pub mod error;
-    pub mod histogram;
-    pub mod record;
-    pub mod sequence_errors;
-    pub mod service_times;
-}
 
 use libfuzzer_sys::fuzz_target;
-use load::record::Record;
+use ringside_probe::engine::load::record::Record;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(record) = serde_json::from_slice::<Record>(data) else {

@@ -1,16 +1,9 @@
 //! Any Location is an error or a target of the same server: visible characters, without a fragment, and a path of
 //! which no segment is `.` or `..`. Followed once more, it stays where it is.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/load"]
-mod load {
-    pub mod error;
-    pub mod redirect;
-}
 
 use libfuzzer_sys::fuzz_target;
-use load::redirect::{Origin, Redirect};
+use ringside_probe::engine::load::redirect::{Origin, Redirect};
 
 fn to(location: &[u8]) -> Redirect {
     Redirect {

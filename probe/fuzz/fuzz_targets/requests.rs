@@ -1,47 +1,13 @@
 //! Requests: any bytes are a request or an error of one line; what is accepted can be carried out without a panic.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/load"]
-mod load {
-    pub mod body;
-    pub mod cookies;
-    pub mod error;
-    pub mod http_head;
-    pub mod http_request;
-    pub mod layer_plan;
-    pub mod pacer;
-    pub mod placeholder;
-    pub mod plan;
-    pub mod plan_check;
-    pub mod redirect;
-    pub mod sequence;
-    pub mod sequence_errors;
-    pub mod service_times;
-    pub mod share;
-    pub mod template;
-    pub mod text;
-}
-#[path = "../../src/request.rs"]
-mod request;
-#[path = "../../src/stub"]
-mod stub {
-    pub mod delay;
-    pub mod plan;
-    pub use plan::Plan;
-}
-#[path = "../../src/text.rs"]
-mod text;
-#[path = "../../src/units.rs"]
-mod units;
 
 use libfuzzer_sys::fuzz_target;
-use load::body::BodyCheck;
-use load::pacer::Pacer;
-use load::placeholder::{Rows, Values};
-use load::plan::Plan;
-use load::sequence::StreamFormat;
-use request::Work;
+use ringside_probe::engine::load::body::BodyCheck;
+use ringside_probe::engine::load::pacer::Pacer;
+use ringside_probe::engine::load::placeholder::{Rows, Values};
+use ringside_probe::engine::load::plan::Plan;
+use ringside_probe::engine::load::sequence::StreamFormat;
+use ringside_probe::wire::request::Work;
 
 /// Instants are in order, and a request has bytes whatever its numbers are.
 fn try_load(plan: &Plan) {
@@ -75,7 +41,7 @@ fn try_load(plan: &Plan) {
     }
 }
 
-fn try_stub(plan: &stub::Plan) {
+fn try_stub(plan: &ringside_probe::engine::stub::Plan) {
     let mut random = fastrand::Rng::with_seed(plan.seed);
     for upstream in &plan.upstreams {
         // At most an hour.

@@ -1,19 +1,9 @@
 //! Any split of a response gives what the whole gives.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/load"]
-mod load {
-    pub mod chunked;
-    pub mod error;
-    pub mod http;
-    pub mod http_head;
-    pub mod redirect;
-}
 
 use libfuzzer_sys::fuzz_target;
-use load::error::ErrorKind;
-use load::http::{Done, Read, ResponseParser};
+use ringside_probe::engine::load::error::ErrorKind;
+use ringside_probe::engine::load::http::{Done, Read, ResponseParser};
 
 type Parsed = (Vec<u8>, Result<Option<(Done, usize)>, ErrorKind>, Option<Done>);
 

@@ -1,18 +1,10 @@
 //! A program's stdout: any split gives what the whole gives, and no error can hold a control character.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/protocol_line.rs"]
-mod protocol_line;
-#[path = "../../src/stdout.rs"]
-mod stdout;
-#[path = "../../src/text.rs"]
-mod text;
 
 use libfuzzer_sys::fuzz_target;
-use protocol_line::Parsed;
+use ringside_probe::trial::says::protocol_line::Parsed;
 use std::collections::BTreeMap;
-use stdout::{StdoutParser, MAX_LINES};
+use ringside_probe::trial::says::stdout::{StdoutParser, MAX_LINES};
 
 /// The lines, those that start with each prefix, the hash, and the events.
 type Output = (u64, BTreeMap<char, u64>, Option<String>, Vec<Parsed>);

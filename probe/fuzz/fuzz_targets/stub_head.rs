@@ -1,12 +1,8 @@
 //! A request's head is where it ends, whatever follows it; while it is incomplete it is neither accepted nor refused
 //! for what has not come.
 #![no_main]
-#![allow(dead_code)]
 
-#[path = "../../src/stub/head.rs"]
-mod head;
-
-use head::parse;
+use ringside_probe::engine::stub::head::parse;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

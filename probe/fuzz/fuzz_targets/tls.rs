@@ -1,22 +1,10 @@
 //! A session of TLS with a server in the same process: what it sends arrives whole however its records are cut, and
 //! nothing arrives of records that were changed. Bytes that are no handshake are an error or wait for more.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/load"]
-mod load {
-    pub mod error;
-    pub mod layer_plan;
-    pub mod transport {
-        pub mod fault;
-        pub mod tls;
-        pub mod verify;
-    }
-}
 
 use libfuzzer_sys::fuzz_target;
-use load::layer_plan::TlsPlan;
-use load::transport::tls::{TlsSession, TlsConfig};
+use ringside_probe::engine::load::layer_plan::TlsPlan;
+use ringside_probe::engine::load::transport::tls::{TlsSession, TlsConfig};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};

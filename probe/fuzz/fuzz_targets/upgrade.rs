@@ -1,21 +1,9 @@
 //! Any split of the reply to a WebSocket's handshake gives what the whole gives, and nothing but the right key opens it.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/load"]
-mod load {
-    pub mod error;
-    pub mod http_head;
-    pub mod redirect;
-    pub mod transport {
-        pub mod fault;
-        pub mod upgrade;
-    }
-}
 
 use libfuzzer_sys::fuzz_target;
-use load::error::ErrorKind;
-use load::transport::upgrade::Upgrade;
+use ringside_probe::engine::load::error::ErrorKind;
+use ringside_probe::engine::load::transport::upgrade::Upgrade;
 
 /// What came after the handshake, as far as it was complete.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Option<Vec<u8>>, ErrorKind> {

@@ -1,38 +1,12 @@
 //! A session of a WebSocket: whatever follows its handshake, and however it is cut, it gives the same messages, none
 //! larger than the limit, and the same end. What is sent in answer stays small.
 #![no_main]
-#![allow(dead_code)]
-
-#[path = "../../src/load"]
-mod load {
-    pub mod cookies;
-    pub mod error;
-    pub mod http_head;
-    pub mod http_request;
-    pub mod layer_plan;
-    pub mod pacer;
-    pub mod placeholder;
-    pub mod plan;
-    pub mod redirect;
-    pub mod share;
-    pub mod template;
-    pub mod text;
-    pub mod transport {
-        pub mod fault;
-        pub mod upgrade;
-        pub mod websocket;
-    }
-}
-#[path = "../../src/text.rs"]
-mod text;
-#[path = "../../src/units.rs"]
-mod units;
 
 use libfuzzer_sys::fuzz_target;
-use load::error::ErrorKind;
-use load::plan::Plan;
-use load::text::MAX_MESSAGE_BYTES;
-use load::transport::websocket::{Incoming, WebSocket, WebSocketPlan};
+use ringside_probe::engine::load::error::ErrorKind;
+use ringside_probe::engine::load::plan::Plan;
+use ringside_probe::engine::load::text::MAX_MESSAGE_BYTES;
+use ringside_probe::engine::load::transport::websocket::{Incoming, WebSocket, WebSocketPlan};
 use std::sync::OnceLock;
 
 const PLAN: &str = r#"{"protocol": "ws", "addresses": ["127.0.0.1:1"], "line": "x", "request": {"headers": [["Host", "h"]]}}"#;

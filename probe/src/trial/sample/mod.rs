@@ -1,0 +1,8 @@
+//! Samples of the processes and of the host.
+
+pub mod budget;
+pub mod high_water;
+pub mod host;
+pub mod sampler;
+pub mod sampling;
+pub mod threads;

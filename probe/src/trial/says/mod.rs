@@ -1,0 +1,7 @@
+//! What a program prints, and the verdict on it.
+
+pub mod evidence;
+pub mod pipe;
+pub mod protocol_line;
+pub mod stdout;
+pub mod verdict;
