@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::engine::load::body::{BodyCheck, BodyState};
-use ringside_probe::engine::load::plan::Expect;
+use engine::load::body::{BodyCheck, BodyState};
+use engine::load::plan::Expect;
 
 const PATTERNS: [&str; 4] = [r"\.*2\d\d|\xff+", "a*b?", "(?s).*end", "[^x]{3,}"];
 

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::engine::load::chunked::ChunkedDecoder;
-use ringside_probe::engine::load::error::ErrorKind;
+use engine::load::chunked::ChunkedDecoder;
+use engine::load::error::ErrorKind;
 
 type Read = (Vec<(Vec<u8>, bool)>, Result<Option<usize>, ErrorKind>);
 

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::engine::load::transport::http2::{Arrived, Http2};
-use ringside_probe::engine::load::transport::request::{Prepared, Http2Requests};
+use engine::load::transport::http2::{Arrived, Http2};
+use engine::load::transport::request::{Prepared, Http2Requests};
 use std::rc::Rc;
 
 const REQUESTS: [&[u8]; 2] = [

@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::engine::load::error::ErrorKind;
-use ringside_probe::engine::load::framing::Splitter;
-use ringside_probe::engine::load::plan::{Framing, StreamPlan};
-use ringside_probe::engine::load::sequence::StreamFormat;
-use ringside_probe::engine::load::sequence_errors::SequenceErrors;
+use engine::load::error::ErrorKind;
+use engine::load::framing::Splitter;
+use engine::load::plan::{Framing, StreamPlan};
+use engine::load::sequence::StreamFormat;
+use engine::load::sequence_errors::SequenceErrors;
 
 fn read<'a>(
     format: &StreamFormat,

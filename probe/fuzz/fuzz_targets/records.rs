@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::engine::load::record::Record;
+use engine::load::record::Record;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(record) = serde_json::from_slice::<Record>(data) else {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::engine::load::redirect::{Origin, Redirect};
+use engine::load::redirect::{Origin, Redirect};
 
 fn to(location: &[u8]) -> Redirect {
     Redirect {

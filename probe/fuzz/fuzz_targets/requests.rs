@@ -2,12 +2,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::engine::load::body::BodyCheck;
-use ringside_probe::engine::load::pacer::Pacer;
-use ringside_probe::engine::load::placeholder::{Rows, Values};
-use ringside_probe::engine::load::plan::Plan;
-use ringside_probe::engine::load::sequence::StreamFormat;
-use ringside_probe::wire::request::Work;
+use engine::load::body::BodyCheck;
+use engine::load::pacer::Pacer;
+use engine::load::placeholder::{Rows, Values};
+use engine::load::plan::Plan;
+use engine::load::sequence::StreamFormat;
+use wire::request::Work;
 
 /// Instants are in order, and a request has bytes whatever its numbers are.
 fn try_load(plan: &Plan) {
@@ -41,7 +41,7 @@ fn try_load(plan: &Plan) {
     }
 }
 
-fn try_stub(plan: &ringside_probe::engine::stub::Plan) {
+fn try_stub(plan: &engine::stub::Plan) {
     let mut random = fastrand::Rng::with_seed(plan.seed);
     for upstream in &plan.upstreams {
         // At most an hour.

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::engine::load::error::ErrorKind;
-use ringside_probe::engine::load::http::{Done, Read, ResponseParser};
+use engine::load::error::ErrorKind;
+use engine::load::http::{Done, Read, ResponseParser};
 
 type Parsed = (Vec<u8>, Result<Option<(Done, usize)>, ErrorKind>, Option<Done>);
 

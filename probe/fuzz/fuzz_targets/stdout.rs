@@ -2,9 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::trial::says::protocol_line::Parsed;
+use trial::says::protocol_line::Parsed;
 use std::collections::BTreeMap;
-use ringside_probe::trial::says::stdout::{StdoutParser, MAX_LINES};
+use trial::says::stdout::{StdoutParser, MAX_LINES};
 
 /// The lines, those that start with each prefix, the hash, and the events.
 type Output = (u64, BTreeMap<char, u64>, Option<String>, Vec<Parsed>);

@@ -2,7 +2,7 @@
 //! for what has not come.
 #![no_main]
 
-use ringside_probe::engine::stub::head::parse;
+use engine::stub::head::parse;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::engine::load::layer_plan::TlsPlan;
-use ringside_probe::engine::load::transport::tls::{TlsSession, TlsConfig};
+use engine::load::layer_plan::TlsPlan;
+use engine::load::transport::tls::{TlsSession, TlsConfig};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};

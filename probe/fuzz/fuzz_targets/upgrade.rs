@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::engine::load::error::ErrorKind;
-use ringside_probe::engine::load::transport::upgrade::Upgrade;
+use engine::load::error::ErrorKind;
+use engine::load::transport::upgrade::Upgrade;
 
 /// What came after the handshake, as far as it was complete.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<Option<Vec<u8>>, ErrorKind> {

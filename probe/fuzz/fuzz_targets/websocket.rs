@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use ringside_probe::engine::load::error::ErrorKind;
-use ringside_probe::engine::load::plan::Plan;
-use ringside_probe::engine::load::text::MAX_MESSAGE_BYTES;
-use ringside_probe::engine::load::transport::websocket::{Incoming, WebSocket, WebSocketPlan};
+use engine::load::error::ErrorKind;
+use engine::load::plan::Plan;
+use engine::load::text::MAX_MESSAGE_BYTES;
+use engine::load::transport::websocket::{Incoming, WebSocket, WebSocketPlan};
 use std::sync::OnceLock;
 
 const PLAN: &str = r#"{"protocol": "ws", "addresses": ["127.0.0.1:1"], "line": "x", "request": {"headers": [["Host", "h"]]}}"#;

@@ -1,0 +1,326 @@
+//! The back-end for all kernels: epoll, edge-triggered. A connection is registered once; a reply is read and the next
+//! request written without another call.
+
+use super::outbox::{Outbox, Queued};
+use super::stamp::{self, ClockOffset};
+use super::{CloseReason, Handler, Io, Next, Slot, Wait};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SocketAddrAny};
+use std::io;
+use std::rc::Rc;
+use wire::clock::{now_ns, sleep_until, timespec};
+
+const EVENTS: usize = 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
+/// Reads of one connection in one turn: a peer that sends without end must not keep the others, and the end, waiting.
+const MAX_READS: usize = 16;
+
+struct Entry {
+    socket: OwnedFd,
+    connecting: bool,
+    paused: bool,
+    /// Distinguishes connections of the same slot.
+    generation: u32,
+    /// Listed in `unread`.
+    unread: bool,
+    out: Outbox,
+}
+
+pub struct Epoll {
+    file: OwnedFd,
+    entries: Vec<Option<Entry>>,
+    events: Vec<Event>,
+    buffer: Box<[u8]>,
+    generation: u32,
+    /// Connections that may have more to read, of which no further edge tells: slot and generation.
+    unread: Vec<(Slot, u32)>,
+    /// The clocks at the last wake-up, where reads are stamped.
+    stamps: Option<ClockOffset>,
+}
+
+impl Epoll {
+    /// `stamped`: whether reads have the kernel's stamps.
+    pub fn new(slots: usize, stamped: bool) -> io::Result<Epoll> {
+        Ok(Epoll {
+            file: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            entries: (0..slots).map(|_| None).collect(),
+            events: Vec::with_capacity(EVENTS),
+            buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
+            generation: 0,
+            unread: Vec::new(),
+            stamps: stamped.then(ClockOffset::default),
+        })
+    }
+
+    fn handle(&mut self, event: Event, buffer: &mut [u8], handler: &mut impl Handler) {
+        let data = event.data.u64();
+        let slot = (data & 0xffff_ffff) as Slot;
+        let flags = event.flags;
+        let known = self.entries[slot].as_mut();
+        let current = known.filter(|entry| u64::from(entry.generation) == data >> 32);
+        let Some(entry) = current else {
+            return;
+        };
+        if entry.connecting {
+            let failed = match net::sockopt::socket_error(&entry.socket) {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) | Err(error) => Some(error),
+            };
+            if let Some(error) = failed {
+                return self.end(
+                    slot,
+                    CloseReason::NotConnected(error.raw_os_error()),
+                    handler,
+                );
+            }
+            if !flags.contains(EventFlags::OUT) {
+                return;
+            }
+            entry.connecting = false;
+            let next = handler.connected(slot);
+            self.follow(slot, next, handler);
+        } else if flags.contains(EventFlags::OUT) {
+            self.send_rest(slot, handler);
+        }
+        // A read ends at urgent data, though there is more.
+        let cut = EventFlags::PRI | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        if flags.intersects(EventFlags::IN | cut) {
+            let generation = (data >> 32) as u32;
+            self.receive(slot, generation, flags.intersects(cut), buffer, handler);
+        }
+    }
+
+    /// Reads the available bytes, in a bounded number of reads; what is left waits for the next turn. A short read
+    /// means that there are no more, unless it may be `cut`.
+    fn receive(
+        &mut self,
+        slot: Slot,
+        generation: u32,
+        cut: bool,
+        buffer: &mut [u8],
+        handler: &mut impl Handler,
+    ) {
+        for _ in 0..MAX_READS {
+            let known = self.entries[slot].as_ref();
+            let entry = match known.filter(|entry| entry.generation == generation) {
+                Some(entry) if entry.paused => return,
+                Some(entry) => entry,
+                None => return,
+            };
+            match read(&entry.socket, buffer, self.stamps) {
+                Ok((0, _)) => return self.end(slot, CloseReason::Finished, handler),
+                Ok((count, arrived_ns)) => {
+                    if !entry.out.is_sent(0) {
+                        handler.receiving_early(slot);
+                    }
+                    let next = handler.received(slot, &buffer[..count], arrived_ns);
+                    self.follow(slot, next, handler);
+                    if count < buffer.len() && !cut {
+                        return;
+                    }
+                }
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(error) => {
+                    let reason = CloseReason::ReceiveFailed(error.raw_os_error());
+                    return self.end(slot, reason, handler);
+                }
+            }
+        }
+        let entry = self.entries[slot].as_mut();
+        if let Some(entry) = entry.filter(|entry| entry.generation == generation && !entry.unread) {
+            entry.unread = true;
+            self.unread.push((slot, generation));
+        }
+    }
+
+    fn follow(&mut self, slot: Slot, next: Next, handler: &mut impl Handler) {
+        match next {
+            Next::Wait => {}
+            Next::Send(bytes) => self.send(slot, bytes, handler),
+            Next::Close => self.close(slot),
+        }
+    }
+
+    fn send_rest(&mut self, slot: Slot, handler: &mut impl Handler) {
+        let Some(entry) = &mut self.entries[slot] else {
+            return;
+        };
+        match entry
+            .out
+            .send(&entry.socket, |at_ns| handler.sending(slot, at_ns))
+        {
+            Ok(()) | Err(Errno::AGAIN) => {}
+            Err(error) => {
+                self.end_read(slot, CloseReason::SendFailed(error.raw_os_error()), handler);
+            }
+        }
+    }
+
+    /// The peer takes no more; what it has sent before, as an early refusal, is read first.
+    fn end_read(&mut self, slot: Slot, reason: CloseReason, handler: &mut impl Handler) {
+        let mut buffer = vec![0; BUFFER_BYTES];
+        for _ in 0..MAX_READS {
+            let Some(entry) = &self.entries[slot] else {
+                return;
+            };
+            let Ok((count @ 1.., arrived_ns)) = read(&entry.socket, &mut buffer, self.stamps)
+            else {
+                break;
+            };
+            handler.receiving_early(slot);
+            match handler.received(slot, &buffer[..count], arrived_ns) {
+                Next::Wait => {}
+                Next::Send(_) => break,
+                Next::Close => return self.close(slot),
+            }
+        }
+        self.end(slot, reason, handler);
+    }
+
+    fn end(&mut self, slot: Slot, reason: CloseReason, handler: &mut impl Handler) {
+        self.entries[slot] = None;
+        handler.closed(slot, reason);
+    }
+}
+
+impl Io for Epoll {
+    const NONBLOCKING: bool = true;
+
+    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
+        debug_assert!(self.entries[slot].is_none());
+        if self.stamps.is_some() {
+            stamp::enable(&socket);
+        }
+        let began_ns = now_ns();
+        match net::connect(&socket, address) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(error.into()),
+        }
+        self.generation = self.generation.wrapping_add(1);
+        let data = EventData::new_u64(u64::from(self.generation) << 32 | slot as u64);
+        let flags = EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP;
+        let flags = flags | EventFlags::ET;
+        epoll::add(&self.file, socket.as_fd(), data, flags)?;
+        self.entries[slot] = Some(Entry {
+            socket,
+            connecting: true,
+            paused: false,
+            generation: self.generation,
+            unread: false,
+            out: Outbox::default(),
+        });
+        Ok(began_ns)
+    }
+
+    fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
+        let Some(entry) = &mut self.entries[slot] else {
+            return;
+        };
+        match entry.out.queue(bytes) {
+            Queued::Next => self.send_rest(slot, handler),
+            Queued::Behind => {}
+            Queued::TooMany => self.end(slot, CloseReason::SendFailed(libc::ENOBUFS), handler),
+        }
+    }
+
+    fn close(&mut self, slot: Slot) {
+        self.entries[slot] = None;
+    }
+
+    fn socket(&self, slot: Slot) -> Option<&OwnedFd> {
+        self.entries[slot].as_ref().map(|entry| &entry.socket)
+    }
+
+    fn pause(&mut self, slot: Slot) {
+        if let Some(entry) = &mut self.entries[slot] {
+            entry.paused = true;
+        }
+    }
+
+    fn resume(&mut self, slot: Slot, handler: &mut impl Handler) {
+        if let Some(entry) = &mut self.entries[slot] {
+            entry.paused = false;
+            // The edges of events during the pause have passed, including that of a hang-up.
+            let generation = entry.generation;
+            let mut buffer = std::mem::take(&mut self.buffer);
+            self.receive(slot, generation, true, &mut buffer, handler);
+            self.buffer = buffer;
+        }
+    }
+
+    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
+        match wait {
+            Wait::Instant(at_ns) if self.unread.is_empty() => sleep_until(at_ns),
+            Wait::Sleep(at_ns) if self.unread.is_empty() => {
+                sleep_until(at_ns);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let left = std::mem::take(&mut self.unread);
+        let timeout = match wait {
+            Wait::Event(until_ns) if left.is_empty() => until_ns.saturating_sub(now_ns()),
+            _ => 0,
+        };
+        let mut events = std::mem::take(&mut self.events);
+        events.clear();
+        let timeout = timespec(timeout);
+        let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
+        let now = now_ns();
+        if self.stamps.is_some() && !events.is_empty() {
+            self.stamps = Some(ClockOffset::read());
+        }
+        handler.woken(now);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        for &event in &events {
+            self.handle(event, &mut buffer, handler);
+        }
+        // Their peer may have ended since: each is read until there is nothing.
+        for (slot, generation) in left {
+            let entry = self.entries[slot].as_mut();
+            if let Some(entry) = entry.filter(|entry| entry.generation == generation) {
+                entry.unread = false;
+            }
+            self.receive(slot, generation, true, &mut buffer, handler);
+        }
+        self.buffer = buffer;
+        self.events = events;
+        match waited {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Reads what has arrived. `stamps`: the clocks, where the kernel stamps it.
+#[inline]
+fn read(
+    socket: &OwnedFd,
+    buffer: &mut [u8],
+    stamps: Option<ClockOffset>,
+) -> Result<(usize, Option<u64>), Errno> {
+    match stamps {
+        None => net::recv(socket, buffer, RecvFlags::empty()).map(|(count, _)| (count, None)),
+        Some(clocks) => read_stamped(socket, buffer, clocks),
+    }
+}
+
+/// By itself, so that reads without stamps stay small.
+#[inline(never)]
+fn read_stamped(
+    socket: &OwnedFd,
+    buffer: &mut [u8],
+    clocks: ClockOffset,
+) -> Result<(usize, Option<u64>), Errno> {
+    match stamp::receive(socket, buffer) {
+        Ok((count, stamp)) => {
+            let arrived_ns = stamp.and_then(|stamp_ns| clocks.monotonic_ns(stamp_ns));
+            Ok((count, arrived_ns))
+        }
+        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::IO)),
+    }
+}

@@ -1,0 +1,517 @@
+//! Connections and bytes, by one of two back-ends with the same behaviour: io_uring and epoll.
+//! They know no protocol, and nothing of a load: bytes go to a [`Handler`], which returns what to do next.
+
+mod buffers;
+pub mod epoll;
+#[cfg(test)]
+pub mod fakes;
+mod outbox;
+mod ring;
+pub mod stamp;
+pub mod uring;
+
+use rustix::fd::OwnedFd;
+use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType};
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// The number of a connection, from 0. It stays the same when the connection is opened again.
+pub type Slot = usize;
+
+/// What a connection has to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    Wait,
+    Send(Rc<[u8]>),
+    /// Close, without a call of `Handler::closed`.
+    Close,
+}
+
+/// Why a connection was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// The peer will send no more.
+    Finished,
+    /// Errno of the connect.
+    NotConnected(i32),
+    /// Errno of a receive.
+    ReceiveFailed(i32),
+    /// Errno of a send.
+    SendFailed(i32),
+}
+
+/// How a back-end waits for what happens; instants are of CLOCK_MONOTONIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all: hands over what has happened.
+    No,
+    /// Until something happens, or until an instant.
+    Event(u64),
+    /// Until an instant, whatever happens meanwhile.
+    Instant(u64),
+    /// The same, but what has happened can be handed over at a later turn, where that saves a system call.
+    Sleep(u64),
+}
+
+/// The user of the connections.
+pub trait Handler {
+    fn connected(&mut self, slot: Slot) -> Next;
+    /// `arrived_ns`: when the last of the bytes came, where the kernel has stamped it.
+    fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next;
+    /// What is received next comes before all that was to be sent has gone to the kernel.
+    fn receiving_early(&mut self, _: Slot) {}
+    /// The bytes of a `Next::Send` or of `Io::send` go to the kernel now.
+    fn sending(&mut self, slot: Slot, now_ns: u64);
+    /// A wait has ended; what had arrived meanwhile is handed over next.
+    fn woken(&mut self, now_ns: u64);
+    /// The connection is closed already.
+    fn closed(&mut self, slot: Slot, reason: CloseReason);
+}
+
+pub trait Io {
+    /// Starts to connect a socket, made by [`socket`], as this slot, which must be free. Returns the instant at which
+    /// the kernel was asked to.
+    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64>;
+
+    /// Sends on a connected slot, after what is still to be sent.
+    fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler);
+
+    /// Closes a slot; no effect where it is closed already.
+    fn close(&mut self, slot: Slot);
+
+    /// The socket of a slot that is open.
+    fn socket(&self, slot: Slot) -> Option<&OwnedFd>;
+
+    /// When it is closed, an open slot is to be reset: its port does not stay in TIME_WAIT.
+    fn reset_when_closed(&self, slot: Slot) {
+        if let Some(socket) = self.socket(slot) {
+            let _ = net::sockopt::set_socket_linger(socket, Some(Duration::ZERO));
+        }
+    }
+
+    /// Stops reading from an open slot: bytes that arrive stay in the kernel's buffer.
+    fn pause(&mut self, slot: Slot);
+
+    /// Reads again, beginning with the bytes that arrived meanwhile.
+    fn resume(&mut self, slot: Slot, handler: &mut impl Handler);
+
+    /// Waits, and hands what has happened to the handler.
+    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()>;
+
+    /// Whether sockets have to be non-blocking.
+    const NONBLOCKING: bool;
+}
+
+/// A socket of TCP, or a Unix socket, for a back-end, non-blocking or not.
+pub fn socket(family: AddressFamily, nonblocking: bool) -> rustix::io::Result<OwnedFd> {
+    let mut flags = SocketFlags::CLOEXEC;
+    if nonblocking {
+        flags |= SocketFlags::NONBLOCK;
+    }
+    let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+    if family == AddressFamily::UNIX {
+        return Ok(socket);
+    }
+    net::sockopt::set_tcp_nodelay(&socket, true)?;
+    // Urgent data is a part of the stream (RFC 6093): otherwise a byte of the reply would be missing.
+    net::sockopt::set_socket_oobinline(&socket, true)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::epoll::Epoll;
+    use super::uring::Uring;
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use wire::clock::{now_ns, sleep_until};
+
+    #[derive(Default)]
+    struct Notes {
+        connected: bool,
+        bytes: Vec<u8>,
+        arrivals_ns: Vec<Option<u64>>,
+        sends_ns: Vec<(Slot, u64)>,
+        early: bool,
+        closed: Option<CloseReason>,
+    }
+
+    impl Handler for Notes {
+        fn connected(&mut self, _: Slot) -> Next {
+            self.connected = true;
+            Next::Wait
+        }
+        fn received(&mut self, _: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
+            self.bytes.extend_from_slice(bytes);
+            self.arrivals_ns.push(arrived_ns);
+            Next::Wait
+        }
+        fn receiving_early(&mut self, _: Slot) {
+            self.early = true;
+        }
+        fn sending(&mut self, slot: Slot, now_ns: u64) {
+            self.sends_ns.push((slot, now_ns));
+        }
+        fn woken(&mut self, _: u64) {}
+        fn closed(&mut self, _: Slot, reason: CloseReason) {
+            self.closed = Some(reason);
+        }
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// A connection of a back-end, and its peer.
+    fn connect<I: Io>(io: &mut I, notes: &mut Notes) -> std::net::TcpStream {
+        connect_as(0, io, notes)
+    }
+
+    fn connect_as<I: Io>(slot: Slot, io: &mut I, notes: &mut Notes) -> std::net::TcpStream {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = SocketAddrAny::from(listener.local_addr().unwrap());
+        let socket = socket(address.address_family(), I::NONBLOCKING).unwrap();
+        io.open(slot, socket, &address).unwrap();
+        while !notes.connected {
+            io.turn(Wait::Event(now_ns() + MS), notes).unwrap();
+        }
+        listener.accept().unwrap().0
+    }
+
+    /// Stamps are between the instants before and after the sending, however late the bytes are read.
+    fn stamps_are_true<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        let mut is_early = false;
+        // The kernel may begin to stamp some time after it was asked to, and may be late itself.
+        while !is_early {
+            let before = now_ns();
+            peer.write_all(b"bytes").unwrap();
+            let after = now_ns();
+            sleep_until(after + 5 * MS);
+            notes.arrivals_ns.clear();
+            while notes.arrivals_ns.is_empty() {
+                io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+            }
+            if let [Some(arrived)] = notes.arrivals_ns[..] {
+                assert!((before..=now_ns()).contains(&arrived));
+                is_early = arrived <= after + MS;
+            }
+        }
+        drop(peer);
+        while notes.closed.is_none() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        assert_eq!(notes.closed, Some(CloseReason::Finished));
+        assert!(notes.bytes.chunks(5).all(|bytes| bytes == b"bytes"));
+    }
+
+    #[test]
+    fn the_kernel_stamps_what_arrives() {
+        stamps_are_true(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            stamps_are_true(uring);
+        }
+    }
+
+    /// Each send has its own time, and is on its way before the next.
+    fn sends_have_times_of_their_own<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peers = Vec::new();
+        for slot in 0..4 {
+            notes.connected = false;
+            peers.push(connect_as(slot, &mut io, &mut notes));
+        }
+        for (slot, peer) in peers.iter_mut().enumerate() {
+            let before = now_ns();
+            io.send(slot, b"x"[..].into(), &mut notes);
+            let after = now_ns();
+            // No turn is needed for it.
+            peer.set_read_timeout(Some(Duration::from_secs(60)))
+                .unwrap();
+            peer.read_exact(&mut [0]).unwrap();
+            let (sent, at_ns) = *notes.sends_ns.last().unwrap();
+            assert_eq!((sent, notes.sends_ns.len()), (slot, slot + 1));
+            assert!((before..=after).contains(&at_ns));
+        }
+    }
+
+    /// What waits for the kernel to take what was sent before is sent when it has.
+    fn bytes_behind_others_are_sent_later<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        // More than the buffers of a connection hold.
+        let large: Rc<[u8]> = vec![b'x'; 16 << 20].into();
+        io.send(0, Rc::clone(&large), &mut notes);
+        io.send(0, b"y"[..].into(), &mut notes);
+        io.turn(Wait::No, &mut notes).unwrap();
+        assert_eq!(notes.sends_ns.len(), 1);
+        let queued_ns = now_ns();
+        let reader = std::thread::spawn(move || {
+            let mut bytes = vec![0; (16 << 20) + 1];
+            peer.read_exact(&mut bytes).unwrap();
+            bytes
+        });
+        while notes.sends_ns.len() < 2 {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        assert!(notes.sends_ns[1].1 >= queued_ns);
+        while !reader.is_finished() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        let bytes = reader.join().unwrap();
+        assert!(bytes.starts_with(&large) && bytes.ends_with(b"xy"));
+        assert_eq!(notes.sends_ns.len(), 2);
+    }
+
+    /// What was there before the sending of so many bytes is early if the kernel took a part of them only.
+    fn is_early<I: Io>(mut io: I, bytes: usize) -> bool {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        peer.write_all(b"reply").unwrap();
+        io.send(0, vec![b'x'; bytes].into(), &mut notes);
+        while notes.bytes.is_empty() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        notes.early
+    }
+
+    #[test]
+    fn a_reply_is_early_until_all_bytes_are_sent() {
+        for (bytes, expected) in [(100, false), (16 << 20, true)] {
+            assert_eq!(is_early(Epoll::new(1, false).unwrap(), bytes), expected);
+            if let Ok(uring) = Uring::new(1, false) {
+                assert_eq!(is_early(uring, bytes), expected);
+            }
+        }
+    }
+
+    /// The peer sees a reset where one was asked for, and the end of the stream elsewhere.
+    fn closed_as_asked<I: Io>(mut io: I, is_reset: bool) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        if is_reset {
+            io.reset_when_closed(0);
+        }
+        io.close(0);
+        assert!(io.socket(0).is_none());
+        let reader = std::thread::spawn(move || peer.read(&mut [0]));
+        // With io_uring a receive is to be cancelled first.
+        while !reader.is_finished() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        let found = reader.join().unwrap().map_err(|error| error.kind());
+        let reset = Err(std::io::ErrorKind::ConnectionReset);
+        assert_eq!(found, if is_reset { reset } else { Ok(0) });
+    }
+
+    #[test]
+    fn connections_are_reset_where_that_was_asked_for() {
+        for is_reset in [false, true] {
+            closed_as_asked(Epoll::new(1, false).unwrap(), is_reset);
+            if let Ok(uring) = Uring::new(1, false) {
+                closed_as_asked(uring, is_reset);
+            }
+        }
+    }
+
+    /// A peer has answered, and takes nothing any more.
+    fn answers_before_a_failed_send_are_read<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        // It has a receive pending.
+        io.turn(Wait::No, &mut notes).unwrap();
+        peer.write_all(b"refused").unwrap();
+        net::sockopt::set_socket_linger(&peer, Some(Duration::ZERO)).unwrap();
+        drop(peer);
+        io.send(0, b"request"[..].into(), &mut notes);
+        // Nothing else would end a longer wait.
+        let begun = now_ns();
+        while notes.closed.is_none() {
+            io.turn(Wait::Event(begun + 60_000 * MS), &mut notes)
+                .unwrap();
+            assert!(now_ns() - begun < 30_000 * MS);
+        }
+        assert_eq!(notes.bytes, b"refused");
+        assert!(
+            matches!(
+                notes.closed,
+                Some(CloseReason::SendFailed(libc::ECONNRESET | libc::EPIPE))
+            ),
+            "{:?}",
+            notes.closed
+        );
+    }
+
+    #[test]
+    fn what_came_before_a_send_that_fails_is_read() {
+        answers_before_a_failed_send_are_read(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            answers_before_a_failed_send_are_read(uring);
+        }
+    }
+
+    #[test]
+    fn bytes_that_wait_have_the_time_of_their_own_send() {
+        bytes_behind_others_are_sent_later(Epoll::new(1, false).unwrap());
+        if let Ok(uring) = Uring::new(1, false) {
+            bytes_behind_others_are_sent_later(uring);
+        }
+    }
+
+    #[test]
+    fn each_send_has_a_time_of_its_own() {
+        sends_have_times_of_their_own(Epoll::new(4, true).unwrap());
+        if let Ok(uring) = Uring::new(4, true) {
+            sends_have_times_of_their_own(uring);
+        }
+    }
+
+    /// A read ends at urgent data, which is a part of the stream, and more follows.
+    fn urgent_data_stalls_nothing<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        peer.write_all(b"abc").unwrap();
+        net::send(&peer, b"d", net::SendFlags::OOB).unwrap();
+        peer.write_all(b"efg").unwrap();
+        let until = now_ns() + 60_000 * MS;
+        while notes.bytes.len() < 7 && now_ns() < until {
+            io.turn(Wait::Event(now_ns() + 10 * MS), &mut notes)
+                .unwrap();
+        }
+        assert_eq!(notes.bytes, b"abcdefg");
+    }
+
+    #[test]
+    fn what_follows_urgent_data_is_read() {
+        urgent_data_stalls_nothing(Epoll::new(1, true).unwrap());
+        urgent_data_stalls_nothing(Epoll::new(1, false).unwrap());
+        for stamped in [true, false] {
+            if let Ok(uring) = Uring::new(1, stamped) {
+                urgent_data_stalls_nothing(uring);
+            }
+        }
+    }
+
+    /// Bytes that are read at once have one stamp, that of the last: those before seem to be later, never earlier.
+    fn a_read_has_the_stamp_of_its_last_bytes<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        let mut is_stamped = false;
+        while !is_stamped {
+            notes.arrivals_ns.clear();
+            notes.bytes.clear();
+            peer.write_all(b"first").unwrap();
+            sleep_until(now_ns() + 2 * MS);
+            let between = now_ns();
+            peer.write_all(b"last").unwrap();
+            sleep_until(now_ns() + MS);
+            while notes.bytes.len() < 9 {
+                io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+            }
+            let last = *notes.arrivals_ns.last().unwrap();
+            if let Some(arrived) = last {
+                is_stamped = true;
+                assert!(arrived >= between);
+            }
+        }
+        // However it was read: a receive of io_uring that waits in the kernel takes each piece by itself.
+        assert!(notes.arrivals_ns.len() <= 2);
+    }
+
+    #[test]
+    fn bytes_that_are_read_at_once_share_the_last_stamp() {
+        a_read_has_the_stamp_of_its_last_bytes(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            a_read_has_the_stamp_of_its_last_bytes(uring);
+        }
+    }
+
+    fn large_messages_are_whole<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        let bytes: Vec<u8> = (0..3_000_000u32).map(|number| (number / 7) as u8).collect();
+        let sent = bytes.clone();
+        let writer = std::thread::spawn(move || peer.write_all(&sent).unwrap());
+        while notes.closed.is_none() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        writer.join().unwrap();
+        assert!(notes.bytes == bytes);
+    }
+
+    #[test]
+    fn stamped_bytes_are_all_the_bytes() {
+        large_messages_are_whole(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            large_messages_are_whole(uring);
+        }
+    }
+
+    /// What arrives does not end a wait for an instant, and is there afterwards.
+    fn waits_end_at_their_instants<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        let until = now_ns() + 20 * MS;
+        let writer = std::thread::spawn(move || {
+            for _ in 0..10 {
+                peer.write_all(b"x").unwrap();
+                sleep_until(now_ns() + MS / 2);
+            }
+            peer
+        });
+        io.turn(Wait::Instant(until), &mut notes).unwrap();
+        assert!(now_ns() >= until);
+        let _peer = writer.join().unwrap();
+        while notes.bytes.len() < 10 {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        let until = now_ns() + MS;
+        while now_ns() < until {
+            io.turn(Wait::Event(until), &mut notes).unwrap();
+        }
+        // An instant that has passed is no wait.
+        for wait in [Wait::No, Wait::Event(0), Wait::Instant(1)] {
+            io.turn(wait, &mut notes).unwrap();
+        }
+        assert_eq!(notes.closed, None);
+    }
+
+    /// What a sleep leaves unread is there at the next turn.
+    fn a_sleep_loses_nothing<I: Io>(mut io: I) {
+        let mut notes = Notes::default();
+        let mut peer = connect(&mut io, &mut notes);
+        for _ in 0..10 {
+            peer.write_all(b"x").unwrap();
+            let until = now_ns() + MS;
+            io.turn(Wait::Sleep(until), &mut notes).unwrap();
+            assert!(now_ns() >= until);
+        }
+        while notes.bytes.len() < 10 {
+            io.turn(Wait::No, &mut notes).unwrap();
+        }
+        assert_eq!(notes.bytes, [b'x'; 10]);
+        drop(peer);
+        io.turn(Wait::Sleep(now_ns() + MS), &mut notes).unwrap();
+        while notes.closed.is_none() {
+            io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
+        }
+        assert_eq!(notes.closed, Some(CloseReason::Finished));
+    }
+
+    #[test]
+    fn what_a_sleep_leaves_unread_is_read_at_the_next_turn() {
+        a_sleep_loses_nothing(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            a_sleep_loses_nothing(uring);
+        }
+    }
+
+    #[test]
+    fn a_wait_for_an_instant_is_not_ended_by_what_arrives() {
+        waits_end_at_their_instants(Epoll::new(1, true).unwrap());
+        if let Ok(uring) = Uring::new(1, true) {
+            waits_end_at_their_instants(uring);
+        }
+    }
+}

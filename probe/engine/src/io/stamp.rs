@@ -1,0 +1,207 @@
+//! The kernel's stamps of arriving bytes (SO_TIMESTAMPING, software stamps; Documentation/networking/timestamping.rst).
+//! TCP has them for each segment, also over loopback: the bytes of a read have that of the last segment in it. Bytes
+//! that a busy or sleeping thread reads late so have the time at which they came.
+#![allow(unsafe_code)]
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use std::{io, mem, ptr};
+use wire::clock::{now_ns, realtime_ns};
+
+/// SOF_TIMESTAMPING_RX_SOFTWARE and SOF_TIMESTAMPING_SOFTWARE of linux/net_tstamp.h: take stamps, and report them.
+const RECEIVED: libc::c_int = 1 << 3 | 1 << 4;
+/// The message's header, and three times of which the first is that of the software.
+pub const CONTROL_BYTES: usize = mem::size_of::<libc::cmsghdr>() + 3 * mem::size_of::<Time>();
+
+type Time = [i64; 2];
+
+/// Room for the control message of one read, aligned as the kernel's structures.
+#[repr(C)]
+pub union Control {
+    bytes: [u8; CONTROL_BYTES],
+    _header: libc::cmsghdr,
+}
+
+/// Asks for stamps. Where the kernel has none, reads have no stamp.
+pub fn enable(socket: &OwnedFd) {
+    // SAFETY: the pointer and the length describe `RECEIVED`.
+    unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TIMESTAMPING,
+            (&RECEIVED as *const libc::c_int).cast(),
+            mem::size_of::<libc::c_int>() as libc::socklen_t,
+        );
+    }
+}
+
+/// Reads what has arrived, with its stamp by CLOCK_REALTIME.
+pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
+    let mut control = Control {
+        bytes: [0; CONTROL_BYTES],
+    };
+    let mut part = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    let mut message = header(&mut control);
+    message.msg_iov = &mut part;
+    message.msg_iovlen = 1;
+    // SAFETY: the header describes `buffer` and `control`, which outlive the call.
+    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) };
+    if count < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: all bytes of the union are initialised.
+    let control = unsafe { &control.bytes };
+    let length = message.msg_controllen.min(CONTROL_BYTES);
+    Ok((count as usize, of_control(&control[..length])))
+}
+
+/// The header of a message with room for a control message, and for nothing else.
+pub fn header(control: *mut Control) -> libc::msghdr {
+    // SAFETY: zeroes are a valid header, of an empty message.
+    let mut message = unsafe { mem::zeroed::<libc::msghdr>() };
+    if !control.is_null() {
+        message.msg_control = control.cast();
+    }
+    message.msg_controllen = CONTROL_BYTES;
+    message
+}
+
+/// The header of a message whose control message goes to a buffer that the kernel chooses.
+pub fn header_of_provided() -> libc::msghdr {
+    header(ptr::null_mut())
+}
+
+/// The stamp in a control message.
+pub fn of_control(control: &[u8]) -> Option<u64> {
+    const HEADER: usize = mem::size_of::<libc::cmsghdr>();
+    if control.len() < CONTROL_BYTES {
+        return None;
+    }
+    // SAFETY: so many bytes are there, and any bytes are valid for both types.
+    let (header, time) = unsafe {
+        let start = control.as_ptr();
+        (
+            start.cast::<libc::cmsghdr>().read_unaligned(),
+            start.add(HEADER).cast::<Time>().read_unaligned(),
+        )
+    };
+    let is_stamp =
+        header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_TIMESTAMPING;
+    let [seconds, nanoseconds] = time.map(|part| u64::try_from(part).ok());
+    let stamp = seconds?
+        .checked_mul(1_000_000_000)?
+        .checked_add(nanoseconds?)?;
+    Some(stamp).filter(|&stamp| is_stamp && stamp > 0)
+}
+
+/// How far CLOCK_MONOTONIC is behind CLOCK_REALTIME, by which stamps are. It is read again at each wake-up, since the
+/// administrator may set the time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClockOffset {
+    behind_ns: u64,
+}
+
+/// Both clocks are read within so long, unless the thread is preempted between.
+const MAX_BRACKET_NS: u64 = 1_000;
+/// So often they are read again.
+const ATTEMPTS: u32 = 8;
+
+impl ClockOffset {
+    /// Now.
+    pub fn read() -> ClockOffset {
+        ClockOffset::of(|| (now_ns(), realtime_ns(), now_ns()))
+    }
+
+    /// `clocks`: CLOCK_REALTIME between two readings of CLOCK_MONOTONIC. The narrowest of some counts; the second of
+    /// the two, so that what is converted is never earlier than it was.
+    fn of(mut clocks: impl FnMut() -> (u64, u64, u64)) -> ClockOffset {
+        let mut narrowest = (u64::MAX, 0);
+        for _ in 0..ATTEMPTS {
+            let (before_ns, real_ns, after_ns) = clocks();
+            let bracket_ns = after_ns.saturating_sub(before_ns);
+            narrowest = narrowest.min((bracket_ns, real_ns.saturating_sub(after_ns)));
+            if bracket_ns <= MAX_BRACKET_NS {
+                break;
+            }
+        }
+        let (_, behind_ns) = narrowest;
+        ClockOffset { behind_ns }
+    }
+
+    /// A stamp by CLOCK_MONOTONIC; None where it is outside that clock.
+    pub fn monotonic_ns(self, stamp_ns: u64) -> Option<u64> {
+        stamp_ns.checked_sub(self.behind_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::clock::now_ns;
+
+    fn control(level: i32, kind: i32, time: Time) -> Vec<u8> {
+        let mut bytes = (CONTROL_BYTES).to_ne_bytes().to_vec();
+        bytes.extend_from_slice(&level.to_ne_bytes());
+        bytes.extend_from_slice(&kind.to_ne_bytes());
+        for part in time {
+            bytes.extend_from_slice(&part.to_ne_bytes());
+        }
+        bytes.resize(CONTROL_BYTES, 0);
+        bytes
+    }
+
+    #[test]
+    fn stamps_of_control_messages() {
+        let (level, kind) = (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING);
+        let right = control(level, kind, [12, 34]);
+        assert_eq!(of_control(&right), Some(12_000_000_034));
+        for length in 0..right.len() {
+            assert_eq!(of_control(&right[..length]), None);
+        }
+        for wrong in [
+            control(level, kind, [0, 0]),
+            control(level, kind, [-1, 0]),
+            control(level, kind, [0, -1]),
+            control(level, kind, [i64::MAX, 0]),
+            control(level, kind + 1, [12, 34]),
+            control(level + 1, kind, [12, 34]),
+        ] {
+            assert_eq!(of_control(&wrong), None);
+        }
+    }
+
+    #[test]
+    fn stamps_become_instants_of_the_monotonic_clock() {
+        let before = now_ns();
+        let offset = ClockOffset::read();
+        let instant = offset.monotonic_ns(realtime_ns()).unwrap();
+        let after = now_ns();
+        // Two reads of the clocks are between.
+        assert!(instant >= before && instant <= after + (after - before));
+        assert_eq!(ClockOffset { behind_ns: 5 }.monotonic_ns(4), None);
+    }
+
+    /// CLOCK_REALTIME is a second ahead; the thread is away for so long before and after its reading.
+    #[test]
+    fn a_preemption_between_the_clocks_shifts_no_stamp() {
+        const AWAY_NS: u64 = 3_000_000;
+        const AHEAD_NS: u64 = 1_000_000_000;
+        let read = |away: &[(u64, u64)]| {
+            let mut away = away.iter();
+            let offset = ClockOffset::of(|| {
+                let (before_ns, after_ns) = away.next().unwrap_or(&(0, 0));
+                let real_ns = 1_000_050 + before_ns;
+                (1_000_000, real_ns + AHEAD_NS, real_ns + 50 + after_ns)
+            });
+            offset.monotonic_ns(AHEAD_NS + 2_000_000).unwrap()
+        };
+        // Never earlier than it was, and later by the rest of the bracket at most.
+        assert_eq!(read(&[]), 2_000_050);
+        assert_eq!(read(&[(AWAY_NS, 0); 8]), 2_000_050);
+        assert_eq!(read(&[(0, AWAY_NS); 7]), 2_000_050);
+        assert_eq!(read(&[(0, AWAY_NS); 8]), 2_000_050 + AWAY_NS);
+    }
+}

@@ -1,0 +1,488 @@
+//! The replies of a load: decodes them by its protocol, and checks them.
+
+use super::body::{BodyCheck, BodyState};
+use super::client::{Arrival, Part};
+use super::error::ErrorKind;
+use super::framing::Splitter;
+use super::http::{HeadProgress, Read, ResponseParser};
+use super::http_head::MAX_HEAD_BYTES;
+use super::plan::{Framing, Plan, Protocol};
+use super::redirect::{is_redirect, Directions, Redirect};
+use super::sequence::{Message, StreamFormat, StreamState};
+use super::text::MAX_MESSAGE_BYTES;
+use memchr::memchr;
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use wire::text::quoted_bytes;
+
+/// What replies must be: prepared once, before the shards start.
+#[derive(Clone)]
+pub struct ReplyFormat {
+    check: BodyCheck,
+    framing: Framing,
+    stream: StreamFormat,
+    max_head_bytes: u32,
+}
+
+/// The heads of a trial's server: the probe's memory is not the program's, so no limit would end what fills it.
+const TRIAL_HEAD_BYTES: u32 = 16 * 1024;
+
+impl ReplyFormat {
+    pub fn new(plan: &Plan) -> ReplyFormat {
+        ReplyFormat {
+            check: BodyCheck::new(&plan.expect),
+            framing: plan.stream.framing,
+            stream: StreamFormat::new(&plan.stream),
+            max_head_bytes: match plan.is_trial {
+                true => TRIAL_HEAD_BYTES,
+                false => MAX_HEAD_BYTES as u32,
+            },
+        }
+    }
+}
+
+/// Decodes the replies of a shard.
+pub struct Decoder {
+    protocol: Protocol,
+    format: ReplyFormat,
+    no_body: bool,
+    closes: bool,
+    follows: bool,
+    is_http2: bool,
+    /// The first answer that was not what was expected.
+    first_wrong: OnceCell<String>,
+    /// How many bodies were begun whose content is to be known, and what the right ones of them were.
+    sampled: Cell<usize>,
+    bodies: RefCell<BTreeSet<(u64, u64)>>,
+}
+
+/// So many bodies of a shard are compared with those of another server.
+const SAMPLED_BODIES: usize = 16;
+
+/// The state of one reply.
+#[derive(Debug, Default)]
+pub enum ReplyState {
+    #[default]
+    Idle,
+    Http(ResponseParser, BodyState),
+    Line(BodyState),
+    Stream(Box<Stream>),
+    /// A response that a layer decodes.
+    Response(Box<Response>),
+    /// A message that equals this one, where there is no other expectation.
+    Message(Option<Rc<[u8]>>),
+}
+
+/// A stream so far.
+#[derive(Debug)]
+pub struct Stream {
+    response: ResponseParser,
+    splitter: Splitter,
+    state: StreamState,
+}
+
+/// A response so far.
+#[derive(Debug, Default)]
+pub struct Response {
+    status: u16,
+    directions: Option<Box<Directions>>,
+    body: BodyState,
+}
+
+/// A part of a reply that is to be recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyEvent {
+    Status(u16),
+    /// A message of a stream.
+    Message(Message),
+}
+
+/// The state of a connection after some bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Progress {
+    More,
+    /// The reply is complete, and right or not; whether the connection can be used again.
+    Done(Result<(), ErrorKind>, bool),
+    /// The connection cannot be used any more.
+    Broken(ErrorKind),
+    /// The reply is complete, but more bytes followed.
+    Unsolicited(Result<(), ErrorKind>),
+    /// The reply is complete, and asks for another request; whether the connection can be used for it.
+    Redirect(Redirect, bool),
+}
+
+impl Progress {
+    /// Of a response that is complete. `keep`: whether the connection can be used again.
+    fn of(result: Result<Option<Redirect>, ErrorKind>, keep: bool) -> Progress {
+        match result {
+            Ok(Some(redirect)) => Progress::Redirect(redirect, keep),
+            Ok(None) => Progress::Done(Ok(()), keep),
+            Err(kind) => Progress::Done(Err(kind), keep),
+        }
+    }
+}
+
+impl Decoder {
+    pub fn new(plan: &Plan, format: &ReplyFormat) -> Decoder {
+        let request = plan.request.as_ref();
+        let is_http = plan.protocol == Protocol::Http;
+        Decoder {
+            protocol: plan.protocol,
+            format: format.clone(),
+            no_body: request.is_some_and(|request| request.method == "HEAD"),
+            closes: is_http && request.is_some_and(|request| request.close),
+            follows: is_http && request.is_some_and(|request| request.follow_redirects),
+            is_http2: plan.http2.is_some(),
+            first_wrong: OnceCell::new(),
+            sampled: Cell::new(0),
+            bodies: RefCell::default(),
+        }
+    }
+
+    /// The first answer that was not what was expected, and what was. Hostile text, quoted.
+    pub fn first_wrong(&self) -> Option<&str> {
+        self.first_wrong.get().map(String::as_str)
+    }
+
+    /// Notes why a reply that is given up had no end, where that is its own fault.
+    pub fn note_endless(&self, reply: &ReplyState) {
+        if matches!(reply, ReplyState::Http(response, _) if response.at_eof().is_some()) {
+            let why = "a response without Content-Length, and the connection that would end it stays open";
+            self.first_wrong.get_or_init(|| why.into());
+        }
+    }
+
+    /// Checks a body that is complete, and keeps the first that is wrong.
+    fn finish(&self, body: &BodyState, status: Option<u16>) -> Result<(), ErrorKind> {
+        let check = &self.format.check;
+        let result = check.finish(body, status);
+        if result.is_err() {
+            self.first_wrong
+                .get_or_init(|| check.difference(body, status));
+        } else if let Some(digest) = body.digest() {
+            self.bodies.borrow_mut().insert(digest);
+        }
+        result
+    }
+
+    /// Length and hash of the first bodies, each once.
+    pub fn take_bodies(&self) -> BTreeSet<(u64, u64)> {
+        self.bodies.take()
+    }
+
+    fn body(&self) -> BodyState {
+        let number = self.sampled.get();
+        if number >= SAMPLED_BODIES {
+            return BodyState::default();
+        }
+        self.sampled.set(number + 1);
+        BodyState::sampled()
+    }
+
+    /// Whether replies are streams that are held open.
+    pub fn streams(&self) -> bool {
+        self.protocol == Protocol::Stream
+    }
+
+    /// Whether each request has a connection of its own.
+    pub fn closes(&self) -> bool {
+        self.closes
+    }
+
+    /// Whether redirects are followed.
+    pub fn follows(&self) -> bool {
+        self.follows
+    }
+
+    /// The reply to a request that is sent at `now_ns`.
+    fn response(&self) -> ResponseParser {
+        ResponseParser::new(self.no_body).limited_to(self.format.max_head_bytes)
+    }
+
+    pub fn begin(&self, request: &Rc<[u8]>, now_ns: u64) -> ReplyState {
+        match self.protocol {
+            Protocol::Http if self.is_http2 => ReplyState::Response(Box::new(Response {
+                body: self.body(),
+                ..Response::default()
+            })),
+            Protocol::Http => {
+                let response = self.response().keeping_directions(self.follows);
+                ReplyState::Http(response, self.body())
+            }
+            Protocol::Tcp => ReplyState::Line(self.body()),
+            Protocol::Ws => {
+                ReplyState::Message(self.format.check.is_empty().then(|| Rc::clone(request)))
+            }
+            Protocol::Stream => {
+                let stream = Stream {
+                    response: self.response(),
+                    splitter: Splitter::new(self.format.framing),
+                    state: self.format.stream.begin(now_ns),
+                };
+                ReplyState::Stream(Box::new(stream))
+            }
+        }
+    }
+
+    /// What becomes of a complete response: the redirect that is to be followed, or whether it is right.
+    fn conclude(
+        &self,
+        status: u16,
+        directions: Option<Box<Directions>>,
+        body: &BodyState,
+    ) -> Result<Option<Redirect>, ErrorKind> {
+        if self.follows && is_redirect(status) {
+            let Directions { location, cookies } =
+                directions.map_or_else(Default::default, |all| *all);
+            return Ok(Some(Redirect {
+                status,
+                location: location.ok_or(ErrorKind::RedirectInvalid)?,
+                cookies,
+            }));
+        }
+        self.finish(body, Some(status)).map(|()| None)
+    }
+
+    /// How far a reply has come; what has no head is final at once.
+    pub fn beginning(&self, reply: &ReplyState) -> HeadProgress {
+        match reply {
+            ReplyState::Http(response, _) => response.beginning(),
+            ReplyState::Stream(stream) => stream.response.beginning(),
+            _ => HeadProgress {
+                interims: 0,
+                has_begun: false,
+                is_final: true,
+            },
+        }
+    }
+
+    /// Decodes what arrived at `now_ns` on connection `id`.
+    pub fn decode(
+        &self,
+        reply: &mut ReplyState,
+        arrival: Arrival<'_>,
+        id: u64,
+        now_ns: u64,
+        on_event: &mut impl FnMut(ReplyEvent),
+    ) -> Progress {
+        let mut message = |state: &mut StreamState, message: &[u8]| {
+            ReplyEvent::Message(self.format.stream.check(state, message, id, now_ns))
+        };
+        let bytes = match arrival {
+            Arrival::Bytes(bytes) => bytes,
+            Arrival::Part(part) => return self.decode_part(reply, part, &mut message, on_event),
+        };
+        match reply {
+            ReplyState::Idle | ReplyState::Message(_) | ReplyState::Response(_) => {
+                Progress::Broken(ErrorKind::Unsolicited)
+            }
+            ReplyState::Line(body) => self.decode_line(body, bytes),
+            ReplyState::Http(response, body) => {
+                let check = &self.format.check;
+                let (had_bytes, mut first) = (body.bytes(), None);
+                let read = response.feed(bytes, &mut |piece| {
+                    first.get_or_insert(piece.bytes);
+                    check.feed(body, piece.bytes);
+                });
+                let (done, rest) = match read {
+                    Err(kind) => {
+                        if kind == ErrorKind::Protocol {
+                            self.first_wrong.get_or_init(|| refusal(response, bytes));
+                        }
+                        return Progress::Broken(kind);
+                    }
+                    Ok(Read::More) => return Progress::More,
+                    Ok(Read::Done(done, rest)) => (done, rest),
+                };
+                on_event(ReplyEvent::Status(done.status));
+                // What most servers say of a failure comes in one piece; nothing is kept of the others.
+                if had_bytes == 0 && check.check_status(Some(done.status)).is_err() {
+                    body.show(first.unwrap_or_default());
+                }
+                let keep = done.keep_alive && !self.closes;
+                let result = self.conclude(done.status, response.take_directions(), body);
+                match rest.is_empty() {
+                    true => Progress::of(result, keep),
+                    false => Progress::Unsolicited(result.map(|_| ())),
+                }
+            }
+            ReplyState::Stream(stream) => {
+                let Stream {
+                    response,
+                    splitter,
+                    state,
+                } = &mut **stream;
+                let had_status = response.status().is_some();
+                let mut framing = Ok(());
+                let mut take = |bytes: &[u8]| on_event(message(state, bytes));
+                let read = response.feed(bytes, &mut |piece| {
+                    framing = framing.and(splitter.feed(piece.bytes, piece.last, &mut take));
+                });
+                if let (false, Some(status)) = (had_status, response.status()) {
+                    on_event(ReplyEvent::Status(status));
+                    if let Err(kind) = self.format.check.check_status(Some(status)) {
+                        return Progress::Broken(kind);
+                    }
+                }
+                match (read, framing) {
+                    (Err(kind), _) | (_, Err(kind)) => Progress::Broken(kind),
+                    (Ok(Read::More), _) => Progress::More,
+                    // The server should have held it open.
+                    (Ok(Read::Done(..)), _) => Progress::Broken(ErrorKind::Ended),
+                }
+            }
+        }
+    }
+
+    /// Takes a part that a layer has decoded. `message`: the event of a message of a stream.
+    fn decode_part(
+        &self,
+        reply: &mut ReplyState,
+        part: Part<'_>,
+        message: &mut impl FnMut(&mut StreamState, &[u8]) -> ReplyEvent,
+        on_event: &mut impl FnMut(ReplyEvent),
+    ) -> Progress {
+        match (reply, part) {
+            (ReplyState::Message(echo), Part::Message(answer)) => {
+                let mut body = BodyState::default();
+                self.format.check.feed(&mut body, answer);
+                let right = self.finish(&body, None);
+                let other = echo.as_ref().filter(|echo| ***echo != *answer);
+                let result = match other {
+                    None => right,
+                    Some(echo) => {
+                        let (answer, echo) = (quoted_bytes(answer), quoted_bytes(echo));
+                        self.first_wrong
+                            .get_or_init(|| format!("{answer} instead of {echo}"));
+                        Err(ErrorKind::Content)
+                    }
+                };
+                Progress::Done(result, true)
+            }
+            (ReplyState::Response(response), part) => {
+                self.decode_response(response, part, on_event)
+            }
+            (ReplyState::Stream(_), Part::Head(status, _)) => {
+                on_event(ReplyEvent::Status(status));
+                match self.format.check.check_status(Some(status)) {
+                    Ok(()) => Progress::More,
+                    Err(kind) => Progress::Broken(kind),
+                }
+            }
+            // The server should have held it open.
+            (ReplyState::Stream(_), Part::End) => Progress::Broken(ErrorKind::Ended),
+            (ReplyState::Stream(stream), Part::Message(piece) | Part::Body(piece)) => {
+                let Stream {
+                    splitter, state, ..
+                } = &mut **stream;
+                let mut take = |bytes: &[u8]| on_event(message(state, bytes));
+                match splitter.feed(piece, true, &mut take) {
+                    Ok(()) => Progress::More,
+                    Err(kind) => Progress::Broken(kind),
+                }
+            }
+            _ => Progress::Broken(ErrorKind::Protocol),
+        }
+    }
+
+    fn decode_response(
+        &self,
+        response: &mut Response,
+        part: Part<'_>,
+        on_event: &mut impl FnMut(ReplyEvent),
+    ) -> Progress {
+        match part {
+            Part::Message(_) => return Progress::Broken(ErrorKind::Protocol),
+            Part::Head(status, directions) => {
+                response.status = status;
+                let kept = directions.filter(|_| self.follows);
+                response.directions = kept.cloned().map(Box::new);
+                return Progress::More;
+            }
+            Part::Body(bytes) => {
+                let check = &self.format.check;
+                if check.check_status(Some(response.status)).is_err() {
+                    response.body.show(bytes);
+                }
+                check.feed(&mut response.body, bytes);
+                return Progress::More;
+            }
+            Part::End => {}
+        }
+        let status = response.status;
+        on_event(ReplyEvent::Status(status));
+        let result = self.conclude(status, response.directions.take(), &response.body);
+        Progress::of(result, true)
+    }
+
+    fn decode_line(&self, body: &mut BodyState, bytes: &[u8]) -> Progress {
+        let end = memchr(b'\n', bytes);
+        let line = &bytes[..end.unwrap_or(bytes.len())];
+        self.format.check.feed(body, line);
+        match end {
+            None if body.bytes() > MAX_MESSAGE_BYTES => Progress::Broken(ErrorKind::TooLarge),
+            None => Progress::More,
+            Some(end) => {
+                let result = self.finish(body, None);
+                match end + 1 == bytes.len() {
+                    true => Progress::Done(result, true),
+                    false => Progress::Unsolicited(result),
+                }
+            }
+        }
+    }
+
+    /// Decodes the end of the connection.
+    pub fn decode_eof(
+        &self,
+        reply: &mut ReplyState,
+        on_event: &mut impl FnMut(ReplyEvent),
+    ) -> Progress {
+        let has_begun = match reply {
+            ReplyState::Idle | ReplyState::Message(_) => false,
+            ReplyState::Response(response) => response.status != 0,
+            ReplyState::Line(body) => body.bytes() > 0,
+            ReplyState::Http(response, body) => {
+                if let Some(done) = response.at_eof() {
+                    on_event(ReplyEvent::Status(done.status));
+                    let result = self.conclude(done.status, response.take_directions(), body);
+                    return Progress::of(result, false);
+                }
+                response.has_begun()
+            }
+            ReplyState::Stream(stream) if stream.response.at_eof().is_some() => {
+                return Progress::Broken(ErrorKind::Ended);
+            }
+            ReplyState::Stream(stream) => stream.response.has_begun(),
+        };
+        Progress::Broken(match has_begun {
+            true => ErrorKind::Truncated,
+            false => ErrorKind::ClosedEarly,
+        })
+    }
+
+    /// Of a stream: how many chunks have arrived, and how many more were due at `now_ns`.
+    pub fn received_and_behind(&self, reply: &ReplyState, now_ns: u64) -> Option<(u64, u64)> {
+        match reply {
+            ReplyState::Stream(stream) => {
+                let format = &self.format.stream;
+                Some(format.received_and_behind(&stream.state, now_ns))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Why a response could not be read, after `feed` has failed with these bytes. Hostile text, quoted.
+fn refusal(response: &ResponseParser, bytes: &[u8]) -> String {
+    if response.status().is_some() {
+        return "invalid chunk framing".into();
+    }
+    match response.refused_line(bytes) {
+        // Each of its lines is right.
+        b"" => "a head whose Content-Length and Transfer-Encoding do not say how long the body is"
+            .into(),
+        line => format!("{}, which is no line of a response", quoted_bytes(line)),
+    }
+}

@@ -1,0 +1,340 @@
+//! A running load: its threads, how to stop it, and their merged record.
+
+use super::decoder::ReplyFormat;
+use super::interval::Interval;
+use super::outgoing::Outgoing;
+use super::plan::{BackEnd, Plan, Protocol};
+use super::record::Record;
+use super::shard::{self, ShardConfig};
+use super::transport::{Layered, Layers};
+use crate::io::epoll::Epoll;
+use crate::io::uring::Uring;
+use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::num::NonZeroU64;
+use std::os::unix::io::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use trial::tree::procfs::kib_field;
+use wire::clock::{now_ns, sleep_until};
+use wire::pin;
+use wire::units::nanoseconds;
+
+/// Descriptors that the probe needs besides those of connections; ringside's check is the same.
+const OWN_DESCRIPTORS: u64 = 64;
+const THREADS_DESCRIPTORS: u64 = 4;
+
+/// How long a request of an open loop may wait for others, where the plan leaves it to the engine and sleeps end in time
+/// for it: of so many, each of so long.
+pub const SLACK_NS: u64 = 50_000;
+const SLEEPS: usize = 16;
+const SLEEP_NS: u64 = 100_000;
+
+/// The result of a load.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Outcome {
+    pub record: Record,
+    pub duration_ns: u64,
+    pub interrupted: bool,
+    /// Why a shard ended early, where one did.
+    pub failed: Option<String>,
+    pub descriptors: u64,
+    /// VmHWM of this process.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl Outcome {
+    /// Adds the outcome of another engine that had a part of the same load.
+    pub fn merge(&mut self, other: &Outcome) {
+        self.record.merge(&other.record);
+        self.duration_ns = self.duration_ns.max(other.duration_ns);
+        self.interrupted |= other.interrupted;
+        self.failed = self.failed.take().or_else(|| other.failed.clone());
+        self.descriptors += other.descriptors;
+        self.peak_memory_bytes = match (self.peak_memory_bytes, other.peak_memory_bytes) {
+            (Some(own), Some(others)) => Some(own + others),
+            (own, others) => own.or(others),
+        };
+    }
+
+    pub fn seconds(&self) -> f64 {
+        self.duration_ns as f64 / 1e9
+    }
+
+    pub fn per_s(&self, count: f64) -> f64 {
+        match self.duration_ns {
+            0 => 0.0,
+            _ => count / self.seconds(),
+        }
+    }
+
+    /// The busiest thread's share of a core.
+    pub fn cpu_share(&self) -> f64 {
+        self.per_s(self.record.max_thread_cpu_ns as f64) / 1e9
+    }
+
+    /// The same without busy-polling.
+    pub fn busy_share(&self) -> f64 {
+        self.per_s(self.record.max_thread_busy_ns as f64) / 1e9
+    }
+}
+
+/// A plan that this host allows.
+pub struct Prepared {
+    plan: Arc<Plan>,
+    outgoing: Arc<Outgoing>,
+    replies: Arc<ReplyFormat>,
+    io: BackEnd,
+    slack_ns: u64,
+    sleeps_late_ns: u64,
+    layers: Option<Arc<Layers>>,
+    /// What could not be used, and why.
+    pub missing: Vec<String>,
+    descriptors: u64,
+}
+
+impl Prepared {
+    /// The error is why the load cannot begin.
+    pub fn new(plan: Arc<Plan>) -> Result<Prepared, String> {
+        let descriptors = raise_descriptors(&plan)?;
+        pin::check("load: cpus", &plan.cpus)?;
+        let layers = Layers::new(&plan)?;
+        let mut missing = Vec::new();
+        let io = back_end(&plan, &mut missing)?;
+        let (slack_ns, sleeps_late_ns) = slack_ns(&plan, &mut missing)?;
+        Ok(Prepared {
+            outgoing: Arc::new(Outgoing::new(&plan)?),
+            replies: Arc::new(ReplyFormat::new(&plan)),
+            plan,
+            io,
+            slack_ns,
+            sleeps_late_ns,
+            layers,
+            missing,
+            descriptors,
+        })
+    }
+
+    /// The name of the back-end in messages.
+    pub fn io_name(&self) -> &'static str {
+        match self.io {
+            BackEnd::Uring => "uring",
+            _ => "epoll",
+        }
+    }
+
+    /// Starts the threads; intended instants count from `start_ns` of CLOCK_MONOTONIC.
+    pub fn start(self, start_ns: u64) -> io::Result<Engine> {
+        // The read end reports the hang-up when the last shard has dropped its write end.
+        let (done, running) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let mut engine = Engine {
+            start_ns,
+            descriptors: self.descriptors,
+            stop: Arc::default(),
+            interrupted: false,
+            lives: Vec::new(),
+            threads: Vec::new(),
+            done,
+        };
+        for number in 0..self.plan.threads {
+            let live = Arc::new(Mutex::new(Interval::default()));
+            let config = ShardConfig {
+                plan: Arc::clone(&self.plan),
+                outgoing: Arc::clone(&self.outgoing),
+                replies: Arc::clone(&self.replies),
+                shard: self.plan.shard(number),
+                share: self.plan.share(self.plan.shard(number)),
+                start_ns,
+                slack_ns: self.slack_ns,
+                sleeps_late_ns: self.sleeps_late_ns,
+                stop: Arc::clone(&engine.stop),
+                live: Arc::clone(&live),
+            };
+            let (io, layers, running) = (self.io, self.layers.clone(), running.try_clone()?);
+            let thread = Builder::new().name(format!("load-{number}"));
+            engine.threads.push(thread.spawn(move || {
+                let _running = running;
+                let slots = config.connections();
+                let stamped = config.plan.stamps_arrivals();
+                prepare_thread(&config.plan.cpus, number)?;
+                match (io, layers) {
+                    (BackEnd::Uring, None) => shard::run(config, Uring::new(slots, stamped)?),
+                    (_, None) => shard::run(config, Epoll::new(slots, stamped)?),
+                    (BackEnd::Uring, Some(layers)) => {
+                        let io = Layered::new(Uring::new(slots, stamped)?, layers, &config);
+                        shard::run(config, io)
+                    }
+                    (_, Some(layers)) => {
+                        let io = Layered::new(Epoll::new(slots, stamped)?, layers, &config);
+                        shard::run(config, io)
+                    }
+                }
+            })?);
+            engine.lives.push(live);
+        }
+        Ok(engine)
+    }
+}
+
+/// The threads of a load. Dropped, it stops them.
+pub struct Engine {
+    pub start_ns: u64,
+    /// Has a hang-up when all shards have ended.
+    pub done: OwnedFd,
+    descriptors: u64,
+    stop: Arc<AtomicBool>,
+    interrupted: bool,
+    lives: Vec<Arc<Mutex<Interval>>>,
+    threads: Vec<JoinHandle<io::Result<(Record, u64)>>>,
+}
+
+impl Engine {
+    /// Ends the load early; its record is kept.
+    pub fn interrupt(&mut self) {
+        self.interrupted = true;
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What happened since the last call.
+    pub fn interval(&self) -> Interval {
+        let mut all = Interval::default();
+        for live in &self.lives {
+            all.add_shard(&live.lock().unwrap_or_else(PoisonError::into_inner).take());
+        }
+        all
+    }
+
+    /// Waits for the shards, and merges their records.
+    pub fn finish(mut self) -> Outcome {
+        let mut outcome = Outcome {
+            interrupted: self.interrupted,
+            descriptors: self.descriptors,
+            peak_memory_bytes: peak_memory_bytes(),
+            ..Outcome::default()
+        };
+        let mut stopped_ns = self.start_ns;
+        for thread in self.threads.drain(..) {
+            match thread.join() {
+                Ok(Ok((record, stopped))) => {
+                    outcome.record.merge(&record);
+                    stopped_ns = stopped_ns.max(stopped);
+                }
+                Ok(Err(error)) => outcome.failed = Some(format!("a shard ended: {error}")),
+                Err(_) => outcome.failed = Some("a shard panicked: please report it".into()),
+            }
+        }
+        outcome.duration_ns = stopped_ns - self.start_ns;
+        outcome
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+fn peak_memory_bytes() -> Option<u64> {
+    kib_field(
+        &std::fs::read_to_string("/proc/self/status").ok()?,
+        "VmHWM:",
+    )
+}
+
+fn prepare_thread(cpus: &[usize], number: usize) -> io::Result<()> {
+    // Timers fire on time: the kernel may not delay them.
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+    match cpus.is_empty() {
+        true => Ok(()),
+        false => pin::pin_thread("cpus", &[cpus[number % cpus.len()]])
+            .map_err(|why| io::Error::new(io::ErrorKind::Other, why)),
+    }
+}
+
+/// Chooses the back-end, by what the kernel allows.
+fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
+    let wanted = match (plan.io, plan.protocol) {
+        // A parked receive of io_uring costs more than an entry of epoll.
+        (BackEnd::Auto, Protocol::Stream) | (BackEnd::Epoll, _) => return Ok(BackEnd::Epoll),
+        // In an open loop both need a system call per request, and epoll wakes sooner.
+        (BackEnd::Auto, _) if plan.open_loop() => return Ok(BackEnd::Epoll),
+        (wanted, _) => wanted,
+    };
+    // On a thread of its own: the first to use a ring is its only issuer.
+    let attempt = std::thread::spawn(|| Uring::new(1, true).map(|_| ())).join();
+    match attempt {
+        Ok(Ok(())) => Ok(BackEnd::Uring),
+        Ok(Err(error)) if wanted == BackEnd::Auto => {
+            missing.push(format!("io_uring: {error}"));
+            Ok(BackEnd::Epoll)
+        }
+        Ok(Err(error)) => Err(format!(
+            "io_uring cannot be used here: {error}; leave out --io, or use --io epoll"
+        )),
+        Err(_) => Err("io_uring: the attempt to use it panicked".into()),
+    }
+}
+
+/// How late sleeps end here as a rule, on a thread that sleeps as those of the load do.
+fn sleeps_late_ns(cpus: &[usize]) -> io::Result<u64> {
+    prepare_thread(cpus, 0)?;
+    let mut late_ns = [0; SLEEPS];
+    for late_ns in &mut late_ns {
+        let at_ns = now_ns() + SLEEP_NS;
+        sleep_until(at_ns);
+        *late_ns = now_ns().saturating_sub(at_ns);
+    }
+    late_ns.sort_unstable();
+    // Other programs on the CPU, and not the timer, make some of them later.
+    Ok(late_ns[SLEEPS / 4])
+}
+
+/// The slack of an open loop, and how much earlier sleeps are to end. By default it is one that this host's timers can
+/// keep, else none.
+fn slack_ns(plan: &Plan, missing: &mut Vec<String>) -> Result<(u64, u64), String> {
+    if !plan.open_loop() {
+        return Ok((0, 0));
+    }
+    let cpus = plan.cpus.clone();
+    let measured = std::thread::spawn(move || sleeps_late_ns(&cpus)).join();
+    let late_ns = measured.map_err(|_| "load: the measuring of sleeps panicked")?;
+    let late_ns = late_ns.map_err(|error| format!("load: {error}"))?;
+    let slack_ns = match plan.slack_s {
+        Some(slack_s) => nanoseconds(slack_s),
+        None if late_ns <= SLACK_NS => SLACK_NS,
+        None => {
+            let late_us = late_ns / 1000;
+            missing.push(format!(
+                "slack: sleeps end {late_us} µs late here, so requests are sent at their instants"
+            ));
+            0
+        }
+    };
+    Ok((slack_ns, late_ns.min(SLACK_NS)))
+}
+
+/// Raises the soft limit of descriptors to the hard limit, and returns it.
+fn raise_descriptors(plan: &Plan) -> Result<u64, String> {
+    let limit = getrlimit(Resource::Nofile);
+    let max = limit.maximum.unwrap_or(u64::MAX);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let now = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => max,
+        Err(_) => limit.current.unwrap_or(max),
+    };
+    let connections = plan.own_connections() as u64;
+    let own = OWN_DESCRIPTORS + THREADS_DESCRIPTORS * plan.threads as u64;
+    let wanted = connections + own;
+    if wanted > now {
+        return Err(format!(
+            "load: {connections} connections need {wanted} descriptors, and the limit is {now}: raise it (ulimit -n) or take at most {}",
+            now.saturating_sub(own)
+        ));
+    }
+    Ok(now)
+}

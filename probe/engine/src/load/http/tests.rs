@@ -1,0 +1,310 @@
+//! Tests of the parser of responses.
+
+use super::*;
+use crate::load::http_head::{LOOKED_AT, MAX_FIELDS};
+use std::cell::Cell;
+
+/// Status, keep-alive, body and the number of bytes after it, fed in pieces of `step` bytes; Truncated where the
+/// response is incomplete. `ends`: the connection ends after the text.
+fn read(text: &[u8], step: usize, ends: bool) -> Result<(u16, bool, Vec<u8>, usize), ErrorKind> {
+    let mut response = ResponseParser::new(false);
+    let mut body = Vec::new();
+    let mut done = 0;
+    for piece in text.chunks(step) {
+        done += piece.len();
+        let read = response.feed(piece, &mut |piece| body.extend_from_slice(piece.bytes))?;
+        if let Read::Done(end, rest) = read {
+            let left = rest.len() + text.len() - done;
+            return Ok((end.status, end.keep_alive, body, left));
+        }
+    }
+    match response.at_eof().filter(|_| ends) {
+        Some(end) => Ok((end.status, end.keep_alive, body, 0)),
+        None => Err(ErrorKind::Truncated),
+    }
+}
+
+#[test]
+fn reads_bodies_in_any_pieces() {
+    // Text, whether the connection ends then; status, keep-alive, body, bytes after it.
+    type Case = (&'static [u8], bool, u16, bool, &'static [u8], usize);
+    let cases: [Case; 9] = [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHT", false, 200, true, b"ok", 2),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", false, 200, true, b"", 0),
+        (b"HTTP/1.1 404 No\r\nConnection: a, Close\r\ncontent-length:1\r\n\r\nx", false, 404, false, b"x", 0),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", false, 200, true, b"ok", 0),
+        (b"HTTP/1.1 204 No\r\n\r\nHTTP", false, 204, true, b"", 4),
+        (b"HTTP/1.1 304 No\r\nContent-Length: 9\r\n\r\n", false, 304, true, b"", 0),
+        (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 E\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", false, 200, true, b"x", 0),
+        (b"HTTP/1.0 200 OK\r\n\r\nall of it", true, 200, false, b"all of it", 0),
+        (b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx", false, 200, true, b"x", 0),
+    ];
+    for (text, ends, status, keep_alive, body, left) in cases {
+        for step in 1..=text.len() {
+            let right = (status, keep_alive, body.to_vec(), left);
+            let shown = String::from_utf8_lossy(text);
+            assert_eq!(read(text, step, ends), Ok(right), "{step}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn refuses_ambiguous_responses() {
+    let bad: [&[u8]; 13] = [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: +1\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity, chunked\r\n\r\n",
+        b"HTTP/2 200 OK\r\n\r\n",
+        b"garbage\r\n\r\n",
+        b"HTTP/1.1 200 OK\nContent-Lengt\0\0'\n",
+    ];
+    for text in bad {
+        for step in 1..=text.len() {
+            assert_eq!(
+                read(text, step, true),
+                Err(ErrorKind::Protocol),
+                "{}",
+                String::from_utf8_lossy(text)
+            );
+        }
+    }
+    // Only whole lines count: what comes of a wrong one does not depend on where it was cut.
+    let cut = b"HTTP/1.1 200 OK\nContent-Lengt\0\0'";
+    for step in 1..=cut.len() {
+        assert_eq!(read(cut, step, true), Err(ErrorKind::Truncated));
+    }
+    let interim = b"HTTP/1.1 100 Continue\r\n\r\n".repeat(17);
+    assert_eq!(read(&interim, 40, false), Err(ErrorKind::Protocol));
+    let mut bomb = b"HTTP/1.1 200 OK\r\nA: ".to_vec();
+    bomb.resize(300_000, b'x');
+    for step in [1, 1000, 300_000] {
+        assert_eq!(read(&bomb, step, false), Err(ErrorKind::TooLarge));
+    }
+    let many = [
+        b"HTTP/1.1 200 OK\r\n".to_vec(),
+        b"A: b\r\n".repeat(MAX_FIELDS + 1),
+    ]
+    .concat();
+    assert_eq!(read(&many, many.len(), false), Err(ErrorKind::TooLarge));
+    let short = b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nabc";
+    assert_eq!(read(short, 7, true), Err(ErrorKind::Truncated));
+}
+
+#[test]
+fn old_forms_of_heads_are_read() {
+    let folded = b"HTTP/1.1 200 OK\r\nX-Long: a,\r\n\t b,\r\n c\r\nContent-Length: 2\r\n\r\nok";
+    let identity = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nok";
+    for text in [&folded[..], &identity[..]] {
+        for step in 1..=text.len() {
+            assert_eq!(read(text, step, false), Ok((200, true, b"ok".to_vec(), 0)));
+        }
+    }
+    // There is no field before that is continued.
+    let none = b"HTTP/1.1 200 OK\r\n b: c\r\n\r\n";
+    assert_eq!(read(none, 100, true), Err(ErrorKind::Protocol));
+}
+
+#[test]
+fn the_line_that_is_refused() {
+    for text in [
+        &b"junk line\r\n"[..],
+        b"HTTP/1.1 200 OK\r\nA: b\r\njunk line\r\n\r\n",
+    ] {
+        for step in [text.len(), 30] {
+            let mut response = ResponseParser::new(false);
+            let refused = text.chunks(step).find_map(|piece| {
+                let read = response.feed(piece, &mut |_| {}).err();
+                read.map(|_| response.refused_line(piece).to_vec())
+            });
+            assert_eq!(refused.as_deref(), Some(&b"junk line"[..]), "{step}");
+        }
+    }
+}
+
+#[test]
+fn the_state_of_a_response() {
+    let mut response = ResponseParser::new(false);
+    let mut ignore = |_: Piece| {};
+    assert!(!response.has_begun() && response.at_eof().is_none());
+    assert_eq!(response.feed(b"HTTP/1.1", &mut ignore), Ok(Read::More));
+    assert!(response.has_begun());
+    assert_eq!(response.status(), None);
+    let rest = b" 201 Made\r\n\r\nbody";
+    assert_eq!(response.feed(rest, &mut ignore), Ok(Read::More));
+    assert_eq!(response.status(), Some(201));
+    assert!(response.has_begun());
+    let done = Done {
+        status: 201,
+        keep_alive: false,
+    };
+    assert_eq!(response.at_eof(), Some(done));
+}
+
+#[test]
+fn the_response_to_head_has_no_body() {
+    let mut response = ResponseParser::new(true);
+    let text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+    let done = Done {
+        status: 200,
+        keep_alive: true,
+    };
+    let read = response.feed(text, &mut |_| panic!("a body"));
+    assert_eq!(read, Ok(Read::Done(done, b"")));
+}
+
+#[test]
+fn where_a_redirect_leads_is_kept_where_it_is_asked_for() {
+    let text =
+        b"HTTP/1.1 302 F\r\nset-cookie: a=b\r\nlocation: /x \r\nLocation: /y\r\nSet-Cookie: c=d; \
+        Path=/\r\nContent-Length: 0\r\n\r\n";
+    for step in [1, 100] {
+        let mut plain = ResponseParser::new(false);
+        let mut keeping = ResponseParser::new(false).keeping_directions(true);
+        for piece in text.chunks(step) {
+            plain.feed(piece, &mut |_| {}).unwrap();
+            keeping.feed(piece, &mut |_| {}).unwrap();
+        }
+        assert_eq!(plain.take_directions(), None);
+        let directions = keeping.take_directions().unwrap();
+        assert_eq!(directions.location.as_deref(), Some(&b"/x"[..]));
+        assert_eq!(directions.cookies, [&b"a=b"[..], b"c=d; Path=/"]);
+    }
+    let mut response = ResponseParser::new(false).keeping_directions(true);
+    let ordinary = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n";
+    response.feed(ordinary, &mut |_| {}).unwrap();
+    assert_eq!(response.take_directions(), None);
+}
+
+#[test]
+fn ends_of_pieces() {
+    let mut ends = Vec::new();
+    let mut response = ResponseParser::new(false);
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
+    response.feed(head, &mut |_| panic!("a body")).unwrap();
+    for bytes in [&b"a"[..], b"bc"] {
+        let mut sink = |piece: Piece| ends.push((piece.bytes.len(), piece.last));
+        response.feed(bytes, &mut sink).unwrap();
+    }
+    assert_eq!(ends, [(1, false), (2, true)]);
+}
+
+#[test]
+fn other_protocols_are_recognised() {
+    for (first, kind) in [
+        (0x15, ErrorKind::Tls),
+        (0x16, ErrorKind::Tls),
+        (0x00, ErrorKind::Http2),
+        (0x17, ErrorKind::Protocol),
+    ] {
+        let text = [first, 3, 1, b'\r', b'\n'];
+        for step in [1, 5] {
+            assert_eq!(read(&text, step, true), Err(kind), "{first}");
+        }
+    }
+}
+
+#[test]
+fn limits_of_a_head() {
+    for longest in [1000, 16_384] {
+        let fill = |bytes: usize| {
+            let (start, end) = ("HTTP/1.1 204 x\r\nA: ", "\r\n\r\n");
+            [start, &"x".repeat(bytes - start.len() - end.len()), end].concat()
+        };
+        for step in [7, 1000, longest + 2] {
+            for (bytes, is_right) in [(longest, true), (longest + 1, false)] {
+                let mut response = ResponseParser::new(false).limited_to(longest as u32);
+                let text = fill(bytes);
+                let pieces = text.as_bytes().chunks(step);
+                let read = pieces.map(|piece| response.feed(piece, &mut |_| {})).last();
+                assert_eq!(
+                    matches!(read, Some(Ok(Read::Done(..)))),
+                    is_right,
+                    "{step} {bytes}"
+                );
+            }
+        }
+    }
+    assert_eq!(MAX_HEAD_BYTES, 262_144);
+    let head = |bytes: usize| {
+        let start = b"HTTP/1.1 204 No\r\nA: ";
+        let filler = vec![b'x'; bytes - start.len() - 4];
+        [&start[..], &filler, b"\r\n\r\n"].concat()
+    };
+    for step in [1000, MAX_HEAD_BYTES + 1] {
+        let longest = head(MAX_HEAD_BYTES);
+        assert_eq!(read(&longest, step, false), Ok((204, true, vec![], 0)));
+        let longer = head(MAX_HEAD_BYTES + 1);
+        assert_eq!(read(&longer, step, false), Err(ErrorKind::TooLarge));
+        // Its first bytes are cut off, not too large.
+        let cut_off = &longer[..MAX_HEAD_BYTES];
+        assert_eq!(read(cut_off, step, false), Err(ErrorKind::Truncated));
+    }
+    let fields = |count| {
+        [
+            &b"HTTP/1.1 204 No\r\n"[..],
+            &b"A: b\r\n".repeat(count),
+            b"\r\n",
+        ]
+        .concat()
+    };
+    assert!(read(&fields(MAX_FIELDS), 10_000, false).is_ok());
+    let interim = |count| [&b"HTTP/1.1 100 C\r\n\r\n".repeat(count), &fields(0)[..]].concat();
+    assert!(read(&interim(16), 40, false).is_ok());
+    assert_eq!(read(&interim(17), 40, false), Err(ErrorKind::Protocol));
+}
+
+#[test]
+fn options_of_a_connection() {
+    for (version, option, keep_alive) in [
+        ("1.1", "keep-alive", true),
+        ("1.1", "x", true),
+        ("1.1", " CLOSE ", false),
+        ("1.0", "x", false),
+        ("1.0", "x, Keep-Alive", true),
+        ("1.1", "close, keep-alive", false),
+    ] {
+        let text = format!("HTTP/{version} 204 No\r\nConnection: {option}\r\n\r\n");
+        let right = Ok((204, keep_alive, vec![], 0));
+        assert_eq!(read(text.as_bytes(), 100, false), right, "{text}");
+    }
+    for status in ["099", "100"] {
+        let text = format!("HTTP/1.1 {status} C\r\n\r\n");
+        let wrong = match status {
+            "100" => ErrorKind::Truncated,
+            _ => ErrorKind::Protocol,
+        };
+        assert_eq!(read(text.as_bytes(), 100, false), Err(wrong));
+    }
+}
+
+#[test]
+fn heads_in_pieces_are_parsed_in_linear_time() {
+    let status = b"HTTP/1.1 204 No\r\n";
+    let fields = [&status[..], &b"A: b\r\n".repeat(MAX_FIELDS), b"\r\n"].concat();
+    let empty_lines = [&b"\n".repeat(16_000)[..], status, b"\r\n"].concat();
+    let long_line = [&status[..], b"A: ", &[b'x'; 16_000], b"\r\n\r\n"].concat();
+    let interim = [&b"HTTP/1.1 100 C\r\nA: b\r\n\r\n".repeat(16)[..], &fields].concat();
+    for text in [fields, empty_lines, long_line, interim] {
+        for step in [1, 7, 1000] {
+            let before = LOOKED_AT.with(Cell::get);
+            assert_eq!(read(&text, step, false), Ok((204, true, vec![], 0)));
+            // Each line as it comes, and the whole when it is complete, with room for few fields first; the first piece
+            // alone as well.
+            let looked_at = LOOKED_AT.with(Cell::get) - before;
+            assert!(looked_at <= 4 * text.len(), "{looked_at} {step}");
+            // The same while it is incomplete.
+            let before = LOOKED_AT.with(Cell::get);
+            let cut_off = &text[..text.len() - 1];
+            assert_eq!(read(cut_off, step, false), Err(ErrorKind::Truncated));
+            let looked_at = LOOKED_AT.with(Cell::get) - before;
+            assert!(looked_at <= 4 * text.len(), "{looked_at} {step}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The load engine: drives a running server, checks its replies, and reports what it measured.
+
+pub mod body;
+pub mod chunked;
+pub mod client;
+pub mod cookies;
+pub mod course;
+pub mod decoder;
+pub mod encoder;
+pub mod engine;
+pub mod error;
+pub mod framing;
+pub mod histogram;
+pub mod http;
+pub mod http_head;
+pub mod http_request;
+pub mod interval;
+pub mod layer_plan;
+pub mod live;
+pub mod outgoing;
+pub mod pacer;
+pub mod placeholder;
+pub mod plan;
+pub mod plan_check;
+pub mod record;
+pub mod redirect;
+pub mod report;
+pub mod sequence;
+pub mod sequence_errors;
+pub mod service_times;
+pub mod shard;
+pub mod share;
+pub mod source;
+pub mod template;
+pub mod text;
+pub mod transport;
+pub mod warnings;
+
+use engine::Prepared;
+use plan::Plan;
+use serde_json::json;
+use std::os::unix::io::OwnedFd;
+use std::sync::Arc;
+use wire::clock;
+use wire::requests::Requests;
+use wire::text::json_error;
+use wire::writer::{ReaderGone, Writer};
+
+/// Runs a load by itself; a part of one starts when `requests` has another line. The outer error is why it could not
+/// begin.
+pub fn run(
+    plan: &Arc<Plan>,
+    signals: &OwnedFd,
+    requests: &mut Requests,
+    writer: &mut Writer,
+) -> Result<Result<(), ReaderGone>, String> {
+    let plan = &with_body(plan, requests)?;
+    let prepared = Prepared::new(Arc::clone(plan))?;
+    let mut start_ns = clock::now_ns();
+    let started = json!({
+        "type": "started", "version": wire::request::PROTOCOL, "t_ns": 0,
+        "missing": prepared.missing, "monotonic_ns": start_ns,
+        "io": prepared.io_name(),
+        "threads": plan.threads, "connections": plan.own_connections(),
+    });
+    if let Err(gone) = writer.send(&started, true) {
+        return Ok(Err(gone));
+    }
+    if plan.part.is_some() {
+        requests
+            .next(signals)?
+            .ok_or("load: it was ended before the other engines were ready")?;
+        start_ns = clock::now_ns();
+    }
+    let started = prepared.start(start_ns);
+    let mut engine = started.map_err(|error| format!("load: cannot start a thread: {error}"))?;
+    let watched = live::watch(plan, &mut engine, signals, writer);
+    let written = report::write(plan, &engine.finish(), writer);
+    Ok(watched.and(written))
+}
+
+/// The plan with a body that follows it.
+fn with_body(plan: &Arc<Plan>, requests: &mut Requests) -> Result<Arc<Plan>, String> {
+    let mut plan = Arc::clone(plan);
+    if let Some(request) = &mut Arc::make_mut(&mut plan).request {
+        if let Some(count) = request.body_bytes.take() {
+            let body = requests.bytes(count)?;
+            request.body = body.into_iter().map(char::from).collect();
+        }
+    }
+    Ok(plan)
+}
+
+/// Merges the records of the engines that shared a load, each a further line of `requests`, into its last messages.
+pub fn merge(
+    plan: &Plan,
+    records: usize,
+    signals: &OwnedFd,
+    requests: &mut Requests,
+    writer: &mut Writer,
+) -> Result<Result<(), ReaderGone>, String> {
+    let mut merged = engine::Outcome::default();
+    for number in 1..=records {
+        let line = requests.next(signals)?.ok_or_else(|| {
+            format!("merge: {records} records were announced, and {number} is missing")
+        })?;
+        let outcome = serde_json::from_slice(&line).map_err(json_error);
+        merged.merge(&outcome.map_err(|error| format!("merge: record {number}: {error}"))?);
+    }
+    Ok(report::write(plan, &merged, writer))
+}

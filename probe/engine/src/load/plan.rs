@@ -1,0 +1,376 @@
+//! The plan of a load: the key `load` of a request.
+
+use super::http_request::{RequestPlan, TemplatePlan};
+use super::layer_plan::{Http2Plan, TlsPlan};
+use super::pacer::{Pacing, RateStep};
+use super::share::Share;
+use serde::Deserialize;
+use std::net::SocketAddr;
+use wire::units::nanoseconds;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    pub protocol: Protocol,
+    #[serde(default)]
+    pub addresses: Vec<SocketAddr>,
+    /// In place of `addresses`: the path of a Unix socket.
+    #[serde(default)]
+    pub unix: Option<String>,
+    /// A connection is replaced once it has brought so many replies, or is as old.
+    #[serde(default)]
+    pub renew_requests: Option<u64>,
+    #[serde(default)]
+    pub renew_s: Option<f64>,
+    /// A request that meets the server's close of a kept connection is sent again once. Not in trials: there the load is
+    /// the program's own, and a server that drops what it is slow with would look well.
+    #[serde(default)]
+    pub resend: bool,
+    /// Messages of the server that come before the first request of a connection.
+    #[serde(default)]
+    pub skip: u64,
+    #[serde(default = "one")]
+    pub connections: usize,
+    #[serde(default = "one")]
+    pub threads: usize,
+    #[serde(default)]
+    pub cpus: Vec<usize>,
+    #[serde(default)]
+    pub io: BackEnd,
+    /// With it, HTTP/2 takes the place of HTTP/1.1.
+    #[serde(default)]
+    pub http2: Option<Http2Plan>,
+    /// With it, connections have TLS.
+    #[serde(default)]
+    pub tls: Option<TlsPlan>,
+    #[serde(default)]
+    pub pacing: PacingPlan,
+    /// Open loop: a request may wait for so long, so that others are sent with it. None: the engine's default.
+    #[serde(default)]
+    pub slack_s: Option<f64>,
+    #[serde(default)]
+    pub duration_s: Option<f64>,
+    #[serde(default)]
+    pub requests: Option<u64>,
+    #[serde(default)]
+    pub ramp_per_s: Option<f64>,
+    #[serde(default = "five")]
+    pub timeout_s: f64,
+    /// How long a client waits for its answer, from the request's instant on, before it hangs up.
+    #[serde(default)]
+    pub patience_s: Option<f64>,
+    /// The load is one of a trial's.
+    #[serde(skip)]
+    pub is_trial: bool,
+    /// With it, the outcome has a time line with slots of this length.
+    #[serde(default)]
+    pub course_s: Option<f64>,
+    #[serde(default)]
+    pub request: Option<RequestPlan>,
+    #[serde(default)]
+    pub line: Option<String>,
+    /// With it, `request` and `line` have placeholders for values of each request.
+    #[serde(default)]
+    pub templates: Option<TemplatePlan>,
+    #[serde(default)]
+    pub expect: Expect,
+    #[serde(default)]
+    pub stream: StreamPlan,
+    #[serde(default)]
+    pub progress_s: Option<f64>,
+    /// Whether the outcome has the counts of the main histograms.
+    #[serde(default)]
+    pub counts: bool,
+    /// With it, this engine is one of several that share the load.
+    #[serde(default)]
+    pub part: Option<PartPlan>,
+}
+
+/// Which of several engines this one is.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartPlan {
+    /// From 0.
+    pub engine: usize,
+    pub engines: usize,
+    /// Whether its record has the service times of requests that their numbers identify to upstreams.
+    #[serde(default)]
+    pub service_times: bool,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    Http,
+    Stream,
+    Tcp,
+    /// Messages of a WebSocket, each of which is answered by one.
+    Ws,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum BackEnd {
+    #[default]
+    Auto,
+    Uring,
+    Epoll,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum PacingPlan {
+    Closed {},
+    Constant {
+        rate_per_s: f64,
+        #[serde(default = "one")]
+        burst: usize,
+    },
+    Poisson {
+        rate_per_s: f64,
+        seed: u64,
+    },
+    Staircase {
+        steps: Vec<StepPlan>,
+        /// Of a service: rates are multiples of that at which the first load of this step was answered.
+        #[serde(default)]
+        of: Option<String>,
+    },
+}
+
+impl Default for PacingPlan {
+    fn default() -> PacingPlan {
+        PacingPlan::Closed {}
+    }
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepPlan {
+    pub rate_per_s: f64,
+    pub duration_s: f64,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    #[serde(default)]
+    pub status: Option<u16>,
+    #[serde(default)]
+    pub equals: Option<String>,
+    #[serde(default)]
+    pub contains: Option<String>,
+    #[serde(default)]
+    pub matches: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StreamPlan {
+    #[serde(default)]
+    pub framing: Framing,
+    #[serde(default)]
+    pub first: Option<String>,
+    #[serde(default)]
+    pub chunk: Option<String>,
+    #[serde(default)]
+    pub interval_s: Option<f64>,
+    #[serde(default)]
+    pub due_field: Option<String>,
+    /// Streams that had received nothing for so long when the load ended are counted as silent.
+    #[serde(default)]
+    pub silent_s: Option<f64>,
+    #[serde(default)]
+    #[serde(rename = "slow")]
+    pub pause: Option<PausePlan>,
+    #[serde(default, rename = "vanish")]
+    pub reset: Option<ResetPlan>,
+}
+
+/// A fault: connections that stop reading for a while.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PausePlan {
+    pub percent: u64,
+    pub at_s: f64,
+    pub for_s: f64,
+}
+
+/// A fault: connections that are reset, and not opened again.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResetPlan {
+    pub percent: u64,
+    pub at_s: f64,
+}
+
+impl StreamPlan {
+    /// Whether the reader of a connection, by its number from 1, is paused.
+    pub fn pauses(&self, id: u64) -> bool {
+        self.pause
+            .is_some_and(|pause| percentile(id) < pause.percent)
+    }
+
+    /// Whether a connection is reset. None is both paused and reset.
+    pub fn resets(&self, id: u64) -> bool {
+        self.reset
+            .is_some_and(|reset| percentile(id) >= 100 - reset.percent)
+    }
+}
+
+/// Spreads a hundred consecutive connections over 0 to 99, so that a fault hits early and late ones alike.
+fn percentile(id: u64) -> u64 {
+    id * 37 % 100
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Framing {
+    #[default]
+    Chunk,
+    Line,
+    /// The data of a server-sent event.
+    Event,
+    /// Of a WebSocket.
+    Message,
+}
+
+fn one() -> usize {
+    1
+}
+fn five() -> f64 {
+    5.0
+}
+
+impl Plan {
+    /// How many requests one connection carries at a time.
+    pub fn lanes(&self) -> usize {
+        self.http2.map_or(1, |http2| http2.streams)
+    }
+
+    /// Whether connections become WebSockets.
+    pub fn is_websocket(&self) -> bool {
+        match self.protocol {
+            Protocol::Ws => true,
+            Protocol::Stream => self.stream.framing == Framing::Message,
+            Protocol::Http | Protocol::Tcp => false,
+        }
+    }
+
+    pub fn pacing(&self) -> Pacing {
+        match &self.pacing {
+            PacingPlan::Closed {} => Pacing::Closed,
+            PacingPlan::Constant { rate_per_s, burst } => {
+                Pacing::Constant(*rate_per_s, *burst as u64)
+            }
+            PacingPlan::Poisson { rate_per_s, seed } => Pacing::Poisson(*rate_per_s, *seed),
+            PacingPlan::Staircase { steps, .. } => {
+                let step = |step: &StepPlan| RateStep {
+                    rate_per_s: step.rate_per_s,
+                    duration_ns: nanoseconds(step.duration_s),
+                };
+                Pacing::Staircase(steps.iter().map(step).collect())
+            }
+        }
+    }
+
+    /// The number of shards of all engines.
+    pub fn shards(&self) -> usize {
+        self.threads * self.part.map_or(1, |part| part.engines)
+    }
+
+    /// The number of a thread's shard, from 0, among those of all engines.
+    pub fn shard(&self, thread: usize) -> usize {
+        let part = self.part;
+        part.map_or(thread, |part| thread * part.engines + part.engine)
+    }
+
+    /// The part of a shard, by its number.
+    pub fn share(&self, shard: usize) -> Share {
+        Share::new(shard as u64, self.shards() as u64, self.connections as u64)
+    }
+
+    /// The number of connections of this engine.
+    pub fn own_connections(&self) -> usize {
+        let part = self.part;
+        part.map_or(self.connections, |part| {
+            self.share_of(part.engine, part.engines).connections() as usize
+        })
+    }
+
+    /// The plan's constant rate, of which this engine has its part.
+    pub fn own_rate(&self, rate_per_s: f64) -> f64 {
+        let part = self.part;
+        part.map_or(rate_per_s, |part| {
+            self.share_of(part.engine, part.engines).of_rate(rate_per_s)
+        })
+    }
+
+    fn share_of(&self, engine: usize, engines: usize) -> Share {
+        Share::new(engine as u64, engines as u64, self.connections as u64)
+    }
+
+    /// Whether the service times of requests are kept by their numbers, which identify them to upstreams.
+    pub fn keeps_service_times(&self) -> bool {
+        let request = self.request.as_ref().filter(|_| self.templates.is_none());
+        let is_wanted = self.part.map_or(true, |part| part.service_times);
+        is_wanted && request.is_some_and(RequestPlan::identifies)
+    }
+
+    /// The same load on another address.
+    pub fn at(&self, address: SocketAddr) -> Plan {
+        Plan {
+            addresses: vec![address],
+            is_trial: true,
+            ..self.clone()
+        }
+    }
+
+    /// The step of a service that rates are multiples of.
+    pub fn rates_of(&self) -> Option<&str> {
+        match &self.pacing {
+            PacingPlan::Staircase { of, .. } => of.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The same load with its rates as multiples of this one.
+    pub fn at_rate(&self, rate_per_s: f64) -> Plan {
+        let mut plan = self.clone();
+        if let PacingPlan::Staircase { steps, of } = &mut plan.pacing {
+            *of = None;
+            for step in steps {
+                step.rate_per_s *= rate_per_s;
+            }
+        }
+        plan
+    }
+
+    /// Whether requests are due at instants that do not depend on the server.
+    pub fn open_loop(&self) -> bool {
+        !matches!(self.pacing, PacingPlan::Closed {})
+    }
+
+    /// Whether arriving bytes are to have the kernel's stamps: where something besides them may be due, so that they
+    /// are read late. In a closed loop they would cost more than they tell.
+    pub fn stamps_arrivals(&self) -> bool {
+        self.open_loop() || self.protocol == Protocol::Stream
+    }
+
+    /// Whether a thread polls for a moment before it sleeps: in a closed loop, where it has a CPU of its own.
+    pub fn polls_briefly(&self) -> bool {
+        !self.stamps_arrivals() && !self.cpus.is_empty()
+    }
+
+    /// The maximum duration.
+    pub fn duration_ns(&self) -> Option<u64> {
+        let stairs = match &self.pacing {
+            PacingPlan::Staircase { steps, .. } => {
+                Some(steps.iter().map(|step| step.duration_s).sum())
+            }
+            _ => None,
+        };
+        let least = [self.duration_s, stairs].into_iter().flatten();
+        least.reduce(f64::min).map(nanoseconds)
+    }
+}

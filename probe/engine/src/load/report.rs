@@ -1,0 +1,342 @@
+//! The messages at the end of a load: histograms, then the outcome.
+
+use super::course::Slot;
+use super::engine::Outcome;
+use super::error::ErrorKind;
+use super::histogram::Histogram;
+use super::plan::{PacingPlan, Plan, Protocol};
+use super::record::Record;
+use super::warnings::warnings;
+use serde_json::{json, Map, Value};
+use std::collections::BTreeMap;
+use wire::writer::{ReaderGone, Writer};
+
+/// Two suffice to show that bodies vary.
+const MAX_BODIES: usize = 2;
+
+/// Writes the last messages of a load by itself; of an engine's part the whole record takes the place of histograms.
+pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), ReaderGone> {
+    if plan.part.is_some() {
+        let mut line = serde_json::to_value(outcome).expect("keys of records are text");
+        line["type"] = "record".into();
+        writer.send(&line, false)?;
+        return write_outcome(plan, outcome, writer);
+    }
+    for (name, histogram) in outcome.record.histograms() {
+        if histogram.is_empty() {
+            continue;
+        }
+        let counts: Vec<_> = histogram.buckets().collect();
+        writer.send(
+            &json!({"type": "histogram", "name": name, "counts": counts}),
+            false,
+        )?;
+    }
+    write_outcome(plan, outcome, writer)
+}
+
+fn write_outcome(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), ReaderGone> {
+    let mut line = document(plan, outcome);
+    line["type"] = "outcome".into();
+    writer.send(&line, false)
+}
+
+/// The outcome of a load; histograms are summarised.
+pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
+    let record = &outcome.record;
+    let histograms = record.histograms();
+    let histograms = histograms
+        .iter()
+        .filter(|(_, histogram)| !histogram.is_empty());
+    let summaries: Map<String, Value> = histograms
+        .map(|(name, histogram)| ((*name).into(), summary(histogram)))
+        .collect();
+    let series: Vec<Value> = record
+        .series
+        .iter()
+        .enumerate()
+        .map(|(t_s, second)| {
+            json!({
+                "t_s": t_s, "requests": second.requests, "errors": second.errors, "max_ns": second.max_ns,
+                "open": second.open,
+            })
+        })
+        .collect();
+    let open_loop = plan.open_loop();
+    let answered = match plan.protocol {
+        Protocol::Stream => record.messages as f64,
+        _ => record.answered(open_loop),
+    };
+    let streams = plan.protocol == Protocol::Stream;
+    let (word, detail) = verdict(plan, outcome);
+    let sequence = record.sequence.named().into_iter();
+    let sequence: Map<String, Value> = sequence
+        .map(|(kind, count)| (kind.into(), count.into()))
+        .collect();
+    json!({
+        "outcome": word, "detail": detail,
+        "duration_ns": outcome.duration_ns,
+        "intended": open_loop.then_some(record.intended),
+        "intended_rate_per_s": intended_rate_per_s(plan, outcome),
+        "requests": record.replies.requests,
+        "achieved_rate_per_s": outcome.per_s(answered),
+        "late_requests": record.replies.late_requests,
+        "unfinished": record.replies.unfinished,
+        "unsent": record.unsent,
+        "connects_timed_out": record.connects_timed_out,
+        "errors": errors(&record.replies.errors),
+        "statuses": statuses(&record.replies.statuses),
+        "histograms": summaries,
+        "counts": counts(plan, record),
+        "bytes_in": record.bytes_in,
+        "bytes_out": record.bytes_out,
+        "reads": record.reads,
+        "stamped_reads": record.stamped_reads,
+        "connections": {
+            "opened": record.opened, "most_open": record.most_open, "open_at_end": record.open_at_end,
+            "idle_closes": record.idle_closes, "resent": record.resent,
+        },
+        "security": record.security,
+        "first_wrong": record.first_wrong,
+        "bodies": bodies(record),
+        "concurrency": record.concurrency(),
+        "targets": targets(record),
+        "messages": record.messages,
+        "streams": streams.then(|| json!({
+            "fed": record.fed, "chunks": record.chunks, "behind": record.behind,
+            "silent": record.silent, "slowed": record.paused, "vanished": record.reset,
+        })),
+        "sequence": sequence,
+        "cpu_ns": record.cpu_ns,
+        "cpu_share_most": outcome.cpu_share(),
+        "busy_share_most": outcome.busy_share(),
+        "peak_memory_bytes": outcome.peak_memory_bytes,
+        "series": series,
+        "course": course(record),
+        "warnings": warnings(plan, outcome),
+    })
+}
+
+/// Each slot of the time line; null where the plan asks for none.
+fn course(record: &Record) -> Option<Value> {
+    let course = &record.course;
+    let slot = |slot: &Slot| {
+        json!({
+            "due": slot.due, "answered": slot.latency.len(),
+            "p50_ns": slot.latency.quantile(0.5), "p99_ns": slot.latency.quantile(0.99),
+        })
+    };
+    let slots = || course.slots.iter().map(slot).collect();
+    (course.slot_ns > 0).then(slots)
+}
+
+/// Length and hash of some bodies.
+fn bodies(record: &Record) -> Vec<(u64, String)> {
+    let first = record.bodies.iter().take(MAX_BODIES);
+    first
+        .map(|(bytes, hash)| (*bytes, format!("{hash:016x}")))
+        .collect()
+}
+
+/// The curves of what users wait for, where the plan asks for them: latency, of streams lateness.
+fn counts(plan: &Plan, record: &Record) -> Map<String, Value> {
+    let main = [
+        ("latency", &record.replies.latency),
+        ("lateness", &record.lateness),
+    ];
+    main.into_iter()
+        .filter(|(_, histogram)| plan.counts && !histogram.is_empty())
+        .map(|(name, histogram)| (name.into(), histogram.curve().into()))
+        .collect()
+}
+
+/// What concerns each of several targets; empty where there is one.
+fn targets(record: &Record) -> Vec<Value> {
+    let each = record.targets.iter().map(|target| {
+        json!({
+            "requests": target.requests, "late_requests": target.late_requests,
+            "unfinished": target.unfinished, "errors": errors(&target.errors),
+            "statuses": statuses(&target.statuses),
+            "latency": summary(&target.latency), "service": summary(&target.service),
+        })
+    });
+    each.collect()
+}
+
+/// Counts of errors by kind, without those that did not occur.
+fn errors(counts: &[u64]) -> Map<String, Value> {
+    let named = ErrorKind::NAMES.iter().zip(counts);
+    named
+        .filter(|(_, count)| **count > 0)
+        .map(|(kind, count)| ((*kind).into(), (*count).into()))
+        .collect()
+}
+
+fn statuses(counts: &BTreeMap<u16, u64>) -> Map<String, Value> {
+    let counts = counts.iter();
+    counts
+        .map(|(status, count)| (status.to_string(), (*count).into()))
+        .collect()
+}
+
+/// The rate that was asked for. Of a constant rate it is no quotient: a short load may have one burst only, which would
+/// seem to be more. None in a closed loop.
+fn intended_rate_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
+    match plan.pacing {
+        PacingPlan::Closed {} => None,
+        PacingPlan::Constant { rate_per_s, .. } => Some(plan.own_rate(rate_per_s)),
+        PacingPlan::Poisson { .. } | PacingPlan::Staircase { .. } => {
+            Some(outcome.per_s(outcome.record.intended as f64))
+        }
+    }
+}
+
+/// The word of the outcome, and why.
+pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
+    let record = &outcome.record;
+    if let Some(why) = &outcome.failed {
+        return ("load-failed", why.clone());
+    }
+    if outcome.interrupted {
+        return ("interrupted", String::new());
+    }
+    let count = |kind: ErrorKind| record.replies.errors[kind as usize];
+    let ended = count(ErrorKind::Ended);
+    if ended > 0 && record.held == 0 && record.reset == 0 {
+        let why = format!("the server held no response open: it ended {ended} of them");
+        return ("load-failed", why);
+    }
+    let answered = match plan.protocol {
+        Protocol::Stream => record.messages,
+        _ => record.replies.requests + record.replies.late_requests,
+    };
+    if answered > 0 {
+        return ("ok", String::new());
+    }
+    if !plan.open_loop() && plan.patience_s.is_some() && count(ErrorKind::HungUp) > 0 {
+        // They were to hang up.
+        return ("ok", String::new());
+    }
+    let refused = count(ErrorKind::ConnectRefused);
+    if record.opened == 0 && refused > 0 && refused == record.errors_total() {
+        let addresses = plan.addresses.iter().map(ToString::to_string);
+        let addresses: Vec<_> = addresses.chain(plan.unix.clone()).collect();
+        let why = format!(
+            "connections are refused: no server listens at {}",
+            addresses.join(" or ")
+        );
+        return ("load-failed", why);
+    }
+    let untrusted = count(ErrorKind::Certificate);
+    if untrusted > 0 && untrusted == record.errors_total() {
+        let why = format!(
+            "the server's certificate is not accepted: {}; --cacert FILE names who signed it, --insecure accepts any",
+            record.fault
+        );
+        return ("load-failed", why);
+    }
+    let most = ErrorKind::NAMES
+        .iter()
+        .zip(record.replies.errors)
+        .max_by_key(|(_, count)| *count);
+    let why = match most {
+        Some((kind, count)) if count > 0 => {
+            let first = [&record.fault, &record.first_wrong];
+            let first = first.into_iter().find(|text| !text.is_empty());
+            let fault =
+                first.map_or_else(String::new, |fault| format!("; the first of them: {fault}"));
+            format!("nothing was answered as expected: {count} × {kind}{fault}")
+        }
+        _ if record.opened == 0 => {
+            "nothing was answered: no connection was ready before the end, since the server did not \
+             accept one or did not answer its handshake"
+                .into()
+        }
+        _ => "nothing was answered".into(),
+    };
+    ("load-failed", why)
+}
+
+pub fn summary(histogram: &Histogram) -> Value {
+    json!({
+        "count": histogram.len(), "mean_ns": histogram.mean(), "stdev_ns": histogram.stdev(),
+        "min_ns": histogram.min(), "p50_ns": histogram.quantile(0.5), "p90_ns": histogram.quantile(0.9),
+        "p95_ns": histogram.quantile(0.95), "p99_ns": histogram.quantile(0.99),
+        "p99_9_ns": histogram.quantile(0.999), "max_ns": histogram.max(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a request or a stream did, by a number; times of all sizes.
+    fn happen(record: &mut Record, random: &mut fastrand::Rng) {
+        let ns = 1u64 << random.u64(0..36) | random.u64(0..1000);
+        let target = random.usize(0..2);
+        record.targets.resize_with(2, Default::default);
+        record.replies.latency.add(ns);
+        record.replies.service.add(ns / 2);
+        record.targets[target].latency.add(ns);
+        record.targets[target].service.add(ns / 2);
+        match random.u8(0..8) {
+            0 => record.replies.errors[random.usize(0..ErrorKind::NAMES.len())] += 1,
+            1 => record.queue.add(ns),
+            2 => record.lateness.add(ns),
+            3 => record.replies.unfinished += 1,
+            4 => {
+                record.replies.late_requests += 1;
+                record.late_shares += 0.25;
+            }
+            5 => record.targets[target].requests += 1,
+            6 => record.connect.add(ns),
+            _ => record.first_byte.add(ns),
+        }
+        record.replies.requests += 1;
+        record.intended += 1;
+        record.bytes_in += ns;
+        record.schedule_error.add(ns % 10_000);
+        *record
+            .replies
+            .statuses
+            .entry(200 + ns as u16 % 3)
+            .or_default() += 1;
+        let second = record.second(ns % 5_000_000_000);
+        second.requests += 1;
+        second.max_ns = second.max_ns.max(ns);
+    }
+
+    /// The figures of several threads are those of one that had done all of it.
+    #[test]
+    fn the_figures_of_shards_are_those_of_the_whole() {
+        let plan = r#"{"protocol": "http", "addresses": ["127.0.0.1:1"], "duration_s": 5,
+            "request": {"headers": [["Host", "h"]]}, "pacing": {"kind": "constant", "rate_per_s": 9}}"#;
+        let plan: Plan = serde_json::from_str(plan).unwrap();
+        let outcome = |record| Outcome {
+            record,
+            duration_ns: 5_000_000_000,
+            ..Outcome::default()
+        };
+        for shards in 1..=5 {
+            let mut whole = Record::default();
+            let mut parts: Vec<Record> = (0..shards).map(|_| Record::default()).collect();
+            for seed in 0..3000 {
+                happen(&mut whole, &mut fastrand::Rng::with_seed(seed));
+                let part = &mut parts[fastrand::Rng::with_seed(seed).usize(0..shards)];
+                happen(part, &mut fastrand::Rng::with_seed(seed));
+            }
+            let mut merged = Record::default();
+            parts.iter().for_each(|part| merged.merge(part));
+            let whole = document(&plan, &outcome(whole));
+            assert_eq!(whole, document(&plan, &outcome(merged)));
+            assert_eq!(whole["requests"], 3000);
+            // The same where each came from a process of its own.
+            let mut sent = Outcome::default();
+            for part in parts {
+                let line = serde_json::to_vec(&outcome(part)).unwrap();
+                sent.merge(&serde_json::from_slice(&line).unwrap());
+            }
+            assert_eq!(whole, document(&plan, &sent));
+        }
+    }
+}

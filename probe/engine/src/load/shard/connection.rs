@@ -1,0 +1,106 @@
+//! The state of one connection.
+
+use crate::load::cookies::Cookies;
+use crate::load::decoder::ReplyState;
+use std::ops::Range;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// Not connected.
+    #[default]
+    Closed,
+    Connecting,
+    /// The socket is connected, and the layer above it shakes hands.
+    Handshaking,
+    /// Waits for the connection of another slot.
+    Joining,
+    /// Connected, without a request.
+    Free,
+    /// A reply is pending.
+    Busy,
+    /// Reset by a fault: not opened again.
+    Removed,
+}
+
+/// A redirect that is followed: what to ask for now.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop {
+    /// How many redirects there were.
+    pub count: u8,
+    pub as_get: bool,
+}
+
+#[derive(Default)]
+pub struct Connection {
+    pub stage: Stage,
+    /// When the present step of its opening began: the connect, the handshake, or the wait for another's connection.
+    pub opening_ns: u64,
+    /// From when on it could take a request.
+    pub free_ns: u64,
+    /// What the time-out of the reply counts from: the sending; of a stream, the arrival of its last bytes.
+    pub active_ns: u64,
+    /// Of a stream: the arrival of the bytes before the last ones.
+    pub active_before_ns: u64,
+    /// The engine's own wait after a failure, until it opened the connection again.
+    pub pause: Range<u64>,
+    /// It is in the list of free connections.
+    pub is_listed: bool,
+    /// The intended instant of a request that waits for the connect.
+    pub pending_ns: Option<u64>,
+    pub intended_ns: u64,
+    /// Closed loop: the request is due when the engine begins with it, by its connect or its sending.
+    pub is_due_when_begun: bool,
+    /// For how long the request waited for a connection, or a stream of HTTP/2, that was free.
+    pub queued_ns: u64,
+    /// From when on only the engine delays the sending.
+    pub ready_ns: u64,
+    pub sent_ns: u64,
+    /// By how much the engine was late before that: to open the connection of this request, or of this stream.
+    pub open_late_ns: u64,
+    /// The number of the request, and the number of its target.
+    pub number: u64,
+    pub target: usize,
+    /// After a redirect.
+    pub hop: Option<Hop>,
+    /// The path of the request, where redirects are followed.
+    pub path: Vec<u8>,
+    /// What redirects of the request have set.
+    pub cookies: Cookies,
+    /// When the first byte of the reply arrived, or of a response before the final one.
+    pub first_byte_ns: u64,
+    /// The final reply has begun.
+    pub answered: bool,
+    /// It stands for its connection where these are counted.
+    pub is_counted: bool,
+    /// How often in succession the server has declared that it had not processed the request.
+    pub refusals: usize,
+    /// A message of a stream has arrived, on this connection or an earlier one of its slot.
+    pub fed: bool,
+    /// What arrives comes before all of the request was sent.
+    pub is_early: bool,
+    /// When it was opened, how many replies it has brought since, and how many messages before the first request.
+    pub opened_ns: u64,
+    pub served: u64,
+    pub greetings: u64,
+    pub paused: bool,
+    /// It has been paused: late messages are not the server's fault.
+    pub was_paused: bool,
+    pub reply: ReplyState,
+}
+
+impl Connection {
+    /// How much of a wait from `start_ns` to `end_ns` was the engine's own pause.
+    pub fn paused_ns(&self, start_ns: u64, end_ns: u64) -> u64 {
+        let end_ns = self.pause.end.min(end_ns);
+        end_ns.saturating_sub(self.pause.start.max(start_ns))
+    }
+
+    /// Remembers the path of a request that is sent, which a relative redirect begins with.
+    pub fn keep_path(&mut self, request: &[u8]) {
+        let path = request.split(|&byte| byte == b' ').nth(1);
+        self.path.clear();
+        self.path.extend_from_slice(path.unwrap_or(b"/"));
+        self.cookies.clear();
+        self.hop = None;
+    }
+}

@@ -1,0 +1,88 @@
+//! Faults of the client: readers that pause, and connections that are reset.
+
+use crate::load::plan::StreamPlan;
+use wire::units::nanoseconds;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    Pause,
+    Resume,
+    Reset,
+}
+
+impl Fault {
+    /// Whether the fault hits connection `id`.
+    pub fn hits(self, plan: &StreamPlan, id: u64) -> bool {
+        match self {
+            Fault::Pause | Fault::Resume => plan.pauses(id),
+            Fault::Reset => plan.resets(id),
+        }
+    }
+}
+
+pub struct FaultSchedule {
+    /// In descending order of their times.
+    pending: Vec<(u64, Fault)>,
+}
+
+impl FaultSchedule {
+    pub fn new(plan: &StreamPlan, start_ns: u64) -> FaultSchedule {
+        let at = |s: f64| start_ns + nanoseconds(s);
+        let mut pending = Vec::new();
+        if let Some(pause) = plan.pause {
+            pending.push((at(pause.at_s), Fault::Pause));
+            pending.push((at(pause.at_s + pause.for_s), Fault::Resume));
+        }
+        pending.extend(plan.reset.map(|reset| (at(reset.at_s), Fault::Reset)));
+        pending.sort_by_key(|&(at_ns, _)| std::cmp::Reverse(at_ns));
+        FaultSchedule { pending }
+    }
+
+    pub fn next_ns(&self) -> Option<u64> {
+        self.pending.last().map(|&(at_ns, _)| at_ns)
+    }
+
+    pub fn take_due(&mut self, now_ns: u64) -> Option<Fault> {
+        self.next_ns().filter(|&at_ns| at_ns <= now_ns)?;
+        self.pending.pop().map(|(_, fault)| fault)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::plan::{PausePlan, ResetPlan};
+
+    #[test]
+    fn faults_are_in_the_order_of_their_times() {
+        let plan = StreamPlan {
+            pause: Some(PausePlan {
+                percent: 10,
+                at_s: 1.0,
+                for_s: 2.0,
+            }),
+            reset: Some(ResetPlan {
+                percent: 20,
+                at_s: 2.0,
+            }),
+            ..StreamPlan::default()
+        };
+        let mut faults = FaultSchedule::new(&plan, 5);
+        assert_eq!(faults.next_ns(), Some(1_000_000_005));
+        assert_eq!(faults.take_due(1_000_000_004), None);
+        assert_eq!(faults.take_due(1_000_000_005), Some(Fault::Pause));
+        assert_eq!(faults.take_due(1_000_000_005), None);
+        assert_eq!(faults.take_due(9_000_000_000), Some(Fault::Reset));
+        assert_eq!(faults.take_due(9_000_000_000), Some(Fault::Resume));
+        assert_eq!(faults.take_due(u64::MAX), None);
+        assert_eq!(
+            FaultSchedule::new(&StreamPlan::default(), 5).next_ns(),
+            None
+        );
+        let count = |hit: &dyn Fn(u64) -> bool| (1..=1000).filter(|&id| hit(id)).count();
+        assert_eq!(count(&|id| Fault::Pause.hits(&plan, id)), 100);
+        assert_eq!(count(&|id| Fault::Reset.hits(&plan, id)), 200);
+        let both = |id| Fault::Resume.hits(&plan, id) && Fault::Reset.hits(&plan, id);
+        assert_eq!(count(&both), 0);
+    }
+}

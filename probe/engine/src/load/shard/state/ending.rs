@@ -1,0 +1,147 @@
+//! The end of a load: when it has come, and how what is left is counted and closed.
+
+use super::Shard;
+use crate::load::client::Transport;
+use crate::load::error::ErrorKind;
+use crate::load::shard::connection::Stage;
+use wire::units::nanoseconds;
+
+/// A load that counts requests ends when no connection has had an event for four time-outs and this.
+const SILENCE_NS: u64 = 5_000_000_000;
+
+impl Shard {
+    /// Whether no more requests are to be sent.
+    pub fn is_over(&self, now: u64) -> bool {
+        if self.config.stop_requested() || self.arrivals.is_past_end(now) {
+            return true;
+        }
+        let record = &self.recorder.record;
+        let never_connected = record.opened == 0 && record.errors_total() > 0;
+        let waited = now > self.config.start_ns + self.timeout_ns;
+        if never_connected && (waited || self.is_hopeless()) {
+            return true;
+        }
+        if self.streams() || self.config.plan.requests.is_none() {
+            return false;
+        }
+        // Without a duration, a server that accepts no connection any more would keep the load for ever.
+        let no_end = self.arrivals.end_ns().is_none();
+        if no_end && now > self.last_event_ns + 4 * self.timeout_ns + SILENCE_NS {
+            return true;
+        }
+        let mut connections = self.connections.iter();
+        self.arrivals.is_exhausted()
+            && self.in_flight == 0
+            && connections.all(|connection| connection.pending_ns.is_none())
+    }
+
+    /// Whether no server listens at any address of the target, or none that speaks TLS, and HTTP/2, as asked and whose
+    /// certificate is accepted. Connections take addresses in turn: where there are several, each connection must have
+    /// failed before that is known.
+    fn is_hopeless(&self) -> bool {
+        let record = &self.recorder.record;
+        let refused = [
+            ErrorKind::ConnectRefused,
+            ErrorKind::Certificate,
+            ErrorKind::ClientCertificate,
+            ErrorKind::NoHttp2,
+            ErrorKind::Tls,
+        ]
+        .map(|kind| record.replies.errors[kind as usize])
+        .into_iter()
+        .sum::<u64>();
+        let enough = match self.config.plan.addresses.len() {
+            0 | 1 => 1,
+            _ => (self.connections.len() / self.config.plan.lanes()) as u64,
+        };
+        refused >= enough && refused == record.errors_total()
+    }
+
+    /// Sends no more requests; returns when the load ended. `busy_ns`: CPU time without busy-polling.
+    pub fn stop(&mut self, now: u64, cpu_ns: u64, busy_ns: u64) -> u64 {
+        self.stopping = true;
+        self.recorder.record.max_thread_cpu_ns = cpu_ns;
+        self.recorder.record.max_thread_busy_ns = busy_ns;
+        self.arrivals.end_ns().map_or(now, |end| end.min(now))
+    }
+
+    /// Whether no more replies are waited for.
+    pub fn is_drained(&self, now: u64, stopped_ns: u64) -> bool {
+        self.streams()
+            || self.in_flight == 0
+            || self.config.stop_requested()
+            || now > stopped_ns + self.timeout_ns
+    }
+
+    /// At the end: counts requests without a reply, with their ages. Those that were not sent have theirs at `end_ns`,
+    /// the end of the load: only the engine kept them from being sent after it.
+    pub fn count_unfinished(&mut self, now: u64, end_ns: u64) {
+        if self.streams() {
+            return self.count_streams(now);
+        }
+        let start_ns = self.config.start_ns;
+        let record = &mut self.recorder.record;
+        for connection in &mut self.connections {
+            let is_redirected = connection.hop.is_some();
+            let is_sent = connection.stage == Stage::Busy || is_redirected;
+            let age_ns = match (connection.stage, connection.pending_ns.take()) {
+                (Stage::Busy, _) => now - connection.intended_ns,
+                (_, Some(intended)) => {
+                    record.intended += u64::from(!is_redirected);
+                    record.unsent += u64::from(!is_redirected);
+                    end_ns.saturating_sub(intended)
+                }
+                (_, None) => continue,
+            };
+            record.replies.unfinished += 1;
+            let target = record.targets.get_mut(connection.target);
+            if let Some(own) = target.filter(|_| is_sent) {
+                own.unfinished += 1;
+            }
+            if !self.arrivals.is_closed_loop() {
+                record.replies.latency.add(age_ns);
+            }
+        }
+        if self.arrivals.is_closed_loop() {
+            return;
+        }
+        // After an interrupt, requests whose instant has not come were not due.
+        while let Some(intended) = self.arrivals.take_intended(end_ns.saturating_sub(1)) {
+            record.course.due(intended - start_ns);
+            record.intended += 1;
+            record.unsent += 1;
+            record.replies.unfinished += 1;
+            record.replies.latency.add(end_ns - intended);
+        }
+    }
+
+    fn count_streams(&mut self, now: u64) {
+        let silent_ns = self.config.plan.stream.silent_s.map(nanoseconds);
+        let record = &mut self.recorder.record;
+        for connection in &self.connections {
+            record.held += u64::from(connection.stage == Stage::Busy && connection.answered);
+            let quiet_ns = now.saturating_sub(connection.active_ns);
+            let expected = connection.stage == Stage::Busy && !connection.was_paused;
+            if expected && silent_ns.is_some_and(|max| quiet_ns > max) {
+                record.silent += 1;
+            }
+            let counts = self.decoder.received_and_behind(&connection.reply, now);
+            if let Some((received, behind)) = counts {
+                record.chunks += received;
+                // A paused reader is not behind through the server.
+                record.behind += if connection.was_paused { 0 } else { behind };
+            }
+        }
+    }
+
+    /// Closes all connections; streams by a reset, so that no port stays in TIME_WAIT.
+    pub fn close_all<I: Transport>(&mut self, io: &mut I) {
+        self.recorder.record.open_at_end = self.open as u64;
+        for slot in 0..self.connections.len() {
+            if self.streams() {
+                io.reset_when_closed(slot);
+            }
+            io.close(slot);
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! What a connection does at an event of the back-end.
+
+use super::{Instants, Shard};
+use crate::io::{CloseReason, Handler, Next, Slot};
+use crate::load::client::{Arrival, Client, Ending, Part};
+use crate::load::decoder::{Progress, ReplyEvent, ReplyState};
+use crate::load::error::ErrorKind;
+use crate::load::http::HeadProgress;
+use crate::load::shard::connection::Stage;
+use crate::load::shard::wait::Activity;
+use std::cmp::Ordering;
+use wire::clock::now_ns;
+
+impl Activity for Shard {
+    fn last_event_ns(&self) -> u64 {
+        self.last_event_ns
+    }
+
+    fn wait_begins(&mut self, now_ns: u64) {
+        self.read_lateness.wait_begins(now_ns);
+    }
+}
+
+impl Handler for Shard {
+    fn connected(&mut self, slot: Slot) -> Next {
+        let now = now_ns();
+        if self.connections[slot].greetings < self.config.plan.skip {
+            // The server speaks first.
+            if self.connections[slot].stage == Stage::Connecting {
+                self.handshaking(slot);
+            }
+            return Next::Wait;
+        }
+        self.dialer.connect_ended();
+        self.count(slot);
+        self.recorder.record.opened += 1;
+        let connection = &self.connections[slot];
+        match connection.stage {
+            Stage::Handshaking => {
+                let took_ns = now - connection.opening_ns;
+                self.recorder.record.handshake.add(took_ns);
+            }
+            _ => self.connect_ended(slot),
+        }
+        self.begin(slot, now)
+    }
+
+    fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
+        self.recorder.record.bytes_in += bytes.len() as u64;
+        self.arrived(slot, Arrival::Bytes(bytes), arrived_ns)
+    }
+
+    fn receiving_early(&mut self, slot: Slot) {
+        self.connections[slot].is_early = true;
+    }
+
+    fn sending(&mut self, slot: Slot, now: u64) {
+        let streams = self.decoder.streams();
+        let connection = &mut self.connections[slot];
+        if connection.stage != Stage::Busy {
+            return;
+        }
+        connection.active_ns = now;
+        if connection.hop.is_some() {
+            // The request was sent before it was redirected.
+            return;
+        }
+        self.deferral.sent();
+        if connection.refusals == 0 || self.config.plan.http2.is_some() {
+            connection.sent_ns = now;
+        }
+        if connection.refusals > 0 {
+            // It was sent before.
+            return;
+        }
+        self.recorder.schedule_error(connection, now);
+        if connection.is_due_when_begun {
+            connection.intended_ns = now;
+        } else if !streams && (!self.arrivals.is_closed_loop() || connection.queued_ns > 0) {
+            self.recorder.record.queue.add(connection.queued_ns);
+        }
+    }
+
+    fn woken(&mut self, now: u64) {
+        self.read_lateness.woken(now);
+        self.deferral.looked(now);
+    }
+
+    fn closed(&mut self, slot: Slot, reason: CloseReason) {
+        self.ended(slot, Ending::Socket(reason));
+    }
+}
+
+impl Client for Shard {
+    fn joined(&mut self, slot: Slot, is_counted: bool) -> Next {
+        self.dialer.connect_ended();
+        if is_counted {
+            self.count(slot);
+        }
+        self.begin(slot, now_ns())
+    }
+
+    fn handshaking(&mut self, slot: Slot) {
+        self.connect_ended(slot);
+        let connection = &mut self.connections[slot];
+        connection.stage = Stage::Handshaking;
+        connection.opening_ns = now_ns();
+    }
+
+    fn parsed(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
+        self.arrived(slot, Arrival::Part(part), arrived_ns)
+    }
+
+    fn released(&mut self, slot: Slot, at_ns: Option<u64>) {
+        let now = now_ns();
+        let connection = &mut self.connections[slot];
+        let at_ns = at_ns.unwrap_or(now).min(now).max(connection.ready_ns);
+        connection.queued_ns += at_ns - connection.ready_ns;
+        connection.ready_ns = at_ns;
+        // Of a closed loop too: it was due when the engine handed it over.
+        connection.is_due_when_begun = false;
+        self.recorder.record.stream_waits += 1;
+    }
+
+    fn ended(&mut self, slot: Slot, ending: Ending) {
+        let now = now_ns();
+        let kind = match ending {
+            Ending::ConnectionFailed | Ending::ConnectionDraining => {
+                return self.not_joined(slot, now, ending == Ending::ConnectionDraining);
+            }
+            Ending::Refused if self.connections[slot].stage == Stage::Busy => {
+                return self.refused(slot, now);
+            }
+            Ending::Refused => None,
+            Ending::Socket(CloseReason::NotConnected(errno)) => {
+                self.dialer.connect_ended();
+                let kind = self.dialer.failed(errno);
+                return self.connect_failed(slot, now, kind);
+            }
+            Ending::Ended if self.streams() => Some(ErrorKind::Ended),
+            Ending::Socket(CloseReason::Finished) | Ending::Cut | Ending::Ended => None,
+            Ending::Failed(kind) => Some(kind),
+            Ending::Socket(CloseReason::SendFailed(libc::ECONNRESET | libc::EPIPE))
+            | Ending::Socket(CloseReason::ReceiveFailed(_)) => Some(ErrorKind::Reset),
+            Ending::Socket(CloseReason::SendFailed(_)) => Some(ErrorKind::Send),
+        };
+        match (self.connections[slot].stage, kind) {
+            (Stage::Free, Some(kind)) if ending == Ending::Failed(kind) => {
+                if self.connections[slot].is_counted {
+                    self.recorder.error(now, kind, None);
+                }
+                self.uncount(slot);
+                self.pause(slot, now);
+            }
+            (Stage::Free, _) => {
+                // The server may close a connection that is not in use.
+                self.recorder.record.idle_closes += u64::from(self.connections[slot].is_counted);
+                self.after_close(slot, now);
+            }
+            (Stage::Handshaking, kind) => {
+                self.dialer.connect_ended();
+                self.connect_failed(slot, now, kind.unwrap_or(ErrorKind::ClosedEarly));
+            }
+            (Stage::Busy, Some(kind)) => self.lost_or_again(slot, now, kind),
+            (Stage::Busy, None) => {
+                let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
+                let (was_paused, target) = (connection.was_paused, connection.target);
+                let (fed, reply) = (&mut connection.fed, &mut connection.reply);
+                let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
+                match self.decoder.decode_eof(reply, &mut on_event) {
+                    Progress::Done(result, _) => {
+                        // An attacker could have cut it.
+                        let is_cut = ending == Ending::Cut;
+                        let result = if is_cut {
+                            Err(ErrorKind::Truncated)
+                        } else {
+                            result
+                        };
+                        let _ = self.complete(slot, Instants::of(now), result, false);
+                    }
+                    Progress::Broken(kind) => self.lost_or_again(slot, now, kind),
+                    Progress::Redirect(redirect, _) => {
+                        let _ = self.redirected(slot, Instants::of(now), &redirect, false);
+                    }
+                    Progress::More | Progress::Unsolicited(_) => {}
+                }
+            }
+            (Stage::Closed | Stage::Connecting | Stage::Joining | Stage::Removed, _) => {}
+        }
+    }
+}
+
+impl Shard {
+    /// Something of a reply has arrived.
+    #[inline]
+    fn arrived(&mut self, slot: Slot, arrival: Arrival<'_>, arrived_ns: Option<u64>) -> Next {
+        let now = now_ns();
+        self.last_event_ns = now;
+        let id = self.config.connection_id(slot);
+        let connection = &mut self.connections[slot];
+        let is_early = std::mem::take(&mut connection.is_early);
+        if connection.stage == Stage::Handshaking {
+            return self.greeted(slot, &arrival);
+        }
+        // A stamp outside what is possible is that of a clock that was set meanwhile.
+        let stamp = arrived_ns.filter(|at| (connection.active_ns..=now).contains(at));
+        let arrived = stamp.unwrap_or(now);
+        self.recorder.record.reads += 1;
+        self.recorder.record.stamped_reads += u64::from(stamp.is_some());
+        if connection.stage != Stage::Busy {
+            self.uncount(slot);
+            self.failed(slot, now, ErrorKind::Unsolicited, false);
+            return Next::Close;
+        }
+        let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
+        let (was_paused, target) = (connection.was_paused, connection.target);
+        let mut messages = 0;
+        let mut on_event = |event| {
+            messages += u64::from(matches!(event, ReplyEvent::Message(_)));
+            recorder.event(arrived, event, fed, was_paused, target);
+        };
+        let (decoder, reply) = (&self.decoder, &mut connection.reply);
+        let before = decoder.beginning(reply);
+        let is_part = matches!(arrival, Arrival::Part(_));
+        let progress = decoder.decode(reply, arrival, id, arrived, &mut on_event);
+        if !connection.answered {
+            self.answered(slot, before, is_part, arrived);
+        }
+        if self.decoder.streams() {
+            self.stream_read(slot, messages, stamp.is_some(), Instants { arrived, now });
+        }
+        self.deferral
+            .read(stamp.is_some(), progress != Progress::More);
+        match progress {
+            Progress::More => Next::Wait,
+            Progress::Done(result, keep) => {
+                let at = Instants { arrived, now };
+                let result = match is_early {
+                    true => result.and(Err(ErrorKind::EarlyReply)),
+                    false => result,
+                };
+                self.complete(slot, at, result, keep && !is_early)
+            }
+            Progress::Broken(kind) => {
+                self.lost(slot, now, kind);
+                Next::Close
+            }
+            Progress::Unsolicited(result) => {
+                let _ = self.complete(slot, Instants { arrived, now }, result, false);
+                self.recorder.error(now, ErrorKind::Unsolicited, None);
+                Next::Close
+            }
+            Progress::Redirect(redirect, keep) => {
+                let at = Instants { arrived, now };
+                self.redirected(slot, at, &redirect, keep)
+            }
+        }
+    }
+
+    /// What the server sends before it is asked, which is skipped.
+    fn greeted(&mut self, slot: Slot, arrival: &Arrival<'_>) -> Next {
+        let skip = self.config.plan.skip;
+        let connection = &mut self.connections[slot];
+        let is_whole = match arrival {
+            Arrival::Bytes(bytes) => {
+                connection.greetings += memchr::memchr_iter(b'\n', bytes).count() as u64;
+                bytes.ends_with(b"\n")
+            }
+            Arrival::Part(_) => {
+                connection.greetings += 1;
+                true
+            }
+        };
+        match connection.greetings.cmp(&skip) {
+            Ordering::Less => Next::Wait,
+            Ordering::Equal if is_whole => self.connected(slot),
+            _ => {
+                self.dialer.connect_ended();
+                self.connect_failed(slot, now_ns(), ErrorKind::Unsolicited);
+                Next::Close
+            }
+        }
+    }
+
+    /// A connection with a pending reply was lost. A server may close one that it has kept at any time: where nothing
+    /// came, the request is sent again once, unless that could do its work twice (RFC 9110, section 9.2.2).
+    fn lost_or_again(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
+        use ErrorKind::{ClosedEarly, Reset, Send};
+        let connection = &self.connections[slot];
+        let has_begun = self.decoder.beginning(&connection.reply).has_begun;
+        let is_close = connection.served > 0 && matches!(kind, ClosedEarly | Reset | Send);
+        let is_http1 = matches!(connection.reply, ReplyState::Http(..));
+        if !self.config.plan.resend
+            || !is_close
+            || !is_http1
+            || has_begun
+            || connection.hop.is_some()
+        {
+            return self.lost(slot, now, kind);
+        }
+        let request = self.config.plan.request.as_ref();
+        let is_safe =
+            request.is_some_and(|request| !matches!(request.method.as_str(), "POST" | "PATCH"));
+        match is_safe && connection.refusals == 0 {
+            true => {
+                self.recorder.record.resent += 1;
+                self.refused(slot, now);
+            }
+            false => self.lost(slot, now, ErrorKind::ReuseClosed),
+        }
+    }
+
+    /// Something of a reply has arrived, of which only this was there before: notes its first byte, which is that of the
+    /// final response. `is_part`: a layer has decoded it, and left out what comes before that.
+    fn answered(&mut self, slot: Slot, before: HeadProgress, is_part: bool, arrived: u64) {
+        let connection = &mut self.connections[slot];
+        let beginning = self.decoder.beginning(&connection.reply);
+        if !before.has_begun || before.interims != beginning.interims {
+            connection.first_byte_ns = arrived;
+        }
+        if beginning.is_final || is_part {
+            connection.answered = true;
+            connection.refusals = 0;
+            let first_byte_ns = connection.first_byte_ns - connection.sent_ns;
+            self.recorder.record.first_byte.add(first_byte_ns);
+        }
+    }
+
+    /// Bytes of a stream were read, with so many messages. How late they were read at most is the engine's error: of all
+    /// of them where they have no stamp, else of messages before the last that share its stamp.
+    fn stream_read(&mut self, slot: Slot, messages: u64, is_stamped: bool, at: Instants) {
+        let connection = &mut self.connections[slot];
+        let is_first = at.arrived != connection.active_ns;
+        if is_first {
+            connection.active_before_ns = connection.active_ns;
+            connection.active_ns = at.arrived;
+        }
+        let error = &mut self.recorder.record.schedule_error;
+        if !is_stamped {
+            return error.add(self.read_lateness.late_ns(at.now));
+        }
+        let between_ns = at.arrived - connection.active_before_ns;
+        let late_ns = self.read_lateness.late_ns(at.arrived).min(between_ns);
+        if late_ns > 0 {
+            (u64::from(is_first)..messages).for_each(|_| error.add(late_ns));
+        }
+    }
+
+    /// A socket is connected. It was when the last wait ended, though others may have been handled since.
+    fn connect_ended(&mut self, slot: Slot) {
+        let began_ns = self.connections[slot].opening_ns;
+        let ended_ns = self.read_lateness.woken_ns().max(began_ns);
+        self.recorder.record.connect.add(ended_ns - began_ns);
+    }
+
+    /// A slot is connected: what it does first.
+    fn begin(&mut self, slot: Slot, now: u64) -> Next {
+        let connection = &mut self.connections[slot];
+        (connection.opened_ns, connection.served) = (now, 0);
+        match connection.pending_ns.take() {
+            Some(_) if connection.hop.is_some() => self.send_redirected(slot, now),
+            Some(intended) => {
+                connection.ready_ns = now;
+                self.start(slot, intended, now)
+            }
+            None => self.next(slot, Instants::of(now)),
+        }
+    }
+
+    /// A slot stands for a connection that is open.
+    fn count(&mut self, slot: Slot) {
+        self.connections[slot].is_counted = true;
+        self.open += 1;
+        let record = &mut self.recorder.record;
+        record.most_open = record.most_open.max(self.open as u64);
+    }
+}

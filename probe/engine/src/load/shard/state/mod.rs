@@ -1,0 +1,458 @@
+//! The state machine of a shard: what each connection does at an instant. What an event brings about is in `events`,
+//! how connections are opened in `opening`, and how the load ends in `ending`; what has a state of its own is in the
+//! modules beside.
+
+mod ending;
+mod events;
+mod injection;
+mod lanes;
+mod opening;
+mod patience;
+mod redirects;
+
+use crate::io::{Next, Slot, Wait};
+use crate::load::client::{LayerReport, Transport};
+use crate::load::decoder::{Decoder, ReplyState};
+use crate::load::encoder::Encoder;
+use crate::load::error::ErrorKind;
+use crate::load::record::Record;
+use crate::load::shard::arrivals::Arrivals;
+use crate::load::shard::config::ShardConfig;
+use crate::load::shard::connection::{Connection, Stage};
+use crate::load::shard::deferral::Deferral;
+use crate::load::shard::dialer::Dialer;
+use crate::load::shard::faults::FaultSchedule;
+use crate::load::shard::read_lateness::ReadLateness;
+use crate::load::shard::recorder::Recorder;
+use crate::load::shard::wait::Wakeup;
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use wire::clock::now_ns;
+use wire::units::nanoseconds;
+
+/// Reads are coalesced with so many streams, once all are open.
+const COALESCED_STREAMS: usize = 2000;
+
+/// When bytes came, and the present.
+#[derive(Clone, Copy)]
+pub struct Instants {
+    arrived: u64,
+    now: u64,
+}
+
+impl Instants {
+    fn of(now: u64) -> Instants {
+        Instants { arrived: now, now }
+    }
+}
+
+pub struct Shard {
+    config: ShardConfig,
+    encoder: Encoder,
+    decoder: Decoder,
+    connections: Vec<Connection>,
+    /// Open loop: connections that wait for a request.
+    free: VecDeque<Slot>,
+    dialer: Dialer,
+    arrivals: Arrivals,
+    faults: FaultSchedule,
+    recorder: Recorder,
+    timeout_ns: u64,
+    /// How long clients wait; none: until the time-out.
+    patience_ns: Option<u64>,
+    /// From one message of a stream to the next.
+    interval_ns: u64,
+    open: usize,
+    in_flight: u64,
+    sent: u64,
+    stopping: bool,
+    /// The last time at which bytes arrived, or a request was given up.
+    last_event_ns: u64,
+    read_lateness: ReadLateness,
+    deferral: Deferral,
+}
+
+impl Shard {
+    /// The error: a file of the plan cannot be read any more.
+    pub fn new(config: ShardConfig) -> io::Result<Shard> {
+        let plan = &config.plan;
+        let count = config.slots();
+        let encoder = Encoder::new(plan, &config.outgoing, config.shard)?;
+        let decoder = Decoder::new(plan, &config.replies);
+        let arrivals = Arrivals::new(&config);
+        // Both count from the sending, where nothing comes before it and no redirect after it.
+        let is_service_latency = arrivals.is_closed_loop()
+            && !decoder.follows()
+            && !decoder.closes()
+            && plan.http2.is_none();
+        let recorder = Recorder::new(&config, encoder.targets(), is_service_latency);
+        Ok(Shard {
+            encoder,
+            decoder,
+            connections: (0..count).map(|_| Connection::default()).collect(),
+            free: VecDeque::with_capacity(count),
+            dialer: Dialer::new(&config),
+            arrivals,
+            faults: FaultSchedule::new(&plan.stream, config.start_ns),
+            recorder,
+            timeout_ns: nanoseconds(plan.timeout_s),
+            patience_ns: plan.patience_s.map(nanoseconds),
+            interval_ns: plan.stream.interval_s.map_or(0, nanoseconds),
+            open: 0,
+            in_flight: 0,
+            sent: 0,
+            stopping: false,
+            last_event_ns: config.start_ns,
+            read_lateness: ReadLateness::new(config.start_ns),
+            deferral: Deferral::new(plan.stream.interval_s.map(nanoseconds)),
+            config,
+        })
+    }
+
+    pub fn streams(&self) -> bool {
+        self.decoder.streams()
+    }
+
+    /// Takes in what has happened, without a wait.
+    pub fn look<I: Transport>(&mut self, io: &mut I) -> io::Result<()> {
+        self.read_lateness.wait_begins(now_ns());
+        io.turn(Wait::No, self)
+    }
+
+    pub fn connections(&self) -> usize {
+        self.connections.len()
+    }
+
+    pub fn into_record(self, cpu_ns: u64, layer: LayerReport) -> Record {
+        let mut record = self.recorder.finish();
+        record.bodies = self.decoder.take_bodies();
+        record.cpu_ns = cpu_ns;
+        (record.security, record.fault) = (layer.security, layer.fault);
+        if record.fault.is_empty() {
+            record.fault = self.dialer.failure();
+        }
+        record.stream_limit = layer.stream_limit;
+        if let Some(bytes) = layer.bytes {
+            (record.bytes_in, record.bytes_out) = bytes;
+        }
+        record
+    }
+
+    /// What to wait for. `sweep_ns`: when the next sweep is due.
+    pub fn wakeup(&self, now: u64, sweep_ns: u64) -> Wakeup {
+        if self.stopping {
+            return Wakeup::at(sweep_ns);
+        }
+        let request = self.arrivals.wake_ns().filter(|_| !self.free.is_empty());
+        let times = [
+            self.arrivals.end_ns(),
+            self.faults.next_ns(),
+            self.dialer.next_ns(),
+        ];
+        let other_ns = times.into_iter().flatten().fold(sweep_ns, u64::min);
+        let wakeup = match request {
+            Some(at_ns) if at_ns <= other_ns => Wakeup {
+                is_exact: true,
+                ..Wakeup::at(at_ns)
+            },
+            _ => Wakeup::at(other_ns),
+        };
+        let idle = self.dialer.is_idle();
+        let reads_at_ns = match request {
+            Some(at_ns) if idle => self.deferral.until_ns(now, at_ns),
+            None if idle && self.streams() && self.connections() >= COALESCED_STREAMS => {
+                self.deferral.coalesced_until_ns(self.last_event_ns)
+            }
+            _ => now,
+        };
+        let (free, all) = (self.free.len(), self.connections());
+        Wakeup {
+            reads_at_ns,
+            stays_unread: self.deferral.stay_unread(wakeup.at_ns, free, all),
+            ..wakeup
+        }
+    }
+
+    /// Open loop: sends the requests that are due on free connections.
+    pub fn dispatch<I: Transport>(&mut self, now: u64, io: &mut I) {
+        self.give_up_waiting(now);
+        while self.arrivals.is_due(now) {
+            let Some(slot) = self.free.pop_front() else {
+                return;
+            };
+            let closes = self.decoder.closes();
+            let connection = &mut self.connections[slot];
+            connection.is_listed = false;
+            let usable = if closes { Stage::Closed } else { Stage::Free };
+            if connection.stage != usable || connection.pending_ns.is_some() {
+                continue;
+            }
+            let Some(intended) = self.arrivals.take_due(now) else {
+                return;
+            };
+            let free_ns = connection.free_ns;
+            self.assign(slot, intended, free_ns, now);
+            if closes {
+                let connection = &mut self.connections[slot];
+                connection.pending_ns = Some(intended);
+                connection.open_late_ns += now - connection.ready_ns;
+                self.dialer.enqueue(slot, now);
+            } else if let Next::Send(bytes) = self.start(slot, intended, now) {
+                io.send(slot, bytes, self);
+            }
+        }
+    }
+
+    /// Sends what was due before the end on free connections: only this engine was late with it.
+    pub fn dispatch_last<I: Transport>(&mut self, now: u64, io: &mut I) {
+        if self.arrivals.is_past_end(now) && !self.config.stop_requested() {
+            self.arrivals.end_slack();
+            self.dispatch(now, io);
+        }
+    }
+
+    /// What a connection without a request does next. It is free from the arrival of the last reply on.
+    fn next(&mut self, slot: Slot, at: Instants) -> Next {
+        let Instants { arrived, now } = at;
+        self.connections[slot].refusals = 0;
+        if !self.stopping {
+            if self.streams() {
+                let connection = &mut self.connections[slot];
+                connection.ready_ns = now;
+                let opening_ns = connection.opening_ns;
+                return self.start(slot, opening_ns, now);
+            }
+            if let Some(intended) = self.arrivals.take_due(now) {
+                self.assign(slot, intended, arrived, now);
+                return self.start(slot, intended, now);
+            }
+        }
+        let connection = &mut self.connections[slot];
+        connection.stage = Stage::Free;
+        connection.free_ns = arrived;
+        if !self.arrivals.is_closed_loop() {
+            self.list_free(slot);
+        }
+        Next::Wait
+    }
+
+    /// Open loop: a request can have this connection. A slot that is listed, and was used otherwise since, stays where
+    /// it is.
+    fn list_free(&mut self, slot: Slot) {
+        if !std::mem::replace(&mut self.connections[slot].is_listed, true) {
+            self.free.push_back(slot);
+        }
+    }
+
+    /// A request gets a connection that was free from `free_ns` on: how long it waited for that, and who caused it.
+    fn assign(&mut self, slot: Slot, intended: u64, free_ns: u64, now: u64) {
+        let connection = &mut self.connections[slot];
+        let ready_ns = intended.max(free_ns).min(now);
+        let paused_ns = connection.paused_ns(intended, ready_ns);
+        connection.queued_ns = ready_ns - intended - paused_ns;
+        connection.open_late_ns = paused_ns;
+        connection.ready_ns = ready_ns;
+        connection.is_due_when_begun = self.arrivals.is_closed_loop();
+    }
+
+    /// Begins a request.
+    fn start(&mut self, slot: Slot, intended: u64, now: u64) -> Next {
+        let id = self.config.connection_id(slot);
+        let number = self.config.request_number(self.sent);
+        self.sent += 1;
+        let (target, bytes) = self.encoder.encode(id, number);
+        let connection = &mut self.connections[slot];
+        if self.decoder.follows() {
+            connection.keep_path(&bytes);
+        }
+        connection.target = target;
+        connection.intended_ns = intended;
+        // Of a request that is sent again the service began with the first time.
+        if connection.refusals == 0 || self.config.plan.http2.is_some() {
+            connection.sent_ns = now;
+        }
+        connection.number = number;
+        connection.answered = false;
+        if !self.decoder.streams() {
+            self.recorder.intended(intended);
+        }
+        // A server that is sent nothing begins at the handshake, which has ended now.
+        let begin = if self.encoder.listens() {
+            self.recorder.schedule_error(connection, now);
+            intended
+        } else {
+            now
+        };
+        self.send(slot, bytes, now, begin)
+    }
+
+    /// Sends a request on a connection without one. `begin`: when its reply can begin.
+    fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, now: u64, begin: u64) -> Next {
+        let connection = &mut self.connections[slot];
+        connection.stage = Stage::Busy;
+        connection.active_ns = now;
+        connection.reply = self.decoder.begin(&bytes, begin);
+        self.in_flight += 1;
+        self.recorder.record.bytes_out += bytes.len() as u64;
+        Next::Send(bytes)
+    }
+
+    /// A request in flight waits for another connection, to be sent again or elsewhere; its latency counts from its own
+    /// instant.
+    fn send_later(&mut self, slot: Slot, now: u64) {
+        let connection = &mut self.connections[slot];
+        connection.pending_ns = Some(connection.intended_ns);
+        connection.stage = Stage::Closed;
+        self.in_flight -= 1;
+        self.uncount(slot);
+        if !self.stopping {
+            self.dialer.enqueue(slot, now);
+        }
+    }
+
+    /// A reply is complete. `keep`: the connection can be used again.
+    fn complete(
+        &mut self,
+        slot: Slot,
+        at: Instants,
+        result: Result<(), ErrorKind>,
+        keep: bool,
+    ) -> Next {
+        let connection = &mut self.connections[slot];
+        connection.reply = ReplyState::Idle;
+        connection.hop = None;
+        let Instants { arrived, now } = at;
+        let latency = arrived.saturating_sub(connection.intended_ns);
+        let service = arrived - connection.sent_ns;
+        let target = connection.target;
+        self.in_flight -= 1;
+        match result {
+            Err(kind) => {
+                self.recorder.error(arrived, kind, Some(target));
+                self.note_wrong(slot);
+            }
+            // Its client would have hung up, had this thread looked in time.
+            Ok(()) if self.patience_ns.is_some_and(|most| latency > most) => {
+                self.recorder.hung_up(arrived, None, target);
+            }
+            Ok(()) => {
+                let is_kept = self.encoder.keeps_service_times();
+                let number = is_kept.then_some(connection.number);
+                let end = self.arrivals.end_ns().filter(|&end| arrived > end);
+                let before = end.map(|end| end.saturating_sub(arrived - service));
+                let late_share = before.map(|before| before as f64 / service.max(1) as f64);
+                let recorder = &mut self.recorder;
+                recorder.reply(arrived, latency, service, late_share, number, target);
+            }
+        }
+        if keep && !self.is_to_be_renewed(slot, now) {
+            return self.next(slot, at);
+        }
+        self.after_close(slot, now);
+        Next::Close
+    }
+
+    /// Whether a connection has brought as many replies as it may, or is as old. One more counts.
+    fn is_to_be_renewed(&mut self, slot: Slot, now: u64) -> bool {
+        let connection = &mut self.connections[slot];
+        connection.served += 1;
+        let age_ns = now.saturating_sub(connection.opened_ns);
+        let plan = &self.config.plan;
+        plan.renew_requests
+            .is_some_and(|most| connection.served >= most)
+            || plan.renew_s.is_some_and(|most| age_ns >= nanoseconds(most))
+    }
+
+    /// Keeps the first answer that was not what was expected, in words.
+    fn note_wrong(&mut self, slot: Slot) {
+        let first = &mut self.recorder.record.first_wrong;
+        if let Some(answer) = self.decoder.first_wrong().filter(|_| first.is_empty()) {
+            let connection = &self.connections[slot];
+            let request = (self.encoder).request_text(connection.target, connection.number);
+            *first = format!("{request} was answered with {answer}");
+        }
+    }
+
+    /// A connection with a pending reply was lost.
+    fn lost(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
+        if kind == ErrorKind::Timeout {
+            self.decoder.note_endless(&self.connections[slot].reply);
+        }
+        self.note_wrong(slot);
+        self.abandon_reply(slot, now);
+        self.last_event_ns = now;
+        self.failed(slot, now, kind, true);
+    }
+
+    /// Drops a pending reply; the chunks that arrived of a stream count.
+    fn abandon_reply(&mut self, slot: Slot, now: u64) {
+        let connection = &mut self.connections[slot];
+        let reply = std::mem::take(&mut connection.reply);
+        connection.hop = None;
+        if let Some((received, _)) = self.decoder.received_and_behind(&reply, now) {
+            self.recorder.record.chunks += received;
+        }
+        self.in_flight -= 1;
+        self.uncount(slot);
+    }
+
+    /// Gives up what has taken longer than the time-out, and samples the requests in flight.
+    pub fn sweep<I: Transport>(&mut self, now: u64, io: &mut I) {
+        if !self.stopping {
+            self.recorder.record.sweeps += 1;
+            self.recorder.record.in_flight_sum += self.in_flight;
+        }
+        self.hang_up(now, io);
+        for slot in 0..self.connections.len() {
+            let connection = &self.connections[slot];
+            let began_ns = match connection.stage {
+                Stage::Busy if !connection.paused => connection.active_ns,
+                Stage::Connecting | Stage::Handshaking | Stage::Joining => connection.opening_ns,
+                _ => continue,
+            };
+            // A stream that has nothing to send yet is not silent.
+            let between_ns = match connection.stage {
+                Stage::Busy => self.interval_ns,
+                _ => 0,
+            };
+            if now.saturating_sub(began_ns) <= self.timeout_ns + between_ns {
+                continue;
+            }
+            match connection.stage {
+                stage @ (Stage::Connecting | Stage::Handshaking) => {
+                    io.close(slot);
+                    self.dialer.connect_ended();
+                    let kind = match stage {
+                        Stage::Connecting => ErrorKind::ConnectTimeout,
+                        _ => ErrorKind::HandshakeTimeout,
+                    };
+                    self.connect_failed(slot, now, kind);
+                }
+                Stage::Busy => {
+                    io.close(slot);
+                    // The latency is this at least.
+                    if !self.streams() {
+                        let age_ns = now - connection.intended_ns;
+                        let target = connection.target;
+                        self.recorder.timed_out(now, age_ns, Some(target));
+                    }
+                    self.lost(slot, now, ErrorKind::Timeout);
+                }
+                Stage::Joining => {
+                    io.close(slot);
+                    self.not_joined(slot, now, false);
+                }
+                Stage::Closed | Stage::Free | Stage::Removed => {}
+            }
+        }
+    }
+
+    pub fn publish(&mut self, now: u64) {
+        let (open, in_flight) = (self.open as u64, self.in_flight);
+        self.recorder.publish(now, open, in_flight, !self.stopping);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Opens connections, and opens them again after they were closed or have failed.
+
+use super::Shard;
+use crate::io::Slot;
+use crate::load::client::Transport;
+use crate::load::error::ErrorKind;
+use crate::load::shard::connection::Stage;
+use crate::load::shard::dialer::{Dial, Dialed};
+use std::io;
+use wire::clock::now_ns;
+
+impl Shard {
+    /// Opens the connections that are due.
+    pub fn open_connections<I: Transport>(&mut self, now: u64, io: &mut I) -> io::Result<()> {
+        if self.stopping {
+            return Ok(());
+        }
+        while let Some((slots, due_ns)) = self.dialer.take_due(now) {
+            for slot in slots {
+                self.reopen(slot, now, due_ns);
+            }
+        }
+        // Not those that are to be opened again meanwhile, for which the end of the load cannot wait.
+        for left in (0..self.dialer.queued()).rev() {
+            let Some(dial) = self.dialer.dial(&self.config, io) else {
+                break;
+            };
+            self.dialed(dial);
+            if left > 0 {
+                // A connect takes no longer because others are dialled after it.
+                self.look(io)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn dialed(&mut self, dial: Dial) {
+        let slot = dial.slot;
+        let connection = &mut self.connections[slot];
+        let now = match dial.result {
+            Ok(Dialed::Opening(at_ns)) => at_ns,
+            Ok(Dialed::Joining) | Err(_) => now_ns(),
+        };
+        connection.opening_ns = now;
+        connection.greetings = 0;
+        let late_ns = now.saturating_sub(dial.ready_ns);
+        if self.decoder.streams() {
+            // Nothing else is due for a stream than its opening.
+            connection.open_late_ns = late_ns;
+        } else if connection.pending_ns.is_some() && connection.hop.is_none() {
+            match self.arrivals.is_closed_loop() {
+                true => {
+                    if std::mem::take(&mut connection.is_due_when_begun) {
+                        connection.pending_ns = Some(now);
+                    }
+                }
+                false => {
+                    connection.open_late_ns += late_ns;
+                    connection.queued_ns += dial.ready_ns - dial.due_ns;
+                }
+            }
+        }
+        match dial.result {
+            Ok(Dialed::Opening(_)) => connection.stage = Stage::Connecting,
+            Ok(Dialed::Joining) => connection.stage = Stage::Joining,
+            Err(kind) => self.connect_failed(slot, now, kind),
+        }
+    }
+
+    /// Opens a connection that is due since `due_ns`: at once, or when there is a request for it.
+    fn reopen(&mut self, slot: Slot, now: u64, due_ns: u64) {
+        let pause = &mut self.connections[slot].pause;
+        pause.end = pause.end.min(now);
+        if !self.decoder.closes() {
+            self.dialer.enqueue(slot, due_ns);
+        } else if !self.arrivals.is_closed_loop() {
+            self.connections[slot].free_ns = now;
+            self.list_free(slot);
+        } else if let Some(intended) = self.arrivals.take_due(now) {
+            let connection = &mut self.connections[slot];
+            connection.pending_ns = Some(intended);
+            connection.is_due_when_begun = true;
+            self.dialer.enqueue(slot, now);
+        }
+    }
+
+    /// An error, after which the connection is opened again later. `of_request`: it concerns a request.
+    pub(super) fn failed(&mut self, slot: Slot, now: u64, kind: ErrorKind, of_request: bool) {
+        let connection = &mut self.connections[slot];
+        let target = Some(connection.target).filter(|_| of_request);
+        self.recorder.error(now, kind, target);
+        self.pause(slot, now);
+    }
+
+    /// A slot has no connection, and gets one later.
+    pub(super) fn pause(&mut self, slot: Slot, now: u64) {
+        let connection = &mut self.connections[slot];
+        connection.stage = Stage::Closed;
+        connection.pause = now..u64::MAX;
+        self.dialer.retry_later(slot, now);
+    }
+
+    /// A connect failed. A request that waited for it fails with it.
+    pub(super) fn connect_failed(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
+        let connection = &mut self.connections[slot];
+        let is_redirected = connection.hop.take().is_some();
+        let target = Some(connection.target).filter(|_| is_redirected);
+        if let Some(at_ns) = connection.pending_ns.take() {
+            if !is_redirected {
+                self.recorder.intended(at_ns);
+            }
+            if kind.is_timeout() {
+                // Its latency is this at least.
+                let age_ns = now.saturating_sub(at_ns);
+                self.recorder.timed_out(now, age_ns, target);
+                self.recorder.record.connects_timed_out += 1;
+            }
+        }
+        self.failed(slot, now, kind, is_redirected);
+    }
+
+    /// A connection was closed in good order.
+    pub(super) fn after_close(&mut self, slot: Slot, now: u64) {
+        self.connections[slot].stage = Stage::Closed;
+        self.uncount(slot);
+        if !self.stopping {
+            self.reopen(slot, now, now);
+        }
+    }
+}

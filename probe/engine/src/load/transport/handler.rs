@@ -1,0 +1,403 @@
+//! The user of the back-end, on behalf of the load: what arrives goes through the layers to the load, and what that
+//! answers back through them.
+
+use super::fault::Fault;
+use super::http2::{Arrived, Http2, Upload};
+use super::link::{kept, ConnectionIndex, Links, Sender, Session};
+use super::websocket::{Incoming, WebSocket};
+use crate::io::{CloseReason, Handler, Next, Slot};
+use crate::load::client::{Client, Ending, Part};
+use crate::load::error::ErrorKind;
+
+pub struct LayeredHandler<'a, H> {
+    pub links: &'a mut Links,
+    pub handler: &'a mut H,
+}
+
+/// The end of a connection.
+pub enum End {
+    /// The load has closed it, or knows of it.
+    Closed,
+    Fault(Fault),
+}
+
+impl From<Fault> for End {
+    fn from(fault: Fault) -> End {
+        End::Fault(fault)
+    }
+}
+
+impl<H: Client> LayeredHandler<'_, H> {
+    /// Bytes from the socket; what the load answers is appended to `out`.
+    fn take_in(
+        &mut self,
+        number: ConnectionIndex,
+        wire: &[u8],
+        arrived_ns: Option<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), End> {
+        let mut plain = std::mem::take(&mut self.links.plain);
+        plain.clear();
+        let Some(link) = self.links.get(number) else {
+            return Err(End::Closed);
+        };
+        let decrypted = link.channel.decrypt(wire, &mut plain);
+        let done = self.hand_over(number, &plain, arrived_ns, out);
+        self.links.plain = kept(plain);
+        done?;
+        decrypted?;
+        // Many servers wait for the client's end after their own: the socket alone would not tell.
+        let link = self.links.get(number).ok_or(End::Closed)?;
+        if link.channel.has_ended() {
+            self.end_all(number, Ending::FINISHED, Ending::ConnectionFailed);
+            return Err(End::Closed);
+        }
+        Ok(())
+    }
+
+    /// The end of the channel's handshake, and decrypted bytes, to the session.
+    fn hand_over(
+        &mut self,
+        number: ConnectionIndex,
+        plain: &[u8],
+        arrived_ns: Option<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), End> {
+        let link = self.links.get(number).ok_or(End::Closed)?;
+        if !link.channel.is_open() {
+            return Ok(());
+        }
+        let slot = link.opener;
+        match std::mem::take(&mut link.session) {
+            Session::None => {
+                self.begin(number, slot, out)?;
+                match plain.is_empty() {
+                    true => Ok(()),
+                    false => self.hand_over(number, plain, arrived_ns, out),
+                }
+            }
+            Session::Bytes => {
+                link.session = Session::Bytes;
+                if plain.is_empty() {
+                    return Ok(());
+                }
+                if self.links.is_early {
+                    self.handler.receiving_early(slot);
+                }
+                let next = self.handler.received(slot, plain, arrived_ns);
+                self.follow(Sender::Bytes, slot, next, out)
+            }
+            Session::WebSocket(mut session) => {
+                let done = self.messages(slot, &mut session, plain, arrived_ns, out);
+                let link = self.links.get(number).ok_or(End::Closed)?;
+                link.session = Session::WebSocket(session);
+                done
+            }
+            Session::Http2(mut session) => {
+                let fed = session.feed(plain);
+                let done = self.streams(number, &mut session, arrived_ns, out);
+                let link = self.links.get(number).ok_or(End::Closed)?;
+                link.session = Session::Http2(session);
+                done?;
+                Ok(fed?)
+            }
+        }
+    }
+
+    /// Begins the session of a channel that is open.
+    fn begin(&mut self, number: ConnectionIndex, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
+        self.links.note_security(number);
+        let id = self.links.id(slot);
+        let links = &mut *self.links;
+        if let Some(plan) = &links.layers.websocket {
+            let session = WebSocket::begin(plan, id, &mut links.random, out);
+            links.get(number).ok_or(End::Closed)?.session = Session::WebSocket(Box::new(session));
+            return Ok(());
+        }
+        if links.layers.is_http2 {
+            return self.begin_http2(number, slot, out);
+        }
+        let link = links.get(number).ok_or(End::Closed)?;
+        link.session = Session::Bytes;
+        link.is_open = true;
+        let next = self.handler.connected(slot);
+        self.follow(Sender::Bytes, slot, next, out)
+    }
+
+    fn begin_http2(
+        &mut self,
+        number: ConnectionIndex,
+        slot: Slot,
+        out: &mut Vec<u8>,
+    ) -> Result<(), End> {
+        let lanes = self.links.layers.lanes;
+        let lane = self.links.lane(slot);
+        let link = self.links.get(number).ok_or(End::Closed)?;
+        let chosen = link.channel.session().map(|session| session.protocol());
+        if chosen.is_some_and(|protocol| protocol != Some(b"h2")) {
+            return Err(Fault::new(ErrorKind::NoHttp2, "it does not choose HTTP/2").into());
+        }
+        let mut session = Http2::new(lanes)?;
+        link.is_open = true;
+        link.attached = vec![false; lanes];
+        link.attached[lane] = true;
+        link.owner = Some(slot);
+        let next = self.handler.connected(slot);
+        self.follow(Sender::Http2(&mut session), slot, next, out)?;
+        for slot in self.links.take_waiting(number) {
+            self.join(Sender::Http2(&mut session), slot, out)?;
+        }
+        let done = self.streams(number, &mut session, None, out);
+        self.links.get(number).ok_or(End::Closed)?.session = Session::Http2(Box::new(session));
+        done
+    }
+
+    /// A slot joins a connection that is open.
+    pub fn join(&mut self, sender: Sender<'_>, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
+        let (number, lane) = (self.links.number(slot), self.links.lane(slot));
+        let link = self.links.get(number).ok_or(End::Closed)?;
+        link.attached[lane] = true;
+        let is_counted = link.owner.is_none();
+        if is_counted {
+            link.owner = Some(slot);
+        }
+        let next = self.handler.joined(slot, is_counted);
+        self.follow(sender, slot, next, out)
+    }
+
+    /// What has arrived on streams, to the load. The session is not in its link meanwhile.
+    pub fn streams(
+        &mut self,
+        number: ConnectionIndex,
+        session: &mut Http2,
+        arrived_ns: Option<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), End> {
+        let first = self.links.slots(number).start;
+        let mut polled = session.poll();
+        while let Some((lane, arrived)) = session.next(&mut polled) {
+            let slot = first + lane;
+            let link = self.links.get(number).ok_or(End::Closed)?;
+            if !link.attached[lane] {
+                session.cancel(lane);
+                continue;
+            }
+            let next = match arrived {
+                Arrived::Head(status, directions) => {
+                    let head = Part::Head(status, directions.as_ref());
+                    self.handler.parsed(slot, head, arrived_ns)
+                }
+                Arrived::Body(bytes) => self.handler.parsed(slot, Part::Body(&bytes), arrived_ns),
+                Arrived::End(upload) => {
+                    if upload == Upload::Unfinished {
+                        self.handler.receiving_early(slot);
+                    }
+                    self.handler.parsed(slot, Part::End, arrived_ns)
+                }
+                Arrived::Refused => {
+                    self.links.detach(slot);
+                    self.handler.ended(slot, Ending::Refused);
+                    Next::Wait
+                }
+                Arrived::Failed(fault) => {
+                    self.links.detach(slot);
+                    self.links.note_fault(&fault);
+                    self.handler.ended(slot, Ending::Failed(fault.kind));
+                    Next::Wait
+                }
+            };
+            self.follow(Sender::Http2(session), slot, next, out)?;
+            let again = session.poll();
+            polled = polled.and(again);
+        }
+        for lane in session.take_begun() {
+            let slot = first + lane;
+            let link = self.links.get(number).ok_or(End::Closed)?;
+            link.sends.push(slot);
+            if let Some(place) = link.held.iter().position(|held| *held == slot) {
+                link.held.swap_remove(place);
+                self.links.note_streams(session.limit());
+                self.handler.released(slot, arrived_ns);
+            }
+        }
+        session.take_output(out);
+        polled?;
+        if session.is_over {
+            self.end_all(number, Ending::FINISHED, Ending::ConnectionDraining);
+            return Err(End::Closed);
+        }
+        Ok(())
+    }
+
+    /// What the load does next on a slot: the one way of its requests, whose bytes are appended or go to a stream.
+    pub fn follow(
+        &mut self,
+        sender: Sender<'_>,
+        slot: Slot,
+        next: Next,
+        out: &mut Vec<u8>,
+    ) -> Result<(), End> {
+        let number = self.links.number(slot);
+        let is_sent = match (next, sender) {
+            (Next::Wait, _) => return Ok(()),
+            (Next::Close, Sender::Http2(session)) => {
+                session.cancel(self.links.lane(slot));
+                self.links.detach(slot);
+                return Ok(());
+            }
+            (Next::Close, _) => return Err(End::Closed),
+            (Next::Send(bytes), Sender::Http2(session)) => {
+                let request = self.links.requests.prepare(&bytes)?;
+                if !session.send(self.links.lane(slot), request) {
+                    self.links.get(number).ok_or(End::Closed)?.held.push(slot);
+                }
+                // `streams` asks for those that are begun.
+                false
+            }
+            (Next::Send(bytes), Sender::WebSocket(session)) => session.send(&bytes, out)?,
+            (Next::Send(bytes), Sender::Bytes) => {
+                out.extend_from_slice(&bytes);
+                true
+            }
+        };
+        if is_sent {
+            self.links.get(number).ok_or(End::Closed)?.sends.push(slot);
+        }
+        Ok(())
+    }
+
+    /// Bytes of a WebSocket: its handshake, or messages. The session is not in its link meanwhile.
+    fn messages(
+        &mut self,
+        slot: Slot,
+        session: &mut WebSocket,
+        plain: &[u8],
+        arrived_ns: Option<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), End> {
+        let mut next = Next::Wait;
+        if session.feed(plain)? {
+            self.links.get(slot).ok_or(End::Closed)?.is_open = true;
+            next = self.handler.connected(slot);
+        }
+        loop {
+            self.follow(Sender::WebSocket(session), slot, next, out)?;
+            next = match session.next(out)? {
+                None => return Ok(()),
+                Some(Incoming::Message(message)) => {
+                    let bytes = message.into_data();
+                    self.handler.parsed(slot, Part::Message(&bytes), arrived_ns)
+                }
+                Some(Incoming::End) => {
+                    self.end_all(slot, Ending::Ended, Ending::ConnectionFailed);
+                    return Err(End::Closed);
+                }
+            }
+        }
+    }
+
+    /// A connection has ended: its slots are told, and those that waited for it.
+    fn end_all(&mut self, number: ConnectionIndex, ending: Ending, waited: Ending) {
+        let Some(link) = self.links.take(number) else {
+            return;
+        };
+        if link.attached.is_empty() {
+            self.handler.ended(link.opener, ending);
+        }
+        let slots = self.links.slots(number);
+        for (slot, _) in slots.zip(link.attached).filter(|(_, attached)| *attached) {
+            self.handler.ended(slot, ending);
+        }
+        for slot in self.links.take_waiting(number) {
+            self.handler.ended(slot, waited);
+        }
+    }
+
+    fn fail(&mut self, number: ConnectionIndex, fault: &Fault) -> Next {
+        self.links.note_fault(fault);
+        self.end_all(number, Ending::Failed(fault.kind), Ending::ConnectionFailed);
+        Next::Close
+    }
+
+    /// Does something with a connection, and sends what the load answers.
+    #[inline]
+    pub fn flush_after(
+        &mut self,
+        number: ConnectionIndex,
+        act: impl FnOnce(&mut Self, &mut Vec<u8>) -> Result<(), End>,
+    ) -> Next {
+        let mut out = std::mem::take(&mut self.links.out);
+        out.clear();
+        let done = act(self, &mut out);
+        let next = self.encrypt(number, done, &out);
+        self.links.out = kept(out);
+        next
+    }
+
+    fn encrypt(&mut self, number: ConnectionIndex, done: Result<(), End>, out: &[u8]) -> Next {
+        let sealed = match done {
+            Ok(()) => self.links.seal(number, out),
+            Err(End::Fault(fault)) => Err(fault),
+            Err(End::Closed) => {
+                self.links.take(number);
+                return Next::Close;
+            }
+        };
+        sealed.unwrap_or_else(|fault| self.fail(number, &fault))
+    }
+}
+
+impl<H: Client> Handler for LayeredHandler<'_, H> {
+    fn connected(&mut self, number: Slot) -> Next {
+        let Some(link) = self.links.get(number) else {
+            return Next::Close;
+        };
+        let opener = link.opener;
+        if !link.channel.is_open() || self.links.layers.websocket.is_some() {
+            self.handler.handshaking(opener);
+        }
+        self.flush_after(number, |above, out| above.hand_over(number, &[], None, out))
+    }
+
+    fn received(&mut self, number: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
+        self.links.bytes_in += bytes.len() as u64;
+        let next = self.flush_after(number, |above, out| {
+            above.take_in(number, bytes, arrived_ns, out)
+        });
+        self.links.is_early = false;
+        next
+    }
+
+    fn receiving_early(&mut self, _: Slot) {
+        // It may be no reply: TLS has messages of its own.
+        self.links.is_early = true;
+    }
+
+    fn sending(&mut self, number: Slot, now_ns: u64) {
+        let Some(link) = self.links.get(number) else {
+            return;
+        };
+        for slot in link.sends.drain(..) {
+            self.handler.sending(slot, now_ns);
+        }
+        if let Session::Http2(session) = &mut link.session {
+            if session.release() {
+                self.links.with_room.push(number);
+            }
+        }
+    }
+
+    fn woken(&mut self, now_ns: u64) {
+        self.handler.woken(now_ns);
+    }
+
+    fn closed(&mut self, number: Slot, reason: CloseReason) {
+        let link = self.links.get(number);
+        let is_cut = link.is_some_and(|link| link.is_open && link.channel.can_be_cut());
+        let ending = match reason {
+            CloseReason::Finished if is_cut => Ending::Cut,
+            reason => Ending::Socket(reason),
+        };
+        self.end_all(number, ending, Ending::ConnectionFailed);
+    }
+}

@@ -1,0 +1,508 @@
+//! HTTP/2 on a connection: requests as streams of it, driven by hand. The library is written for tasks of an executor;
+//! here its wakers only note what there is to look at.
+
+use super::fault::Fault;
+use super::request::Prepared;
+use crate::load::error::ErrorKind;
+use crate::load::http_head::MAX_HEAD_BYTES;
+use crate::load::redirect::{is_redirect, Directions};
+use bytes::Bytes;
+use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
+use h2::{Reason, RecvStream, SendStream};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Bytes of a reply that the server may send before they are read, of a stream and of a connection.
+const STREAM_WINDOW: u32 = 1 << 20;
+const CONNECTION_WINDOW: u32 = 4 << 20;
+/// The library gives up a larger head without a word of its size, so it gets some room beyond the limit of our own.
+const LIBRARY_HEAD_BYTES: u32 = 4 * MAX_HEAD_BYTES as u32;
+/// What a field of a head counts beside its name and its value (RFC 9113, section 6.5.2).
+const FIELD_BYTES: usize = 32;
+/// A connection that wakes itself more often in succession does not come to an end.
+const MAX_POLLS: usize = 1000;
+
+/// The number of a stream among those of its connection that may be open, from 0.
+pub type Lane = usize;
+
+/// What there is to look at: lanes, and the connection itself.
+#[derive(Default)]
+struct Ready {
+    lanes: Vec<Lane>,
+    connection: bool,
+}
+
+/// Notes that a lane, or the connection, has something.
+struct Note {
+    ready: Arc<Mutex<Ready>>,
+    lane: Option<Lane>,
+}
+
+impl Wake for Note {
+    fn wake(self: Arc<Self>) {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.lane {
+            Some(lane) => ready.lanes.push(lane),
+            None => ready.connection = true,
+        }
+    }
+}
+
+/// Output that is not handed over: beyond this the connection waits, so that what goes to a server is what it reads.
+const MAX_OUTPUT_BYTES: usize = 256 * 1024;
+
+/// More input that is not looked at is an error of the peer.
+const MAX_INPUT_BYTES: usize = 1 << 20;
+
+/// The bytes between the connection and its socket.
+#[derive(Default)]
+struct Ends {
+    input: VecDeque<u8>,
+    output: Vec<u8>,
+    /// Bytes that were handed over wait for the kernel.
+    is_held: bool,
+    /// The connection has found no room for its output.
+    is_refused: bool,
+}
+
+struct Pipe(Rc<RefCell<Ends>>);
+
+impl AsyncRead for Pipe {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut ends = self.0.borrow_mut();
+        let (bytes, _) = ends.input.as_slices();
+        let count = bytes.len().min(buffer.remaining());
+        if count == 0 {
+            // The connection is polled whenever bytes have come.
+            return Poll::Pending;
+        }
+        buffer.put_slice(&bytes[..count]);
+        ends.input.drain(..count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Pipe {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut ends = self.0.borrow_mut();
+        if ends.is_held || ends.output.len() >= MAX_OUTPUT_BYTES {
+            // The connection is polled when there is room.
+            ends.is_refused = true;
+            return Poll::Pending;
+        }
+        ends.output.extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// A body of at most so many bytes is given to the library as a whole: a server takes as many before it has said a word
+/// (RFC 9113, section 6.9.2).
+const WHOLE_BODY_BYTES: usize = 65_535;
+
+/// A request and its reply.
+struct Exchange {
+    /// Of the requests that were to be sent.
+    number: u64,
+    reply: Reply,
+    stream: SendStream<Bytes>,
+    /// The part of a large body for which the server has no room yet.
+    rest: Bytes,
+}
+
+enum Reply {
+    Head(ResponseFuture),
+    Body(RecvStream),
+}
+
+/// How far a request had been sent when its reply was complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upload {
+    Finished,
+    Unfinished,
+}
+
+impl Exchange {
+    /// Sends as much of the body as the server has room for; the task of the context is woken when it has more.
+    fn upload(&mut self, context: &mut Context<'_>) {
+        while !self.rest.is_empty() {
+            self.stream.reserve_capacity(self.rest.len());
+            let room = match self.stream.capacity() {
+                0 => match self.stream.poll_capacity(context) {
+                    Poll::Ready(Some(Ok(room))) => room,
+                    // Where the stream has ended the reply says why.
+                    _ => return,
+                },
+                room => room,
+            };
+            let piece = self.rest.split_to(room.min(self.rest.len()));
+            let is_last = self.rest.is_empty();
+            if self.stream.send_data(piece, is_last).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// What a lane has.
+pub enum Arrived {
+    Head(u16, Option<Directions>),
+    Body(Bytes),
+    End(Upload),
+    /// The server declares that it has not begun to process the request: it may be sent again.
+    Refused,
+    Failed(Fault),
+}
+
+pub struct Http2 {
+    connection: Connection<Pipe, Bytes>,
+    sender: SendRequest<Bytes>,
+    ends: Rc<RefCell<Ends>>,
+    ready: Arc<Mutex<Ready>>,
+    /// By lane.
+    exchanges: Vec<Option<Exchange>>,
+    wakers: Vec<Waker>,
+    own_waker: Waker,
+    /// Requests for which the server has no stream yet, behind the one that the library itself keeps until it has.
+    waiting: VecDeque<(Lane, Prepared)>,
+    opening: Option<Lane>,
+    /// Requests that go to the server with the next output.
+    begun: Vec<Lane>,
+    looking: Vec<Lane>,
+    /// How many requests were to be sent.
+    sendings: u64,
+    /// Lanes whose requests the server has not processed, in the order in which they were to be sent: on the next
+    /// connection those that have waited for longest go first.
+    turned_away: BTreeMap<u64, Lane>,
+    /// The server takes no more requests on this connection.
+    pub is_leaving: bool,
+    /// Whether the server has sent anything.
+    has_read: bool,
+    /// The connection has ended in good order.
+    pub is_over: bool,
+}
+
+impl Http2 {
+    /// Begins a connection with so many lanes.
+    pub fn new(lanes: usize) -> Result<Http2, Fault> {
+        let ends = Rc::<RefCell<Ends>>::default();
+        let ready = Arc::<Mutex<Ready>>::default();
+        let waker = |lane| {
+            let ready = Arc::clone(&ready);
+            Waker::from(Arc::new(Note { ready, lane }))
+        };
+        let own_waker = waker(None);
+        let mut builder = Builder::new();
+        builder
+            .enable_push(false)
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(LIBRARY_HEAD_BYTES);
+        let handshake = builder.handshake(Pipe(Rc::clone(&ends)));
+        let mut handshake = Box::pin(handshake);
+        // It only writes, for which there is always room.
+        let polled = handshake
+            .as_mut()
+            .poll(&mut Context::from_waker(&own_waker));
+        let Poll::Ready(begun) = polled else {
+            return Err(Fault::new(ErrorKind::Protocol, "HTTP/2 does not begin"));
+        };
+        let (sender, connection) = begun.map_err(|error| fault(&error))?;
+        Ok(Http2 {
+            connection,
+            sender,
+            ends,
+            exchanges: (0..lanes).map(|_| None).collect(),
+            wakers: (0..lanes).map(|lane| waker(Some(lane))).collect(),
+            own_waker,
+            ready,
+            waiting: VecDeque::new(),
+            opening: None,
+            begun: Vec::new(),
+            looking: Vec::new(),
+            sendings: 0,
+            turned_away: BTreeMap::new(),
+            is_leaving: false,
+            has_read: false,
+            is_over: false,
+        })
+    }
+
+    /// Takes bytes from the server; `next` has what they contain, and comes first where this fails.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+        if !std::mem::replace(&mut self.has_read, true) && bytes.starts_with(b"HTTP/") {
+            return Err(Fault::new(
+                ErrorKind::Protocol,
+                "the server answers in HTTP/1.1: name it as http://… or https://…",
+            ));
+        }
+        self.ends.borrow_mut().input.extend(bytes);
+        self.ready().connection = true;
+        self.poll()?;
+        // The library reads no further while an answer, to a ping for instance, finds no room.
+        if self.ends.borrow().input.len() > MAX_INPUT_BYTES {
+            let text = "HTTP/2: the server does not read the answers that it asks for";
+            return Err(Fault::new(ErrorKind::Send, text));
+        }
+        Ok(())
+    }
+
+    fn ready(&self) -> std::sync::MutexGuard<'_, Ready> {
+        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the connection do what it has to.
+    pub fn poll(&mut self) -> Result<(), Fault> {
+        for _ in 0..MAX_POLLS {
+            let had = std::mem::take(&mut self.ready().connection);
+            if !had || self.is_over {
+                return Ok(());
+            }
+            let mut context = Context::from_waker(&self.own_waker);
+            match Pin::new(&mut self.connection).poll(&mut context) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.is_over = true,
+                Poll::Ready(Err(error)) => {
+                    self.is_over = true;
+                    return Err(fault(&error));
+                }
+            }
+            self.send_waiting();
+        }
+        Err(Fault::new(
+            ErrorKind::Protocol,
+            "the HTTP/2 session made no progress in 1000 polls",
+        ))
+    }
+
+    /// Sends a request on a lane that has none. Whether the server has a stream for it.
+    pub fn send(&mut self, lane: Lane, request: Prepared) -> bool {
+        self.waiting.push_back((lane, request));
+        self.send_waiting();
+        self.ready().connection = true;
+        let is_waiting = self.waiting.iter().any(|(waiting, _)| *waiting == lane);
+        !is_waiting && self.opening != Some(lane)
+    }
+
+    /// How many streams the server allows.
+    pub fn limit(&self) -> usize {
+        self.connection.max_concurrent_send_streams()
+    }
+
+    /// The lanes whose requests go to the server with the next output.
+    pub fn take_begun(&mut self) -> Vec<Lane> {
+        std::mem::take(&mut self.begun)
+    }
+
+    fn send_waiting(&mut self) {
+        loop {
+            let mut context = Context::from_waker(&self.own_waker);
+            if !self.is_leaving && self.sender.poll_ready(&mut context).is_pending() {
+                return;
+            }
+            self.begun.extend(self.opening.take());
+            let Some((lane, request)) = self.waiting.pop_front() else {
+                return;
+            };
+            let Prepared { head, body } = request;
+            let number = self.sendings;
+            self.sendings += 1;
+            let sent = self.sender.send_request(head, body.is_empty());
+            let sent = sent.and_then(|(response, mut stream)| {
+                let mut rest = body;
+                if (1..=WHOLE_BODY_BYTES).contains(&rest.len()) {
+                    stream.send_data(std::mem::take(&mut rest), true)?;
+                }
+                Ok(Exchange {
+                    number,
+                    reply: Reply::Head(response),
+                    stream,
+                    rest,
+                })
+            });
+            match sent {
+                Ok(exchange) => {
+                    self.exchanges[lane] = Some(exchange);
+                    self.opening = Some(lane);
+                }
+                Err(_) => {
+                    self.is_leaving = true;
+                    self.turned_away.insert(number, lane);
+                }
+            }
+            self.ready().lanes.push(lane);
+        }
+    }
+
+    /// What a lane has next. `polled` gets the error of the connection, where it had to do something meanwhile.
+    pub fn next(&mut self, polled: &mut Result<(), Fault>) -> Option<(Lane, Arrived)> {
+        loop {
+            if self.looking.is_empty() {
+                let mut looking = std::mem::take(&mut self.looking);
+                std::mem::swap(&mut looking, &mut self.ready().lanes);
+                // The first that came is looked at first.
+                looking.reverse();
+                self.looking = looking;
+            }
+            let Some(&lane) = self.looking.last() else {
+                // A part of a body may have been sent.
+                if polled.is_err() || !self.ready().connection || self.is_over {
+                    let (_, lane) = self.turned_away.pop_first()?;
+                    return Some((lane, Arrived::Refused));
+                }
+                *polled = self.poll();
+                continue;
+            };
+            match self.look(lane) {
+                Some(arrived) => return Some((lane, arrived)),
+                None => {
+                    self.looking.pop();
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, lane: Lane) -> Option<Arrived> {
+        let mut context = Context::from_waker(&self.wakers[lane]);
+        let mut exchange = self.exchanges[lane].take()?;
+        exchange.upload(&mut context);
+        let arrived = match &mut exchange.reply {
+            Reply::Head(response) => match Pin::new(response).poll(&mut context) {
+                Poll::Pending => None,
+                Poll::Ready(Ok(response)) if is_too_large(&response) => {
+                    let text = "HTTP/2: a head of more than 256 kB";
+                    return Some(Arrived::Failed(Fault::new(ErrorKind::TooLarge, text)));
+                }
+                Poll::Ready(Ok(response)) => {
+                    let status = response.status().as_u16();
+                    let directions = directions(&response);
+                    exchange.reply = Reply::Body(response.into_body());
+                    Some(Arrived::Head(status, directions))
+                }
+                Poll::Ready(Err(error)) => return self.failed(lane, exchange.number, &error),
+            },
+            Reply::Body(body) => match body.poll_data(&mut context) {
+                Poll::Pending => None,
+                Poll::Ready(Some(Ok(bytes))) => {
+                    let _ = body.flow_control().release_capacity(bytes.len());
+                    Some(Arrived::Body(bytes))
+                }
+                Poll::Ready(Some(Err(error))) if !is_enough(&error) => {
+                    return self.failed(lane, exchange.number, &error);
+                }
+                Poll::Ready(_) => {
+                    return Some(Arrived::End(match exchange.rest.is_empty() {
+                        true => Upload::Finished,
+                        false => Upload::Unfinished,
+                    }));
+                }
+            },
+        };
+        self.exchanges[lane] = Some(exchange);
+        arrived
+    }
+
+    /// Gives up the request of a lane.
+    pub fn cancel(&mut self, lane: Lane) {
+        self.waiting.retain(|(waiting, _)| *waiting != lane);
+        self.opening = self.opening.filter(|opening| *opening != lane);
+        self.turned_away.retain(|_, turned| *turned != lane);
+        if let Some(mut exchange) = self.exchanges[lane].take() {
+            exchange.stream.send_reset(Reason::CANCEL);
+            self.ready().connection = true;
+        }
+    }
+
+    /// What became of a request that has no reply; nothing yet where it is sent again.
+    fn failed(&mut self, lane: Lane, number: u64, error: &h2::Error) -> Option<Arrived> {
+        let goes_away = error.is_go_away() && error.is_remote();
+        self.is_leaving |= goes_away;
+        let refused = error.is_reset() && error.reason() == Some(Reason::REFUSED_STREAM);
+        match (goes_away && error.reason() == Some(Reason::NO_ERROR)) || refused {
+            true => {
+                self.turned_away.insert(number, lane);
+                None
+            }
+            false => Some(Arrived::Failed(fault(error))),
+        }
+    }
+
+    /// What was handed over waits: nothing more is put out meanwhile.
+    pub fn hold(&mut self) {
+        self.ends.borrow_mut().is_held = true;
+    }
+
+    /// The kernel takes what was handed over. Whether there is more to send, by the next `poll`.
+    pub fn release(&mut self) -> bool {
+        let mut ends = self.ends.borrow_mut();
+        ends.is_held = false;
+        let was_refused = std::mem::take(&mut ends.is_refused);
+        drop(ends);
+        self.ready().connection |= was_refused;
+        was_refused
+    }
+
+    /// Bytes for the server.
+    pub fn take_output(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.ends.borrow_mut().output);
+    }
+}
+
+/// Whether the head of a response is beyond the limit of HTTP/1.1's.
+fn is_too_large(response: &http::Response<RecvStream>) -> bool {
+    let fields = response.headers().iter();
+    let bytes = fields.map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES);
+    bytes.sum::<usize>() > MAX_HEAD_BYTES
+}
+
+/// Where a redirect leads.
+fn directions(response: &http::Response<RecvStream>) -> Option<Directions> {
+    let mut directions = is_redirect(response.status().as_u16()).then(Directions::default)?;
+    for (name, value) in response.headers() {
+        directions.note(name.as_str(), value.as_bytes());
+    }
+    Some(directions)
+}
+
+/// Whether the reply is complete all the same: the server needs no more of the request (RFC 9113, section 8.1).
+fn is_enough(error: &h2::Error) -> bool {
+    error.is_reset() && error.is_remote() && error.reason() == Some(Reason::NO_ERROR)
+}
+
+fn fault(error: &h2::Error) -> Fault {
+    let reason = error.reason();
+    let kind = match () {
+        () if error.is_go_away() && error.is_remote() => ErrorKind::GoAway,
+        () if error.is_reset() && error.is_remote() => ErrorKind::StreamReset,
+        () if reason == Some(Reason::ENHANCE_YOUR_CALM) => ErrorKind::TooLarge,
+        () => ErrorKind::Protocol,
+    };
+    // Its own text may have the server's, which is not for a terminal.
+    let text = match reason {
+        Some(reason) => format!("HTTP/2: {}", reason.description()),
+        None => "the server sent invalid HTTP/2".into(),
+    };
+    Fault::new(kind, &text)
+}

@@ -1,0 +1,233 @@
+//! The state of the layers of each connection.
+
+use super::channel::Channel;
+use super::fault::Fault;
+use super::http2::{Http2, Lane};
+use super::layers::Layers;
+use super::request::Http2Requests;
+use super::websocket::WebSocket;
+use crate::io::{Next, Slot};
+use crate::load::client::LayerReport;
+use crate::load::shard::ShardConfig;
+use crate::load::share::Share;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The number of a connection of the back-end. Each has as many slots of the load as it has lanes.
+pub type ConnectionIndex = usize;
+
+/// What speaks on a channel.
+#[derive(Default)]
+pub enum Session {
+    /// The channel is not open yet, or the session is at work.
+    #[default]
+    None,
+    /// Bytes, which the load itself decodes.
+    Bytes,
+    WebSocket(Box<WebSocket>),
+    Http2(Box<Http2>),
+}
+
+/// Who takes the requests of a connection.
+pub enum Sender<'a> {
+    Bytes,
+    WebSocket(&'a mut WebSocket),
+    Http2(&'a mut Http2),
+}
+
+impl Session {
+    /// None before the session has begun.
+    pub fn sender(&mut self) -> Option<Sender<'_>> {
+        match self {
+            Session::None => None,
+            Session::Bytes => Some(Sender::Bytes),
+            Session::WebSocket(session) => Some(Sender::WebSocket(session)),
+            Session::Http2(session) => Some(Sender::Http2(session)),
+        }
+    }
+}
+
+pub struct Link {
+    pub channel: Channel,
+    pub session: Session,
+    /// The slot that opened it.
+    pub opener: Slot,
+    /// The load has been told that it is connected.
+    pub is_open: bool,
+    /// Of HTTP/2, by lane: whether it belongs to the load.
+    pub attached: Vec<bool>,
+    /// The slot that stands for the connection in the load's counts.
+    pub owner: Option<Slot>,
+    /// Slots with a request in the bytes that go to the kernel next.
+    pub sends: Vec<Slot>,
+    /// Slots whose request waits for a stream.
+    pub held: Vec<Slot>,
+}
+
+/// A buffer that has grown beyond this, for one large message, is not kept.
+const MAX_KEPT_BYTES: usize = 256 * 1024;
+
+/// A buffer to be used again.
+pub fn kept(buffer: Vec<u8>) -> Vec<u8> {
+    match buffer.capacity() <= MAX_KEPT_BYTES {
+        true => buffer,
+        false => Vec::new(),
+    }
+}
+
+pub struct Links {
+    pub layers: Arc<Layers>,
+    links: Vec<Option<Box<Link>>>,
+    /// Slots that wait until the connection of another is open.
+    pub waiting: Vec<Slot>,
+    /// Connections that had more to send than the kernel took, and may send again.
+    pub with_room: Vec<ConnectionIndex>,
+    pub requests: Http2Requests,
+    /// Decrypted bytes, what the load answers to them, and what goes to the socket: the same memory for all connections.
+    pub plain: Vec<u8>,
+    pub out: Vec<u8>,
+    wire: Vec<u8>,
+    /// Of the values in handshakes.
+    pub random: fastrand::Rng,
+    share: Share,
+    report: LayerReport,
+    pub bytes_in: u64,
+    /// What arrives comes before all was sent.
+    pub is_early: bool,
+    bytes_out: u64,
+}
+
+impl Links {
+    pub fn new(layers: Arc<Layers>, config: &ShardConfig) -> Links {
+        Links {
+            requests: Http2Requests::new(layers.tls.is_some()),
+            random: match &layers.websocket {
+                Some(plan) => plan.random(config.shard),
+                None => fastrand::Rng::new(),
+            },
+            layers,
+            links: (0..config.connections()).map(|_| None).collect(),
+            waiting: Vec::new(),
+            with_room: Vec::new(),
+            plain: Vec::new(),
+            out: Vec::new(),
+            wire: Vec::new(),
+            share: config.share,
+            report: LayerReport::default(),
+            bytes_in: 0,
+            is_early: false,
+            bytes_out: 0,
+        }
+    }
+
+    pub fn number(&self, slot: Slot) -> ConnectionIndex {
+        slot / self.layers.lanes
+    }
+
+    pub fn lane(&self, slot: Slot) -> Lane {
+        slot % self.layers.lanes
+    }
+
+    pub fn slots(&self, number: ConnectionIndex) -> Range<Slot> {
+        number * self.layers.lanes..(number + 1) * self.layers.lanes
+    }
+
+    /// The number of a slot among all shards', from 1.
+    pub fn id(&self, slot: Slot) -> u64 {
+        self.share.connection(slot as u64) + 1
+    }
+
+    /// A slot opens a connection.
+    pub fn open(&mut self, slot: Slot) -> Result<(), Fault> {
+        let number = self.number(slot);
+        self.links[number] = Some(Box::new(Link {
+            channel: Channel::new(self.layers.tls.as_ref())?,
+            session: Session::None,
+            opener: slot,
+            is_open: false,
+            attached: Vec::new(),
+            owner: None,
+            sends: Vec::new(),
+            held: Vec::new(),
+        }));
+        Ok(())
+    }
+
+    pub fn take(&mut self, number: ConnectionIndex) -> Option<Box<Link>> {
+        self.links[number].take()
+    }
+
+    pub fn get(&mut self, number: ConnectionIndex) -> Option<&mut Link> {
+        self.links[number].as_deref_mut()
+    }
+
+    /// A slot no longer belongs to its connection.
+    pub fn detach(&mut self, slot: Slot) {
+        let (number, lane) = (self.number(slot), self.lane(slot));
+        if let Some(link) = self.get(number) {
+            link.attached[lane] = false;
+            link.owner = link.owner.filter(|owner| *owner != slot);
+            link.sends.retain(|sends| *sends != slot);
+            link.held.retain(|held| *held != slot);
+        }
+    }
+
+    /// Takes the slots of a connection that wait for it.
+    pub fn take_waiting(&mut self, number: ConnectionIndex) -> Vec<Slot> {
+        let slots = self.slots(number);
+        let (taken, left) = self.waiting.iter().partition(|slot| slots.contains(slot));
+        self.waiting = left;
+        taken
+    }
+
+    /// Bytes for the socket: these, and what the channel itself has to send.
+    pub fn seal(&mut self, number: ConnectionIndex, plain: &[u8]) -> Result<Next, Fault> {
+        let mut wire = std::mem::take(&mut self.wire);
+        wire.clear();
+        let encrypted = match self.get(number) {
+            Some(link) => link.channel.encrypt(plain, &mut wire),
+            None => Ok(()),
+        };
+        let sealed = encrypted.map(|()| {
+            self.bytes_out += wire.len() as u64;
+            if wire.is_empty() {
+                return Next::Wait;
+            }
+            if let Some(Session::Http2(session)) = self.get(number).map(|link| &mut link.session) {
+                session.hold();
+            }
+            Next::Send(wire.as_slice().into())
+        });
+        self.wire = kept(wire);
+        sealed
+    }
+
+    /// Notes how many streams the server allows.
+    pub fn note_streams(&mut self, limit: usize) {
+        self.report.stream_limit = limit as u64;
+    }
+
+    /// Notes what was wrong with the first connection that failed.
+    pub fn note_fault(&mut self, fault: &Fault) {
+        if self.report.fault.is_empty() {
+            self.report.fault.clone_from(&fault.text);
+        }
+    }
+
+    /// Notes the TLS of the first connection.
+    pub fn note_security(&mut self, number: ConnectionIndex) {
+        if self.report.security.is_empty() {
+            let link = self.links[number].as_deref();
+            let session = link.and_then(|link| link.channel.session());
+            self.report.security =
+                session.map_or_else(String::new, |session| session.description());
+        }
+    }
+
+    pub fn report(&mut self) -> LayerReport {
+        LayerReport {
+            bytes: Some((self.bytes_in, self.bytes_out)),
+            ..std::mem::take(&mut self.report)
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Layers between the sockets and a load: TLS, and what is not HTTP/1.1. They are a back-end to the load, and the user
+//! of a back-end, so that both back-ends have them, and connections without them do not pay.
+
+pub mod channel;
+pub mod fault;
+pub mod handler;
+pub mod http2;
+pub mod layers;
+pub mod link;
+pub mod request;
+pub mod tls;
+pub mod upgrade;
+pub mod verify;
+pub mod websocket;
+
+use crate::io::{Io, Next, Slot, Wait};
+use crate::load::client::{Client, Ending, LayerReport, Transport};
+use crate::load::shard::ShardConfig;
+use handler::{End, LayeredHandler};
+pub use layers::Layers;
+use link::{Links, Sender, Session};
+use rustix::fd::OwnedFd;
+use rustix::net::SocketAddrAny;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A back-end with layers above its sockets.
+pub struct Layered<I> {
+    io: I,
+    links: Links,
+}
+
+impl<I: Io> Layered<I> {
+    /// For a shard.
+    pub fn new(io: I, layers: Arc<Layers>, config: &ShardConfig) -> Layered<I> {
+        Layered {
+            io,
+            links: Links::new(layers, config),
+        }
+    }
+
+    /// Slots join the connections that are open.
+    fn join_waiting(&mut self, handler: &mut impl Client) {
+        if self.links.waiting.is_empty() {
+            return;
+        }
+        for slot in std::mem::take(&mut self.links.waiting) {
+            let number = self.links.number(slot);
+            match self.links.get(number).map(|link| &link.session) {
+                None => handler.ended(slot, Ending::ConnectionFailed),
+                Some(Session::Http2(session)) if !session.is_leaving => {
+                    self.with_session(number, handler, |above, sender, out| {
+                        above.join(sender, slot, out)
+                    });
+                }
+                Some(_) => self.links.waiting.push(slot),
+            }
+        }
+    }
+
+    /// Connections for whose output the kernel has room again go on with it.
+    fn send_more(&mut self, handler: &mut impl Client) {
+        for number in std::mem::take(&mut self.links.with_room) {
+            if self.links.get(number).is_some() {
+                self.with_session(number, handler, |_, _, _| Ok(()));
+            }
+        }
+    }
+
+    /// Does something with the session of a connection, and sends what comes of it.
+    fn with_session<H: Client>(
+        &mut self,
+        number: usize,
+        handler: &mut H,
+        act: impl FnOnce(&mut LayeredHandler<'_, H>, Sender<'_>, &mut Vec<u8>) -> Result<(), End>,
+    ) {
+        let links = &mut self.links;
+        let mut above = LayeredHandler { links, handler };
+        let next = above.flush_after(number, |above, out| {
+            let link = above.links.get(number).ok_or(End::Closed)?;
+            let mut session = std::mem::take(&mut link.session);
+            let mut done = match session.sender() {
+                Some(sender) => act(above, sender, out),
+                None => Ok(()),
+            };
+            if let (Ok(()), Session::Http2(session)) = (&done, &mut session) {
+                done = above.streams(number, session, None, out);
+            }
+            if let Some(link) = above.links.get(number) {
+                link.session = session;
+            }
+            done
+        });
+        match next {
+            Next::Wait => {}
+            Next::Close => self.io.close(number),
+            Next::Send(wire) => self.io.send(number, wire, &mut above),
+        }
+    }
+}
+
+impl<I: Io> Transport for Layered<I> {
+    const NONBLOCKING: bool = I::NONBLOCKING;
+
+    fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
+        let number = self.links.number(slot);
+        if self.links.take(number).is_some() {
+            // Its only stream has failed, and the connection has not.
+            self.io.close(number);
+        }
+        if let Err(fault) = self.links.open(slot) {
+            self.links.note_fault(&fault);
+            return Err(io::ErrorKind::Other.into());
+        }
+        let opened = self.io.open(number, socket, address);
+        if opened.is_err() {
+            self.links.take(number);
+        }
+        opened
+    }
+
+    fn join(&mut self, slot: Slot) -> bool {
+        let number = self.links.number(slot);
+        let joins = self.links.layers.lanes > 1 && self.links.get(number).is_some();
+        if joins {
+            self.links.waiting.push(slot);
+        }
+        joins
+    }
+
+    fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Client) {
+        let number = self.links.number(slot);
+        if self.links.get(number).is_some() {
+            self.with_session(number, handler, |above, sender, out| {
+                above.follow(sender, slot, Next::Send(bytes), out)
+            });
+        }
+    }
+
+    fn close(&mut self, slot: Slot) {
+        let number = self.links.number(slot);
+        let lane = self.links.lane(slot);
+        self.links.waiting.retain(|waiting| *waiting != slot);
+        match self.links.get(number) {
+            None => self.io.close(number),
+            Some(link) => match &mut link.session {
+                Session::Http2(session) if link.attached[lane] => {
+                    session.cancel(lane);
+                    self.links.detach(slot);
+                }
+                _ if link.opener == slot && link.attached.is_empty() => {
+                    self.links.take(number);
+                    self.io.close(number);
+                }
+                _ => {}
+            },
+        }
+    }
+
+    fn reset_when_closed(&self, slot: Slot) {
+        self.io.reset_when_closed(self.links.number(slot));
+    }
+
+    fn pause(&mut self, slot: Slot) {
+        self.io.pause(self.links.number(slot));
+    }
+
+    fn resume(&mut self, slot: Slot, handler: &mut impl Client) {
+        let number = self.links.number(slot);
+        let links = &mut self.links;
+        self.io
+            .resume(number, &mut LayeredHandler { links, handler });
+    }
+
+    fn turn(&mut self, wait: Wait, handler: &mut impl Client) -> io::Result<()> {
+        self.join_waiting(handler);
+        self.send_more(handler);
+        let links = &mut self.links;
+        self.io.turn(wait, &mut LayeredHandler { links, handler })
+    }
+
+    fn report(&mut self) -> LayerReport {
+        self.links.report()
+    }
+}

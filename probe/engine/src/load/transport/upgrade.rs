@@ -1,0 +1,193 @@
+//! The handshake of WebSocket (RFC 6455, section 4.1).
+
+use super::fault::Fault;
+use crate::load::error::ErrorKind;
+use crate::load::http_head::{trimmed, MAX_FIELDS, MAX_HEAD_BYTES};
+use ring::digest::{digest, SHA1_FOR_LEGACY_USE_ONLY};
+
+/// Of RFC 6455, section 1.3.
+const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// A handshake whose reply has not come as a whole.
+pub struct Upgrade {
+    key: String,
+    held: Vec<u8>,
+}
+
+impl Upgrade {
+    pub fn new(nonce: [u8; 16]) -> Upgrade {
+        Upgrade {
+            key: base64(&nonce),
+            held: Vec::new(),
+        }
+    }
+
+    /// The bytes of the request. `head`: one for the same target, with its empty line.
+    pub fn request(&self, head: &[u8]) -> Vec<u8> {
+        let mut bytes = head.strip_suffix(b"\r\n").unwrap_or(head).to_vec();
+        let fields = [
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ",
+            &self.key,
+            "\r\n\r\n",
+        ];
+        bytes.extend_from_slice(fields.concat().as_bytes());
+        bytes
+    }
+
+    /// Takes bytes of the reply; once it is complete, and accepts, what came after it.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        // The first bytes tell, so that a server without end is not read to the limit.
+        let before = self.held.len();
+        self.held.extend_from_slice(bytes);
+        let expected = b"HTTP/1.1 ";
+        let count = self.held.len().min(expected.len());
+        if self.held[..count] != expected[..count] {
+            return Err(Fault::new(ErrorKind::Protocol, "its reply is not HTTP/1.1"));
+        }
+        // A head that comes byte by byte is parsed where it can have ended.
+        let from = before.saturating_sub(3);
+        let end = memchr::memmem::find(&self.held[from..], b"\r\n\r\n");
+        let end = end.map(|end| from + end + 4);
+        let Some(end) = end.filter(|&end| end <= MAX_HEAD_BYTES) else {
+            return match self.held.len() > MAX_HEAD_BYTES {
+                true => Err(Fault::new(ErrorKind::TooLarge, "its reply has no end")),
+                false => Ok(None),
+            };
+        };
+        self.check(&self.held[..end])?;
+        Ok(Some(self.held.split_off(end)))
+    }
+
+    fn check(&self, head: &[u8]) -> Result<(), Fault> {
+        let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+        let mut response = httparse::Response::new(&mut fields);
+        let refused = |why: &str| Err(Fault::new(ErrorKind::Upgrade, why));
+        if !matches!(response.parse(head), Ok(httparse::Status::Complete(_))) {
+            return Err(Fault::new(ErrorKind::Protocol, "its reply is not HTTP/1.1"));
+        }
+        let status = response.code.unwrap_or(0);
+        if status != 101 {
+            return refused(&format!(
+                "it answers {status} to the request for a WebSocket"
+            ));
+        }
+        let values = |name: &'static str| {
+            let fields = response.headers.iter();
+            fields
+                .filter(move |field| field.name.eq_ignore_ascii_case(name))
+                .map(|field| field.value)
+        };
+        let has = |name: &'static str, token: &[u8]| {
+            let mut tokens = values(name).flat_map(|value| value.split(|&byte| byte == b','));
+            tokens.any(|text| trimmed(text).eq_ignore_ascii_case(token))
+        };
+        if !has("upgrade", b"websocket") || !has("connection", b"upgrade") {
+            return refused("its reply is not one of a WebSocket");
+        }
+        // Nothing was offered that it could choose.
+        if ["sec-websocket-extensions", "sec-websocket-protocol"]
+            .into_iter()
+            .any(|name| values(name).next().is_some())
+        {
+            return refused("it chooses what was not offered");
+        }
+        let accept = base64(
+            digest(
+                &SHA1_FOR_LEGACY_USE_ONLY,
+                &[self.key.as_bytes(), GUID].concat(),
+            )
+            .as_ref(),
+        );
+        let mut accepts = values("sec-websocket-accept").map(trimmed);
+        match (accepts.next(), accepts.next()) {
+            (Some(value), None) if value == accept.as_bytes() => Ok(()),
+            _ => refused("its Sec-WebSocket-Accept is wrong"),
+        }
+    }
+}
+
+/// RFC 4648, section 4.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for group in bytes.chunks(3) {
+        let bits = (0..3).fold(0, |bits, at| {
+            bits << 8 | u32::from(*group.get(at).unwrap_or(&0))
+        });
+        for place in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
+            text.push(if place <= group.len() {
+                char::from(digit)
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of RFC 6455, section 1.3.
+    fn upgrade() -> Upgrade {
+        Upgrade::new(*b"the sample nonce")
+    }
+    const ACCEPTS: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
+
+    #[test]
+    fn the_request_and_the_reply_of_the_standard() {
+        let text = upgrade().request(b"GET /chat HTTP/1.1\r\nHost: h\r\n\r\n");
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.starts_with("GET /chat HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\n"));
+        assert!(text.ends_with("\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"));
+        let reply = [ACCEPTS.as_bytes(), b"\r\n\x81\x01x"].concat();
+        for step in 1..=reply.len() {
+            let (mut upgrade, mut rest) = (upgrade(), None);
+            for piece in reply.chunks(step) {
+                match &mut rest {
+                    None => rest = upgrade.feed(piece).unwrap(),
+                    Some(rest) => rest.extend_from_slice(piece),
+                }
+            }
+            assert_eq!(rest.as_deref(), Some(&b"\x81\x01x"[..]), "{step}");
+        }
+    }
+
+    #[test]
+    fn replies_that_do_not_accept() {
+        let bomb = format!("HTTP/1.1 101 x\r\nA: {}", "x".repeat(MAX_HEAD_BYTES));
+        let wrong = ACCEPTS.replace("s3pP", "S3pP") + "\r\n";
+        let extension = format!("{ACCEPTS}Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n");
+        let twice = format!("{ACCEPTS}Sec-WebSocket-Accept: x\r\n\r\n");
+        let plain = ACCEPTS.replace("Upgrade\r\nSec", "close\r\nSec") + "\r\n";
+        for (reply, kind) in [
+            ("HTTP/1.1 404 Not Found\r\n\r\n", ErrorKind::Upgrade),
+            ("HTTP/1.0 101 x", ErrorKind::Protocol),
+            ("\x16\x03\x03", ErrorKind::Protocol),
+            ("HTTP/1.1 101 x\r\nA\r\n\r\n", ErrorKind::Protocol),
+            (&bomb, ErrorKind::TooLarge),
+            (&wrong, ErrorKind::Upgrade),
+            (&extension, ErrorKind::Upgrade),
+            (&twice, ErrorKind::Upgrade),
+            (&plain, ErrorKind::Upgrade),
+        ] {
+            let error = upgrade().feed(reply.as_bytes()).unwrap_err();
+            assert_eq!(error.kind, kind, "{reply}");
+        }
+    }
+
+    #[test]
+    fn base64_of_the_standard() {
+        for (text, right) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foobar", "Zm9vYmFy"),
+        ] {
+            assert_eq!(base64(text.as_bytes()), right);
+        }
+    }
+}

@@ -1,0 +1,510 @@
+//! Runs the loads of a service, one step after another, the loads of a step at the same time; and its upstreams.
+
+mod judgement;
+
+use crate::load::engine::{Engine, Outcome, Prepared};
+use crate::load::histogram::Histogram;
+use crate::load::plan::{Plan, Protocol};
+use crate::load::report;
+use crate::load::service_times::ServiceTimes;
+use crate::remote::{Awaited, Begun, DriverNotice, PartRecord, Sharing};
+use crate::stub::background::Background;
+use crate::stub::calls::{Ledger, Orphans};
+use crate::stub::{self, Stub};
+use judgement::{judge_requests, judge_streams, place, too_many_unanswered};
+use rustix::thread::CpuSet;
+use serde_json::{json, Value};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::io::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use trial::loads::{Loads, Notice};
+use wire::cause::Cause;
+use wire::clock::now_ns;
+use wire::messages::Verdict;
+use wire::pin;
+use wire::request::{NamedLoad, Service, Step};
+use wire::text::json_error;
+use wire::units::nanoseconds;
+use wire::writer::{ReaderGone, Writer};
+
+/// With fewer in a window of a warm-up, its rate says nothing, and another takes too long.
+const MIN_ANSWERS: u64 = 10;
+
+/// A step whose plans have been read.
+type LoadStep = Step<Plan>;
+
+struct Running {
+    load: usize,
+    plan: Arc<Plan>,
+    io: Value,
+    engine: Engine,
+}
+
+/// A load that has ended.
+struct Finished {
+    step: usize,
+    load: usize,
+    plan: Arc<Plan>,
+    io: Value,
+    begin_ns: u64,
+    end_ns: u64,
+    outcome: Outcome,
+    /// Of engines elsewhere.
+    sharing: Option<Sharing>,
+}
+
+pub struct LoadRunner {
+    steps: Vec<LoadStep>,
+    stub_plan: Option<stub::Plan>,
+    stub: Option<Stub>,
+    /// While upstreams answer.
+    background: Option<Background>,
+    step: usize,
+    begin_ns: u64,
+    marks_taken: usize,
+    running: Vec<Running>,
+    /// Loads of engines elsewhere.
+    awaited: Vec<Awaited>,
+    finished: Vec<Finished>,
+}
+
+impl LoadRunner {
+    /// The loads of a service. The error: what is wrong with their plans.
+    pub fn parse(service: &Service) -> Result<LoadRunner, String> {
+        let steps = service.steps.iter().map(|step| step.read_plans());
+        let steps = steps.collect::<Result<Vec<LoadStep>, _>>()?;
+        let stub = service.stub.as_ref();
+        let stub = stub.map(|plan| serde_json::from_str::<stub::Plan>(plan.get()));
+        let stub = stub.transpose().map_err(json_error)?;
+        if let Some(plan) = &stub {
+            plan.check()?;
+        }
+        for (index, step) in steps.iter().enumerate() {
+            for load in &step.loads {
+                check_plan(&load.plan, service, &steps[..index])?;
+            }
+        }
+        Ok(LoadRunner::new(steps, stub))
+    }
+
+    fn new(steps: Vec<LoadStep>, stub_plan: Option<stub::Plan>) -> LoadRunner {
+        LoadRunner {
+            steps,
+            stub_plan,
+            stub: None,
+            background: None,
+            step: 0,
+            begin_ns: 0,
+            marks_taken: 0,
+            running: Vec::new(),
+            awaited: Vec::new(),
+            finished: Vec::new(),
+        }
+    }
+
+    /// A plan whose rates are multiples of what an earlier step showed, with the rates themselves.
+    fn at_own_rate(&self, plan: &Plan) -> Result<Plan, String> {
+        let Some(name) = plan.rates_of() else {
+            return Ok(plan.clone());
+        };
+        let mut finished = self.finished.iter();
+        let first = finished.find(|load| self.steps[load.step].name == name && load.load == 0);
+        let outcome = first.map(|load| &load.outcome);
+        let rate_per_s = outcome.map_or(0.0, |outcome| {
+            outcome.per_s(outcome.record.replies.requests as f64)
+        });
+        match rate_per_s > 0.0 {
+            true => Ok(plan.at_rate(rate_per_s)),
+            false => Err(format!(
+                "step {name} had no answer: no rate follows from it"
+            )),
+        }
+    }
+
+    /// The engines have begun; `t_ns` is the time of the trial. The error: the driver said what cannot be.
+    fn engines_begun(&mut self, begun: &Begun, t_ns: u64) -> Result<(), String> {
+        let is_first = self.awaited.iter().all(|load| load.sharing.is_none());
+        if self.awaited.is_empty() || !is_first {
+            return Err("the driver began a step that is not awaited".into());
+        }
+        if begun.engines.len() != self.awaited.len() || begun.engines.contains(&0) {
+            let loads = self.awaited.len();
+            return Err(format!("the driver must name the engines of {loads} loads"));
+        }
+        self.begin_ns = t_ns;
+        for (load, &engines) in self.awaited.iter_mut().zip(&begun.engines) {
+            load.sharing = Some(Sharing {
+                engines,
+                within_ns: begun.within_ns,
+            });
+        }
+        Ok(())
+    }
+
+    /// An engine has ended its part of a load. Returns the step when it was the last one. The error: the driver said
+    /// what cannot be.
+    fn engine_ended(&mut self, part: &PartRecord, t_ns: u64) -> Result<Option<usize>, String> {
+        let mut loads = self.awaited.iter_mut();
+        let load = loads.find(|load| load.load == part.load);
+        load.ok_or_else(|| format!("the driver ended load {}, which is not awaited", part.load))?
+            .add(part)?;
+        if self.awaited.iter().any(Awaited::is_missing_a_part) {
+            return Ok(None);
+        }
+        for load in self.awaited.drain(..) {
+            let (number, plan, sharing) = (load.load, Arc::clone(&load.plan), load.sharing);
+            let (io, outcome) = load.whole();
+            self.finished.push(Finished {
+                step: self.step,
+                load: number,
+                plan,
+                io: io.into(),
+                begin_ns: self.begin_ns,
+                end_ns: t_ns,
+                outcome,
+                sharing,
+            });
+        }
+        Ok(Some(self.step))
+    }
+
+    /// The next step that is taken: of a warm-up no more, once the server does not get faster.
+    fn following(&self) -> usize {
+        let is_left_out = |step: &LoadStep| {
+            step.while_faster
+                .is_some_and(|share| self.is_settled(share))
+        };
+        let later = &self.steps[self.step + 1..];
+        let taken = later.iter().position(|step| !is_left_out(step));
+        self.step + 1 + taken.unwrap_or(later.len())
+    }
+
+    fn is_settled(&self, share: f64) -> bool {
+        let warms_up =
+            |load: &&Finished| load.load == 0 && self.steps[load.step].while_faster.is_some();
+        let windows = || self.finished.iter().filter(warms_up);
+        let answers = |load: &Finished| load.outcome.record.replies.requests;
+        if windows().any(|load| answers(load) < MIN_ANSWERS) {
+            return true;
+        }
+        let rate = |load: &Finished| load.outcome.per_s(answers(load) as f64);
+        let rates: Vec<f64> = windows().map(rate).collect();
+        let (before, last) = rates.split_at(rates.len().saturating_sub(2));
+        if before.is_empty() {
+            return false;
+        }
+        let best = before.iter().copied().fold(0.0, f64::max);
+        last.iter().all(|rate| *rate <= best * (1.0 + share))
+    }
+
+    /// Checks the upstreams' record of the answered requests. The error: a request with a wrong number of calls, or
+    /// calls that came one after another in nearly all requests.
+    fn check_calls(&self, ledger: &Ledger, upstreams: usize) -> Result<(), String> {
+        let (mut sequential, mut total) = (0u64, 0u64);
+        // Once clients hang up, a gateway may be so busy with calls for nobody that those of a request are far apart.
+        let leaves = |step: &LoadStep| {
+            let mut loads = step.loads.iter();
+            loads.any(|load| load.plan.patience_s.is_some())
+        };
+        let calm = self.steps.iter().position(leaves);
+        let calm = calm.unwrap_or(self.steps.len());
+        for load in &self.finished {
+            for (id, _) in load.request_ids() {
+                let (count, overlapped, _) = ledger.calls_of(&id).unwrap_or_default();
+                if count as usize != upstreams {
+                    return Err(format!(
+                        "request {id} made {count} calls that the upstreams answered, not {upstreams}"
+                    ));
+                }
+                if load.step < calm {
+                    total += 1;
+                    sequential += u64::from(!overlapped);
+                }
+            }
+        }
+        // A stall of the host, or a loop that is busy, sets the calls of some requests apart, not of nearly all.
+        match sequential * 10 > total * 9 {
+            true => Err(format!(
+                "the calls of {sequential} of {total} requests came one after another, not at the same time"
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks that clients hung up on a server that was at work. The error: it had asked no upstream for them.
+    fn check_hang_ups(&self, ledger: &Ledger) -> Result<(), String> {
+        for load in &self.finished {
+            let (mut begun, mut all) = (0u64, 0u64);
+            for (id, _) in load.ids(&load.outcome.record.hung_up_ns) {
+                all += 1;
+                begun += u64::from(ledger.calls_of(&id).is_some());
+            }
+            if all > 0 && begun == 0 {
+                return Err(format!(
+                    "the clients of all {all} requests hung up before the server had called an upstream for them: \
+                     what it does for nobody was not seen"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Loads for LoadRunner {
+    fn listen(&mut self) -> Result<Vec<u16>, String> {
+        let Some(plan) = &self.stub_plan else {
+            return Ok(Vec::new());
+        };
+        pin::check("stub: cpus", &plan.cpus)?;
+        let stub = Stub::listen(plan).map_err(|error| format!("stub: cannot listen: {error}"))?;
+        let ports = stub.ports().to_vec();
+        self.stub = Some(stub);
+        Ok(ports)
+    }
+
+    fn serve_upstreams(&mut self) -> io::Result<()> {
+        if let (Some(stub), Some(plan)) = (self.stub.take(), &self.stub_plan) {
+            self.background = Some(Background::start(stub, plan)?);
+        }
+        Ok(())
+    }
+
+    fn cpus(&self) -> Vec<CpuSet> {
+        let loads = self.steps.iter().flat_map(|step| &step.loads);
+        let loads = loads.flat_map(|load| load.plan.cpus.iter().map(|&cpu| pin::set_of(&[cpu])));
+        let stub = self.stub_plan.iter().map(|plan| pin::set_of(&plan.cpus));
+        loads.chain(stub).collect()
+    }
+
+    fn begin(&mut self, step: usize, address: SocketAddr, t_ns: u64) -> Result<(), String> {
+        self.step = step;
+        self.begin_ns = t_ns;
+        self.marks_taken = 0;
+        let mut prepared = Vec::new();
+        for (load, NamedLoad { plan, .. }) in self.steps[step].loads.iter().enumerate() {
+            let plan = self.at_own_rate(plan)?.at(address);
+            plan.check()?;
+            let plan = Arc::new(plan);
+            prepared.push((load, Arc::clone(&plan), Prepared::new(plan)?));
+        }
+        let start_ns = now_ns();
+        for (load, plan, prepared) in prepared {
+            let io = prepared.io_name().into();
+            let engine = prepared.start(start_ns);
+            let engine = engine.map_err(|error| format!("load: cannot start a thread: {error}"))?;
+            self.running.push(Running {
+                load,
+                plan,
+                io,
+                engine,
+            });
+        }
+        Ok(())
+    }
+
+    fn await_engines(&mut self, step: usize, address: SocketAddr) {
+        self.step = step;
+        self.marks_taken = 0;
+        let loads = self.steps[step].loads.iter().enumerate();
+        self.awaited = loads
+            .map(|(load, named)| {
+                let plan = Arc::new(named.plan.at(address));
+                Awaited::new(load, plan, self.stub_plan.is_some())
+            })
+            .collect();
+    }
+
+    fn notice(&mut self, line: &[u8], t_ns: u64) -> Result<Notice, String> {
+        let ended = match DriverNotice::parse(line)? {
+            DriverNotice::Begun(begun) => {
+                self.engines_begun(&begun, t_ns)?;
+                None
+            }
+            DriverNotice::Record(part) => self.engine_ended(&part, t_ns)?,
+            DriverNotice::Failed(why) => return Ok(Notice::Failed(why)),
+        };
+        Ok(ended.map_or(Notice::Progress, Notice::StepEnded))
+    }
+
+    fn next_mark_ns(&self) -> Option<u64> {
+        let mark = self.steps.get(self.step)?.marks.get(self.marks_taken)?;
+        let has_begun = |load: &Awaited| load.sharing.is_some();
+        let runs = !self.running.is_empty() || self.awaited.iter().any(has_begun);
+        runs.then(|| self.begin_ns + nanoseconds(mark.at_s))
+    }
+
+    fn take_mark(&mut self) -> String {
+        self.marks_taken += 1;
+        self.steps[self.step].marks[self.marks_taken - 1]
+            .name
+            .clone()
+    }
+
+    fn files(&self) -> Vec<BorrowedFd<'_>> {
+        let running = self.running.iter();
+        running.map(|load| load.engine.done.as_fd()).collect()
+    }
+    fn finish(&mut self, index: usize, t_ns: u64) -> Option<usize> {
+        let running = self.running.remove(index);
+        self.finished.push(Finished {
+            step: self.step,
+            load: running.load,
+            plan: running.plan,
+            io: running.io,
+            begin_ns: self.begin_ns,
+            end_ns: t_ns,
+            outcome: running.engine.finish(),
+            sharing: None,
+        });
+        self.running.is_empty().then_some(self.step)
+    }
+    fn interrupt(&mut self) {
+        for running in &mut self.running {
+            running.engine.interrupt();
+        }
+    }
+    fn join(&mut self, t_ns: u64) {
+        while !self.running.is_empty() {
+            self.finish(0, t_ns);
+        }
+    }
+
+    fn judge(&self) -> Result<Option<usize>, Cause> {
+        let step = &self.steps[self.step];
+        let mut go_on = true;
+        let finished = self.finished.iter();
+        for load in finished.filter(|load| load.step == self.step) {
+            let name = &step.loads[load.load].name;
+            let record = &load.outcome.record;
+            let cause = match load.plan.protocol {
+                Protocol::Stream => judge_streams(&step.name, name, &load.plan, record),
+                Protocol::Http | Protocol::Tcp | Protocol::Ws => judge_requests(step, load),
+            };
+            if let Some(cause) = cause {
+                return Err(cause);
+            }
+            let (word, why) = report::verdict(&load.plan, &load.outcome);
+            if word == "load-failed" {
+                let why = format!("{}: {why}", place(&step.name, name));
+                return Err(Cause::LoadFailed(why));
+            }
+            if let (0, Some(max_s)) = (load.load, step.last_above_p99_s) {
+                let p99 = record.replies.latency.quantile(0.99) as f64 / 1e9;
+                let kept = record.replies.requests as f64 >= 0.9 * record.intended as f64;
+                go_on = p99 <= max_s && kept && !too_many_unanswered(record);
+            }
+        }
+        Ok(go_on.then(|| self.following()))
+    }
+
+    fn stop_upstreams(&mut self) {
+        self.stub = self.background.take().and_then(Background::finish);
+    }
+
+    fn fault(&self, verdict: Verdict) -> Option<(Verdict, String)> {
+        let stub = self.stub.as_ref()?;
+        if let (Verdict::Ok | Verdict::LoadFailed, Some(what)) = (verdict, stub.flood()) {
+            let why = format!("the gateway floods its upstreams: {what}");
+            return Some((Verdict::WrongEvidence, why));
+        }
+        if verdict != Verdict::Ok {
+            return None;
+        }
+        let calls = self.check_calls(stub.ledger(), stub.ports().len());
+        let wrong = calls.err().map(|why| (Verdict::WrongEvidence, why));
+        wrong.or_else(|| {
+            let hang_ups = self.check_hang_ups(stub.ledger()).err();
+            hang_ups.map(|why| (Verdict::LoadFailed, why))
+        })
+    }
+
+    fn report(&self, writer: &mut Writer) -> Result<(), ReaderGone> {
+        for load in &self.finished {
+            let step = &self.steps[load.step];
+            let mut line = report::document(&load.plan, &load.outcome);
+            line["type"] = "load".into();
+            line["step"] = step.name.as_str().into();
+            line["name"] = step.loads[load.load].name.as_str().into();
+            line["io"] = load.io.clone();
+            line["begin_ns"] = load.begin_ns.into();
+            line["end_ns"] = load.end_ns.into();
+            if let Some(sharing) = load.sharing {
+                line["engines"] = sharing.engines.into();
+                line["started_within_ns"] = sharing.within_ns.into();
+            }
+            if let Some(ledger) = self.stub.as_ref().map(Stub::ledger) {
+                line["upstreams"] = load.overhead(ledger);
+            }
+            writer.send(&line, false)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a load of a step is possible after these steps.
+fn check_plan(plan: &Plan, service: &Service, before: &[LoadStep]) -> Result<(), String> {
+    if plan.part.is_some() {
+        return Err("service.steps: leave `part` out: one engine has the whole load".into());
+    }
+    if !plan.addresses.is_empty() {
+        return Err(
+            "service.steps: leave `addresses` out: loads go to the program's own address".into(),
+        );
+    }
+    let rates_of = plan.rates_of();
+    if rates_of.is_some_and(|name| before.iter().all(|step| step.name != name)) {
+        return Err("service.steps: `of` names no step before its own".into());
+    }
+    if service.remote && (rates_of.is_some() || plan.patience_s.is_some()) {
+        return Err("service.steps: patience_s and `of` are not for engines elsewhere".into());
+    }
+    plan.at(SocketAddr::new(service.host, 1)).check()?;
+    match service.remote && service.stub.is_some() {
+        true => plan.check_service_times(),
+        false => Ok(()),
+    }
+}
+
+impl Finished {
+    /// Ids and service times of the answered requests that have an id.
+    fn request_ids(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        self.ids(&self.outcome.record.service_times)
+    }
+
+    /// Ids of requests, where they have one, and their times.
+    fn ids<'a>(&'a self, times: &'a ServiceTimes) -> impl Iterator<Item = (String, u64)> + 'a {
+        let request = self.plan.request.as_ref();
+        let id = request.and_then(|request| request.id());
+        id.into_iter().flat_map(move |id| {
+            let times = times.iter();
+            times.map(move |(number, service_ns)| (id(number), service_ns))
+        })
+    }
+
+    /// Service times beyond the slowest upstream of each request, and the number of requests with overlapping calls.
+    fn overhead(&self, ledger: &Ledger) -> Value {
+        let (mut overhead, mut slowest) = (Histogram::default(), Histogram::default());
+        let (mut requests, mut overlapped) = (0u64, 0u64);
+        for (id, service_ns) in self.request_ids() {
+            if let Some((_, overlap, slowest_ns)) = ledger.calls_of(&id) {
+                requests += 1;
+                overlapped += u64::from(overlap);
+                slowest.add(slowest_ns);
+                overhead.add(service_ns.saturating_sub(slowest_ns));
+            }
+        }
+        let mut orphans = Orphans::default();
+        for (id, hung_up_ns) in self.ids(&self.outcome.record.hung_up_ns) {
+            ledger.count_orphans(&id, hung_up_ns, &mut orphans);
+        }
+        json!({
+            "requests": requests, "overlapped": overlapped,
+            "overhead": report::summary(&overhead), "slowest": report::summary(&slowest),
+            "orphans": orphans,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

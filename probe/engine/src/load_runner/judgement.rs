@@ -1,0 +1,142 @@
+//! Whether the loads of a step were what they were to be: the cause to end the trial otherwise.
+
+use super::{Finished, LoadStep};
+use crate::load::error::{ErrorKind, Judgement};
+use crate::load::plan::Plan;
+use crate::load::record::Record;
+use crate::load::warnings::{warnings, GENERATOR_BOUND};
+use wire::cause::Cause;
+use wire::request::NamedLoad;
+
+/// With a larger share of requests without an answer, percentiles of the others say nothing.
+const MAX_UNANSWERED_SHARE: f64 = 0.001;
+
+/// Where in a trial a load was: its step, and its own name where a step has several.
+pub fn place(step: &str, name: &str) -> String {
+    match name {
+        "all" => format!("step {step}"),
+        name => format!("step {step}, load {name}"),
+    }
+}
+
+/// The number of errors of these kinds.
+fn errors(record: &Record, judgement: Judgement) -> u64 {
+    let kinds = ErrorKind::ALL.iter().zip(record.replies.errors);
+    kinds
+        .filter(|(kind, _)| kind.judgement() == judgement)
+        .map(|(_, count)| count)
+        .sum()
+}
+
+/// The cause to end the trial where replies were wrong.
+pub fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
+    let wrong = errors(record, Judgement::WrongAnswer);
+    let all = record.replies.requests + record.replies.late_requests + wrong;
+    (wrong > 0).then(|| {
+        let first = match record.first_wrong.as_str() {
+            "" => format!("; errors: {}", named_errors(record)),
+            first => format!("; the first: {first}"),
+        };
+        Cause::WrongEvidence(format!(
+            "{}: {wrong} of {all} answers were not what was expected{first}",
+            place(step, name)
+        ))
+    })
+}
+
+/// The cause to end the trial where requests had wrong answers, had none, or are not those that were asked for.
+pub fn judge_requests(step: &LoadStep, load: &Finished) -> Option<Cause> {
+    let NamedLoad { name, plan } = &step.loads[load.load];
+    let record = &load.outcome.record;
+    // At the last of rising rates a server may fail, and so it may where clients lose their patience.
+    let may_fail = step.last_above_p99_s.is_some() || plan.patience_s.is_some();
+    judge_replies(&step.name, name, record)
+        .or_else(|| {
+            plan.rates_of()
+                .and_then(|_| judge_generator(&step.name, name, load))
+        })
+        .or_else(|| {
+            (!may_fail)
+                .then(|| judge_unanswered(&step.name, name, record))
+                .flatten()
+        })
+}
+
+/// The cause to end the trial where the engine could not send at the rates that the server's own rate asks for: what
+/// is seen then is its own limit.
+fn judge_generator(step: &str, name: &str, load: &Finished) -> Option<Cause> {
+    let weak = warnings(&load.plan, &load.outcome);
+    let weak = weak.iter().find(|each| each.code == GENERATOR_BOUND)?;
+    Some(Cause::LoadFailed(format!(
+        "{}: the load engine cannot send as fast as this server's rate asks for: {}; let each request take the \
+         server longer, or give the engine more CPUs",
+        place(step, name),
+        weak.text
+    )))
+}
+
+pub fn too_many_unanswered(record: &Record) -> bool {
+    let unanswered = errors(record, Judgement::Unanswered);
+    let all = record.replies.requests + unanswered;
+    unanswered as f64 > MAX_UNANSWERED_SHARE * all as f64
+}
+
+/// The cause to end the trial where requests had no answer: perhaps those that would have been slow.
+pub fn judge_unanswered(step: &str, name: &str, record: &Record) -> Option<Cause> {
+    too_many_unanswered(record).then(|| {
+        let unanswered = errors(record, Judgement::Unanswered);
+        Cause::LoadFailed(format!(
+            "{}: {unanswered} of {} requests had no answer; errors: {}",
+            place(step, name),
+            record.replies.requests + unanswered,
+            named_errors(record)
+        ))
+    })
+}
+
+/// Each kind of error with its count.
+fn named_errors(record: &Record) -> String {
+    named(ErrorKind::NAMES.iter().copied().zip(record.replies.errors))
+}
+
+/// Names with their counts, without those that are 0.
+fn named<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> String {
+    let counted = counts.into_iter().filter(|(_, count)| *count > 0);
+    let texts: Vec<_> = counted
+        .map(|(kind, count)| format!("{kind} {count}"))
+        .collect();
+    texts.join(", ")
+}
+
+/// The cause to end the trial where streams that were to be held open were not, with counts of all errors.
+pub fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option<Cause> {
+    let place = place(step, name);
+    let sequence = named(record.sequence.named());
+    let fed = format!(
+        "{} of {} connections were fed",
+        record.fed, plan.connections
+    );
+    if !sequence.is_empty() {
+        let chunks = record.chunks;
+        let why = format!("{place}: {sequence}, in {chunks} chunks; {fed}");
+        return Some(Cause::WrongEvidence(why));
+    }
+    // A failed connect is retried: it does not matter when all were fed in the end.
+    let lost = &record.replies.errors[ErrorKind::Send as usize..];
+    if record.fed < plan.connections as u64 || lost.iter().any(|count| *count > 0) {
+        let errors = named_errors(record);
+        let why = match errors.is_empty() {
+            true => format!("{place}: {fed}; the others got nothing until the end"),
+            false => format!("{place}: {fed}; errors: {errors}"),
+        };
+        return Some(Cause::LoadFailed(why));
+    }
+    if record.silent > 0 {
+        let why = format!(
+            "{place}: {} of {} connections had fallen silent",
+            record.silent, plan.connections
+        );
+        return Some(Cause::LoadFailed(why));
+    }
+    None
+}

@@ -1,0 +1,271 @@
+//! Requests joined with the calls of their upstreams.
+
+use super::judgement::{judge_replies, judge_requests, judge_unanswered};
+use super::*;
+use crate::load::error::{ErrorKind, Judgement};
+use crate::load::record::Record;
+
+const REQUESTS: u64 = 600;
+
+fn steps() -> Vec<LoadStep> {
+    let plan = json!({
+        "protocol": "http", "requests": REQUESTS, "connections": 60,
+        "request": {"headers": [["Host", "here"], ["X-Request-Id", "all-{n}"]]},
+    });
+    let steps = json!([{"name": "measured", "loads": [{"name": "all", "plan": plan}]}]);
+    serde_json::from_value(steps).unwrap()
+}
+
+fn upstreams() -> stub::Plan {
+    let upstream = json!({"delay": {"kind": "constant", "s": 0}});
+    serde_json::from_value(json!({"upstreams": [upstream]})).unwrap()
+}
+
+/// The longest delay among a request's upstreams, and its service time.
+fn times_ns(number: u64) -> (u64, u64) {
+    let slowest_ns = 3_000_000 * (number % 11 + 1);
+    // Some in less than the stub's own clock has for the call: their overhead is 0.
+    let overhead_ns = (number * 7919 % 1000) * 1000;
+    (
+        slowest_ns,
+        (slowest_ns + overhead_ns).saturating_sub(20_000),
+    )
+}
+
+/// Three calls of each request; those of every fifth one after another.
+fn ledger() -> Ledger {
+    let mut ledger = Ledger::default();
+    for number in 1..=REQUESTS {
+        let (slowest_ns, _) = times_ns(number);
+        let id = format!("all-{number}");
+        let mut arrival_ns = 1_000_000_000 + number;
+        for part in 1..=3 {
+            let answer_ns = arrival_ns + slowest_ns * part / 3;
+            ledger.add(Some(id.as_bytes()), arrival_ns, answer_ns);
+            arrival_ns = match number % 5 {
+                0 => answer_ns,
+                _ => arrival_ns + 1,
+            };
+        }
+    }
+    ledger
+}
+
+/// What an engine counted that answered these requests, the last of them first.
+fn outcome(numbers: impl DoubleEndedIterator<Item = u64>) -> Outcome {
+    let mut outcome = Outcome::default();
+    for number in numbers.rev() {
+        let (_, service_ns) = times_ns(number);
+        outcome.record.replies.requests += 1;
+        outcome.record.replies.service.add(service_ns);
+        outcome.record.service_times.add(number, service_ns);
+    }
+    outcome
+}
+
+/// The figures of upstreams where so many engines elsewhere had the load.
+fn joined(engines: u64) -> Value {
+    let mut runner = LoadRunner::new(steps(), Some(upstreams()));
+    runner.await_engines(0, ([127, 0, 0, 1], 1).into());
+    let begun = Begun {
+        engines: vec![engines as usize],
+        within_ns: 5,
+    };
+    runner.engines_begun(&begun, 1).unwrap();
+    for engine in 0..engines {
+        let own = (1..=REQUESTS).filter(|number| number % engines == engine);
+        let line = json!({"record": {"load": 0, "io": "epoll", "record": outcome(own)}});
+        let Ok(DriverNotice::Record(part)) = DriverNotice::parse(line.to_string().as_bytes())
+        else {
+            panic!("no record");
+        };
+        let ended = runner.engine_ended(&part, 9).unwrap();
+        assert_eq!(ended.is_some(), engine + 1 == engines);
+    }
+    let ledger = ledger();
+    assert_eq!(runner.check_calls(&ledger, 3), Ok(()));
+    let why = runner.check_calls(&ledger, 2).unwrap_err();
+    assert!(why.contains("made 3 calls"), "{why}");
+    runner.finished[0].overhead(&ledger)
+}
+
+#[test]
+fn upstreams_of_engines_elsewhere_are_those_of_one_here() {
+    let here = Finished {
+        step: 0,
+        load: 0,
+        plan: Arc::new(steps()[0].loads[0].plan.clone()),
+        io: Value::Null,
+        begin_ns: 1,
+        end_ns: 9,
+        outcome: outcome(1..=REQUESTS),
+        sharing: None,
+    };
+    let here = here.overhead(&ledger());
+    assert_eq!(here["requests"], REQUESTS);
+    assert_eq!(here["overlapped"], REQUESTS * 4 / 5);
+    assert_eq!(here["slowest"]["max_ns"], 33_000_000);
+    assert_eq!(times_ns(1), (6_000_000, 6_899_000));
+    // The least is 0, which counts as 1; the greatest: 999,000 less 20,000.
+    assert_eq!(here["overhead"]["min_ns"], 1);
+    assert_eq!(here["overhead"]["max_ns"], 979_000);
+    for engines in 1..=5 {
+        assert_eq!(joined(engines), here, "{engines} engines");
+    }
+}
+
+#[test]
+fn calls_may_come_one_after_another_once_clients_hang_up() {
+    let with = |patience: Option<f64>| {
+        let mut steps = steps();
+        let mut before = self::steps();
+        before[0].loads[0].plan.patience_s = patience;
+        steps.splice(0..0, before);
+        steps
+    };
+    let mut ledger = Ledger::default();
+    for number in 1..=REQUESTS {
+        let id = format!("all-{number}");
+        for part in 0..3 {
+            let arrival_ns = 1_000_000_000 + part * 10_000_000;
+            ledger.add(Some(id.as_bytes()), arrival_ns, arrival_ns + 5_000_000);
+        }
+    }
+    for (patience, is_refused) in [(None, true), (Some(0.05), false)] {
+        let mut runner = LoadRunner::new(with(patience), Some(upstreams()));
+        runner.finished.push(Finished {
+            step: 1,
+            load: 0,
+            plan: Arc::new(runner.steps[1].loads[0].plan.clone()),
+            io: Value::Null,
+            begin_ns: 1,
+            end_ns: 9,
+            outcome: outcome(1..=REQUESTS),
+            sharing: None,
+        });
+        assert_eq!(runner.check_calls(&ledger, 3).is_err(), is_refused);
+        assert!(runner.check_calls(&ledger, 2).is_err());
+    }
+}
+
+/// The number of windows that a warm-up takes of six, by how many requests each answers.
+fn windows(answers: &[u64]) -> usize {
+    let plan = json!({"protocol": "tcp", "line": "1", "connections": 1, "duration_s": 1.0});
+    let step = |name: &str, while_faster: Option<f64>| json!({"name": name, "while_faster": while_faster, "loads": [{"name": "all", "plan": plan}]});
+    let mut steps = vec![step("first", None)];
+    steps.extend((0..6).map(|number| step(&format!("warm-up-{number}"), Some(0.05))));
+    steps.push(step("measured", None));
+    let steps: Vec<LoadStep> = serde_json::from_value(steps.into()).unwrap();
+    let mut runner = LoadRunner::new(steps, None);
+    let mut taken = 0;
+    while runner.step + 1 < runner.steps.len() {
+        let mut outcome = Outcome {
+            duration_ns: 250_000_000,
+            ..Outcome::default()
+        };
+        outcome.record.replies.requests = match runner.step {
+            0 => 1,
+            window => answers[window - 1],
+        };
+        runner.finished.push(Finished {
+            step: runner.step,
+            load: 0,
+            plan: Arc::new(runner.steps[runner.step].loads[0].plan.clone()),
+            io: Value::Null,
+            begin_ns: 1,
+            end_ns: 9,
+            outcome,
+            sharing: None,
+        });
+        taken += usize::from(runner.step > 0);
+        runner.step = runner.judge().unwrap().unwrap();
+    }
+    assert_eq!(runner.steps[runner.step].name, "measured");
+    taken
+}
+
+#[test]
+fn a_warm_up_goes_on_while_the_server_gets_faster() {
+    assert_eq!(windows(&[100, 101, 99]), 3);
+    assert_eq!(windows(&[100, 105, 105]), 3);
+    // Each faster than the best before.
+    assert_eq!(windows(&[100, 110, 121, 133, 146, 161]), 6);
+    assert_eq!(windows(&[100, 150, 155, 152]), 4);
+    // One that was disturbed is no sign of the end, and what is as fast as before no gain.
+    assert_eq!(windows(&[100, 50, 150, 151, 152]), 5);
+    assert_eq!(windows(&[100, 50, 100]), 3);
+    // Long requests.
+    assert_eq!(windows(&[9]), 1);
+    assert_eq!(windows(&[10, 9]), 2);
+}
+
+#[test]
+fn every_kind_of_error_is_judged() {
+    for (place, kind) in ErrorKind::ALL.into_iter().enumerate() {
+        let mut record = Record::default();
+        record.replies.requests = 1000;
+        record.replies.errors[place] = 2;
+        let name = ErrorKind::NAMES[place];
+        let wrong = judge_replies("measured", "all", &record);
+        let unanswered = judge_unanswered("measured", "all", &record);
+        match kind.judgement() {
+            Judgement::WrongAnswer => assert!(
+                matches!(&wrong, Some(Cause::WrongEvidence(why)) if why.contains(name)),
+                "{name}"
+            ),
+            Judgement::Planned => assert!(wrong.is_none() && unanswered.is_none(), "{name}"),
+            Judgement::Unanswered => assert!(
+                wrong.is_none()
+                    && matches!(&unanswered, Some(Cause::LoadFailed(why)) if why.contains(name)),
+                "{name}"
+            ),
+        }
+        // One request of a thousand without an answer is none that hides slow ones.
+        record.replies.errors[place] = 1;
+        assert!(
+            judge_unanswered("measured", "all", &record).is_none(),
+            "{name}"
+        );
+    }
+}
+
+/// What is seen at a rate that the engine cannot send is its own limit; a rate that somebody chose is judged by them.
+#[test]
+fn an_overload_that_the_engine_cannot_produce() {
+    let steps = |of: &str| -> Vec<LoadStep> {
+        let stairs = json!([{"rate_per_s": 9, "duration_s": 1}]);
+        let mut pacing = json!({"kind": "staircase", "steps": stairs});
+        if !of.is_empty() {
+            pacing["of"] = of.into();
+        }
+        let plan = json!({"protocol": "tcp", "line": "1", "pacing": pacing});
+        let steps = json!([{"name": "measured", "loads": [{"name": "all", "plan": plan}]}]);
+        serde_json::from_value(steps).unwrap()
+    };
+    for (of, busy_ns, is_judged) in [
+        ("capacity", 960_000_000, true),
+        ("capacity", 500_000_000, false),
+        ("", 960_000_000, false),
+    ] {
+        let steps = steps(of);
+        let mut outcome = Outcome {
+            duration_ns: 1_000_000_000,
+            ..Outcome::default()
+        };
+        outcome.record.max_thread_busy_ns = busy_ns;
+        let load = Finished {
+            step: 0,
+            load: 0,
+            plan: Arc::new(steps[0].loads[0].plan.clone()),
+            io: Value::Null,
+            begin_ns: 1,
+            end_ns: 9,
+            outcome,
+            sharing: None,
+        };
+        let cause = judge_requests(&steps[0], &load);
+        let is_right =
+            matches!(&cause, Some(Cause::LoadFailed(why)) if why.contains("busy for 96 %"));
+        assert_eq!(is_right, is_judged, "{cause:?}");
+    }
+}

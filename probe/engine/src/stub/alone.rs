@@ -1,0 +1,50 @@
+//! The stub by itself: it serves until a signal, or until stdin ends.
+
+use super::{Plan, Stub};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
+use serde_json::json;
+use std::os::unix::io::{AsFd, OwnedFd};
+use wire::writer::{ReaderGone, Writer};
+use wire::{pin, sys};
+
+/// The outer error: why it cannot listen.
+pub fn run(
+    plan: &Plan,
+    signals: &OwnedFd,
+    writer: &mut Writer,
+) -> Result<Result<(), ReaderGone>, String> {
+    if !plan.cpus.is_empty() {
+        pin::pin_thread("stub: cpus", &plan.cpus)?;
+    }
+    let mut stub = Stub::listen(plan).map_err(|error| format!("stub: cannot listen: {error}"))?;
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let listening =
+        json!({"type": "listening", "version": wire::request::PROTOCOL, "ports": stub.ports()});
+    if let Err(gone) = writer.send(&listening, true) {
+        return Ok(Err(gone));
+    }
+    let stdin = std::io::stdin();
+    stub.serve(|file, time| {
+        let mut files = [
+            PollFd::from_borrowed_fd(file, PollFlags::IN),
+            PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(writer.file(), PollFlags::empty()),
+        ];
+        let fails = matches!(poll(&mut files, time), Err(error) if error != Errno::INTR);
+        let [_, signalled, input, reader_gone] = files.map(|file| !file.revents().is_empty());
+        fails
+            || reader_gone
+            || (input && has_ended(&stdin))
+            || (signalled && sys::end_requested(signals))
+    });
+    let mut outcome = stub.report();
+    outcome["type"] = json!("outcome");
+    outcome["outcome"] = json!("ok");
+    Ok(writer.send(&outcome, true))
+}
+
+fn has_ended(stdin: &std::io::Stdin) -> bool {
+    !matches!(rustix::io::read(stdin, &mut [0; 256]), Ok(count) if count > 0)
+}

@@ -1,0 +1,49 @@
+//! The stub on a thread of its own, during a trial.
+
+use super::{Plan, Stub};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::pipe::{pipe_with, PipeFlags};
+use std::io;
+use std::os::unix::io::{AsFd, OwnedFd};
+use std::thread::{Builder, JoinHandle};
+use wire::pin;
+
+/// Dropped, it ends at once.
+pub struct Background {
+    thread: JoinHandle<Stub>,
+    /// Its reader sees the end when this is dropped.
+    running: OwnedFd,
+}
+
+impl Background {
+    /// Serves from now on; earlier connections waited in the backlog.
+    pub fn start(mut stub: Stub, plan: &Plan) -> io::Result<Background> {
+        let (done, running) = pipe_with(PipeFlags::CLOEXEC)?;
+        let cpus = plan.cpus.clone();
+        let thread = Builder::new().name("stub".into()).spawn(move || {
+            let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+            if !cpus.is_empty() {
+                // Checked before the start.
+                let _ = pin::pin_thread("stub: cpus", &cpus);
+            }
+            stub.serve(|file, time| {
+                let mut files = [
+                    PollFd::from_borrowed_fd(file, PollFlags::IN),
+                    PollFd::from_borrowed_fd(done.as_fd(), PollFlags::IN),
+                ];
+                // Without waiting there is no end either.
+                let fails = matches!(poll(&mut files, time), Err(error) if error != Errno::INTR);
+                fails || !files[1].revents().is_empty()
+            });
+            stub
+        })?;
+        Ok(Background { thread, running })
+    }
+
+    /// Ends the thread; None when it panicked.
+    pub fn finish(self) -> Option<Stub> {
+        drop(self.running);
+        self.thread.join().ok()
+    }
+}

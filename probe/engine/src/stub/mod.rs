@@ -1,0 +1,437 @@
+//! Upstreams for a gateway: HTTP servers, each on a port of its own, that answer after a delay and keep a ledger of
+//! their calls. One thread, epoll.
+
+pub mod alone;
+pub mod background;
+pub mod calls;
+pub mod delay;
+pub mod head;
+pub mod plan;
+
+use calls::Ledger;
+use head::parse;
+pub use plan::Plan;
+use plan::Upstream;
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::event::Timespec;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, SocketFlags};
+use rustix::process::{getrlimit, Resource};
+use serde_json::{json, Value};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
+use std::os::unix::io::{AsFd, BorrowedFd};
+use wire::clock::{now_ns, timespec};
+
+const BACKLOG: i32 = 4096;
+const MAX_HEAD_BYTES: usize = 16 * 1024;
+const BUFFER_BYTES: usize = 16 * 1024;
+const EVENTS: usize = 1024;
+/// The buffer that a connection keeps while nothing is in it.
+const IDLE_BYTES: usize = 4096;
+/// Bytes that connections may hold together: of requests that are not complete, and of answers that nobody reads.
+const MAX_HELD_BYTES: usize = 64 << 20;
+const MAX_BUSY_TURNS: u32 = 1000;
+
+struct Connection {
+    socket: OwnedFd,
+    upstream: usize,
+    generation: u32,
+    /// Bytes that are not parsed yet.
+    held: Vec<u8>,
+    /// Bytes of a request's body that are still to come.
+    to_skip: u64,
+    /// An answer is due: further requests wait.
+    waiting: bool,
+    /// When the request that waits had come, and its id.
+    arrival_ns: u64,
+    id: Option<Box<[u8]>>,
+    keep_alive: bool,
+    /// HTTP/1.0: an answer has to say that the connection is kept alive.
+    http_1_0: bool,
+    out: Vec<u8>,
+    /// The memory of its buffers, as it was counted last.
+    counted_bytes: usize,
+}
+
+pub struct Stub {
+    plan: Plan,
+    epoll: OwnedFd,
+    listeners: Vec<OwnedFd>,
+    ports: Vec<u16>,
+    replies: Vec<[Vec<u8>; 3]>,
+    connections: Vec<Option<Connection>>,
+    free: Vec<usize>,
+    generation: u32,
+    /// `(time, connection, generation)` of answers that are due.
+    due: BinaryHeap<Reverse<(u64, usize, u32)>>,
+    random: fastrand::Rng,
+    calls: Vec<u64>,
+    refused: u64,
+    ledger: Ledger,
+    /// How many connections may be open; of the probe's descriptors the others are left for all else.
+    max_connections: usize,
+    held_bytes: usize,
+    /// What a gateway took of the probe that none needs.
+    flood: Option<String>,
+}
+
+enum Response {
+    Answer(u64),
+    Reset,
+    Never,
+}
+
+impl Stub {
+    /// Listens; nothing is answered before `serve`.
+    pub fn listen(plan: &Plan) -> io::Result<Stub> {
+        let file = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let (mut listeners, mut ports) = (Vec::new(), Vec::new());
+        for number in 0..plan.upstreams.len() {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let socket = net::socket_with(
+                net::AddressFamily::INET,
+                net::SocketType::STREAM,
+                flags,
+                None,
+            )?;
+            net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
+            net::listen(&socket, BACKLOG)?;
+            let listener = TcpListener::from(socket);
+            ports.push(listener.local_addr()?.port());
+            epoll::add(
+                &file,
+                &listener,
+                EventData::new_u64(number as u64),
+                EventFlags::IN,
+            )?;
+            listeners.push(listener.into());
+        }
+        // The soft limit may be raised to it later, for loads.
+        let limit = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+        let reply = |upstream: &Upstream| {
+            ["Connection: close\r\n", "", "Connection: keep-alive\r\n"].map(|connection| {
+                let head = format!(
+                    "HTTP/1.1 {} Stub\r\n{connection}Content-Length: {}\r\n\r\n{}",
+                    upstream.status,
+                    upstream.body.len(),
+                    upstream.body
+                );
+                head.into_bytes()
+            })
+        };
+        Ok(Stub {
+            epoll: file,
+            listeners,
+            ports,
+            replies: plan.upstreams.iter().map(reply).collect(),
+            connections: Vec::new(),
+            free: Vec::new(),
+            generation: 0,
+            due: BinaryHeap::new(),
+            random: fastrand::Rng::with_seed(plan.seed),
+            calls: vec![0; plan.upstreams.len()],
+            refused: 0,
+            ledger: Ledger::default(),
+            max_connections: usize::try_from(limit / 2).unwrap_or(usize::MAX),
+            held_bytes: 0,
+            flood: None,
+            plan: plan.clone(),
+        })
+    }
+
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
+    /// Serves until `wait` returns true. `wait` polls the file that it gets, at most for the time that it gets, and
+    /// whatever ends the stub.
+    pub fn serve(&mut self, mut wait: impl FnMut(BorrowedFd, Option<&Timespec>) -> bool) {
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut buffer = vec![0; BUFFER_BYTES];
+        let mut busy_turns = 0;
+        loop {
+            // While there is work, `wait` is called for every thousandth turn only.
+            if self.turn(&mut events, &mut buffer) && busy_turns < MAX_BUSY_TURNS {
+                busy_turns += 1;
+                continue;
+            }
+            busy_turns = 0;
+            let due = self.due.peek().map(|Reverse((at, ..))| *at);
+            let time = due.map(|due| timespec(due.saturating_sub(now_ns())));
+            if wait(self.epoll.as_fd(), time.as_ref()) {
+                return;
+            }
+        }
+    }
+
+    /// Handles pending events and due answers, without waiting. True when there were events.
+    fn turn(&mut self, events: &mut Vec<Event>, buffer: &mut [u8]) -> bool {
+        events.clear();
+        let none = Timespec::default();
+        let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&none));
+        for event in events.iter() {
+            let data = event.data.u64();
+            let (index, generation) = ((data & 0xffff_ffff) as usize, (data >> 32) as u32);
+            if generation == 0 {
+                self.accept(index);
+            } else if self.is_current(index, generation) {
+                self.send(index);
+                let over = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+                let flags = event.flags;
+                if flags.intersects(EventFlags::IN | over) && self.is_current(index, generation) {
+                    self.receive(index, now_ns(), flags.intersects(over), buffer);
+                }
+            }
+        }
+        let now = now_ns();
+        while let Some(&Reverse((at, index, generation))) = self.due.peek() {
+            if at > now {
+                break;
+            }
+            self.due.pop();
+            if self.is_current(index, generation) {
+                self.answer(index, now);
+            }
+        }
+        !events.is_empty()
+    }
+
+    /// The calls of each request.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// In words what a gateway took of the probe, its memory or its descriptors, that none needs.
+    pub fn flood(&self) -> Option<String> {
+        self.flood.clone().or_else(|| self.ledger.excess())
+    }
+
+    /// The totals, as the outcome has them.
+    pub fn report(&self) -> Value {
+        let mut report = self.ledger.report();
+        report["calls"] = json!(self.calls);
+        report["refused"] = json!(self.refused);
+        report
+    }
+
+    fn is_current(&self, index: usize, generation: u32) -> bool {
+        let known = self.connections.get(index).and_then(Option::as_ref);
+        known.is_some_and(|connection| connection.generation == generation)
+    }
+
+    fn accept(&mut self, upstream: usize) {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        while let Ok(socket) = net::accept_with(&self.listeners[upstream], flags) {
+            if self.connections.len() - self.free.len() >= self.max_connections {
+                let most = self.max_connections;
+                self.flood
+                    .get_or_insert_with(|| format!("more than {most} connections at one time"));
+                continue;
+            }
+            let _ = net::sockopt::set_tcp_nodelay(&socket, true);
+            self.generation = self.generation.wrapping_add(1).max(1);
+            let index = self.free.pop().unwrap_or_else(|| {
+                self.connections.push(None);
+                self.connections.len() - 1
+            });
+            let data = EventData::new_u64(u64::from(self.generation) << 32 | index as u64);
+            let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+            if epoll::add(&self.epoll, &socket, data, flags).is_err() {
+                self.free.push(index);
+                return;
+            }
+            self.connections[index] = Some(Connection {
+                socket,
+                upstream,
+                generation: self.generation,
+                held: Vec::new(),
+                to_skip: 0,
+                waiting: false,
+                arrival_ns: 0,
+                id: None,
+                keep_alive: true,
+                http_1_0: false,
+                out: Vec::new(),
+                counted_bytes: 0,
+            });
+        }
+    }
+
+    fn close(&mut self, index: usize) {
+        if let Some(connection) = self.connections[index].take() {
+            self.held_bytes -= connection.counted_bytes;
+            if connection.waiting {
+                self.ledger.cut(connection.id.as_deref(), now_ns());
+            }
+            self.free.push(index);
+        }
+    }
+
+    fn receive(&mut self, index: usize, now: u64, ending: bool, buffer: &mut [u8]) {
+        loop {
+            let Some(connection) = &mut self.connections[index] else {
+                return;
+            };
+            match net::recv(&connection.socket, &mut buffer[..], RecvFlags::empty()) {
+                Ok((0, _)) => return self.close(index),
+                Ok((count, _)) => {
+                    let mut bytes = &buffer[..count];
+                    let skipped = connection.to_skip.min(bytes.len() as u64);
+                    connection.to_skip -= skipped;
+                    bytes = &bytes[skipped as usize..];
+                    if connection.held.len() + bytes.len() > MAX_HEAD_BYTES + buffer.len() {
+                        self.refused += 1;
+                        return self.close(index);
+                    }
+                    connection.held.extend_from_slice(bytes);
+                    self.requests(index, now);
+                    self.count_memory(index);
+                    // A short read means that there is no more.
+                    if count < buffer.len() && !ending {
+                        return;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(_) => return self.close(index),
+            }
+        }
+    }
+
+    /// Counts the memory of a connection's buffers, and closes it where all of them have too much.
+    fn count_memory(&mut self, index: usize) {
+        let Some(connection) = &mut self.connections[index] else {
+            return;
+        };
+        for buffer in [&mut connection.held, &mut connection.out] {
+            if buffer.is_empty() && buffer.capacity() > IDLE_BYTES {
+                *buffer = Vec::new();
+            }
+        }
+        let bytes = connection.held.capacity() + connection.out.capacity();
+        let before = std::mem::replace(&mut connection.counted_bytes, bytes);
+        self.held_bytes = self.held_bytes - before + bytes;
+        if self.held_bytes > MAX_HELD_BYTES {
+            let mib = MAX_HELD_BYTES >> 20;
+            self.flood.get_or_insert_with(|| {
+                format!("more than {mib} MiB of requests that are not complete, or of answers that it does not read")
+            });
+            self.close(index);
+        }
+    }
+
+    /// Parses the requests that have arrived, as long as no answer is due.
+    fn requests(&mut self, index: usize, now: u64) {
+        loop {
+            let connection = match &mut self.connections[index] {
+                Some(connection) if !connection.waiting && !connection.held.is_empty() => {
+                    connection
+                }
+                _ => return,
+            };
+            let upstream = connection.upstream;
+            let head = match parse(&connection.held) {
+                Ok(None) if connection.held.len() <= MAX_HEAD_BYTES => return,
+                Ok(Some(head)) => head,
+                Ok(None) | Err(()) => {
+                    self.refused += 1;
+                    return self.close(index);
+                }
+            };
+            connection.keep_alive = head.keep_alive;
+            connection.http_1_0 = head.http_1_0;
+            let behind = connection.held.len() - head.used;
+            let skipped = (head.body as usize).min(behind);
+            connection.to_skip = head.body - skipped as u64;
+            connection.held.drain(..head.used + skipped);
+            connection.waiting = true;
+            connection.arrival_ns = now;
+            connection.id = head.id.clone();
+            let generation = connection.generation;
+            self.calls[upstream] += 1;
+            match self.draw(upstream, now) {
+                Response::Reset => {
+                    if let Some(connection) = &self.connections[index] {
+                        let none = Some(std::time::Duration::ZERO);
+                        let _ = net::sockopt::set_socket_linger(&connection.socket, none);
+                    }
+                    return self.close(index);
+                }
+                Response::Never => return,
+                Response::Answer(at) => {
+                    self.ledger.add(head.id.as_deref(), now, at);
+                    if at <= now {
+                        self.answer(index, now);
+                    } else {
+                        self.due.push(Reverse((at, index, generation)));
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn draw(&mut self, upstream: usize, now: u64) -> Response {
+        let plan = &self.plan.upstreams[upstream];
+        let share = self.random.f64();
+        if share < plan.reset_share {
+            Response::Reset
+        } else if share < plan.reset_share + plan.hang_share {
+            Response::Never
+        } else {
+            Response::Answer(now + plan.delay.draw_ns(&mut self.random))
+        }
+    }
+
+    fn answer(&mut self, index: usize, now: u64) {
+        if let Some(connection) = &mut self.connections[index] {
+            let form = match (connection.keep_alive, connection.http_1_0) {
+                (false, _) => 0,
+                (true, false) => 1,
+                (true, true) => 2,
+            };
+            // It may be late: what a gateway adds must not hold that.
+            let took_ns = now_ns().saturating_sub(connection.arrival_ns);
+            self.ledger
+                .answered(connection.id.take().as_deref(), now_ns(), took_ns);
+            let reply = &self.replies[connection.upstream][form];
+            connection.out.extend_from_slice(reply);
+            connection.waiting = false;
+            self.send(index);
+            self.count_memory(index);
+            self.requests(index, now);
+        }
+    }
+
+    fn send(&mut self, index: usize) {
+        let connection = match &mut self.connections[index] {
+            Some(connection) if !connection.out.is_empty() => connection,
+            _ => return,
+        };
+        let mut sent = 0;
+        let over = loop {
+            match net::send(
+                &connection.socket,
+                &connection.out[sent..],
+                SendFlags::NOSIGNAL,
+            ) {
+                Ok(count) => sent += count,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break false,
+                Err(_) => break true,
+            }
+            if sent == connection.out.len() {
+                break !connection.keep_alive;
+            }
+        };
+        connection.out.drain(..sent);
+        if over {
+            self.close(index);
+        }
+    }
+}

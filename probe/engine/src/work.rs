@@ -1,0 +1,74 @@
+//! Requests that are no trials: a load by itself, the merge of several engines' records, upstreams by themselves.
+
+use crate::load::plan::Plan;
+use crate::{load, stub};
+use serde::de::IgnoredAny;
+use serde::Deserialize;
+use std::os::unix::io::OwnedFd;
+use std::sync::Arc;
+use wire::requests::Requests;
+use wire::text::json_error;
+use wire::writer::{ReaderGone, Writer};
+
+#[derive(Debug)]
+pub enum Work {
+    Load(Arc<Plan>),
+    Merge(Merge),
+    Stub(stub::Plan),
+}
+
+/// The engines' records of a load, so many, follow the request, one a line.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Merge {
+    /// The load that the engines had parts of.
+    pub load: Plan,
+    pub records: usize,
+}
+
+impl Work {
+    pub fn parse(line: &[u8]) -> Result<Work, String> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Request {
+            #[serde(rename = "version")]
+            _version: IgnoredAny,
+            load: Option<Plan>,
+            merge: Option<Merge>,
+            stub: Option<stub::Plan>,
+        }
+        let request: Request = serde_json::from_slice(line).map_err(json_error)?;
+        match (request.load, request.merge, request.stub) {
+            (Some(load), None, None) => {
+                load.check()?;
+                Ok(Work::Load(Arc::new(load)))
+            }
+            (None, Some(merge), None) => {
+                merge.load.check()?;
+                match merge.load.part {
+                    None => Ok(Work::Merge(merge)),
+                    Some(_) => Err("merge: leave `part` out: the load is the whole one".into()),
+                }
+            }
+            (None, None, Some(stub)) => {
+                stub.check()?;
+                Ok(Work::Stub(stub))
+            }
+            _ => Err("ask for one of load, merge and stub".into()),
+        }
+    }
+}
+
+/// The outer error is why the work could not begin.
+pub fn run(
+    line: &[u8],
+    signals: &OwnedFd,
+    requests: &mut Requests,
+    writer: &mut Writer,
+) -> Result<Result<(), ReaderGone>, String> {
+    match Work::parse(line)? {
+        Work::Load(plan) => load::run(&plan, signals, requests, writer),
+        Work::Merge(merge) => load::merge(&merge.load, merge.records, signals, requests, writer),
+        Work::Stub(plan) => stub::alone::run(&plan, signals, writer),
+    }
+}

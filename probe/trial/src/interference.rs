@@ -1,0 +1,228 @@
+//! What a program does to the probe instead of its work: signals, limits, CPUs, priorities. It is recorded.
+
+use crate::sample::host::KernelFiles;
+use crate::start::limits::Limits;
+use rustix::fs::stat;
+use rustix::process::{getpriority_process, Pid};
+use rustix::thread::{sched_getaffinity, CpuSet};
+use std::fs;
+use std::rc::Rc;
+use wire::sys;
+use wire::text::quoted;
+
+/// Texts that are kept.
+const MAX_TEXTS: usize = 8;
+
+/// Who sent a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signaller {
+    Trial(i32),
+    /// A process that has ended since.
+    Ended,
+    /// Somebody who has nothing to do with the trial.
+    Other,
+    Unknown,
+}
+
+/// How the kernel schedules a thread; the errors are no differences.
+type Schedule = (Option<i32>, Option<i32>);
+
+pub struct Interference {
+    texts: Vec<String>,
+    schedule: Schedule,
+    limits: Limits,
+    files: Rc<KernelFiles>,
+    plain: bool,
+    environment: Environment,
+    cpus: Option<CpuSet>,
+}
+
+impl Interference {
+    /// Remembers the probe's own limits and CPUs. `plain`: a plain command may change settings of the host.
+    pub fn watch(files: Rc<KernelFiles>, plain: bool) -> Interference {
+        Interference {
+            texts: Vec::new(),
+            schedule: schedule_of(0),
+            limits: Limits::of(0),
+            environment: Environment::read(&files, plain),
+            plain,
+            files,
+            cpus: sched_getaffinity(None).ok(),
+        }
+    }
+
+    /// Adds a text, unless it is there already, or enough others are.
+    pub fn add(&mut self, text: String) {
+        if self.texts.len() < MAX_TEXTS && !self.texts.contains(&text) {
+            self.texts.push(text);
+        }
+    }
+
+    pub fn signal(&mut self, name: &str, by: Signaller) {
+        let by = match by {
+            Signaller::Trial(sender) => format!("process {sender} of the trial"),
+            Signaller::Ended => "a process that has ended".into(),
+            Signaller::Other => "a process outside of the trial".into(),
+            Signaller::Unknown => "a sender that the kernel does not name".into(),
+        };
+        self.add(format!("{name} to the probe from {by}"));
+    }
+
+    /// The process that started the probe was stopped.
+    pub fn stopped_parent(&mut self) {
+        self.add("ringside was stopped by a signal".into());
+    }
+
+    /// Compares all threads of the probe with what they were given: the schedule of its first, and either the CPUs of
+    /// that one or some of these. `is_alone`: there is one thread.
+    pub fn compare_threads(&mut self, cpus: &[CpuSet], is_alone: bool) {
+        let folder = (!is_alone).then(|| fs::read_dir("/proc/self/task"));
+        let threads = folder.into_iter().flatten().flatten();
+        let names = threads.flatten().map(|thread| thread.file_name());
+        let mut threads: Vec<i32> = names
+            .filter_map(|name| name.to_str()?.parse().ok())
+            .collect();
+        // There may be no /proc, too, or that of another namespace, with other numbers.
+        if !threads.contains(&(std::process::id() as i32)) {
+            threads = vec![0];
+        }
+        for thread in threads {
+            if schedule_of(thread) != self.schedule {
+                self.add("the probe's scheduling was changed".into());
+            }
+            let Ok(own) = sched_getaffinity(Pid::from_raw(thread)) else {
+                continue;
+            };
+            let given = |first: &CpuSet| own == *first || cpus.contains(&own);
+            if !self.cpus.as_ref().map_or(true, given) {
+                self.add("the probe was moved to other CPUs".into());
+            }
+        }
+    }
+
+    /// A process that left the trial's cgroup.
+    pub fn left_cgroup(&mut self, name: &str) {
+        self.add(format!(
+            "a process left the trial's cgroup {}",
+            quoted(name)
+        ));
+    }
+
+    /// CPU time of processes that ended and that nobody waited for: their parent ignored SIGCHLD.
+    pub fn unaccounted(&mut self, cpu_ns: u64) {
+        let ms = cpu_ns / 1_000_000;
+        self.add(format!(
+            "children ended that nobody waited for: {ms} ms of their CPU time are those of the last sample"
+        ));
+    }
+
+    /// Which limits of the probe were lowered, in words. It may have lacked anything since.
+    pub fn lowered_limits(&self) -> Option<String> {
+        self.limits.lowered_to(&Limits::of(0))
+    }
+
+    /// Compares the probe's CPUs and environment with those at the beginning, and gives all texts.
+    pub fn finish(&mut self) -> Vec<String> {
+        let now = Environment::read(&self.files, self.plain);
+        for text in self.environment.changed_to(&now) {
+            self.add(text);
+        }
+        if self.cpus.is_some() && self.cpus != sched_getaffinity(None).ok() {
+            self.add("the probe was moved to other CPUs".into());
+        }
+        std::mem::take(&mut self.texts)
+    }
+}
+
+/// What only root can change: whom the kernel ends for want of memory, what it starts for whoever crashes, settings that
+/// all trials share, and what is mounted where the probe looks.
+struct Environment {
+    oom_score: Option<Vec<u8>>,
+    core_pattern: Option<Vec<u8>>,
+    settings: Vec<(&'static str, Option<Vec<u8>>)>,
+    devices: [Option<u64>; 2],
+}
+
+impl Environment {
+    fn read(files: &KernelFiles, plain: bool) -> Environment {
+        let settings = files.settings.iter().filter(|_| !plain);
+        Environment {
+            settings: settings.map(|(name, file)| (*name, file.read())).collect(),
+            oom_score: files.oom_score.read(),
+            core_pattern: files.core_pattern.read(),
+            devices: ["/proc", "/dev/shm"].map(|path| stat(path).ok().map(|file| file.st_dev)),
+        }
+    }
+
+    fn changed_to(&self, now: &Environment) -> Vec<String> {
+        let changes = [
+            (
+                self.oom_score != now.oom_score,
+                "the probe's oom_score_adj was changed",
+            ),
+            (
+                self.core_pattern != now.core_pattern,
+                "kernel.core_pattern was changed",
+            ),
+            (
+                self.devices != now.devices,
+                "/proc or /dev/shm of the probe was replaced",
+            ),
+        ];
+        let changed = changes.into_iter().filter(|(changed, _)| *changed);
+        let settings = self.settings.iter().zip(&now.settings);
+        let settings = settings.filter(|(before, now)| before != now);
+        changed
+            .map(|(_, text)| text.to_owned())
+            .chain(settings.map(|((name, _), _)| format!("{name} was changed")))
+            .collect()
+    }
+}
+
+/// The niceness and the policy of a thread of this process; 0 is the calling one.
+fn schedule_of(thread: i32) -> Schedule {
+    (
+        getpriority_process(Pid::from_raw(thread)).ok(),
+        sys::policy_of(thread).ok(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_were_changed_are_named() {
+        let files = KernelFiles::open().unwrap();
+        let of = |value: &[u8]| Environment {
+            settings: vec![
+                ("/proc/sys/a", Some(b"1".to_vec())),
+                ("/proc/sys/b", Some(value.to_vec())),
+            ],
+            ..Environment::read(&files, true)
+        };
+        assert!(of(b"2").changed_to(&of(b"2")).is_empty());
+        assert_eq!(of(b"2").changed_to(&of(b"3")), ["/proc/sys/b was changed"]);
+        // For root, and for nobody's plain command.
+        let count = |plain| Environment::read(&files, plain).settings.len();
+        assert_eq!(count(false), files.settings.len());
+        assert_eq!(count(true), 0);
+    }
+
+    #[test]
+    fn each_text_once_and_not_too_many() {
+        let files = Rc::new(KernelFiles::open().unwrap());
+        let mut seen = Interference::watch(files, false);
+        for sender in [7, 7, 8] {
+            seen.signal("SIGTERM", Signaller::Trial(sender));
+        }
+        seen.signal("SIGTERM", Signaller::Ended);
+        for number in 0..100 {
+            seen.left_cgroup(&format!("/{number}"));
+        }
+        let texts = seen.finish();
+        assert_eq!(texts.len(), MAX_TEXTS);
+        assert_eq!(texts[0], "SIGTERM to the probe from process 7 of the trial");
+        assert!(texts[2].ends_with("that has ended"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Where programs may leave something: a temporary folder of their own, shared memory of the probe's own, keyrings. What a program
+//! leaves there is counted, and no other program finds it.
+
+use crate::leave::shared_memory::SharedMemory;
+use crate::leave::temporary::{sweep, Temporary};
+use std::sync::Arc;
+use wire::request::Request;
+use wire::sys;
+
+const TMPDIR: &str = "TMPDIR";
+
+pub struct Places {
+    shared: Option<Arc<SharedMemory>>,
+    temporary: Option<Temporary>,
+    /// Where folders of killed probes were removed.
+    swept: Option<String>,
+    /// The user's keys before the trial; None for a plain command, which may have to do with them.
+    keys: Option<Vec<i32>>,
+}
+
+impl Places {
+    pub fn new(shared: Option<SharedMemory>) -> Places {
+        Places {
+            shared: shared.map(Arc::new),
+            temporary: None,
+            swept: None,
+            keys: None,
+        }
+    }
+
+    /// Gives the program a temporary folder, where the request asks for one. Returns why it has none.
+    pub fn prepare(&mut self, request: &mut Request) -> Option<String> {
+        self.keys = (!request.plain).then(|| {
+            sys::join_new_session_keyring();
+            sys::user_keys()
+        });
+        if !request.temporary {
+            return None;
+        }
+        let common = request.env.get(TMPDIR).map_or("/tmp", String::as_str);
+        match self.temporary_below(common) {
+            Ok(path) => {
+                request.env.insert(TMPDIR.into(), path);
+                None
+            }
+            // It then has the one that all share.
+            Err(why) => Some(format!("temporary folder of the program's own: {why}")),
+        }
+    }
+
+    fn temporary_below(&mut self, common: &str) -> std::io::Result<String> {
+        if self.swept.as_deref() != Some(common) {
+            sweep(common)?;
+            self.swept = Some(common.to_owned());
+            self.temporary = None;
+        }
+        let temporary = match self.temporary.take() {
+            Some(temporary) => temporary,
+            None => Temporary::new(common)?,
+        };
+        Ok(self.temporary.insert(temporary).path.clone())
+    }
+
+    pub fn shared(&self) -> Option<Arc<SharedMemory>> {
+        self.shared.clone()
+    }
+
+    /// How many files, objects of IPC, and keys in its user's keyrings, a program has left. Files of the temporary folder
+    /// are removed; shared memory ends with the probe, which must carry out no other trial then, and so do the keys, but
+    /// for root's.
+    pub fn clear(&mut self) -> u64 {
+        let mut left = self.shared.as_ref().map_or(0, |shared| shared.objects());
+        if let Some(before) = &self.keys {
+            let now = sys::user_keys();
+            left += now.iter().filter(|key| !before.contains(key)).count() as u64;
+        }
+        if let Some(temporary) = &self.temporary {
+            let (count, is_usable) = temporary.clear();
+            left += count;
+            if !is_usable {
+                self.temporary = None;
+            }
+        }
+        left
+    }
+}

@@ -1,0 +1,106 @@
+//! Shared memory of the probe's own: a file system in place of the host's /dev/shm, and System V objects in a namespace
+//! of IPC. Both end with the probe, and hold nothing but what programs of its trials have made.
+
+use rustix::fs::{
+    fstat, fstatvfs, openat, statvfs, Dir, DirEntry, Mode, OFlags, StatVfs, StatVfsMountFlags,
+};
+use rustix::io::Errno;
+use rustix::mount::{
+    fsconfig_create, fsmount, fsopen, mount, FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags,
+};
+use std::ffi::CString;
+use std::io;
+use std::os::unix::io::{AsFd, OwnedFd};
+use wire::sys;
+
+const PLACE: &str = "/dev/shm";
+
+pub struct SharedMemory {
+    folder: OwnedFd,
+    device: u64,
+    /// What the file system has without any file.
+    inodes: u64,
+    /// The POSIX queues of the namespace; None where the kernel does not show them.
+    queues: Option<OwnedFd>,
+}
+
+impl SharedMemory {
+    /// Mounts it, as large as the host's. Only in a namespace of mounts, and of IPC, of the probe's own. None where the
+    /// host has no such place.
+    pub fn mount() -> io::Result<Option<SharedMemory>> {
+        let host = match statvfs(PLACE) {
+            Err(Errno::NOENT) => return Ok(None),
+            host => host?,
+        };
+        let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
+        if host.f_flag.contains(StatVfsMountFlags::NOEXEC) {
+            flags |= MountFlags::NOEXEC;
+        }
+        // Size 0 means no limit, in the option as in what `statvfs` says.
+        let options = format!("mode=1777,size={}", host.f_blocks * host.f_frsize);
+        let options = CString::new(options)?;
+        mount("ringside", PLACE, "tmpfs", flags, options.as_c_str())?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(PLACE, flags, Mode::empty())?;
+        let inodes = inodes(&fstatvfs(&folder)?);
+        let device = fstat(&folder)?.st_dev;
+        Ok(Some(SharedMemory {
+            folder,
+            device,
+            inodes,
+            queues: queues().ok(),
+        }))
+    }
+
+    /// The number that the kernel gives to its file system.
+    pub fn device(&self) -> u64 {
+        self.device
+    }
+
+    /// How many files, System V objects and POSIX queues there are. With millions it takes no longer than with one.
+    pub fn objects(&self) -> u64 {
+        let inodes = fstatvfs(&self.folder).map_or(0, |now| inodes(&now));
+        let files = match inodes.saturating_sub(self.inodes) {
+            // The kernel may still have some that were deleted.
+            count if count > 0 && self.has_files() => count,
+            _ => 0,
+        };
+        let queues = self
+            .queues
+            .as_ref()
+            .map_or(0, |queues| entries(queues).count());
+        files + sys::system_v().objects + queues as u64
+    }
+
+    /// The memory of all of them, whoever maps it.
+    pub fn bytes(&self) -> u64 {
+        let files = fstatvfs(&self.folder).map_or(0, |now| {
+            now.f_blocks.saturating_sub(now.f_bfree) * now.f_frsize
+        });
+        files + sys::system_v().resident_bytes
+    }
+
+    fn has_files(&self) -> bool {
+        entries(&self.folder).next().is_some()
+    }
+}
+
+fn entries(folder: &OwnedFd) -> impl Iterator<Item = DirEntry> {
+    let entries = Dir::read_from(folder).into_iter().flatten();
+    // The first are `.` and `..`.
+    entries.flatten().skip(2)
+}
+
+/// A folder of the POSIX queues in this namespace of IPC, which has no place among the files.
+fn queues() -> io::Result<OwnedFd> {
+    let system = fsopen("mqueue", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(system.as_fd())?;
+    let flags = FsMountFlags::FSMOUNT_CLOEXEC;
+    let mounted = fsmount(system.as_fd(), flags, MountAttrFlags::empty())?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(&mounted, ".", flags, Mode::empty())?)
+}
+
+fn inodes(of: &StatVfs) -> u64 {
+    of.f_files.saturating_sub(of.f_ffree)
+}

@@ -1,0 +1,226 @@
+//! A temporary folder of the programs' own, below the one that all share: what a program leaves in it is counted and
+//! removed. Its lock says that a probe uses it; the next probe removes the folders of those that were killed.
+
+use crate::leave::removal::{remove_below, Removed};
+use rustix::fs::{
+    fchmod, flock, fstat, mkdirat, openat, statat, unlinkat, AtFlags, Dir, FileType,
+    FlockOperation, Mode, OFlags,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use std::io;
+use std::os::unix::io::{AsFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Short, for the paths of sockets. What is named so, belongs to the user, and is not locked, is removed.
+const PREFIX: &str = "ringside-tmp-";
+const RANDOM_CHARACTERS: usize = 6;
+
+/// The longest that a removal may take: a program needs about as long to make so many files.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+pub struct Temporary {
+    shared: OwnedFd,
+    name: String,
+    /// As text, since it is a variable of the environment.
+    pub path: String,
+    /// Locked.
+    folder: OwnedFd,
+}
+
+impl Temporary {
+    /// Makes a folder below this one.
+    pub fn new(shared: &str) -> io::Result<Temporary> {
+        let folder = open_shared(shared)?;
+        loop {
+            let name = random_name();
+            match mkdirat(&folder, &name, Mode::RWXU) {
+                Ok(()) => {}
+                Err(Errno::EXIST) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            // Who removes what is not locked may be here between two of these calls.
+            if let Some(own) = lock(&folder, &name) {
+                return Ok(Temporary {
+                    path: Path::new(shared).join(&name).display().to_string(),
+                    shared: folder,
+                    name,
+                    folder: own,
+                });
+            }
+        }
+    }
+
+    /// Removes what a program has left, and counts it. False where the folder is not what it was: another one is needed.
+    pub fn clear(&self) -> (u64, bool) {
+        let is_in_place = self.is_in_place();
+        if is_in_place && is_empty(&self.folder) {
+            return (0, true);
+        }
+        let Removed { count, all } = self.remove_content();
+        // A folder that was moved, or removed, is a change as well.
+        (count + u64::from(!is_in_place), all && is_in_place)
+    }
+
+    /// Whether the path still leads to it, for its user alone.
+    fn is_in_place(&self) -> bool {
+        let Ok(now) = statat(&self.shared, &self.name, AtFlags::SYMLINK_NOFOLLOW) else {
+            return false;
+        };
+        let is_same = fstat(&self.folder)
+            .is_ok_and(|own| (now.st_dev, now.st_ino) == (own.st_dev, own.st_ino));
+        let is_private = now.st_mode & 0o777 == Mode::RWXU.bits();
+        is_same && (is_private || fchmod(&self.folder, Mode::RWXU).is_ok())
+    }
+
+    fn remove_content(&self) -> Removed {
+        let _ = fchmod(&self.folder, Mode::RWXU);
+        remove_below(self.folder.as_fd(), Instant::now() + REMOVAL_TIMEOUT)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if unlinkat(&self.shared, &self.name, AtFlags::REMOVEDIR).is_err() {
+            self.remove_content();
+            let _ = unlinkat(&self.shared, &self.name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+/// Removes the folders of probes that were killed.
+pub fn sweep(shared: &str) -> io::Result<()> {
+    let folder = open_shared(shared)?;
+    for entry in Dir::read_from(&folder)?.flatten() {
+        let name = entry.file_name();
+        let random = name.to_bytes().strip_prefix(PREFIX.as_bytes());
+        let is_ours = random.is_some_and(|random| random.len() == RANDOM_CHARACTERS)
+            && matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+        if !is_ours {
+            continue;
+        }
+        if let Some(left) = lock(&folder, name) {
+            let of_this_user = fstat(&left).is_ok_and(|own| own.st_uid == geteuid().as_raw());
+            if of_this_user {
+                remove_below(left.as_fd(), Instant::now() + REMOVAL_TIMEOUT);
+                let _ = unlinkat(&folder, name, AtFlags::REMOVEDIR);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn open_shared(path: &str) -> io::Result<OwnedFd> {
+    if !path.starts_with('/') {
+        let why = format!("TMPDIR is {path:?}, which is no absolute path");
+        return Err(io::Error::new(io::ErrorKind::Other, why));
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+}
+
+fn random_name() -> String {
+    let random = std::iter::repeat_with(fastrand::alphanumeric);
+    let random: String = random.take(RANDOM_CHARACTERS).collect();
+    format!("{PREFIX}{random}")
+}
+
+/// Opens and locks a folder; None where somebody else has it, or has just removed it.
+fn lock(parent: &OwnedFd, name: impl rustix::path::Arg + Copy) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = openat(parent, name, flags, Mode::empty()).ok()?;
+    flock(&folder, FlockOperation::NonBlockingLockExclusive).ok()?;
+    let own = fstat(&folder).ok()?;
+    let now = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    ((own.st_dev, own.st_ino) == (now.st_dev, now.st_ino)).then_some(folder)
+}
+
+fn is_empty(folder: &OwnedFd) -> bool {
+    let mut entries = match Dir::read_from(folder) {
+        Ok(entries) => entries.flatten(),
+        Err(_) => return false,
+    };
+    entries.all(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_folder::TestFolder;
+    use std::fs;
+    use std::os::unix::fs::{symlink, PermissionsExt};
+    use std::path::PathBuf;
+
+    fn temporary_in(shared: &TestFolder) -> Temporary {
+        Temporary::new(shared.path().to_str().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_left_is_counted_and_removed() {
+        let shared = TestFolder::new();
+        let temporary = temporary_in(&shared);
+        let place = PathBuf::from(&temporary.path);
+        assert_eq!(temporary.clear(), (0, true));
+        fs::create_dir(place.join("folder")).unwrap();
+        fs::write(place.join("folder/file"), "left").unwrap();
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o0)).unwrap();
+        assert_eq!(temporary.clear(), (2, true));
+        assert_eq!(temporary.clear(), (0, true));
+        assert_eq!(
+            fs::metadata(&place).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        fs::write(place.join("late"), "left").unwrap();
+        drop(temporary);
+        assert!(shared.names().is_empty());
+    }
+
+    #[test]
+    fn a_folder_that_is_not_in_its_place_any_more() {
+        let (shared, other) = (TestFolder::new(), TestFolder::new());
+        fs::write(other.path().join("kept"), "").unwrap();
+        let temporary = temporary_in(&shared);
+        let place = PathBuf::from(&temporary.path);
+        fs::write(place.join("file"), "left").unwrap();
+        fs::rename(&place, shared.path().join("moved")).unwrap();
+        symlink(other.path(), &place).unwrap();
+        assert_eq!(temporary.clear(), (2, false));
+        drop(temporary);
+        assert_eq!(other.names(), ["kept"]);
+        assert_eq!(
+            fs::read_dir(shared.path().join("moved")).unwrap().count(),
+            0
+        );
+        let removed = temporary_in(&shared);
+        fs::remove_dir(&removed.path).unwrap();
+        assert_eq!(removed.clear(), (1, false));
+    }
+
+    #[test]
+    fn only_folders_that_nobody_uses_are_swept() {
+        let shared = TestFolder::new();
+        let used = temporary_in(&shared);
+        let left = shared.path().join("ringside-tmp-killed");
+        fs::create_dir_all(left.join("a/b")).unwrap();
+        for other in ["ringside-tmp-another", "ringside-k3j2h1x", "other"] {
+            fs::create_dir(shared.path().join(other)).unwrap();
+        }
+        fs::write(shared.path().join("ringside-tmp-nodirs"), "").unwrap();
+        sweep(shared.path().to_str().unwrap()).unwrap();
+        let mut kept = vec![used.name.clone()];
+        kept.extend(
+            [
+                "other",
+                "ringside-k3j2h1x",
+                "ringside-tmp-another",
+                "ringside-tmp-nodirs",
+            ]
+            .map(String::from),
+        );
+        kept.sort();
+        assert_eq!(shared.names(), kept);
+        assert!(sweep("nowhere").is_err());
+        assert!(Temporary::new("relative").is_err());
+    }
+}

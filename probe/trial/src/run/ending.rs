@@ -1,0 +1,108 @@
+//! The end of a trial: what counts was there when the program ended. What other processes do afterwards is watched until
+//! the last of them is killed, and counts against the program.
+
+use super::end::End;
+use super::{Abort, Trial};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
+use std::time::{Duration, Instant};
+use wire::cause::Cause;
+use wire::clock::timespec;
+use wire::sys;
+
+/// How long processes of a program that has ended by itself have to follow it: a runtime's helper ends when it sees
+/// that the runtime is gone, and on a busy machine that takes a while.
+const FOLLOWING: Duration = Duration::from_millis(500);
+
+/// How often the processes that are left are counted meanwhile.
+const COUNTING: Duration = Duration::from_millis(5);
+
+impl Trial<'_, '_> {
+    /// The program has ended, or the trial: its state is that of the first call.
+    pub(super) fn note_end(&mut self, now_ns: u64) {
+        if self.end.is_none() {
+            self.end = Some(End {
+                ns: now_ns,
+                unread_bytes: self.output.stdout.unread(),
+                cpus: self.host.cpus_since(),
+                pressure: self.host.pressure_since(),
+                kernel_bytes: self.host.kernel_bytes,
+            });
+        }
+    }
+
+    pub(super) fn take_end(&mut self) -> End {
+        self.note_end(self.now_ns());
+        self.end.take().expect("noted")
+    }
+
+    /// How many CPUs the program could use at once.
+    pub(super) fn usable_cpus(&self) -> u64 {
+        match self.request.cpus.len() {
+            // It may allow itself all that there are.
+            0 => sys::online_cpus(),
+            count => count as u64,
+        }
+    }
+
+    /// The program has ended by itself: reads what it wrote before, and gives other processes time to follow it, under
+    /// the same limits. Returns how many count as left behind, where that is decided already.
+    pub(super) fn follow(&mut self, end: &End) -> Result<Option<u64>, Abort> {
+        // What was written before the end counts as if it had been read before it.
+        self.cause = None;
+        for event in self.output.read_exactly(end.unread_bytes) {
+            self.handle(event, end.ns, false)?;
+        }
+        self.check_output();
+        let begin = Instant::now();
+        let at_once = self.supervisor.survivors();
+        let mut alive = at_once;
+        while alive > 0 && self.cause.is_none() && begin.elapsed() <= FOLLOWING {
+            if self.sampling_due_ns().is_some() {
+                self.begin_sampling()?;
+            }
+            let signals = self.supervisor.signals();
+            let mut files = [self.sampling.file().unwrap_or(signals), signals]
+                .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
+            match poll(&mut files, Some(&timespec(COUNTING.as_nanos() as u64))) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(Abort::Failed(error.into())),
+            }
+            self.read_signals();
+            for taken in self.sampling.taken() {
+                self.write_sample(taken)?;
+            }
+            alive = self.supervisor.survivors();
+        }
+        // For plain commands any process that is alive at the exit counts.
+        Ok(self.request.plain.then_some(at_once))
+    }
+
+    /// Reads what is left of the program's output when no process is left. Returns the error of a last line that has no
+    /// newline, which matters only when the program ended by itself, and whether others wrote to stdout after its end.
+    pub(super) fn drain(&mut self, now_ns: u64) -> Result<(Option<String>, bool), Abort> {
+        let before = self.output.stdout.bytes();
+        let (events, last) = self.output.drain(now_ns);
+        let late = self.cause.is_none() && self.output.stdout.bytes() > before;
+        if late {
+            // The trial fails, so that no line of them counts.
+            self.check_output();
+            self.stop(Cause::Exited);
+            return Ok((None, true));
+        }
+        for event in events {
+            self.handle(event, now_ns, false)?;
+        }
+        self.check_output();
+        let mut last_line_error = None;
+        match last {
+            Some(Err(why)) => {
+                last_line_error = Some(format!("{why} (the last line has no newline)"));
+            }
+            Some(event) => self.handle(event, now_ns, false)?,
+            None => {}
+        }
+        self.stop(Cause::Exited);
+        Ok((last_line_error, false))
+    }
+}

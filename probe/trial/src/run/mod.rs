@@ -1,0 +1,511 @@
+//! One trial: a loop on one thread that waits for the program's end, its output, signals and
+//! the time, until one of them ends the trial.
+
+mod end;
+mod ending;
+mod events;
+mod outcome;
+mod program_output;
+mod samples;
+mod serving;
+mod setup;
+mod wait;
+
+use crate::interference::{Interference, Signaller};
+use crate::leave::places::Places;
+use crate::loads::Loads;
+use crate::reference;
+use crate::sample::host::HostBaseline;
+use crate::sample::sampler::{Limits, Sampler};
+use crate::sample::sampling::{self, Sampling};
+use crate::service::Service;
+use crate::start::launch::Pipes;
+use crate::start::spawn_step::{SpawnStep, REPORT_BYTES};
+use crate::tree::cgroup::Cgroup;
+use crate::tree::namespace;
+use crate::tree::supervise::Supervisor;
+use end::End;
+use outcome::Parts;
+use program_output::ProgramOutput;
+use rustix::process::getppid;
+use rustix::thread::{sched_getaffinity, CpuSet};
+pub use setup::{Condition, Setup};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::io::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::time::Instant;
+use wait::{Files, Ready};
+use wire::cause::Cause;
+use wire::clock;
+use wire::messages::{Message, Verdict};
+use wire::pin;
+use wire::request::{Request, PROTOCOL};
+use wire::requests::Requests;
+use wire::sys::{self, Received, Sender};
+use wire::units::nanoseconds;
+use wire::writer::{ReaderGone, Writer};
+
+/// What the start of a program takes.
+const START_NS: u64 = 2_000_000;
+
+struct Trial<'a, 'w> {
+    request: &'a Request,
+    writer: &'a mut Writer<'w>,
+    /// What the driver says, while it can and engines elsewhere have the loads.
+    notices: Option<&'a mut Requests>,
+    supervisor: Supervisor,
+    sampling: Sampling,
+    places: &'a mut Places,
+    start: Instant,
+    missing: Vec<String>,
+    stdin: OwnedFd,
+    /// Open until the program has been executed.
+    report: Option<OwnedFd>,
+    /// When the message of that is written, unless the program ends before.
+    started_due_ns: Option<u64>,
+    output: ProgramOutput,
+    host: HostBaseline,
+    /// The CPUs of the program.
+    cpus: CpuSet,
+    reference: Option<reference::Times>,
+    service: Option<Service>,
+    /// None: the program is not driven, and has no upstreams.
+    loads: Option<Box<dyn Loads>>,
+    port: Option<u16>,
+    result: Option<BTreeMap<String, String>>,
+    paused_ns: u64,
+    /// What of the pauses is wall time, as the program worked.
+    worked_ns: u64,
+    /// Sockets that listened at the port, and perhaps were not the program's.
+    unknown_listeners: Vec<u64>,
+    /// The probe's own CPU time when the trial began.
+    probe_cpu_ns: u64,
+    /// The number of processes, where it exceeded its limit.
+    excess_processes: Option<u64>,
+    /// The process that started the probe: it may end the trial by a signal.
+    parent: Option<i32>,
+    interference: Interference,
+    /// The names of `::await` so far.
+    awaited: Vec<String>,
+    cause: Option<Cause>,
+    /// Once the program has ended, or the trial.
+    end: Option<End>,
+}
+
+/// Carries out the trial. Returns whether the probe can carry out another, and the cgroup for it. The outer error:
+/// the trial could not begin, or the probe itself has failed.
+pub fn run(
+    request: &Request,
+    setup: Setup,
+    signals: OwnedFd,
+    notices: &mut Requests,
+    writer: &mut Writer,
+) -> io::Result<Result<(Condition, Option<Cgroup>), ReaderGone>> {
+    let probe_cpu_ns = clock::process_cpu_ns();
+    let Setup {
+        mut loads,
+        mut missing,
+        inherited_cpus,
+        reference,
+        cgroup,
+        files,
+        places,
+    } = setup;
+    let program_cpus = pin::program_cpus(request, &inherited_cpus);
+    let host = HostBaseline::read(&files, &program_cpus);
+    let (supervisor, pipes, start) = Supervisor::start(
+        request,
+        &inherited_cpus,
+        signals,
+        files.procfs.clone(),
+        cgroup,
+        &mut missing,
+    )?;
+    let Pipes {
+        stdin,
+        stdout,
+        stderr,
+        report,
+    } = pipes;
+    // Not before the program was started: until then this process must have one thread.
+    let service = request.service.as_ref();
+    if let Some(loads) = &mut loads {
+        loads.serve_upstreams()?;
+    }
+    let interval = request.sample_interval();
+    let limits = Limits {
+        memory_bytes: request.limits.memory_bytes,
+        processes: request.limits.processes,
+        threads: request.limits.threads,
+        cpus: (!request.cpus.is_empty()).then(|| pin::set_of(&request.cpus)),
+    };
+    let mut trial = Trial {
+        request,
+        writer,
+        notices: service
+            .is_some_and(|service| service.remote)
+            .then_some(notices),
+        supervisor,
+        sampling: Sampling::new(Sampler::new(
+            files.procfs.clone(),
+            interval.map(|interval| interval.as_nanos() as u64),
+            limits,
+            request.timeline,
+            places.shared(),
+        )),
+        places,
+        start,
+        missing,
+        stdin,
+        report: Some(report),
+        started_due_ns: None,
+        output: ProgramOutput::new(
+            stdout,
+            stderr,
+            setup::parser(request),
+            request.limits.output_bytes,
+        ),
+        host,
+        cpus: pin::set_of(&program_cpus),
+        reference,
+        service: service.map(Service::new),
+        loads,
+        port: None,
+        result: None,
+        paused_ns: 0,
+        worked_ns: 0,
+        unknown_listeners: Vec::new(),
+        probe_cpu_ns,
+        excess_processes: None,
+        parent: getppid().map(|pid| pid.as_raw_nonzero().get()),
+        interference: Interference::watch(Rc::clone(&files), request.plain),
+        awaited: Vec::new(),
+        cause: None,
+        end: None,
+    };
+    match trial.carry_out() {
+        Ok(done) => Ok(Ok(done)),
+        Err(Abort::ReaderGone) => Ok(Err(ReaderGone)),
+        Err(Abort::Failed(why)) => Err(why),
+    }
+}
+
+/// Why a trial has no outcome.
+enum Abort {
+    ReaderGone,
+    Failed(io::Error),
+}
+
+impl From<ReaderGone> for Abort {
+    fn from(_: ReaderGone) -> Abort {
+        Abort::ReaderGone
+    }
+}
+
+impl Trial<'_, '_> {
+    fn carry_out(&mut self) -> Result<(Condition, Option<Cgroup>), Abort> {
+        match self.watch() {
+            // Whoever took from the probe what it needs is to be named.
+            Err(Abort::Failed(_)) if self.interference.lowered_limits().is_some() => {}
+            ended => ended?,
+        }
+        let end = self.take_end();
+        // While the probe has all its threads.
+        let is_alone = self.loads.is_none() && !self.sampling.has_thread();
+        self.interference
+            .compare_threads(&self.thread_cpus(), is_alone);
+        if let Some(loads) = &mut self.loads {
+            loads.interrupt();
+        }
+        let outlived = match self.cause {
+            Some(Cause::Exited) => self.follow(&end)?,
+            _ => None,
+        };
+        self.sampling.stop();
+        // Before the wait for the loads and for a sample: a program must not be able to keep them busy.
+        let leftover = self.supervisor.end(self.excess_processes, outlived);
+        if matches!(self.cause, None | Some(Cause::Exited)) && leftover.unkillable == 0 {
+            self.check_unknown_listeners();
+        }
+        if let Some(why) = self.interference.lowered_limits() {
+            // Samples may lack anything then, and so may the other reasons.
+            if !matches!(self.cause, Some(Cause::Interrupted(_))) {
+                self.cause = Some(Cause::WrongEvidence(why));
+            }
+        }
+        // When nothing of the trial runs that could stop it once more.
+        if self.parent.is_some_and(|pid| self.supervisor.resume(pid)) {
+            self.interference.stopped_parent();
+        }
+        if let Some(loads) = &mut self.loads {
+            loads.join(end.ns);
+        }
+        let finished = self.sampling.finish(sampling::SAMPLE_TIMEOUT);
+        let (sampler, last_samples) = finished.map_err(Abort::Failed)?;
+        for taken in last_samples {
+            self.write_sample(taken)?;
+        }
+        let (last_line_error, late_output) = self.drain(end.ns)?;
+        if let Some(loads) = &mut self.loads {
+            loads.stop_upstreams();
+        }
+        // When nobody is left who could write more.
+        let left_files = self.places.clear();
+        let (shares_cpus, cpus) = (self.shares_cpus(), self.usable_cpus());
+        let mut outcome = outcome::assemble(Parts {
+            request: self.request,
+            cause: self.cause.as_ref().unwrap_or(&Cause::Exited),
+            supervisor: &mut self.supervisor,
+            leftover: &leftover,
+            left_files,
+            sampler: &sampler,
+            service: self.service.as_ref(),
+            output: &self.output,
+            result: self.result.take(),
+            last_line_error: last_line_error.as_deref(),
+            late_output,
+            end,
+            paused_ns: self.paused_ns,
+            worked_ns: self.worked_ns,
+            probe_cpu_ns: self.probe_cpu_ns,
+            shares_cpus,
+            cpus,
+            interference: &mut self.interference,
+            reference: self.reference,
+        });
+        if let Some(loads) = &self.loads {
+            if let Some((verdict, why)) = loads.fault(outcome.outcome) {
+                (outcome.outcome, outcome.detail) = (verdict, why);
+            }
+            loads.report(self.writer)?;
+        }
+        let is_good = outcome.outcome == Verdict::Ok
+            && outcome.interference.is_empty()
+            && outcome.left_files == 0;
+        let cgroup = self.supervisor.take_cgroup().filter(|_| is_good);
+        // Dropped before the outcome: whoever reads it finds no cgroup of a probe that ends.
+        let cgroup = cgroup.filter(Cgroup::can_be_used_again);
+        self.writer
+            .send(&Message::Outcome(Box::new(outcome)), false)?;
+        let condition = match is_good {
+            true => Condition::Good,
+            false => Condition::Spent,
+        };
+        Ok((condition, cgroup))
+    }
+
+    /// The CPUs that threads of the probe may have besides those of its first thread.
+    fn thread_cpus(&self) -> Vec<CpuSet> {
+        self.loads.as_ref().map_or(Vec::new(), |loads| loads.cpus())
+    }
+
+    /// Whether the program is driven by loads, here or elsewhere.
+    fn is_driven(&self) -> bool {
+        let service = self.request.service.as_ref();
+        service.is_some_and(|service| !service.steps.is_empty())
+    }
+
+    /// When the next mark of a step is due.
+    fn mark_due_ns(&self) -> Option<u64> {
+        self.loads.as_ref().and_then(|loads| loads.next_mark_ns())
+    }
+
+    /// Whether a thread of the probe may run on a CPU of the program.
+    fn shares_cpus(&self) -> bool {
+        let own = sched_getaffinity(None).ok();
+        let mut sets = self.thread_cpus().into_iter().chain(own);
+        sets.any(|set| pin::overlap(&set, &self.cpus))
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    /// Runs until something ends the trial.
+    fn watch(&mut self) -> Result<(), Abort> {
+        let wall_ns = nanoseconds(self.request.limits.wall_s);
+        loop {
+            let now = self.now_ns();
+            self.serve(now)?;
+            self.check_wall_time(now);
+            while self.mark_due_ns().is_some_and(|due| now >= due) {
+                if let Some(loads) = &mut self.loads {
+                    let name = loads.take_mark();
+                    self.mark(&name)?;
+                }
+            }
+            if self.sampling_due_ns().is_some_and(|due| now >= due) {
+                self.begin_sampling()?;
+            }
+            if self.started_due_ns.is_some_and(|due| now >= due) {
+                self.started_due_ns = None;
+                self.writer.flush()?;
+            }
+            if self.cause.is_some() {
+                self.note_end(now);
+                return Ok(());
+            }
+
+            let due = self.sampling_due_ns();
+            let service = self.service.as_ref().map(Service::due_ns);
+            let times = [due, service, self.mark_due_ns(), self.started_due_ns];
+            let times = times.into_iter().flatten();
+            let times = times.chain(self.output.paused_until_ns(now));
+            let next = times.fold(wall_ns, u64::min);
+            let ready = self.wait(now, next).map_err(Abort::Failed)?;
+            let now = self.now_ns();
+
+            if ready.reader_gone {
+                return Err(ReaderGone.into());
+            }
+            if ready.report {
+                self.read_report(now)?;
+            }
+            let reaped = ready.signals && self.read_signals();
+            if (ready.exited || reaped) && self.cause.is_none() {
+                self.cause = Some(Cause::Exited);
+                // A program that ended while the rest was read did not end before.
+                self.note_end(if ready.exited { now } else { self.now_ns() });
+                return Ok(());
+            }
+            for index in ready.loads {
+                self.load_ended(index, now)?;
+            }
+            if ready.samples {
+                for taken in self.sampling.taken() {
+                    self.write_sample(taken)?;
+                }
+            }
+            if ready.notices {
+                self.read_notices(now)?;
+            }
+            if ready.stdout {
+                let start = self.start;
+                let clock = || start.elapsed().as_nanos() as u64;
+                for (t_ns, event) in self.output.read_stdout(&clock) {
+                    self.handle(event, t_ns, true)?;
+                    // A line may take the probe some time, and there may be thousands of them.
+                    self.check_wall_time(self.now_ns());
+                    if self.cause.is_some() {
+                        break;
+                    }
+                }
+            }
+            if ready.stderr {
+                self.output.read_stderr(now);
+            }
+            self.check_output();
+        }
+    }
+
+    fn check_wall_time(&mut self, now_ns: u64) {
+        let limit_s = self.request.limits.wall_s;
+        if now_ns >= nanoseconds(limit_s) {
+            self.stop(Cause::TimedOut(format!("still ran after {limit_s} s")));
+        }
+    }
+
+    /// Ends the trial. The first cause counts.
+    fn stop(&mut self, cause: Cause) {
+        self.cause.get_or_insert(cause);
+    }
+
+    fn wait(&self, now_ns: u64, until_ns: u64) -> io::Result<Ready> {
+        let files = Files {
+            signals: self.supervisor.signals(),
+            program: self.supervisor.pidfd(),
+            messages: self.writer.file(),
+            report: self.report.as_ref().map(AsFd::as_fd),
+            samples: self.sampling.file(),
+            stdout: self.output.stdout.waiting(now_ns),
+            stderr: self.output.stderr.waiting(now_ns),
+            notices: self.notices.as_ref().map(|notices| notices.file()),
+        };
+        let timeout_ns = until_ns.saturating_sub(self.now_ns());
+        let loads = self.loads.as_ref().map(|loads| loads.files());
+        wait::wait(&files, loads.unwrap_or_default(), timeout_ns)
+    }
+
+    /// The pipe for reports: its end means that the program has been executed.
+    fn read_report(&mut self, now_ns: u64) -> Result<(), Abort> {
+        let Some(file) = &self.report else {
+            return Ok(());
+        };
+        let mut buffer = [0; REPORT_BYTES];
+        match rustix::io::read(file, &mut buffer) {
+            Ok(0) => {
+                self.report = None;
+                let cgroup = self.supervisor.cgroup.as_ref();
+                let cgroup = cgroup.map(|cgroup| cgroup.path().to_string_lossy().into_owned());
+                let started = Message::Started {
+                    version: PROTOCOL,
+                    // A number of the probe's own namespace means nothing to the reader.
+                    pid: (!namespace::is_own()).then(|| self.supervisor.pid()),
+                    t_ns: now_ns,
+                    cgroup: cgroup.as_deref(),
+                    missing: &self.missing,
+                };
+                // Delays the message: reading it would compete with the program's start.
+                self.started_due_ns = Some(now_ns + START_NS);
+                Ok(self.writer.send(&started, false)?)
+            }
+            Ok(count) => {
+                match SpawnStep::parse(&buffer[..count]) {
+                    // The program runs all the same, outside.
+                    Some((SpawnStep::Cgroup, error)) => {
+                        self.missing
+                            .push(format!("cgroup: cannot move the program into it: {error}"));
+                        drop(self.supervisor.take_cgroup());
+                    }
+                    failure => {
+                        let why = setup::start_error(self.request, failure);
+                        self.stop(Cause::NotStarted(why));
+                    }
+                }
+                Ok(())
+            }
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// True when the program itself has ended.
+    fn read_signals(&mut self) -> bool {
+        let mut ended = false;
+        let pending: Vec<_> = sys::pending_signals(self.supervisor.signals()).collect();
+        for Received { signal, sender } in pending {
+            let name = match signal {
+                libc::SIGCHLD => {
+                    ended |= self.supervisor.reap_some();
+                    continue;
+                }
+                libc::SIGINT => "SIGINT",
+                libc::SIGHUP => "SIGHUP",
+                libc::SIGCONT => "SIGCONT",
+                _ => "SIGTERM",
+            };
+            let sender = match sender {
+                Sender::Process(sender) if Some(sender) == self.parent => Sender::Outside,
+                sender => sender,
+            };
+            let by = match sender {
+                Sender::Outside => Signaller::Other,
+                Sender::Unknown => Signaller::Unknown,
+                // Whose a process was is unknown once it has ended. Ctrl-C and ringside itself come from others.
+                Sender::Process(sender) => match self.supervisor.is_of_trial(sender) {
+                    Some(true) => Signaller::Trial(sender),
+                    Some(false) => Signaller::Other,
+                    None => Signaller::Ended,
+                },
+            };
+            // Whoever has a probe go on had stopped it, and it has measured nothing meanwhile.
+            match by {
+                Signaller::Other if signal != libc::SIGCONT => {
+                    self.stop(Cause::Interrupted(name.into()));
+                }
+                by => self.interference.signal(name, by),
+            }
+        }
+        ended
+    }
+}

@@ -1,0 +1,122 @@
+//! The samples of a trial: when they are taken, and the limits that they show to be exceeded.
+
+use super::{Abort, Trial};
+use crate::sample::sampler::Excess;
+use crate::sample::sampling::{TakenSample, SAMPLE_TIMEOUT};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
+use std::io;
+use std::time::Duration;
+use wire::cause::Cause;
+use wire::clock::timespec;
+use wire::messages::Message;
+use wire::pin;
+use wire::units::nanoseconds;
+
+impl Trial<'_, '_> {
+    /// When the first sample is due: not before the program has been executed.
+    pub(super) fn sampling_due_ns(&self) -> Option<u64> {
+        let started = self.report.is_none();
+        self.sampling.due_ns().filter(|_| started)
+    }
+
+    pub(super) fn begin_sampling(&mut self) -> Result<(), Abort> {
+        let cgroup = self.supervisor.cgroup.as_ref();
+        self.sampling
+            .begin(cgroup, self.start)
+            .map_err(Abort::Failed)
+    }
+
+    /// A sample is taken now, while the trial goes on.
+    pub(super) fn mark(&mut self, name: &str) -> Result<(), Abort> {
+        self.begin_sampling()?;
+        self.sampling.order(name);
+        Ok(())
+    }
+
+    /// A sample is taken before anything else happens but signals, or the trial ends.
+    pub(super) fn mark_and_wait(&mut self, name: &str) -> Result<(), Abort> {
+        self.mark(name)?;
+        let until_ns = self.now_ns() + nanoseconds(SAMPLE_TIMEOUT.as_secs_f64());
+        let wall_ns = nanoseconds(self.request.limits.wall_s);
+        while self.cause.is_none() {
+            let mut is_taken = false;
+            for taken in self.sampling.taken() {
+                is_taken |= taken.0.mark.as_deref() == Some(name);
+                self.write_sample(taken)?;
+            }
+            let now_ns = self.now_ns();
+            if is_taken {
+                break;
+            }
+            self.check_wall_time(now_ns);
+            if now_ns > until_ns {
+                let limit_s = SAMPLE_TIMEOUT.as_secs();
+                let why = format!("a sample, at {name}, was not taken within {limit_s} s");
+                self.stop(Cause::TimedOut(why));
+            }
+            let Some(samples) = self.sampling.file() else {
+                break;
+            };
+            // Readable for ever once the program has ended.
+            let program = match self.end {
+                Some(_) => samples,
+                None => self.supervisor.pidfd(),
+            };
+            let mut files = [samples, self.supervisor.signals(), program]
+                .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
+            let time = timespec(until_ns.min(wall_ns).saturating_sub(now_ns));
+            match poll(&mut files, Some(&time)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(Abort::Failed(error.into())),
+            }
+            let [_, signals, program] = files.map(|file| !file.revents().is_empty());
+            if program && self.supervisor.ends_within(Duration::ZERO) {
+                self.note_end(self.now_ns());
+            }
+            if signals {
+                // The program's own end is seen by its descriptor, too.
+                self.read_signals();
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_sample(&mut self, (sample, excess): TakenSample) -> Result<(), Abort> {
+        let limits = &self.request.limits;
+        match excess {
+            None => {}
+            Some(Excess::Memory(bytes)) => {
+                let limit = limits.memory_bytes;
+                self.stop(Cause::OutOfMemory(format!(
+                    "{bytes} bytes, the limit is {limit}"
+                )));
+            }
+            Some(Excess::Threads(count)) => {
+                let limit = limits.threads;
+                self.stop(Cause::Flooded(format!(
+                    "{count} threads, the limit is {limit}"
+                )));
+            }
+            Some(Excess::Cpus) => {
+                let cpus = &self.request.cpus;
+                // Where the system took one of them away, its kernel moved the threads, and not the program.
+                pin::check("cpus", cpus).map_err(|why| {
+                    let why = format!("{why}: taken away in the trial");
+                    Abort::Failed(io::Error::new(io::ErrorKind::Other, why))
+                })?;
+                self.stop(Cause::WrongEvidence(format!(
+                    "a thread took other CPUs than the {cpus:?} it was given"
+                )));
+            }
+            Some(Excess::Processes(count)) => {
+                let limit = limits.processes;
+                self.excess_processes = Some(count);
+                self.stop(Cause::Flooded(format!(
+                    "{count} processes, the limit is {limit}"
+                )));
+            }
+        }
+        Ok(self.writer.send(&Message::Sample(&sample), false)?)
+    }
+}

@@ -1,0 +1,66 @@
+//! What precedes a trial: its parser, and the error of a program that cannot be started.
+
+use crate::leave::places::Places;
+use crate::loads::Loads;
+use crate::reference;
+use crate::sample::host::KernelFiles;
+use crate::says::stdout::StdoutParser;
+use crate::start::spawn_step::SpawnStep;
+use crate::tree::cgroup::Cgroup;
+use std::io;
+use std::rc::Rc;
+use wire::request::Request;
+use wire::text::quoted;
+
+/// What was prepared before the trial.
+pub struct Setup<'a> {
+    /// With upstreams that listen.
+    pub loads: Option<Box<dyn Loads>>,
+    /// What could not be used so far, and why.
+    pub missing: Vec<String>,
+    /// The CPUs that the probe was started with, where it has pinned itself to others.
+    pub inherited_cpus: Vec<usize>,
+    /// Times of the reference computations.
+    pub reference: Option<reference::Times>,
+    /// Of the trial before, where it can be used again.
+    pub cgroup: Option<Cgroup>,
+    pub files: Rc<KernelFiles>,
+    /// Where the program may leave files.
+    pub places: &'a mut Places,
+}
+
+/// Whether the probe can carry out another trial: a program may have changed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    Good,
+    Spent,
+}
+
+/// The parser of the program's stdout.
+pub fn parser(request: &Request) -> StdoutParser {
+    if request.plain {
+        return StdoutParser::plain();
+    }
+    let expected = request.expect.as_ref();
+    let lines = expected.and_then(|expect| expect.lines.as_ref());
+    let prefixes = lines.into_iter().flat_map(|lines| lines.starting.keys());
+    let hashed = lines.is_some_and(|lines| lines.sha256.is_some());
+    StdoutParser::new(prefixes.copied(), hashed)
+}
+
+/// Why the program could not be started. `failure`: the report of its child process.
+pub fn start_error(request: &Request, failure: Option<(SpawnStep, io::Error)>) -> String {
+    let program = quoted(&request.argv[0]);
+    match failure {
+        Some((SpawnStep::Exec, error)) => format!("cannot run {program}: {error}"),
+        Some((SpawnStep::Folder, error)) => {
+            format!("cannot run {program} in {}: {error}", quoted(&request.cwd))
+        }
+        Some((SpawnStep::Affinity, error)) => {
+            let cpus = &request.cpus;
+            format!("cannot pin {program} to the CPUs {cpus:?}: {error}")
+        }
+        Some((_, error)) => format!("cannot start {program}: {error}"),
+        None => format!("cannot start {program}"),
+    }
+}

@@ -1,0 +1,157 @@
+//! The peak of a program's memory, as far as the kernel knows it: the largest resident size (RSS) of each process,
+//! which it keeps until the end. It keeps none of a tree.
+
+use wire::sys::Reaped;
+
+/// What a fault may add to a process: the kernel maps up to sixteen pages of a file at one, in the start of programs
+/// some three.
+const FAULT_BYTES: u64 = 12 << 10;
+
+/// A figure may be too small by this part of itself.
+const TOLERANCE: u64 = 20;
+
+/// The kernel counts the size of a running process in batches for each CPU.
+const INEXACT_BYTES: u64 = 64 << 10;
+
+pub struct HighWater {
+    /// The size of the process that the program was cloned from.
+    floor_bytes: u64,
+    largest_bytes: u64,
+    ended: u64,
+    /// Page faults of children that the program has waited for; None where unknown.
+    pub child_faults: Option<u64>,
+}
+
+/// What samples saw of the tree.
+#[derive(Debug, Default)]
+pub struct SampledPeak {
+    /// The most processes in one of them.
+    pub processes: u64,
+    /// The most memory in one of them, each page once.
+    pub bytes: u64,
+    /// Page faults of all processes: those until the last sample that saw their memory, and all.
+    pub faults: u64,
+    pub all_faults: u64,
+}
+
+impl HighWater {
+    pub fn new(floor_bytes: u64) -> HighWater {
+        HighWater {
+            floor_bytes,
+            largest_bytes: 0,
+            ended: 0,
+            child_faults: None,
+        }
+    }
+
+    /// A process of the tree has ended.
+    pub fn add(&mut self, reaped: &Reaped) {
+        self.ended += 1;
+        self.largest_bytes = self.largest_bytes.max(reaped.max_rss_bytes);
+    }
+
+    /// The largest size of one process; None where it is not above that of the start.
+    pub fn largest_bytes(&self) -> Option<u64> {
+        let floor = self.floor_bytes + INEXACT_BYTES;
+        Some(self.largest_bytes).filter(|&bytes| bytes > floor)
+    }
+
+    /// The peak of all memory. Of one process it is its own; of several it stands between that of the largest and what
+    /// samples saw with all that they cannot have seen. The error is why there is no figure.
+    pub fn peak(&self, seen: &SampledPeak) -> Result<u64, String> {
+        if self.ended == 0 {
+            return Err("no process has ended".into());
+        }
+        let Some(largest) = self.largest_bytes() else {
+            let kib = (self.floor_bytes + INEXACT_BYTES) >> 10;
+            return Err(format!(
+                "not above {kib} KiB, which the start of any program takes"
+            ));
+        };
+        if self.ended == 1 && self.child_faults == Some(0) && seen.processes <= 1 {
+            return Ok(largest);
+        }
+        let low = largest.max(seen.bytes);
+        // With large pages a fault brings more.
+        let usual = 2 * largest / seen.all_faults.max(1);
+        let unseen = seen.all_faults.saturating_sub(seen.faults) * FAULT_BYTES.max(usual);
+        if seen.bytes + unseen <= low + low / TOLERANCE {
+            return Ok(low);
+        }
+        let SampledPeak {
+            faults, all_faults, ..
+        } = seen;
+        Err(format!(
+            "several processes, and samples saw {faults} of their {all_faults} page faults"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn of(sizes: &[u64], child_faults: Option<u64>) -> HighWater {
+        let mut high_water = HighWater::new(MIB);
+        for &max_rss_bytes in sizes {
+            high_water.add(&Reaped {
+                pid: 7,
+                status: 0,
+                max_rss_bytes,
+            });
+        }
+        high_water.child_faults = child_faults;
+        high_water
+    }
+
+    fn seen(processes: u64, bytes: u64, faults: u64, all_faults: u64) -> SampledPeak {
+        SampledPeak {
+            processes,
+            bytes,
+            faults,
+            all_faults,
+        }
+    }
+
+    #[test]
+    fn one_process_has_its_own_mark_whatever_samples_saw() {
+        let alone = of(&[50 * MIB], Some(0));
+        assert_eq!(alone.peak(&seen(1, MIB, 9, 9000)), Ok(50 * MIB));
+        assert_eq!(alone.peak(&SampledPeak::default()), Ok(50 * MIB));
+    }
+
+    #[test]
+    fn less_than_the_start_takes_is_no_figure() {
+        let small = of(&[MIB + INEXACT_BYTES], Some(0));
+        assert!(small.peak(&SampledPeak::default()).is_err());
+        assert_eq!(small.largest_bytes(), None);
+        assert!(of(&[], None).peak(&SampledPeak::default()).is_err());
+    }
+
+    #[test]
+    fn the_sum_of_several_has_to_have_been_seen() {
+        let unseen = seen(1, 20 * MIB, 5000, 50_000);
+        for tree in [
+            of(&[50 * MIB, 50 * MIB], Some(0)),
+            of(&[50 * MIB], Some(3)),
+            of(&[50 * MIB], None),
+        ] {
+            let why = tree.peak(&unseen).unwrap_err();
+            assert!(why.starts_with("several processes"), "{why}");
+            let all = seen(3, 150 * MIB, 49_900, 50_000);
+            assert_eq!(tree.peak(&all), Ok(150 * MIB));
+            // Each page once: the others are small.
+            assert_eq!(tree.peak(&seen(2, 49 * MIB, 50_000, 50_000)), Ok(50 * MIB));
+        }
+        let second = of(&[50 * MIB], Some(0));
+        assert!(second.peak(&seen(2, 20 * MIB, 5000, 50_000)).is_err());
+    }
+
+    #[test]
+    fn large_pages_hide_growth_in_few_faults() {
+        let tree = of(&[200 * MIB], Some(9));
+        assert!(tree.peak(&seen(2, 200 * MIB, 900, 1000)).is_err());
+    }
+}

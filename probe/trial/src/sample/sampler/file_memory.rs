@@ -1,0 +1,214 @@
+//! Memory in files that no process maps (memfd, shared memory): it is in nobody's PSS.
+
+use crate::leave::shared_memory::SharedMemory;
+use crate::sample::budget::SamplingBudget;
+use crate::tree::procfs::{ProcFs, Process};
+use rustix::fs::{fstatfs, major, openat, statat, AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::time::{clock_gettime, ClockId};
+use std::collections::HashSet;
+use std::ffi::CStr;
+use std::os::unix::io::OwnedFd;
+use std::sync::Arc;
+use wire::clock::thread_cpu_ns;
+use wire::sys;
+
+// The inverse share of one core, and the maximum rest.
+const SHARE: u64 = 1000;
+const REST_NS: u64 = 1_000_000_000;
+
+/// Less than this is not looked for.
+const LEAST_BYTES: u64 = 16 << 20;
+
+pub struct FileMemory {
+    /// The probe's own, which has only files of its programs.
+    shared: Option<Arc<SharedMemory>>,
+    /// The least and the most of shared memory that the host had since the trial began: others may free some of theirs
+    /// while the program takes as much.
+    least: u64,
+    most: u64,
+    /// When the trial began, by the clock of the kernel's files. What has not changed since is an input.
+    began: (i64, i64),
+    budget: SamplingBudget,
+    /// What the last reading found.
+    last: u64,
+    peak: Option<u64>,
+}
+
+impl FileMemory {
+    pub fn new(shared: Option<Arc<SharedMemory>>) -> FileMemory {
+        let now = sys::shared_bytes();
+        FileMemory {
+            shared,
+            least: now,
+            most: now,
+            began: file_time(),
+            budget: SamplingBudget::new(SHARE, REST_NS),
+            last: 0,
+            peak: None,
+        }
+    }
+
+    /// The most that no process mapped; None for less than 16 MiB.
+    pub fn peak(&self) -> Option<u64> {
+        self.peak
+    }
+
+    /// Whether these processes have much memory in files, mapped or not. In most cases the host's shared memory has hardly
+    /// changed, which is cheap to know.
+    pub fn exceeds_floor(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process]) -> bool {
+        let now = sys::shared_bytes();
+        (self.least, self.most) = (self.least.min(now), self.most.max(now));
+        if (self.most - self.least).max(self.own_bytes()) < LEAST_BYTES {
+            self.last = 0;
+            return false;
+        }
+        if !self.budget.allows(now_ns) {
+            return false;
+        }
+        let before = thread_cpu_ns();
+        let exceeds_floor = self.of_tree(procfs, tree) >= LEAST_BYTES;
+        if !exceeds_floor {
+            self.last = 0;
+        }
+        self.spent(now_ns, before);
+        exceeds_floor
+    }
+
+    /// Of the memory in files what nobody maps. `mapped`: what of it these processes mapped just before.
+    pub fn unmapped(&mut self, now_ns: u64, procfs: &ProcFs, tree: &[Process], mapped: u64) -> u64 {
+        let before = thread_cpu_ns();
+        // After the mapped: who has ended since has none of it.
+        let bytes = self.of_tree(procfs, tree);
+        self.spent(now_ns, before);
+        self.lasting(bytes.saturating_sub(mapped))
+    }
+
+    /// What was found twice in a row: between the end of a process and the removal of its files nobody maps them.
+    fn lasting(&mut self, unmapped: u64) -> u64 {
+        let lasting = unmapped.min(std::mem::replace(&mut self.last, unmapped));
+        if lasting < LEAST_BYTES {
+            return 0;
+        }
+        self.peak = self.peak.max(Some(lasting));
+        lasting
+    }
+
+    fn spent(&mut self, now_ns: u64, before: u64) {
+        let cost = thread_cpu_ns().saturating_sub(before);
+        self.budget.spent(now_ns, cost);
+    }
+
+    fn own_bytes(&self) -> u64 {
+        self.shared.as_deref().map_or(0, SharedMemory::bytes)
+    }
+
+    fn of_tree(&self, procfs: &ProcFs, tree: &[Process]) -> u64 {
+        let shared = self.shared.as_deref();
+        let mut bytes = self.own_bytes();
+        let mut files = HashSet::new();
+        for process in tree.iter().filter(|process| process.alive) {
+            let device = shared.map(SharedMemory::device);
+            bytes += of_process(
+                procfs,
+                process.living_thread,
+                device,
+                self.began,
+                &mut files,
+            )
+            .unwrap_or(0);
+        }
+        bytes
+    }
+}
+
+/// Seconds and nanoseconds of the clock with which the kernel says when a file was changed.
+fn file_time() -> (i64, i64) {
+    let now = clock_gettime(ClockId::RealtimeCoarse);
+    (now.tv_sec, now.tv_nsec)
+}
+
+/// Memory in open files of a process that are on no disk, nor on `device`, and have changed since; each file once.
+fn of_process(
+    procfs: &ProcFs,
+    thread: i32,
+    device: Option<u64>,
+    since: (i64, i64),
+    files: &mut HashSet<(u64, u64)>,
+) -> Option<u64> {
+    let folder = procfs.open_files(thread)?;
+    let mut bytes = 0;
+    for entry in Dir::read_from(&folder).ok()?.flatten() {
+        let name = entry.file_name();
+        // It may have been closed meanwhile.
+        let Ok(file) = statat(&folder, name, AtFlags::empty()) else {
+            continue;
+        };
+        let is_new = Some(file.st_dev) != device && !files.contains(&(file.st_dev, file.st_ino));
+        let has_changed = (file.st_ctime, file.st_ctime_nsec as i64) >= since;
+        if is_new && has_changed && is_in_memory(&folder, name, &file) {
+            files.insert((file.st_dev, file.st_ino));
+            bytes += file.st_blocks as u64 * 512;
+        }
+    }
+    Some(bytes)
+}
+
+/// Whether a file is one of a tmpfs, as memfds are.
+fn is_in_memory(folder: &OwnedFd, name: &CStr, file: &Stat) -> bool {
+    let may_be = FileType::from_raw_mode(file.st_mode) == FileType::RegularFile
+        && file.st_blocks > 0
+        && major(file.st_dev) == 0;
+    // Not opened itself, which could have effects.
+    let place = || openat(folder, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    may_be
+        && place()
+            .and_then(fstatfs)
+            .is_ok_and(|system| system.f_type == libc::TMPFS_MAGIC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{memfd_create, MemfdFlags};
+    use rustix::io::write;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn a_file_counts_once_and_only_what_is_in_memory() {
+        let mut procfs = ProcFs::open().unwrap();
+        let tree = [procfs.process(std::process::id() as i32).unwrap()];
+        let mut memory = FileMemory::new(None);
+        let before = memory.of_tree(&procfs, &tree);
+        let file = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        for _ in 0..20 {
+            write(&file, &vec![1; MIB as usize]).unwrap();
+        }
+        let _same = file.try_clone().unwrap();
+        let _on_disk = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+        // Other tests may have files as well.
+        let grown = memory.of_tree(&procfs, &tree) - before;
+        assert!((20 * MIB..24 * MIB).contains(&grown), "{grown}");
+        memory.least = 0;
+        assert!(memory.exceeds_floor(0, &procfs, &tree));
+        assert!(!memory.exceeds_floor(1, &procfs, &tree), "it has to rest");
+        // What was there before the trial is no memory of its program.
+        memory.began = (file_time().0 + 60, 0);
+        assert!(!memory.exceeds_floor(REST_NS, &procfs, &tree));
+        memory.began = (0, 0);
+        // Others have freed as much as it took.
+        memory.least = sys::shared_bytes();
+        memory.most = memory.least + 20 * MIB;
+        assert!(memory.exceeds_floor(3 * REST_NS, &procfs, &tree));
+    }
+
+    #[test]
+    fn what_is_much_and_was_found_twice_is_certain() {
+        let mut memory = FileMemory::new(None);
+        assert_eq!(memory.lasting(70 * MIB), 0);
+        assert_eq!(memory.lasting(50 * MIB), 50 * MIB);
+        assert_eq!(memory.lasting(10 * MIB), 0);
+        assert_eq!(memory.lasting(70 * MIB), 0);
+        assert_eq!(memory.peak(), Some(50 * MIB));
+    }
+}

@@ -1,0 +1,182 @@
+//! The phases of a program that listens: it gets ready, is observed, and is ended by SIGTERM. Pure: callers pass
+//! the times.
+
+use wire::cause::Cause;
+use wire::request;
+use wire::units::nanoseconds;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Starting,
+    /// Observed, with nothing to do.
+    Idle,
+    /// Under load.
+    Driven,
+    Ending,
+}
+
+pub struct Service {
+    phase: Phase,
+    due_ns: u64,
+    ready_s: f64,
+    idle_ns: u64,
+    end_ns: u64,
+    next_step: usize,
+    steps: usize,
+}
+
+/// What the trial has to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    Wait,
+    /// Start the step of loads with this number, from 0.
+    Drive(usize),
+    /// Send SIGTERM.
+    Terminate,
+    /// End the trial.
+    GiveUp(Cause),
+}
+
+impl Service {
+    pub fn new(request: &request::Service) -> Service {
+        Service {
+            phase: Phase::Starting,
+            due_ns: nanoseconds(request.ready_s),
+            ready_s: request.ready_s,
+            idle_ns: nanoseconds(request.idle_s),
+            end_ns: nanoseconds(request.end_s),
+            next_step: 0,
+            steps: request.steps.len(),
+        }
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// When the phase ends at the latest.
+    pub fn due_ns(&self) -> u64 {
+        self.due_ns
+    }
+
+    /// The program printed `::ready`. False when it did so before.
+    pub fn ready(&mut self, now_ns: u64) -> bool {
+        let first = self.phase == Phase::Starting;
+        if first {
+            self.phase = Phase::Idle;
+            self.due_ns = now_ns.saturating_add(self.idle_ns);
+        }
+        first
+    }
+
+    /// The loads of a step have ended; `next`: the step that follows, None where none may.
+    pub fn driven(&mut self, now_ns: u64, next: Option<usize>) {
+        self.phase = Phase::Idle;
+        self.due_ns = now_ns;
+        self.next_step = next.unwrap_or(self.steps);
+    }
+
+    /// Advances to the next phase when the present one is over.
+    pub fn step(&mut self, now_ns: u64) -> Step {
+        if now_ns < self.due_ns {
+            return Step::Wait;
+        }
+        match self.phase {
+            Phase::Starting => Step::GiveUp(Cause::NeverReady(format!(
+                "no line `::ready port=…` within {} s, the limit of a server's start",
+                self.ready_s
+            ))),
+            Phase::Ending => Step::GiveUp(Cause::TimedOut(format!(
+                "still ran {} s after SIGTERM",
+                self.end_ns as f64 / 1e9
+            ))),
+            // Loads end by themselves.
+            Phase::Driven => Step::Wait,
+            Phase::Idle if self.next_step < self.steps => {
+                self.phase = Phase::Driven;
+                self.due_ns = u64::MAX;
+                self.next_step += 1;
+                Step::Drive(self.next_step - 1)
+            }
+            Phase::Idle => {
+                self.phase = Phase::Ending;
+                self.due_ns = now_ns.saturating_add(self.end_ns);
+                Step::Terminate
+            }
+        }
+    }
+
+    /// When SIGTERM was due.
+    pub fn terminated_ns(&self) -> Option<u64> {
+        (self.phase == Phase::Ending).then(|| self.due_ns.saturating_sub(self.end_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service() -> Service {
+        with_steps(0)
+    }
+
+    fn with_steps(steps: usize) -> Service {
+        let step = || request::Step {
+            name: String::new(),
+            loads: Vec::new(),
+            last_above_p99_s: None,
+            while_faster: None,
+            marks: Vec::new(),
+        };
+        Service::new(&request::Service {
+            ready_s: 5.0,
+            idle_s: 1.0,
+            end_s: 2.0,
+            steps: (0..steps).map(|_| step()).collect(),
+            stub: None,
+            host: [127, 0, 0, 1].into(),
+            remote: false,
+        })
+    }
+
+    #[test]
+    fn steps_one_after_another_until_the_last() {
+        for taken in [&[0, 1, 2, 3][..], &[0, 3], &[0]] {
+            let mut service = with_steps(4);
+            service.ready(0);
+            for (&number, next) in taken.iter().zip(1..) {
+                assert_eq!(service.step(2_000_000_000), Step::Drive(number));
+                assert_eq!(service.phase(), Phase::Driven);
+                assert_eq!(service.step(9_000_000_000), Step::Wait);
+                service.driven(2_000_000_000, taken.get(next).copied());
+            }
+            assert_eq!(service.step(2_000_000_000), Step::Terminate);
+        }
+    }
+
+    #[test]
+    fn ready_idle_ended() {
+        let mut service = service();
+        assert_eq!(service.step(4_999_999_999), Step::Wait);
+        assert!(service.ready(10));
+        assert!(!service.ready(20));
+        assert_eq!(service.due_ns(), 1_000_000_010);
+        assert_eq!(service.terminated_ns(), None);
+        assert_eq!(service.step(1_000_000_010), Step::Terminate);
+        assert_eq!(service.terminated_ns(), Some(1_000_000_010));
+        assert_eq!(service.phase(), Phase::Ending);
+        assert_eq!(service.step(3_000_000_009), Step::Wait);
+        let late = Cause::TimedOut("still ran 2 s after SIGTERM".into());
+        assert_eq!(service.step(3_000_000_010), Step::GiveUp(late));
+    }
+
+    #[test]
+    fn never_ready() {
+        assert_eq!(
+            service().step(5_000_000_000),
+            Step::GiveUp(Cause::NeverReady(
+                "no line `::ready port=…` within 5 s, the limit of a server's start".into()
+            ))
+        );
+    }
+}

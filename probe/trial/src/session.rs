@@ -1,0 +1,121 @@
+//! The trials of one probe, one after another: what outlives a trial are its own CPUs, a cgroup that can be used again,
+//! and the places for files, which are empty.
+
+use crate::inputs;
+use crate::leave::places::Places;
+use crate::leave::shared_memory::SharedMemory;
+use crate::loads::{Engine, Loads};
+use crate::program::NO_ENGINE;
+use crate::reference;
+use crate::run::{run, Condition, Setup};
+use crate::sample::host::KernelFiles;
+use crate::tree::cgroup::Cgroup;
+use rustix::process::{getpid, getppid, set_child_subreaper, Pid};
+use std::os::unix::io::OwnedFd;
+use std::rc::Rc;
+use wire::pin::ProbeCpus;
+use wire::request::{Request, Service};
+use wire::requests::Requests;
+use wire::writer::{ReaderGone, Writer};
+
+/// In an argument of the program: replaced by the URLs of its upstreams.
+const UPSTREAMS: &str = "{upstreams}";
+
+pub struct Session<'a> {
+    engine: Option<&'a Engine>,
+    parent: Option<Pid>,
+    /// What of its own the probe does not have, though it was to have it, and why.
+    lacking: Vec<String>,
+    places: Places,
+    cpus: ProbeCpus,
+    cgroup: Option<Cgroup>,
+    files: Rc<KernelFiles>,
+}
+
+impl<'a> Session<'a> {
+    /// `parent`: the process that started the probe; in namespaces of its own it sees none. `outside`: why it has none
+    /// of these, where it was to have them. `shared`: its own shared memory, or why there is none.
+    pub fn new(
+        parent: Option<Pid>,
+        outside: Option<String>,
+        shared: Result<Option<SharedMemory>, String>,
+        engine: Option<&'a Engine>,
+    ) -> Result<Session<'a>, String> {
+        set_child_subreaper(Some(getpid()))
+            .map_err(|error| format!("PR_SET_CHILD_SUBREAPER: {error}"))?;
+        let outside = outside.map(|why| format!("namespaces of the probe's own: {why}"));
+        let mut lacking = Vec::from_iter(outside);
+        let shared = shared.unwrap_or_else(|why| {
+            lacking.push(format!("shared memory of the probe's own: {why}"));
+            None
+        });
+        Ok(Session {
+            engine,
+            parent,
+            lacking,
+            places: Places::new(shared),
+            cpus: ProbeCpus::inherited()?,
+            cgroup: None,
+            files: Rc::new(KernelFiles::open().map_err(|error| format!("/proc: {error}"))?),
+        })
+    }
+
+    /// Carries out a trial. `notices`: what the driver says meanwhile, where engines elsewhere have its loads. The
+    /// outer error: it could not begin.
+    pub fn carry_out(
+        &mut self,
+        mut request: Request,
+        signals: OwnedFd,
+        notices: &mut Requests,
+        writer: &mut Writer,
+    ) -> Result<Result<Condition, ReaderGone>, String> {
+        let reference = request
+            .reference
+            .then(|| reference::measure(&request.cpus))
+            .transpose()?;
+        let inherited_cpus = self.cpus.pin(&request)?;
+        let loads = self.loads(&mut request)?;
+        let mut missing = inputs::prepare(&request.inputs)?;
+        missing.extend(self.lacking.iter().cloned());
+        missing.extend(self.files.missing.iter().cloned());
+        missing.extend(self.places.prepare(&mut request));
+        // A parent that died before PR_SET_PDEATHSIG sends no signal.
+        if getppid() != self.parent {
+            return Err("the process that started the probe has ended".into());
+        }
+        let setup = Setup {
+            loads,
+            missing,
+            inherited_cpus,
+            reference,
+            cgroup: self.cgroup.take(),
+            files: Rc::clone(&self.files),
+            places: &mut self.places,
+        };
+        let done = run(&request, setup, signals, notices, writer)
+            .map_err(|error| format!("cannot begin the trial: {error}"))?;
+        Ok(done.map(|(condition, cgroup)| {
+            self.cgroup = cgroup;
+            condition
+        }))
+    }
+
+    /// The loads of the request, whose upstreams listen: their URLs are in the program's arguments.
+    fn loads(&self, request: &mut Request) -> Result<Option<Box<dyn Loads>>, String> {
+        let service = request.service.as_ref();
+        let is_driven = |service: &&Service| !service.steps.is_empty() || service.stub.is_some();
+        let Some(service) = service.filter(is_driven) else {
+            return Ok(None);
+        };
+        let mut loads = (self.engine.ok_or(NO_ENGINE)?.loads)(service)?;
+        let ports = loads.listen()?;
+        if !ports.is_empty() {
+            let url = |port: &u16| format!("http://127.0.0.1:{port}/");
+            let urls = ports.iter().map(url).collect::<Vec<_>>().join(",");
+            for argument in &mut request.argv {
+                *argument = argument.replace(UPSTREAMS, &urls);
+            }
+        }
+        Ok(Some(loads))
+    }
+}

@@ -1,0 +1,238 @@
+//! Namespaces of the probe's own. The probe is the first process of a PID namespace, whose /proc shows nothing else, so
+//! that no program can reach the probe's parent, stop or kill the probe, or outlive it. Shared memory is its own as well,
+//! and ends with it. The process that was started is outside; it hands signals in and the exit status out.
+#![allow(unsafe_code)]
+
+use crate::leave::shared_memory::SharedMemory;
+use crate::start::clone::CloneArgs;
+use crate::start::limits::Limits;
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::fs::{statat, AtFlags, Mode, OFlags};
+use rustix::io::{read, write};
+use rustix::mount::{mount, mount_change, MountFlags, MountPropagationFlags};
+use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
+use rustix::process::{getppid, set_parent_process_death_signal, setsid, Pid, Signal};
+use std::io;
+use std::os::unix::io::{AsFd, OwnedFd};
+use std::sync::OnceLock;
+use wire::sys;
+
+/// Of the process inside: what the host knows, and it would not see any more.
+struct Outside {
+    pid: u32,
+    proc: OwnedFd,
+}
+
+static OUTSIDE: OnceLock<Outside> = OnceLock::new();
+
+/// Which process goes on.
+pub enum Side {
+    /// The first process of the new namespaces, with shared memory of its own, or why it has none.
+    Inside(Result<Option<SharedMemory>, String>),
+    /// The process outside, after that inside has ended with this status.
+    Outside(u8),
+}
+
+/// Makes the namespaces, and a process inside. The error is why there are none: this process then goes on as before.
+/// `parent`: the process that started this one, which has one thread.
+pub fn enter(signals: &OwnedFd, parent: Option<Pid>) -> Result<Side, String> {
+    let failed = |what: &str, error: io::Error| format!("{what}: {error}");
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let proc = rustix::fs::open("/proc", flags, Mode::empty())
+        .map_err(|error| failed("/proc", error.into()))?;
+    let (inside, outside) = socketpair(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(|error| failed("a pair of sockets", error.into()))?;
+    let pid = std::process::id();
+    let user = User::of_this_process();
+    // Root needs no namespace of users: in one it would lose rights that contenders may need.
+    let users = if user.uid == 0 {
+        0
+    } else {
+        libc::CLONE_NEWUSER
+    };
+    let args = CloneArgs {
+        flags: (libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | users) as u64,
+        exit_signal: libc::SIGCHLD as u64,
+        ..CloneArgs::default()
+    };
+    // SAFETY: without CLONE_VM and with no stack this is a fork. This process has one thread, so no lock can be held by
+    // another.
+    let child = unsafe {
+        libc::syscall(
+            libc::SYS_clone3,
+            &args as *const CloneArgs,
+            std::mem::size_of::<CloneArgs>(),
+        )
+    };
+    match child {
+        0 => {
+            drop(outside);
+            let done = prepare((users != 0).then_some(&user));
+            let report = done.as_ref().err().map_or("", String::as_str);
+            // Whoever does not answer has ended, perhaps before PR_SET_PDEATHSIG.
+            let told = write(&inside, format!("{report}\n").as_bytes());
+            let answered = told.and_then(|_| read(&inside, &mut [0; 1]));
+            if done.is_err() || answered != Ok(1) || OUTSIDE.set(Outside { pid, proc }).is_err() {
+                // SAFETY: ends this process, and runs nothing of the parent's.
+                unsafe { libc::_exit(1) }
+            }
+            let shared = SharedMemory::mount();
+            Ok(Side::Inside(shared.map_err(|error| error.to_string())))
+        }
+        child if child > 0 => {
+            drop(inside);
+            match report_of(&outside) {
+                Some(report) if report.is_empty() => {
+                    let _ = write(&outside, b"\n");
+                    Ok(Side::Outside(relay_signals(child as i32, signals, parent)))
+                }
+                report => {
+                    drop(outside);
+                    wait_for(child as i32);
+                    Err(report.unwrap_or_else(|| "the process inside ended".into()))
+                }
+            }
+        }
+        _ => Err(failed("clone", io::Error::last_os_error())),
+    }
+}
+
+/// Kills all processes of the namespace but the probe, which is its first.
+pub fn kill_all() {
+    if is_own() {
+        // SAFETY: the call takes numbers only.
+        unsafe {
+            libc::kill(-1, libc::SIGKILL);
+        }
+    }
+}
+
+/// Whether this process is inside of namespaces of its own.
+pub fn is_own() -> bool {
+    OUTSIDE.get().is_some()
+}
+
+/// The number of the probe in the namespace of the process that started it.
+pub fn outer_pid() -> u32 {
+    OUTSIDE
+        .get()
+        .map_or_else(std::process::id, |outside| outside.pid)
+}
+
+/// Whether a process with this number exists in that namespace.
+pub fn exists_outside(pid: u32) -> bool {
+    match OUTSIDE.get() {
+        Some(outside) => statat(&outside.proc, pid.to_string(), AtFlags::empty()).is_ok(),
+        None => std::path::Path::new(&format!("/proc/{pid}")).exists(),
+    }
+}
+
+struct User {
+    uid: u32,
+    gid: u32,
+}
+
+impl User {
+    fn of_this_process() -> User {
+        User {
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+        }
+    }
+
+    /// Lets the user have the same number inside. In its own namespace a process is as powerful as root until it
+    /// executes a program.
+    fn map(&self) -> io::Result<()> {
+        let User { uid, gid } = self;
+        // The files belong to root while the process is hidden.
+        sys::set_dumpable(true)?;
+        let done = std::fs::write("/proc/self/setgroups", "deny")
+            .and_then(|()| std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1")))
+            .and_then(|()| std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1")));
+        sys::hide_from_others()?;
+        done
+    }
+}
+
+/// In the new process: ends with the one outside, and has a /proc of its own. `user`: of a namespace of users.
+fn prepare(user: Option<&User>) -> Result<(), String> {
+    let failed = |what: &str, error: io::Error| format!("{what}: {error}");
+    set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| failed("PR_SET_PDEATHSIG", error.into()))?;
+    user.map_or(Ok(()), User::map)
+        .map_err(|error| failed("map of users", error))?;
+    // What is mounted later on outside is to be seen inside, but not the other way round.
+    let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    mount_change("/", slave).map_err(|error| failed("mounts", error.into()))?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None)
+        .map_err(|error| failed("mount of /proc", error.into()))?;
+    // The session and the group that it was born into have no numbers here.
+    setsid().map_err(|error| failed("setsid", error.into()))?;
+    Ok(())
+}
+
+/// The line in which the new process says what it could not do; None where it ended without one.
+fn report_of(socket: &OwnedFd) -> Option<String> {
+    let mut line = Vec::new();
+    let mut buffer = [0; 256];
+    while !line.ends_with(b"\n") {
+        match read(socket, &mut buffer) {
+            Ok(0) => return None,
+            Ok(count) => line.extend_from_slice(&buffer[..count]),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(String::from_utf8_lossy(&line).trim_end().to_owned())
+}
+
+/// Hands signals to the process inside until it ends; returns its exit status, as a shell would show it.
+fn relay_signals(child: i32, signals: &OwnedFd, parent: Option<Pid>) -> u8 {
+    // A parent that died before PR_SET_PDEATHSIG sends no signal.
+    if getppid() != parent {
+        send(child, libc::SIGTERM);
+    }
+    // That inside had the same.
+    let limits = Limits::of(0);
+    loop {
+        let mut files = [PollFd::new(signals, PollFlags::IN)];
+        let _ = poll(&mut files, None);
+        for received in sys::pending_signals(signals.as_fd()) {
+            if received.asks_for_the_end() {
+                send(child, received.signal);
+            } else if received.signal == libc::SIGCHLD {
+                // Until it is waited for it has them.
+                let now = Limits::of(child);
+                if let Ok(Some(sys::Reaped { status, .. })) = sys::reap() {
+                    if let (true, Some(why)) = (status != 0, limits.lowered_to(&now)) {
+                        eprintln!("ringside-probe: {why}");
+                    }
+                    return match sys::exit_of(status) {
+                        (Some(status), _) => status as u8,
+                        (None, signal) => (128 + signal.unwrap_or(0)) as u8,
+                    };
+                }
+            }
+        }
+    }
+}
+
+fn send(child: i32, signal: i32) {
+    // SAFETY: the call takes numbers only; the child has not been waited for, so its number is its own.
+    unsafe {
+        libc::kill(child, signal);
+    }
+}
+
+fn wait_for(child: i32) {
+    // SAFETY: the call takes numbers only, and a null pointer is allowed.
+    unsafe {
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+    }
+}

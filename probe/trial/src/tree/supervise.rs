@@ -1,0 +1,375 @@
+//! Supervises the program while it runs, and ends it with all processes that it started.
+
+use crate::sample::high_water::HighWater;
+use crate::start::launch::{launch, Pipes};
+use crate::tree::cgroup::{Cgroup, CpuUsage};
+use crate::tree::listener::{owner, still_listens, Owner};
+use crate::tree::namespace;
+use crate::tree::processes::{walk, ScanMode};
+use crate::tree::procfs::{ProcFs, Process};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::process::{
+    getpriority_process, getsid, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
+    setpriority_process, Pid, PidfdFlags, Signal,
+};
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use wire::clock::timespec;
+use wire::request::Request;
+use wire::sys;
+
+const HIGHEST_PRIORITY: i32 = -20;
+
+/// Processes that the kernel does not let die (they wait for a dead disk, say) are given up when no process of the
+/// trial has ended for so long: a host that stalls may need minutes for a thousand.
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The generations after which a process is taken for one of the trial.
+const MAX_ANCESTORS: usize = 1000;
+
+/// After this, all processes that are left are given up.
+const MAX_WAIT: Duration = Duration::from_secs(300);
+
+pub struct Supervisor {
+    pid: i32,
+    pidfd: OwnedFd,
+    pub cgroup: Option<Arc<Cgroup>>,
+    signals: OwnedFd,
+    procfs: ProcFs,
+    /// The wait status of the program itself.
+    status: Option<i32>,
+    pub high_water: HighWater,
+    ended: bool,
+}
+
+/// Processes that outlived the program.
+#[derive(Debug, Default)]
+pub struct Leftover {
+    /// Processes besides the program itself that did not follow it when it had ended, or ran when it was killed. Of a
+    /// plain command those that ran when it had ended.
+    pub left_behind: u64,
+    /// Processes that could not be ended.
+    pub unkillable: u64,
+}
+
+impl Supervisor {
+    /// `inherited`: the CPUs that the probe itself was given. `kept`: a cgroup to be used again.
+    pub fn start(
+        request: &Request,
+        inherited: &[usize],
+        signals: OwnedFd,
+        procfs: ProcFs,
+        kept: Option<Cgroup>,
+        missing: &mut Vec<String>,
+    ) -> io::Result<(Supervisor, Pipes, Instant)> {
+        let program = launch(request, inherited, kept, missing)?;
+        let supervisor = Supervisor {
+            pid: program.pid,
+            pidfd: program.pidfd,
+            cgroup: program.cgroup,
+            signals,
+            procfs,
+            status: None,
+            high_water: HighWater::new(program.floor_bytes),
+            ended: false,
+        };
+        Ok((supervisor, program.pipes, program.start))
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// Whether the program itself ends within a time.
+    pub fn ends_within(&self, time: Duration) -> bool {
+        let mut files = [PollFd::new(&self.pidfd, PollFlags::IN)];
+        poll(&mut files, Some(&timespec(time.as_nanos() as u64))) == Ok(1)
+    }
+
+    pub fn signals(&self) -> BorrowedFd<'_> {
+        self.signals.as_fd()
+    }
+
+    /// Exit status and signal of the program itself.
+    pub fn exit(&self) -> (Option<i32>, Option<i32>) {
+        self.status.map_or((None, None), sys::exit_of)
+    }
+
+    pub fn cpu(&self) -> Option<CpuUsage> {
+        self.cgroup.as_deref().and_then(Cgroup::cpu)
+    }
+
+    pub fn procfs(&mut self) -> &mut ProcFs {
+        &mut self.procfs
+    }
+
+    pub fn terminate(&self) {
+        let _ = pidfd_send_signal(&self.pidfd, Signal::TERM);
+    }
+
+    /// Whose socket listens at an address of this host.
+    pub fn listener(&mut self, address: SocketAddr) -> Owner {
+        let tree = self.tree(&mut |_, _| {});
+        owner(&mut self.procfs, &tree, address)
+    }
+
+    /// Whether one of these sockets still listens at an address.
+    pub fn still_listens(&mut self, inodes: &[u64], address: SocketAddr) -> bool {
+        still_listens(&mut self.procfs, inodes, address)
+    }
+
+    /// CPU time of all processes of the trial until now.
+    pub fn cpu_so_far_ns(&mut self) -> u64 {
+        if let Some(cpu) = self.cpu() {
+            return cpu.total_ns;
+        }
+        let gone = sys::children_usage();
+        let tick_ns = 1_000_000_000 / sys::ticks_per_second();
+        let of = |process: &Process| {
+            sys::process_cpu_ns(process.pid).unwrap_or(0) + process.child_ticks * tick_ns
+        };
+        let tree = self.tree(&mut |_, _| {});
+        gone.user_ns + gone.system_ns + tree.iter().map(of).sum::<u64>()
+    }
+
+    /// Whether a process is one of the trial's; None when it has ended: unknown.
+    pub fn is_of_trial(&mut self, pid: i32) -> Option<bool> {
+        let probe = std::process::id() as i32;
+        let mut pid = pid;
+        // Parents may end meanwhile; who loses theirs becomes a child of the probe.
+        for _ in 0..MAX_ANCESTORS {
+            if pid == probe {
+                return Some(true);
+            }
+            if pid <= 1 {
+                return Some(false);
+            }
+            pid = self.procfs.process(pid)?.parent;
+        }
+        Some(true)
+    }
+
+    /// Has a process go on that is stopped, or will be once it gets a CPU; true if it was. Unknown where it
+    /// is hidden.
+    pub fn resume(&mut self, pid: i32) -> bool {
+        let status = self.procfs.read(format_args!("{pid}/status"));
+        let stopped = status.map(is_stopped);
+        if let Some(pid) = Pid::from_raw(pid).filter(|_| stopped != Some(false)) {
+            let _ = kill_process(pid, Signal::CONT);
+        }
+        stopped == Some(true)
+    }
+
+    /// Reaps orphans that have ended, so that they do not fill the table of processes. True when the program itself
+    /// was among them.
+    pub fn reap_some(&mut self) -> bool {
+        self.look_for_children();
+        for _ in 0..256 {
+            match sys::reap() {
+                Ok(Some(ended)) => {
+                    self.high_water.add(&ended);
+                    if ended.pid == self.pid {
+                        self.status = Some(ended.status);
+                        return true;
+                    }
+                }
+                Ok(None) | Err(_) => break,
+            }
+        }
+        false
+    }
+
+    /// Where the program itself has ended and was not reaped yet: whether it waited for children.
+    fn look_for_children(&mut self) {
+        if self.status.is_none() && self.ends_within(Duration::ZERO) {
+            let program = self.procfs.process(self.pid);
+            self.high_water.child_faults = program.map(|program| program.child_faults);
+        }
+    }
+
+    /// Reaps all children that have ended, and counts them; None when there is no child at all.
+    fn reap_all(&mut self) -> Option<u64> {
+        let mut count = 0;
+        self.look_for_children();
+        loop {
+            match sys::reap() {
+                Ok(Some(ended)) => {
+                    count += 1;
+                    self.high_water.add(&ended);
+                    if ended.pid == self.pid && self.status.is_none() {
+                        self.status = Some(ended.status);
+                    }
+                }
+                Ok(None) => return Some(count),
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Kills the program and all its descendants, and waits for them. Afterwards no process of the trial is alive,
+    /// and the kernel's account of it is complete. `counted`: how many processes there are, where the last sample
+    /// counted them. `outlived`: how many others count as left behind, where that was decided before.
+    pub fn end(&mut self, counted: Option<u64>, outlived: Option<u64>) -> Leftover {
+        self.ended = true;
+        let mut leftover = Leftover {
+            left_behind: outlived.unwrap_or(0),
+            ..Leftover::default()
+        };
+        // All that it started would be children of the probe by now.
+        if counted.is_none() && self.reap_all().is_none() {
+            return leftover;
+        }
+        let mut priority = None;
+        let alive = match counted {
+            // Counting a fork bomb once more would only give it time.
+            Some(count) => {
+                leftover.left_behind = count.saturating_sub(1);
+                count
+            }
+            None => {
+                let tree = self.alive();
+                let others = tree.iter().filter(|process| process.pid != self.pid);
+                leftover.left_behind = outlived.unwrap_or(others.count() as u64);
+                tree.len() as u64
+            }
+        };
+        // Where /proc hides processes, none may be seen although the program runs.
+        let runs = self.status.is_none() && !self.ends_within(Duration::ZERO);
+        if alive > 0 || runs {
+            // Among thousands of processes the probe would hardly get a CPU. No harm where it
+            // is not allowed.
+            priority = getpriority_process(None).ok();
+            let _ = setpriority_process(None, HIGHEST_PRIORITY);
+            if let Some(cgroup) = &self.cgroup {
+                cgroup.kill();
+            }
+            // Until it has been waited for, the program's number is its own and its group's.
+            if self.status.is_none() {
+                let group = Pid::from_raw(self.pid);
+                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+            }
+            // In most cases no process is left now.
+            self.wait(Duration::from_millis(5));
+        }
+        let begin = Instant::now();
+        let mut last = begin;
+        while let Some(ended) = self.reap_all() {
+            if ended > 0 {
+                last = Instant::now();
+            }
+            if last.elapsed() > KILL_TIMEOUT || begin.elapsed() > MAX_WAIT {
+                leftover.unkillable = self.tree(&mut |_, _| {}).len() as u64;
+                break;
+            }
+            // At once, before /proc is walked, which takes long while a fork bomb grows.
+            self.kill_children();
+            // Orphans become children of the probe: what escapes one round is found in the next.
+            let tree = self.tree(&mut kill);
+            if !tree.iter().any(|process| process.alive) {
+                self.wait(Duration::from_millis(5));
+            }
+        }
+        // The next program would inherit it.
+        let _ = priority.map(|priority| setpriority_process(None, priority));
+        leftover
+    }
+
+    /// Kills the children of the probe, also those that /proc hides. Their numbers are theirs until they are waited for.
+    fn kill_children(&mut self) {
+        // Needs no file: the probe may not be allowed any.
+        namespace::kill_all();
+        let probe = std::process::id() as i32;
+        let mut children = Vec::new();
+        self.procfs.children(probe, probe, &mut children);
+        for child in children.into_iter().filter_map(Pid::from_raw) {
+            let _ = kill_process(child, Signal::KILL);
+        }
+    }
+
+    /// How many processes are alive, when the program itself has ended. Those that have ended are reaped.
+    pub fn survivors(&mut self) -> u64 {
+        match self.reap_all() {
+            None => 0,
+            Some(_) => self.alive().len() as u64,
+        }
+    }
+
+    fn alive(&mut self) -> Vec<Process> {
+        let mut tree = self.tree(&mut |_, _| {});
+        tree.retain(|process| process.alive);
+        tree
+    }
+
+    /// The cgroup, which is removed when it is dropped. Its figures have to be read before. None, too, while somebody
+    /// else still holds it.
+    pub fn take_cgroup(&mut self) -> Option<Cgroup> {
+        self.cgroup
+            .take()
+            .and_then(|cgroup| Arc::try_unwrap(cgroup).ok())
+    }
+
+    fn tree(&mut self, visit: &mut dyn FnMut(&mut ProcFs, &Process)) -> Vec<Process> {
+        let probe = std::process::id() as i32;
+        walk(&mut self.procfs, probe, ScanMode::All, usize::MAX, visit)
+    }
+
+    fn wait(&self, time: Duration) {
+        let time = timespec(time.as_nanos() as u64);
+        let mut ready = [PollFd::new(&self.signals, PollFlags::IN)];
+        if matches!(poll(&mut ready, Some(&time)), Err(error) if error != Errno::INTR) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        sys::pending_signals(self.signals.as_fd()).for_each(drop);
+    }
+}
+
+/// From /proc/PID/status: whether a signal has stopped the process, or SIGSTOP waits for it.
+fn is_stopped(status: &[u8]) -> bool {
+    let status = String::from_utf8_lossy(status);
+    let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
+    let pending = |key| field(key).and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let stop = 1 << (libc::SIGSTOP - 1);
+    field("State:").is_some_and(|state| state.trim_start().starts_with('T'))
+        || pending("ShdPnd:").is_some_and(|mask| mask & stop != 0)
+}
+
+/// On a panic or an error, too, no process of the trial stays.
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.end(None, None);
+        }
+        self.cgroup = None;
+    }
+}
+
+/// Kills a process and its group: a group dies at once, so that a process which forks and ends, again and again,
+/// cannot escape.
+fn kill(procfs: &mut ProcFs, process: &Process) {
+    let own_session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    let pid = match Pid::from_raw(process.pid) {
+        Some(pid) if process.alive => pid,
+        _ => return,
+    };
+    // Sessions of the tree were created in the tree, so their groups hold no other processes.
+    let group = Pid::from_raw(process.group);
+    if let Some(group) = group.filter(|_| process.session > 0 && process.session != own_session) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    // The pid may have been used again since.
+    if let Ok(file) = pidfd_open(pid, PidfdFlags::empty()) {
+        let now = procfs.process(process.pid).map(|now| now.start_ticks);
+        if now == Some(process.start_ticks) {
+            let _ = pidfd_send_signal(file, Signal::KILL);
+        }
+    }
+}

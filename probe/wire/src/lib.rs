@@ -1,0 +1,13 @@
+//! What all parts of the probe share: requests and messages, clocks, signals, affinity.
+#![deny(unsafe_code)]
+
+pub mod cause;
+pub mod clock;
+pub mod messages;
+pub mod pin;
+pub mod request;
+pub mod requests;
+pub mod sys;
+pub mod text;
+pub mod units;
+pub mod writer;

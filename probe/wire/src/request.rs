@@ -1,0 +1,416 @@
+//! The request: one JSON object on stdin. An error in it is reported in one line.
+
+use crate::text::json_error;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+pub const PROTOCOL: u64 = 1;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Checked before the rest.
+    #[serde(rename = "version")]
+    _version: u64,
+    pub argv: Vec<String>,
+    pub cwd: String,
+    pub env: BTreeMap<String, String>,
+    #[serde(default)]
+    pub cpus: Vec<usize>,
+    #[serde(default)]
+    pub probe_cpus: Vec<usize>,
+    pub limits: Limits,
+    #[serde(default = "twenty")]
+    pub sample_hz: f64,
+    /// Samples have the CPU time of each thread and the kernel's memory.
+    #[serde(default)]
+    pub timeline: bool,
+    #[serde(default)]
+    pub cgroup: Use,
+    /// The program gets a temporary folder of its own, below the TMPDIR of `env`.
+    #[serde(default)]
+    pub temporary: bool,
+    /// Namespaces of the probe's own; that of the first request counts, for all of this process.
+    #[serde(default)]
+    pub namespaces: Use,
+    /// The outcome repeats it: it is not known to whoever writes in the probe's place.
+    #[serde(default)]
+    pub number: Option<String>,
+    #[serde(default)]
+    pub expect: Option<Expect>,
+    #[serde(default)]
+    pub service: Option<Service>,
+    #[serde(default)]
+    pub inputs: Vec<Input>,
+    /// A command without the protocol: lines that begin with `::` are ordinary, and its whole stdout is hashed.
+    #[serde(default)]
+    pub plain: bool,
+    /// The file that the program reads as stdin. None: a pipe of the probe's, for a plain command /dev/null.
+    #[serde(default)]
+    pub stdin: Option<String>,
+    /// Files that exist, to which a plain command writes in place of the probe's pipes.
+    #[serde(default)]
+    pub stdout: Option<String>,
+    #[serde(default)]
+    pub stderr: Option<String>,
+    /// The names that the program may wait for by `::await`, each once.
+    #[serde(default)]
+    pub awaits: Vec<String>,
+    /// A fixed computation is timed on the program's CPUs before it starts.
+    #[serde(default)]
+    pub reference: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    pub wall_s: f64,
+    pub memory_bytes: u64,
+    pub output_bytes: u64,
+    pub processes: u64,
+    #[serde(default = "many_threads")]
+    pub threads: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Use {
+    #[default]
+    Auto,
+    Off,
+}
+
+/// The evidence that makes a trial `ok`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    #[serde(default)]
+    pub result: BTreeMap<String, String>,
+    #[serde(default)]
+    pub lines: Option<ExpectLines>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectLines {
+    #[serde(default)]
+    pub total: Option<u64>,
+    #[serde(default)]
+    pub starting: BTreeMap<char, u64>,
+    /// Of all lines, each with its newline.
+    #[serde(default)]
+    pub sha256: Option<String>,
+}
+
+/// A file that the program reads.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    pub path: String,
+    /// Whether it lies in the page cache, whole or not at all, when the program starts.
+    pub cached: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Service {
+    pub ready_s: f64,
+    pub idle_s: f64,
+    /// How long the program may take to end after SIGTERM.
+    #[serde(default = "end_s")]
+    pub end_s: f64,
+    /// Loads, one step after another. Empty: the program is only observed.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// The plan of upstreams that the program may call, which the engine reads.
+    #[serde(default)]
+    pub stub: Option<Box<RawValue>>,
+    /// Where the program listens, and loads go to.
+    #[serde(default = "loopback")]
+    pub host: IpAddr,
+    /// Engines on other machines carry out the loads, and the driver tells of them.
+    #[serde(default)]
+    pub remote: bool,
+}
+
+/// Loads that run at the same time. Their plans are texts until the engine reads them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step<P = Box<RawValue>> {
+    pub name: String,
+    pub loads: Vec<NamedLoad<P>>,
+    /// When the first load's p99 is above this, or a tenth of it was not answered in time, no
+    /// further step is taken.
+    #[serde(default)]
+    pub last_above_p99_s: Option<f64>,
+    /// A window of a warm-up: it is left out once the last two of them have each answered at most this share more
+    /// requests per second than the best one before, or one had fewer than ten answers.
+    #[serde(default)]
+    pub while_faster: Option<f64>,
+    /// Samples taken while the loads run.
+    #[serde(default)]
+    pub marks: Vec<TimedMark>,
+}
+
+impl Step {
+    pub fn read_plans<P: DeserializeOwned>(&self) -> Result<Step<P>, String> {
+        let read = |load: &NamedLoad| {
+            Ok(NamedLoad {
+                name: load.name.clone(),
+                plan: serde_json::from_str(load.plan.get()).map_err(json_error)?,
+            })
+        };
+        Ok(Step {
+            name: self.name.clone(),
+            loads: self.loads.iter().map(read).collect::<Result<_, String>>()?,
+            last_above_p99_s: self.last_above_p99_s,
+            while_faster: self.while_faster,
+            marks: self.marks.clone(),
+        })
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TimedMark {
+    pub name: String,
+    /// Since the step began; in ascending order.
+    pub at_s: f64,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedLoad<P = Box<RawValue>> {
+    pub name: String,
+    pub plan: P,
+}
+
+fn loopback() -> IpAddr {
+    Ipv4Addr::LOCALHOST.into()
+}
+
+fn twenty() -> f64 {
+    20.0
+}
+
+/// Twice what a server with ten thousand connections and three threads for each would have.
+fn many_threads() -> u64 {
+    65_536
+}
+
+/// The contract allows two seconds; the rest is for stalls of the host.
+fn end_s() -> f64 {
+    10.0
+}
+
+/// The kind of work that a request asks for.
+#[derive(Debug)]
+pub enum Work {
+    Trial(Box<Request>),
+    /// A load, a merge or a stub by itself, which the engine reads.
+    Engine,
+}
+
+impl Work {
+    pub fn parse(text: &[u8]) -> Result<Work, String> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u64,
+            load: Option<IgnoredAny>,
+            merge: Option<IgnoredAny>,
+            stub: Option<IgnoredAny>,
+        }
+        // First, because a request of another version may have keys that are unknown here.
+        let head: Head = serde_json::from_slice(text).map_err(json_error)?;
+        let version = head.version;
+        if version != PROTOCOL {
+            return Err(format!(
+                "version {version} is not supported, only {PROTOCOL}: install a ringside and a ringside-probe that belong together"
+            ));
+        }
+        match head.load.or(head.merge).or(head.stub) {
+            Some(_) => Ok(Work::Engine),
+            None => Request::parse(text).map(|request| Work::Trial(Box::new(request))),
+        }
+    }
+}
+
+impl Service {
+    fn check(&self) -> Result<(), String> {
+        if self.host.is_unspecified() || self.host.is_multicast() {
+            return Err("service.host: name the address of one machine".into());
+        }
+        for step in &self.steps {
+            if step.loads.is_empty() {
+                return Err("service.steps: a step needs a load".into());
+            }
+            let mut last_s = 0.0;
+            for mark in &step.marks {
+                seconds("service.steps: marks: at_s", mark.at_s)?;
+                if mark.at_s < last_s {
+                    return Err(
+                        "service.steps: marks: name them in the order of their times".into(),
+                    );
+                }
+                last_s = mark.at_s;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Request {
+    pub fn parse(text: &[u8]) -> Result<Request, String> {
+        let request: Request = serde_json::from_slice(text).map_err(json_error)?;
+        request.check()?;
+        Ok(request)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let first = self.argv.first().ok_or("argv: name a program")?;
+        if first.is_empty() {
+            return Err("argv: the program's name is empty".into());
+        }
+        if self.argv.iter().any(|text| text.contains('\0')) || self.cwd.contains('\0') {
+            return Err("argv, cwd: a NUL character cannot be passed to a program".into());
+        }
+        if self.cwd.is_empty() {
+            return Err("cwd: name a folder".into());
+        }
+        let files = [
+            ("stdin", &self.stdin),
+            ("stdout", &self.stdout),
+            ("stderr", &self.stderr),
+        ];
+        for (key, path) in files {
+            if matches!(path, Some(path) if path.is_empty() || path.contains('\0')) {
+                return Err(format!("{key}: name a file"));
+            }
+        }
+        if !self.plain && (self.stdout.is_some() || self.stderr.is_some()) {
+            return Err("stdout, stderr: only a plain command may write elsewhere".into());
+        }
+        if self.plain && (self.expect.is_some() || self.service.is_some()) {
+            return Err("plain: a plain command shows no evidence and is no service".into());
+        }
+        for (key, value) in &self.env {
+            if key.is_empty() || key.contains(&['=', '\0'][..]) || value.contains('\0') {
+                return Err(format!(
+                    "env: {key:?} cannot be a variable: no empty name, no = in it, no NUL"
+                ));
+            }
+        }
+        seconds("limits.wall_s", self.limits.wall_s)?;
+        if self.limits.wall_s == 0.0 {
+            return Err("limits.wall_s: must be more than 0".into());
+        }
+        if self.limits.processes == 0 {
+            return Err("limits.processes: must be 1 or more".into());
+        }
+        if !(0.0..=1000.0).contains(&self.sample_hz) {
+            return Err("sample_hz: must be from 0 to 1000".into());
+        }
+        if let Some(service) = &self.service {
+            seconds("service.ready_s", service.ready_s)?;
+            seconds("service.idle_s", service.idle_s)?;
+            seconds("service.end_s", service.end_s)?;
+            service.check()?;
+        }
+        Ok(())
+    }
+
+    /// None: no regular samples.
+    pub fn sample_interval(&self) -> Option<Duration> {
+        (self.sample_hz > 0.0).then(|| Duration::from_secs_f64((1.0 / self.sample_hz).min(1e6)))
+    }
+}
+
+fn seconds(key: &str, value: f64) -> Result<(), String> {
+    // Ten years: far below what a Duration or the kernel's clock can hold.
+    if (0.0..=3.2e8).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{key}: must be seconds, from 0 to 3.2e8"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &[u8]) -> Result<Request, String> {
+        match Work::parse(text)? {
+            Work::Trial(request) => Ok(*request),
+            other => panic!("{other:?}"),
+        }
+    }
+    use serde_json::json;
+
+    fn base() -> serde_json::Value {
+        json!({"version": 1, "argv": ["true"], "cwd": "/", "env": {}, "limits":
+            {"wall_s": 1, "memory_bytes": 1, "output_bytes": 1, "processes": 1}})
+    }
+
+    fn with(key: &str, value: serde_json::Value) -> Result<Request, String> {
+        let mut request = base();
+        *request.pointer_mut(key).unwrap() = value;
+        parse(request.to_string().as_bytes())
+    }
+
+    #[test]
+    fn the_least_request() {
+        let request = parse(base().to_string().as_bytes()).unwrap();
+        assert_eq!(request.sample_hz, 20.0);
+        assert_eq!(request.cgroup, Use::Auto);
+        assert!(request.expect.is_none() && request.service.is_none());
+        assert!(!request.plain && !request.reference && request.stdin.is_none());
+    }
+
+    #[test]
+    fn refusals() {
+        let refused = |key: &str, value, word: &str| {
+            let error = with(key, value).unwrap_err();
+            assert!(error.contains(word) && !error.contains('\n'), "{error}");
+        };
+        refused("/version", json!(2), "version 2");
+        refused("/argv", json!([]), "argv");
+        refused("/argv", json!([""]), "argv");
+        refused("/argv", json!(["a\0b"]), "NUL");
+        refused("/env", json!({"A=B": ""}), "A=B");
+        refused("/limits/wall_s", json!(-1), "wall_s");
+        refused("/limits/wall_s", json!(0), "wall_s");
+        refused("/limits/wall_s", json!(1e300), "wall_s");
+        refused("/limits/processes", json!(-1), "-1");
+        let mut plain = base();
+        plain["plain"] = json!(true);
+        plain["expect"] = json!({"result": {}});
+        let error = parse(plain.to_string().as_bytes()).unwrap_err();
+        assert!(error.contains("plain"), "{error}");
+        let mut unknown = base();
+        unknown["surprise"] = json!(1);
+        let error = parse(unknown.to_string().as_bytes()).unwrap_err();
+        assert!(error.contains("surprise"), "{error}");
+        assert!(parse(b"").is_err());
+        assert!(parse(b"[1").is_err());
+    }
+
+    #[test]
+    fn another_version_is_named_before_its_unknown_keys() {
+        let error = parse(br#"{"new": 1, "version": 7}"#).unwrap_err();
+        assert!(error.contains("version 7"), "{error}");
+    }
+
+    #[test]
+    fn a_prefix_is_one_character() {
+        let mut request = base();
+        request["expect"] =
+            json!({"result": {}, "lines": {"total": 2, "starting": {":": 1, "→": 1}}});
+        assert!(parse(request.to_string().as_bytes()).is_ok());
+        request["expect"] = json!({"result": {}, "lines": {"starting": {"ab": 1}}});
+        assert!(parse(request.to_string().as_bytes()).is_err());
+    }
+}
