@@ -38,7 +38,7 @@ ruff: setup-test
 
 lint: ruff
 	.venv/bin/mypy
-	cd probe && cargo fmt --check && cargo clippy --quiet --release --all-targets --locked -- -D warnings
+	cd probe && cargo fmt --all --check && cargo clippy --workspace --quiet --release --all-targets --locked -- -D warnings
 	scripts/fuzz 0
 
 # Two at a time: most tests wait as long as they compute, and more would crowd out the trials that tests pin to

@@ -32,7 +32,7 @@ use wire::writer::{ReaderGone, Writer};
 const MIN_ANSWERS: u64 = 10;
 
 /// A step whose plans have been read.
-type LoadStep = Step<Plan>;
+pub type LoadStep = Step<Plan>;
 
 struct Running {
     load: usize,
@@ -55,8 +55,8 @@ struct Finished {
 }
 
 pub struct LoadRunner {
-    steps: Vec<LoadStep>,
-    stub_plan: Option<stub::Plan>,
+    pub steps: Vec<LoadStep>,
+    pub stub_plan: Option<stub::Plan>,
     stub: Option<Stub>,
     /// While upstreams answer.
     background: Option<Background>,

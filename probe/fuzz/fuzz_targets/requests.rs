@@ -7,6 +7,8 @@ use engine::load::pacer::Pacer;
 use engine::load::placeholder::{Rows, Values};
 use engine::load::plan::Plan;
 use engine::load::sequence::StreamFormat;
+use engine::load_runner::LoadRunner;
+use engine::work::Work as EngineWork;
 use wire::request::Work;
 
 /// Instants are in order, and a request has bytes whatever its numbers are.
@@ -49,21 +51,30 @@ fn try_stub(plan: &engine::stub::Plan) {
     }
 }
 
+fn one_line(why: &str) {
+    assert!(!why.contains(&['\n', '\r'][..]), "{why:?}");
+}
+
 fuzz_target!(|data: &[u8]| {
     match Work::parse(data) {
-        Err(why) => assert!(!why.contains(&['\n', '\r'][..]), "{why:?}"),
-        Ok(Work::Load(plan)) => try_load(&plan),
-        Ok(Work::Merge(merge)) => try_load(&merge.load),
-        Ok(Work::Stub(plan)) => try_stub(&plan),
+        Err(why) => one_line(&why),
+        Ok(Work::Engine) => match EngineWork::parse(data) {
+            Err(why) => one_line(&why),
+            Ok(EngineWork::Load(plan)) => try_load(&plan),
+            Ok(EngineWork::Merge(merge)) => try_load(&merge.load),
+            Ok(EngineWork::Stub(plan)) => try_stub(&plan),
+        },
         Ok(Work::Trial(request)) => {
             let _ = request.sample_interval();
-            let service = request.service.as_ref();
-            for step in service.map_or(&[][..], |service| &service.steps) {
-                let anywhere = ([127, 0, 0, 1], 1).into();
-                step.loads.iter().for_each(|load| try_load(&load.plan.at(anywhere)));
-            }
-            if let Some(stub) = service.and_then(|service| service.stub.as_ref()) {
-                try_stub(stub);
+            match request.service.as_ref().map(LoadRunner::parse) {
+                None => {}
+                Some(Err(why)) => one_line(&why),
+                Some(Ok(loads)) => {
+                    let anywhere = ([127, 0, 0, 1], 1).into();
+                    let plans = loads.steps.iter().flat_map(|step| &step.loads);
+                    plans.for_each(|load| try_load(&load.plan.at(anywhere)));
+                    loads.stub_plan.iter().for_each(try_stub);
+                }
             }
         }
     }

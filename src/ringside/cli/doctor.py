@@ -110,7 +110,7 @@ def probe_compiler(checkout: Path) -> Runtime | None:
 
     try:
         manifest = tomllib.loads((checkout / "probe" / "Cargo.toml").read_text(encoding="utf-8"))
-        minimum = str(manifest["package"]["rust-version"])
+        minimum = str(manifest["workspace"]["package"]["rust-version"])
     except (OSError, ValueError, KeyError):
         return None
     # Debian's cargo brings rustc.

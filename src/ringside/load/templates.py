@@ -16,7 +16,7 @@ from ringside.probe.protocol import Templates
 from ringside.text import nearest, one_line
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.:-]*"
-# As probe/src/load/placeholder.rs reads a text: `{{name}}` stands for `{name}`.
+# As probe/engine/src/load/placeholder.rs reads a text: `{{name}}` stands for `{name}`.
 _PLACEHOLDER = re.compile(rf"\{{\{{(?P<escaped>{_NAME})\}}\}}|\{{(?P<name>{_NAME})\}}")
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _RANDOM = re.compile(r"random:(\d{1,19}):(\d{1,19})")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 VERSION = 1
 
 # A longer body follows its request: as JSON it would take up to six times as many bytes; lines have a limit
-# (probe/src/requests.rs).
+# (probe/wire/src/requests.rs).
 _INLINE_BODY_BYTES = 1 << 20
 
 
