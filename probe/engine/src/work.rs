@@ -13,7 +13,7 @@ use wire::writer::{ReaderGone, Writer};
 #[derive(Debug)]
 pub enum Work {
     Load(Arc<Plan>),
-    Merge(Merge),
+    Merge(Box<Merge>),
     Stub(stub::Plan),
 }
 
@@ -34,7 +34,7 @@ impl Work {
             #[serde(rename = "version")]
             _version: IgnoredAny,
             load: Option<Plan>,
-            merge: Option<Merge>,
+            merge: Option<Box<Merge>>,
             stub: Option<stub::Plan>,
         }
         let request: Request = serde_json::from_slice(line).map_err(json_error)?;

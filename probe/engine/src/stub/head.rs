@@ -15,14 +15,18 @@ pub struct Head {
     pub id: Option<Box<[u8]>>,
 }
 
-/// Parses a head; None while it is incomplete. The error: it is none that a stub accepts.
-pub fn parse(bytes: &[u8]) -> Result<Option<Head>, ()> {
+/// A head that a stub does not accept.
+#[derive(Debug, PartialEq, Eq)]
+pub struct BadHead;
+
+/// Parses a head; None while it is incomplete.
+pub fn parse(bytes: &[u8]) -> Result<Option<Head>, BadHead> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     let used = match request.parse(bytes) {
         Ok(httparse::Status::Complete(used)) => used,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(_) => return Err(()),
+        Err(_) => return Err(BadHead),
     };
     let mut head = Head {
         used,
@@ -32,12 +36,12 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Head>, ()> {
         id: request.path.and_then(id_in_query).map(Into::into),
     };
     for field in request.headers.iter() {
-        let text = || std::str::from_utf8(field.value).map_err(|_| ());
+        let text = || std::str::from_utf8(field.value).map_err(|_| BadHead);
         if field.name.eq_ignore_ascii_case("content-length") {
-            head.body = text()?.trim().parse().map_err(|_| ())?;
+            head.body = text()?.trim().parse().map_err(|_| BadHead)?;
         } else if field.name.eq_ignore_ascii_case("transfer-encoding") {
             // No gateway sends a stub a body without a length.
-            return Err(());
+            return Err(BadHead);
         } else if field.name.eq_ignore_ascii_case("connection") {
             let option = text()?.trim().to_ascii_lowercase();
             head.keep_alive = match option.as_str() {

@@ -9,7 +9,7 @@ pub mod head;
 pub mod plan;
 
 use calls::Ledger;
-use head::parse;
+use head::{parse, BadHead};
 pub use plan::Plan;
 use plan::Upstream;
 use rustix::buffer::spare_capacity;
@@ -338,7 +338,7 @@ impl Stub {
             let head = match parse(&connection.held) {
                 Ok(None) if connection.held.len() <= MAX_HEAD_BYTES => return,
                 Ok(Some(head)) => head,
-                Ok(None) | Err(()) => {
+                Ok(None) | Err(BadHead) => {
                     self.refused += 1;
                     return self.close(index);
                 }
