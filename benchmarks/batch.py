@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.support.programs import carry_out, point
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Ready
@@ -102,7 +102,7 @@ class Runner:
     """Makes trials of the half gigabyte, each checked as in a run."""
 
     def __init__(self) -> None:
-        self.executor = LocalExecutor()
+        self.executor = Executor()
         self.toolchain = Toolchain(ROOT / ".ringside" / "builds")
         self.catalogue = Catalogue([ROOT])
         self.input: Input = Inputs(ROOT / ".ringside" / "inputs").get(BATCH.input(half_gigabyte(1)))
@@ -134,7 +134,7 @@ def speed(runner: Runner) -> None:
 
 def memory(runner: Runner) -> None:
     """The largest memory of each on all cores."""
-    cores = runner.executor.available_cpus()
+    cores = runner.executor.capacity().cpus
     print(f"batch, the same on {cores} cores: peak memory of the process tree, and wall time")
     for name in (*SPEED[:1], *MEMORY):
         if one := runner.ready(name):

@@ -30,9 +30,8 @@ import simulated
 import simulated_tables
 from ringside.analysis.run import RunAnalysis
 from ringside.cli.progress import LiveProgress
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs import command_trials
 from ringside.measure.vs.command_trials import POINT, CommandTrials, ExecutionOptions
@@ -99,7 +98,7 @@ def planted(rounds: int, go_ring: Path | None) -> list[Duel]:
     return found
 
 
-def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: LocalExecutor) -> str:
+def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: Executor) -> str:
     """The verdict of `ringside vs`."""
     pair = parse_commands([duel.one, duel.other])
     options = ExecutionOptions(folder, dict(os.environ))
@@ -108,7 +107,7 @@ def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: Loca
     run = command_trials.begin(pair, experiment, options, seed, store)
     maker = CommandTrials(pair, options, seed, executor)
     quiet = LiveProgress(Console(quiet=True), quiet=True)
-    BlockLoop(run, experiment, COMMAND, (POINT,), rule, LocalRunner(maker, quiet), store, quiet).conduct()
+    BlockLoop(run, experiment, COMMAND, (POINT,), rule, maker, store, quiet).conduct()
     verdict = next(iter(RunAnalysis(store.run(run.id), store.trials(run)).shown_comparisons())).verdict
     store.close()
     return str(verdict)
@@ -175,7 +174,7 @@ WORDS = ("slower", "faster", "equivalent", "inconclusive")
 
 def table(duels: Sequence[Duel], times: int, folder: Path, tools: Sequence[str]) -> None:
     """Each duel so many times, by each tool in turn; print what they claimed, and how long it took."""
-    executor = LocalExecutor()
+    executor = Executor()
     print("| commands | tool | " + ", ".join(WORDS) + " | claims | median time |")
     print("|---|---|---:|---:|---:|")
     totals: dict[str, Counter[str]] = {tool: Counter() for tool in tools}

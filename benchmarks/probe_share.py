@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.probe.protocol import Limits, TrialOutcome, TrialRequest
 
 SECONDS = 5
@@ -26,7 +26,7 @@ PROGRAMS = {
 
 
 def main() -> int:
-    executor = LocalExecutor()
+    executor = Executor()
     cpus, probe_cpus = executor.cpus(1)
     print(f"the probe's own CPU at {SAMPLE_HZ:g} Hz over {SECONDS} s, share of one core")
     for name, program in PROGRAMS.items():

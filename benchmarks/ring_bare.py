@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs import trials as trial
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import expand
@@ -82,7 +82,7 @@ RUNS = {
 
 def main() -> int:
     catalogue, toolchain = Catalogue([ROOT]), Toolchain(ROOT / ".ringside" / "builds")
-    executor = LocalExecutor()
+    executor = Executor()
     (cpu,), _ = executor.cpus(1)
     out = ROOT / ".ringside" / "bare"
     out.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs import plan
 from ringside.measure.runs import trials as trial
 from ringside.measure.toolchain.builds import Toolchain
@@ -67,7 +67,7 @@ def main() -> int:
     arguments = sys.argv[1:]
     rounds = int(arguments.pop(0)) if arguments and arguments[0].isdigit() else ROUNDS
     catalogue, toolchain = Catalogue([ROOT]), Toolchain(ROOT / ".ringside" / "builds")
-    executor = LocalExecutor()
+    executor = Executor()
     OUT.mkdir(parents=True, exist_ok=True)
     for name, workload_name, levels, words in PAIRS:
         if arguments and workload_name not in arguments:
@@ -101,13 +101,13 @@ def main() -> int:
 
 
 def request(
-    executor: LocalExecutor, ready: Ready, name: str, levels: Mapping[str, Level]
+    executor: Executor, ready: Ready, name: str, levels: Mapping[str, Level]
 ) -> tuple[Cell, TrialRequest]:
     """A contender's cell, and the request of its trial."""
     found = workload(name)
     given = {factor: (level,) for factor, level in levels.items()}
     experiment = Experiment("bare", "bare", name, (), given, "", 1)
-    (point,) = plan.points(experiment, found, executor.available_cpus())
+    (point,) = plan.points(experiment, found, executor.capacity().cpus)
     cell = Cell(ready.contender.name, point)
     cpus, probe_cpus = executor.cpus(1)
     return cell, trial.request(
@@ -131,7 +131,7 @@ def bare(ours: TrialRequest, words: Sequence[str], ready: Ready) -> TrialRequest
 
 
 def figure(
-    executor: LocalExecutor,
+    executor: Executor,
     cell: Cell,
     request: TrialRequest,
     workload_name: str,

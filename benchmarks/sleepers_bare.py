@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs import trials as trial
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import expand
@@ -47,7 +47,7 @@ def main() -> int:
     arguments = sys.argv[1:]
     rounds = int(arguments.pop(0)) if arguments and arguments[0].isdigit() else ROUNDS
     catalogue, toolchain = Catalogue([ROOT]), Toolchain(ROOT / ".ringside" / "builds")
-    (cpu,), _ = LocalExecutor().cpus(1)
+    (cpu,), _ = Executor().cpus(1)
     os.sched_setaffinity(0, {cpu})
     OUT.mkdir(parents=True, exist_ok=True)
     for name in arguments or PEERS:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 
-from ringside.measure.host.executor import LocalExecutor, off_contender_cpus
+from ringside.measure.host.executor import Executor, off_contender_cpus
 from ringside.measure.runs.trials import trial_from_messages
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
@@ -36,7 +36,7 @@ MAX_RATIO = MAX_MS / 0.7
 
 
 def main() -> int:
-    executor = LocalExecutor()
+    executor = Executor()
     cpus, probe_cpus = executor.cpus(1)
     request = TrialRequest(
         argv=(TRUE,),

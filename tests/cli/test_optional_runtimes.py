@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from ringside.cli.main import cli
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import find_receipt
@@ -79,7 +79,7 @@ def test_one_that_is_found_gives_right_evidence(name: str, tmp_path: Path) -> No
         at = point(workload, **levels)
         file = find_workload(workload).input(at)
         input = Inputs(tmp_path).get(file) if file else None
-        trial = carry_out(workload, ready, LocalExecutor(), at, input)
+        trial = carry_out(workload, ready, Executor(), at, input)
         assert trial.outcome is Outcome.OK, f"{name} {workload}: {trial.detail} {trial.report}"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.conformance.subject import files_below
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Receipt
 from ringside.model.results import Outcome
@@ -86,6 +86,6 @@ def test_no_contender_writes_into_its_sources(name: str, tmp_path: Path) -> None
     before = files_below(sources)
     one = ready(name, Catalogue([tmp_path]), Toolchain(tmp_path / "builds"))
     assert one.contender.folder == sources
-    trial = carry_out("ring", one, LocalExecutor(), point("ring", nodes=10, messages=10))
+    trial = carry_out("ring", one, Executor(), point("ring", nodes=10, messages=10))
     assert trial.outcome is Outcome.OK, f"{trial.detail} {trial.report}"
     assert files_below(sources) == before

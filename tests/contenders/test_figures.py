@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs import plan
 from ringside.measure.runs.inputs import Inputs
 from ringside.model.design import Level
@@ -94,8 +94,8 @@ MOST_BATCH_BYTES = 200e6
 
 
 @pytest.fixture(scope="module")
-def executor() -> LocalExecutor:
-    return LocalExecutor()
+def executor() -> Executor:
+    return Executor()
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
     return Inputs(tmp_path_factory.mktemp("inputs"))
 
 
-def made(workload: str, name: str, levels: Levels, executor: LocalExecutor, inputs: Inputs) -> Trial:
+def made(workload: str, name: str, levels: Levels, executor: Executor, inputs: Inputs) -> Trial:
     at, of = point(workload, **levels), WORKLOADS[workload]
     file = of.input(at)
     host = OTHER_HOST if of.is_service else None
@@ -116,9 +116,7 @@ def made(workload: str, name: str, levels: Levels, executor: LocalExecutor, inpu
 
 
 @pytest.mark.parametrize(("workload", "name"), [(each, name) for each in SMALL for name in having(each)])
-def test_a_small_trial_has_all_figures(
-    workload: str, name: str, executor: LocalExecutor, inputs: Inputs
-) -> None:
+def test_a_small_trial_has_all_figures(workload: str, name: str, executor: Executor, inputs: Inputs) -> None:
     levels, figures = SMALL[workload]
     try:
         trial = made(workload, name, levels, executor, inputs)
@@ -134,7 +132,7 @@ def test_a_small_trial_has_all_figures(
     [(each, name, levels) for each in LARGE for name in having(each) for levels in LARGE[each]],
 )
 def test_large_trials_and_all_loads(
-    workload: str, name: str, levels: Levels, executor: LocalExecutor, inputs: Inputs
+    workload: str, name: str, levels: Levels, executor: Executor, inputs: Inputs
 ) -> None:
     if reason := plan.past_limit(ready(name).contender, WORKLOADS[workload], point(workload, **levels)):
         pytest.skip(reason)

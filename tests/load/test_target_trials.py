@@ -12,7 +12,6 @@ from ringside.errors import ProbeError
 from ringside.load.versus import LOAD, POINT, STEP, TargetTrials, load_message
 from ringside.measure.runs.events import Listener
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Outcome
@@ -148,7 +147,7 @@ while :; do sleep 0.1; done
         TARGET,
         (POINT,),
         StoppingRule(3),
-        LocalRunner(targets(probe), Listener()),
+        targets(probe),
         store,
         Listener(),
     )

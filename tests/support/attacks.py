@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.probe.protocol import (
     Evidence,
     ExpectedLines,
@@ -56,7 +56,7 @@ both_ways = pytest.mark.parametrize("namespaces", ["auto", "off"])
 def attack(how: str, **more: Any) -> list[TrialMessage]:
     keys = ("cpus", "probe_cpus", "cgroup", "namespaces", "sample_hz")
     changes = {key: more.pop(key) for key in keys if key in more}
-    return LocalExecutor().trial(msgspec.structs.replace(request(how, **more), **changes))
+    return Executor().trial(msgspec.structs.replace(request(how, **more), **changes))
 
 
 def last(messages: list[TrialMessage]) -> TrialOutcome:

@@ -11,8 +11,8 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.cluster import worker
+from ringside.cluster.campaign import Cluster, contenders_of
 from ringside.cluster.machines import Machines
-from ringside.cluster.runner import Cluster, contenders_of
 from ringside.cluster.session import Node, NodeLostError, Session
 from ringside.cluster.worker import NodeFacts
 from ringside.measure.host.exclusive import VARIABLE
@@ -121,7 +121,7 @@ class FakeSession(Session):
 def pretend(patch: pytest.MonkeyPatch) -> None:
     """Have workers measure by a fake executor, and leave this process on its CPUs."""
     patch.setattr(worker, "uploaded_probe", lambda: None)
-    patch.setattr(worker, "LocalExecutor", lambda probe: FakeExecutor())
+    patch.setattr(worker, "Executor", lambda probe: FakeExecutor())
     patch.setattr(worker, "_keep_off_contender_cpus", lambda executor: None)
 
 
@@ -141,7 +141,7 @@ class Driver:
             machines.engage()
             quiet = Quiet()
             cluster = Cluster(catalogue, machines, contenders_of(task, catalogue), quiet)
-            campaign = Campaign(task, catalogue, cluster, self.store, quiet)
+            campaign = cluster.campaign(task, self.store)
             campaign.carry_out()
             return campaign
         finally:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.host.executor import Executor
+from ringside.measure.host.executor import Capacity, Executor
 from ringside.measure.runs import plan
-from ringside.measure.runs.campaign import Campaign, LocalMachine, Task
+from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task
 from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.plan import Selection
@@ -23,7 +23,7 @@ from ringside.store import Store
 Started = Callable[..., tuple[Prepared, Store, Run]]
 
 
-class FakeExecutor:
+class FakeExecutor(Executor):
     """Reports an outcome by the contender's `how` for each request; keeps the requests. From the request
     number `interrupt_after` on it is interrupted."""
 
@@ -35,11 +35,8 @@ class FakeExecutor:
         self.outcomes = outcomes or {}
         self.interrupt_after = interrupt_after
 
-    def available_cpus(self) -> int:
-        return self.cores
-
-    def descriptors(self) -> int:
-        return self.most_descriptors
+    def capacity(self) -> Capacity:
+        return Capacity(self.cores, self.most_descriptors)
 
     def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (0, 1)[-cores:], (0, 1)[:-cores]
@@ -77,9 +74,8 @@ def campaign(
     """A campaign on this machine, with the catalogue as it is now."""
     catalogue, observer = Catalogue(), observer or Quiet()
     tools = (Toolchain(workplace / "b"), Inputs(workplace / "i"))
-    machine = LocalMachine(catalogue, *tools, executor, observer)
-    store = Store(workplace / "s.sqlite")
-    return Campaign(task or Task(selection=Selection("pair", seed=5)), catalogue, machine, store, observer)
+    store, task = Store(workplace / "s.sqlite"), task or Task(selection=Selection("pair", seed=5))
+    return LocalCampaign(task, catalogue, store, observer, *tools, executor)
 
 
 def conduct(
@@ -128,6 +124,6 @@ def prepared_of(
 ) -> Prepared:
     """An experiment checked and built on this machine, before there is a store."""
     catalogue = Catalogue()
-    points = check(experiment, catalogue, executor)
+    points = check(experiment, catalogue, executor.capacity())
     tools = (catalogue, Toolchain(workplace / "b"), Inputs(workplace / "i"), observer or Quiet())
     return prepare(experiment, points, *tools)

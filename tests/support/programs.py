@@ -15,7 +15,7 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.conformance.subject import Subject
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
@@ -59,7 +59,7 @@ def skip(contender: Contender, reason: str) -> NoReturn:
 def subject(name: str, workload: str, folder: Path) -> Subject:
     """The program of a workload, to be started as `ringside check` does."""
     inputs = Inputs(folder / "inputs")
-    return Subject(ready(name), find_workload(workload), LocalExecutor(), inputs, folder)
+    return Subject(ready(name), find_workload(workload), Executor(), inputs, folder)
 
 
 def point(workload: str, **levels: Level) -> Point:
@@ -71,7 +71,7 @@ def point(workload: str, **levels: Level) -> Point:
 def carry_out(
     workload: str,
     one: Ready,
-    executor: LocalExecutor,
+    executor: Executor,
     at: Point,
     input: Input | None = None,
     seed: int = 1,

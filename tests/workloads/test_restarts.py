@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
@@ -159,6 +159,6 @@ def test_a_program_that_only_pretends_has_no_figures(how: str, tmp_path: Path) -
     program.write_text(text, encoding="utf-8")
     one = ready("python-threads", Catalogue([tmp_path]))
     at = point_of("restarts", units=4, messages=60, every=4)
-    seen = carry_out("restarts", one, LocalExecutor(), at)
+    seen = carry_out("restarts", one, Executor(), at)
     assert seen.outcome is Outcome.WRONG_EVIDENCE, f"{seen.outcome}: {seen.detail} {seen.report}"
     assert reason in seen.detail

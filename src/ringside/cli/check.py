@@ -44,7 +44,7 @@ def check(
     from ringside.cli import context
     from ringside.conformance import kit
     from ringside.measure.host.exclusive import alone
-    from ringside.measure.host.executor import LocalExecutor
+    from ringside.measure.host.executor import Executor
     from ringside.model.catalogue import Unavailable
 
     contenders = _contenders(contender, outside)
@@ -53,7 +53,7 @@ def check(
             if name not in each.workloads:
                 known = ", ".join(each.workloads)
                 raise UsageError(f"contender `{each.name}` takes no part in `{name}`; it has: {known}")
-    executor, toolchain = LocalExecutor(), context.toolchain()
+    executor, toolchain = Executor(), context.toolchain()
     documents = []
     for each in contenders:
         ready = toolchain.prepare(each, lambda one: _say(f"building {one.name}; this may take a minute"))

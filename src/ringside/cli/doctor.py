@@ -119,14 +119,14 @@ def probe_compiler(checkout: Path) -> Runtime | None:
 
 
 def _machine() -> list[tuple[TableCell, ...]]:
-    from ringside.measure.host.executor import LocalExecutor
+    from ringside.measure.host.executor import Executor
     from ringside.render.text.cells import TableCell
     from ringside.render.text.heading import machine
     from ringside.units import quantity
 
     facts = host.facts()
     try:
-        probe = LocalExecutor().probe.path
+        probe = Executor().probe.path
     except ProbeError as error:
         probe = str(error)
     stalls, longest = watch(_WATCH_S)

@@ -37,7 +37,7 @@ def repeat(
     from ringside.cli.progress import LiveProgress
     from ringside.cli.run import parse_settings
     from ringside.measure.host.exclusive import alone
-    from ringside.measure.host.executor import LocalExecutor
+    from ringside.measure.host.executor import Executor
     from ringside.measure.runs.repeat import plain_command, repetition
     from ringside.model.catalogue import Unavailable
     from ringside.model.results import Outcome
@@ -59,7 +59,7 @@ def repeat(
             catalogue=context.catalogue(context.outside_of(runs[0], outside)),
             toolchain=context.toolchain(),
             inputs=context.inputs(),
-            executor=LocalExecutor(),
+            executor=Executor(),
             notify=progress,
         )
         if isinstance(again, Unavailable):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ringside.catalogue.loader import Catalogue
     from ringside.cli.progress import LiveProgress
-    from ringside.measure.runs.campaign import Campaign, Machines, Task
+    from ringside.measure.runs.campaign import Campaign, Task
     from ringside.measure.runs.plan import Selection
     from ringside.measure.toolchain.builds import Toolchain
     from ringside.model.catalogue import Contender
@@ -171,7 +171,7 @@ def _names(option: str, text: str) -> list[str]:
 def _show_plan(options: RunSettings, task: Task, catalogue: Catalogue) -> int:
     """Show what each experiment of a task would measure on this machine; the exit status."""
     from ringside.cli import context
-    from ringside.measure.host.executor import LocalExecutor
+    from ringside.measure.host.executor import Executor
     from ringside.measure.runs.plan import past_limit
     from ringside.measure.runs.prepare import check, readable
     from ringside.render.text import terminal
@@ -179,11 +179,11 @@ def _show_plan(options: RunSettings, task: Task, catalogue: Catalogue) -> int:
     from ringside.units import duration
     from ringside.workloads import workload as find_workload
 
-    executor = LocalExecutor()
+    executor = Executor()
     rows: list[tuple[TableCell, ...]] = []
     most_s = 0.0
     for each in task.experiments:
-        points = check(each, catalogue, executor)
+        points = check(each, catalogue, executor.capacity())
         contenders, workload = readable(each, catalogue), find_workload(each.workload)
         headline = workload.shown(each)[0]
         cells = [
@@ -228,35 +228,39 @@ def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: 
     """Carry out a task and show what it measured; the exit status. `storage`: None where the task is new."""
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
-    from ringside.measure.host.executor import LocalExecutor
-    from ringside.measure.runs.campaign import Campaign, LocalMachine
+    from ringside.measure.host.executor import Executor
+    from ringside.measure.runs.campaign import LocalCampaign
     from ringside.measure.runs.prepare import check
 
     # The first answers are there long before the last.
     shows_parts = task.suite_id is not None and not options.resume and not options.as_json
     with ExitStack() as stack:
         progress = stack.enter_context(LiveProgress(context.stderr_console()))
-        machines: Machines
+        make: Callable[[Store], Campaign]
         free_cpus: Sequence[int] = ()
         if options.on and not task.is_empty:
-            cluster = context.cluster()
-            machines = stack.enter_context(
-                cluster.machines(options.on, task, catalogue, progress, options.engines)
+            cluster = stack.enter_context(
+                context.cluster().machines(options.on, task, catalogue, progress, options.engines)
             )
+            capacity, make = cluster.capacity(), partial(cluster.campaign, task)
         else:
-            executor = LocalExecutor()
-            toolchain = context.toolchain()
+            executor = Executor()
+            toolchain, inputs = context.toolchain(), context.inputs()
             install = partial(_install, toolchain, progress) if options.sets_up else None
-            machines = LocalMachine(catalogue, toolchain, context.inputs(), executor, progress, install)
-            free_cpus = executor.cpus(1)[1]
+            capacity, free_cpus = executor.capacity(), executor.cpus(1)[1]
+
+            def make(store: Store) -> Campaign:
+                tools = (toolchain, inputs, executor, install)
+                return LocalCampaign(task, catalogue, store, progress, *tools)
+
         for each in task.experiments:
-            check(each, catalogue, machines)
+            check(each, catalogue, capacity)
         # Only now: a wrong name leaves no store behind.
         storage = storage or context.open_store(options.store)
         if task.is_empty:
             name = task.suite_id or task.runs[0].id
             streams.say(f"{name} is finished: nothing is left")
-        campaign = Campaign(task, catalogue, machines, storage, progress)
+        campaign = make(storage)
         on_run_end = partial(_show_part, storage, progress, options.everything) if shows_parts else None
         failure = _conducted(campaign, options, on_run_end, free_cpus)
     if failure is not None:

@@ -19,9 +19,8 @@ from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
 from ringside.errors import ProbeError, RingsideError, UsageError
 from ringside.measure import host
 from ringside.measure.host.exclusive import alone
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs import command_trials
 from ringside.measure.vs.command_trials import CommandTrials, ExecutionOptions
@@ -118,7 +117,7 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
         run = command_trials.begin(
             commands, experiment, execution, seed, storage, points, given_options(_SHOWN)
         )
-        trials = CommandTrials(commands, execution, seed, LocalExecutor(), points)
+        trials = CommandTrials(commands, execution, seed, Executor(), points)
         quota = host.quota()
         status, is_whole = _measured(run, experiment, points, rule, trials, storage)
     _say_stopped(quota, host.quota())
@@ -171,8 +170,7 @@ def _measured(
     status, is_whole = 0, True
     try:
         with LiveProgress(context.stderr_console(), quiet=True) as progress:
-            machine = LocalRunner(trials, progress)
-            BlockLoop(run, experiment, COMMAND, points, rule, machine, store, progress).conduct()
+            BlockLoop(run, experiment, COMMAND, points, rule, trials, store, progress).conduct()
     except command_trials.CommandFailedError as error:
         hint = "" if isinstance(error, command_trials.HookFailedError) else _HINT
         what = "is compared" if len(experiment.contenders) > 1 else "is shown"

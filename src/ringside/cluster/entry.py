@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ringside.cluster import parts
+from ringside.cluster.campaign import engaged as machines
 from ringside.cluster.engines import Engines
-from ringside.cluster.runner import engaged as machines
 from ringside.cluster.session import connect
 from ringside.cluster.upload import upload
 

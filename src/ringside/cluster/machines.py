@@ -12,6 +12,7 @@ from ringside.cluster.groups import GroupEngines, GroupPlacement, Reservation
 from ringside.cluster.session import ADVERTISE, Node, Session
 from ringside.cluster.worker import NodeFacts, NodeWorker
 from ringside.errors import ClusterError, RingsideError, UsageError
+from ringside.measure.host.executor import Capacity
 from ringside.text import one_line
 
 # What a node may take to start what measures there, and another run to end, before there is a word about it;
@@ -61,13 +62,10 @@ class Machines:
     def __iter__(self) -> Iterator[Machine]:
         return iter(list(self.by_name.values()))
 
-    def available_cpus(self) -> int:
-        """How many CPUs a contender can get on every machine."""
-        return min(machine.facts.cpus for machine in self)
-
-    def descriptors(self) -> int:
-        """How many a process can have open on every machine."""
-        return min(machine.facts.descriptors for machine in self)
+    def capacity(self) -> Capacity:
+        """What contenders can get on every machine."""
+        each = [machine.facts.capacity for machine in self]
+        return Capacity(min(one.cpus for one in each), min(one.descriptors for one in each))
 
     def engage(self) -> list[Machine]:
         """Start what measures on all nodes that are free, and take their machines' locks; the new ones. A

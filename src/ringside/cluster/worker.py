@@ -23,12 +23,12 @@ from ringside.errors import ClusterError, ProbeError
 from ringside.files import cache_folder
 from ringside.measure import host
 from ringside.measure.host.exclusive import MachineLock
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Capacity, Executor
 from ringside.measure.runs import plan, sandbox
 from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
+from ringside.measure.runs.loop import attempt
 from ringside.measure.runs.prepare import Prepared, input_files
-from ringside.measure.runs.runners import attempt
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
@@ -54,7 +54,7 @@ from ringside.workloads import workload as find_workload
 _SHOWN = 300
 
 
-class TwoSidedExecutor(LocalExecutor):
+class TwoSidedExecutor(Executor):
     """Trials whose probe is on this machine, the contender's node, and whose loads engines on other nodes
     carry out. What these count is handed to that probe, which merges and judges it as the records of its own
     engines (docs/PROTOCOL.md)."""
@@ -125,8 +125,7 @@ class NodeFacts:
     """A node as contenders find it. `host`: `measure/host/__init__.py` `facts`."""
 
     host: Mapping[str, Any]
-    cpus: int
-    descriptors: int
+    capacity: Capacity
 
 
 class NodeWorker:
@@ -142,10 +141,10 @@ class NodeWorker:
 
     def facts(self) -> NodeFacts:
         """The node's. Raises ProbeError where no probe starts there."""
-        self._executor = LocalExecutor(uploaded_probe())
-        usable, _ = self._executor.cpus(self._executor.available_cpus())
-        facts = host.facts() | {"cpus_usable": list(usable)}
-        return NodeFacts(facts, self._executor.available_cpus(), self._executor.descriptors())
+        self._executor = Executor(uploaded_probe())
+        capacity = self._executor.capacity()
+        usable, _ = self._executor.cpus(capacity.cpus)
+        return NodeFacts(host.facts() | {"cpus_usable": list(usable)}, capacity)
 
     def take_machine(self) -> bool:
         """Have the lock of the machine, unless another process measures there."""
@@ -170,7 +169,7 @@ class NodeWorker:
         workload = find_workload(experiment.workload)
         if experiment.sandbox:
             sandbox.check()
-        plan.check_machine(points, workload, self._executor.available_cpus(), self._executor.descriptors())
+        plan.check_machine(points, workload, self._executor.capacity())
         toolchain = Toolchain(self._folder / "builds")
         prepared = {name: toolchain.prepare(_here(contender)) for name, contender in contenders.items()}
         inputs = Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or self._folder / "inputs"))
@@ -217,7 +216,7 @@ def _here(contender: Contender) -> Contender:
     return replace(contender, folder=folder if folder.is_dir() else Path.home())
 
 
-def _keep_off_contender_cpus(executor: LocalExecutor) -> None:
+def _keep_off_contender_cpus(executor: Executor) -> None:
     """Keep all threads of this worker, Ray's too, off the CPU that one-core contenders get, where there is
     another."""
     _, others = executor.cpus(1)

@@ -142,7 +142,7 @@ def _points(subject: Subject) -> list[tuple[Mapping[str, Level], int]]:
     if subject.quick:
         return sizes[:2]
     base = sizes[0][0]
-    cores = subject.executor.available_cpus()
+    cores = subject.executor.capacity().cpus
     sizes.append(({**base, "cores": cores}, 5))
     return sizes
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from ringside.measure import host
-from ringside.measure.host.executor import Executor, LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs import plan, trials
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.repeat import plain_command
@@ -128,7 +128,7 @@ class Subject:
 
     def beside(self) -> Subject:
         """The same program without findings, for another thread: a probe carries out one trial at a time."""
-        return replace(self, executor=LocalExecutor(), findings=[])
+        return replace(self, executor=Executor(), findings=[])
 
     def report(self, rule: str, expected: str, came: object, command: str) -> None:
         """Add a finding, one for each rule."""
@@ -218,7 +218,7 @@ class Subject:
 
     def can(self, point: Point) -> bool:
         """Whether the manifest has this point."""
-        cores = self.workload.cores(point) <= self.executor.available_cpus()
+        cores = self.workload.cores(point) <= self.executor.capacity().cpus
         return cores and plan.past_limit(self.ready.contender, self.workload, point) is None
 
     def trial(self, point: Point, seed: int = 1) -> tuple[Trial, str]:

@@ -17,7 +17,6 @@ from ringside.load.target import Target
 from ringside.measure import host
 from ringside.measure.runs.events import TICK, Event, Notify
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.runs.trials import outcome_of
 from ringside.model.design import Cell, Experiment, Point, Show
@@ -207,8 +206,8 @@ def conduct(
     through, with all whole loads in the store."""
     blocks = experiment.blocks
     parts = {name: partial(part, replace(plan, counts=True), blocks) for name, plan in plans.items()}
-    machine = LocalRunner(TargetTrials(parts, driver, notify), notify)
-    BlockLoop(run, experiment, TARGET, (POINT,), StoppingRule(blocks), machine, store, notify).conduct()
+    maker = TargetTrials(parts, driver, notify)
+    BlockLoop(run, experiment, TARGET, (POINT,), StoppingRule(blocks), maker, store, notify).conduct()
 
 
 def results(analysis: RunAnalysis, plan: LoadPlan) -> list[tuple[Trial, LoadResult]]:

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.measure.host.executor import LocalExecutor, off_contender_cpus
+from ringside.measure.host.executor import Executor, off_contender_cpus
 from ringside.probe import orphans
 from ringside.probe.process import find_probe
 from ringside.probe.protocol import (
@@ -32,7 +32,7 @@ from tests.support.processes import is_over
 
 
 def outcome(of: TrialRequest) -> TrialOutcome:
-    last = LocalExecutor().trial(of)[-1]
+    last = Executor().trial(of)[-1]
     assert isinstance(last, TrialOutcome)
     return last
 
@@ -49,7 +49,7 @@ def processes_in(folder: Path) -> list[int]:
 
 def test_no_program_takes_less_time_than_its_only_thread_computes() -> None:
     """Its end and its start are each stamped when they are, however short it is."""
-    executor = LocalExecutor()
+    executor = Executor()
     limits = Limits(wall_s=60, memory_bytes=2 << 30, output_bytes=1 << 20, processes=50)
     true = TrialRequest(argv=("/bin/true",), cwd="/", env={}, limits=limits)
     for _ in range(300):
@@ -62,7 +62,7 @@ def test_no_program_takes_less_time_than_its_only_thread_computes() -> None:
 
 
 def test_a_good_program_is_ok_with_figures() -> None:
-    messages = LocalExecutor().trial(request("good"))
+    messages = Executor().trial(request("good"))
     last = messages[-1]
     assert isinstance(messages[0], Started)
     assert isinstance(last, TrialOutcome)
@@ -150,7 +150,7 @@ def test_what_a_plain_command_leaves_counts_however_short() -> None:
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_what_outlives_a_program_does_not_touch_the_next_trial(tmp_path: Path, cgroup: str) -> None:
     """Linux 6.18 kills a process that is started in a cgroup in which others were killed before."""
-    executor = LocalExecutor()
+    executor = Executor()
     daemon = msgspec.structs.replace(request("daemonises", f"marker={tmp_path / 'pid'}"), cgroup=cgroup)
     next_one = msgspec.structs.replace(request("good"), cgroup=cgroup)
     for trial in (daemon, next_one, daemon, next_one):
@@ -167,7 +167,7 @@ def test_a_program_that_is_not_there() -> None:
 
 def test_ticks_come_while_a_trial_runs() -> None:
     ticks: list[float] = []
-    LocalExecutor().trial(request("hangs", wall_s=3), lambda: ticks.append(time.monotonic()))
+    Executor().trial(request("hangs", wall_s=3), lambda: ticks.append(time.monotonic()))
     assert ticks
 
 
@@ -181,7 +181,7 @@ def stubborn(folder: Path, namespaces: str) -> TrialRequest:
 
 @both_ways
 def test_ctrl_c_ends_the_trial_and_the_probe_still_reports(tmp_path: Path, namespaces: str) -> None:
-    executor = LocalExecutor()
+    executor = Executor()
     sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
     messages = executor.trial(stubborn(tmp_path, namespaces))
     sender.join()
@@ -209,7 +209,7 @@ def test_a_killed_probe_leaves_nothing_and_is_an_error(tmp_path: Path, namespace
 
     sender = probes.when(kill)
     with pytest.raises(ProbeError, match="was killed \\(SIGKILL\\)"):
-        LocalExecutor().trial(stubborn(tmp_path, namespaces))
+        Executor().trial(stubborn(tmp_path, namespaces))
     sender.join()
     assert is_over(lambda: not processes_in(tmp_path))
     assert orphans.children() <= before
@@ -238,13 +238,13 @@ def test_an_unusable_request_is_refused_by_the_probe() -> None:
     assert done.stdout == b""
     assert len(done.stderr.decode().strip().splitlines()) == 1
     with pytest.raises(ProbeError, match="without an outcome"):
-        LocalExecutor().trial(msgspec.structs.replace(request("good"), version=99))
+        Executor().trial(msgspec.structs.replace(request("good"), version=99))
 
 
 def test_cpus_for_the_contender_come_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 2, 3, 5})
-    executor = LocalExecutor()
-    assert executor.available_cpus() == 4
+    executor = Executor()
+    assert executor.capacity().cpus == 4
     assert executor.cpus(1) == ((5,), (0, 2, 3))
     assert executor.cpus(4) == ((0, 2, 3, 5), ())
 
@@ -255,7 +255,7 @@ def test_descriptors_are_those_of_the_hard_limit(
 ) -> None:
     limits = {resource.RLIMIT_NOFILE: (1024, hard)}
     monkeypatch.setattr(resource, "getrlimit", limits.__getitem__)
-    assert LocalExecutor().descriptors() == most
+    assert Executor().capacity().descriptors == most
 
 
 @pytest.mark.parametrize(("usable", "own"), [({0, 2, 3}, (0, 2)), ({3}, {3})])
@@ -265,7 +265,7 @@ def test_ringside_keeps_off_the_cpu_of_contenders_while_it_measures(
     kept: list[tuple[int, object]] = []
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: usable)
     monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: kept.append((pid, cpus)))
-    with off_contender_cpus(LocalExecutor()):
+    with off_contender_cpus(Executor()):
         assert kept == [(0, own)]
     # What is built afterwards has all of them.
     assert kept[1:] == [(0, usable)]

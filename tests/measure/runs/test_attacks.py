@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.probe import orphans
 from ringside.probe.process import Probe
 from ringside.probe.protocol import (
@@ -206,7 +206,7 @@ print('::result ran_ns=%d used_ns=%d' % (ran_ns, used), flush=True)
 def test_work_during_a_wait_is_wall_time(cgroup: str) -> None:
     argv = (sys.executable, "-S", "-E", "-c", WORKS_WHILE_IT_WAITS)
     program = msgspec.structs.replace(request("good"), argv=argv, expect=None, cgroup=cgroup)
-    final = last(LocalExecutor().trial(program))
+    final = last(Executor().trial(program))
     assert final.outcome == "ok"
     result = {name: int(value) for name, value in (final.result or {}).items()}
     worked_ns = min(result["used_ns"], final.paused_ns)
@@ -236,7 +236,7 @@ def test_cpu_time_of_children_that_nobody_waits_for(cgroup: str, namespaces: str
     program = msgspec.structs.replace(
         request("good"), argv=(sys.executable, "-S", "-E", "-c", LEAVES_CHILDREN), expect=None, awaits=()
     )
-    messages = LocalExecutor().trial(msgspec.structs.replace(program, cgroup=cgroup, namespaces=namespaces))
+    messages = Executor().trial(msgspec.structs.replace(program, cgroup=cgroup, namespaces=namespaces))
     final = last(messages)
     cpu_ns = (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0)
     assert final.outcome == "ok"
@@ -336,7 +336,7 @@ def test_lines_that_break_the_contract(how: str, detail: str) -> None:
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_floods(cgroup: str) -> None:
     # On other CPUs than the probe, as in runs: else it gets none among thousands of processes.
-    cpus, probe_cpus = LocalExecutor().cpus(1)
+    cpus, probe_cpus = Executor().cpus(1)
     bomb = attack("forks-without-end", cgroup=cgroup, cpus=cpus, probe_cpus=probe_cpus)
     assert last(bomb).outcome == "flooded"
     assert last(attack("floods-stderr", cgroup=cgroup)).outcome == "flooded"
@@ -355,7 +355,7 @@ def served(script: str, requests: int = 1, probe: str | None = None) -> TrialOut
         expect=None,
         service=Service(ready_s=10, idle_s=0.05, steps=(Step("only", (NamedLoad("all", load),)),)),
     )
-    return last((Probe(probe) if probe else LocalExecutor()).trial(server))
+    return last((Probe(probe) if probe else Executor()).trial(server))
 
 
 def test_the_port_of_somebody_else() -> None:
@@ -506,7 +506,7 @@ def test_requests_that_are_never_answered() -> None:
 def test_no_privileges_can_be_gained() -> None:
     script = "print([line for line in open('/proc/self/status') if line.startswith('NoNewPrivs')])"
     plain = msgspec.structs.replace(request("good"), argv=(sys.executable, "-c", script), expect=None)
-    assert "NoNewPrivs:\\t1" in last(LocalExecutor().trial(plain)).stdout_tail
+    assert "NoNewPrivs:\\t1" in last(Executor().trial(plain)).stdout_tail
     # A command of the user's own may be anything.
     command = msgspec.structs.replace(plain, plain=True, awaits=())
-    assert "NoNewPrivs:\\t0" in last(LocalExecutor().trial(command)).stdout_tail
+    assert "NoNewPrivs:\\t0" in last(Executor().trial(command)).stdout_tail

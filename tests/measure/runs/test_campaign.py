@@ -13,7 +13,7 @@ from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.files import FileLock
 from ringside.measure.host.exclusive import VARIABLE
-from ringside.measure.runs.campaign import Campaign, Task, new_task, resumed_task
+from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_task, resumed_task
 from ringside.measure.runs.plan import Selection
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -329,7 +329,7 @@ def test_the_time_is_that_of_all_runs(
         return True
 
     monkeypatch.setattr("ringside.measure.runs.campaign.monotonic", lambda: next(instants))
-    monkeypatch.setattr(Campaign, "conduct", conduct)
+    monkeypatch.setattr(LocalCampaign, "conduct", conduct)
     campaign_of(new_task(Selection("both"), catalogue), workplace).carry_out(10.0)
     assert deadlines == [10.0, 7.0]
     deadlines.clear()

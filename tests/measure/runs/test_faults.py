@@ -22,7 +22,7 @@ import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.probe.protocol import Started
 from ringside.store import Store, database
 from tests.support.attacks import request
@@ -199,7 +199,7 @@ def test_without_proc(place: Path) -> None:
 
 def test_a_cpu_that_is_not_there() -> None:
     with pytest.raises(ProbeError, match=r"cpus: \[1000\] cannot be used: Invalid argument"):
-        LocalExecutor().trial(msgspec.structs.replace(request("good"), cpus=(1000,), cgroup="off"))
+        Executor().trial(msgspec.structs.replace(request("good"), cpus=(1000,), cgroup="off"))
 
 
 @pytest.fixture
@@ -281,7 +281,7 @@ def test_without_io_uring(workplace: Path) -> None:
 
 
 def test_the_cgroup_of_a_killed_probe_is_removed_by_the_next() -> None:
-    executor = LocalExecutor()
+    executor = Executor()
 
     def cgroup() -> Path | None:
         messages = executor.trial(request("good"))

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.probe.process import Probe, find_probe
 from ringside.probe.protocol import TrialMessage, TrialRequest
 from tests.support.attacks import both_ways, has_own_namespaces, last, request
@@ -41,7 +41,7 @@ def program(script: str, temporary: Path, namespaces: str = "auto") -> TrialRequ
 
 
 def carried_out(script: str, temporary: Path, namespaces: str = "auto") -> list[TrialMessage]:
-    executor = LocalExecutor()
+    executor = Executor()
     messages = executor.trial(program(script, temporary, namespaces))
     executor.probe.close()
     return messages
@@ -105,7 +105,7 @@ def test_a_tree_deeper_than_a_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("how", ["os.rmdir", "lambda place: os.rename(place, place + '-moved')"])
 def test_a_temporary_folder_that_its_program_takes_away(how: str, tmp_path: Path) -> None:
-    executor = LocalExecutor()
+    executor = Executor()
     away = f"({how})(os.environ['TMPDIR'])"
     assert last(executor.trial(program(away, tmp_path))).left_files == 1
     again = last(executor.trial(program("open(os.environ['TMPDIR'] + '/file', 'w')", tmp_path)))
@@ -129,7 +129,7 @@ assert libc.msgget(0, 0o1600) >= 0
 
 def test_what_is_left_in_shared_memory(tmp_path: Path) -> None:
     """No file on a disk, and no object of System V: each ends with the probe."""
-    executor = LocalExecutor()
+    executor = Executor()
     for _ in range(2):
         messages = executor.trial(program(f"import stat\n{SHARES}", tmp_path))
         if not has_own_namespaces(messages):
@@ -213,7 +213,7 @@ def test_memory_in_files_while_others_free_theirs(tmp_path: Path) -> None:
 def test_the_limit_on_memory_includes_such_files(tmp_path: Path) -> None:
     hides = program("places = [os.memfd_create('hidden')]\n" + HIDES, tmp_path)
     limits = msgspec.structs.replace(hides.limits, memory_bytes=30 << 20)
-    final = last(LocalExecutor().trial(msgspec.structs.replace(hides, limits=limits)))
+    final = last(Executor().trial(msgspec.structs.replace(hides, limits=limits)))
     assert (final.outcome, final.peak_pss_bytes is not None) == ("out-of-memory", True)
 
 

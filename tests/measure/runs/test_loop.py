@@ -19,7 +19,6 @@ from ringside.analysis.examination import judge_trials
 from ringside.errors import ProbeError, UsageError
 from ringside.measure.runs.events import Event, Listener, Notify
 from ringside.measure.runs.loop import BlockLoop, blocks
-from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule, rule_of
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -119,8 +118,7 @@ def benchmark(store: Store, run: Run) -> Callable[..., BlockLoop]:
             **changes,
         }
         observer = observer or Observer()
-        machine = LocalRunner(maker, observer, settings.pop("unavailable", None))
-        return BlockLoop(measurement=COMMAND, points=POINTS, runner=machine, notify=observer, **settings)
+        return BlockLoop(measurement=COMMAND, points=POINTS, maker=maker, notify=observer, **settings)
 
     return make
 

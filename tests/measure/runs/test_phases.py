@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs.trials import trial_from_messages, validated
 from ringside.model.results import Outcome, Trial
 from ringside.workloads.ring import RING, checksum, order
@@ -25,7 +25,7 @@ def ring(how: str) -> Trial:
     evidence = {"checksum": str(checksum(NODES, MESSAGES)), "order": str(order(NODES, MESSAGES))}
     assert asked.expect is not None
     expect = msgspec.structs.replace(asked.expect, result=evidence)
-    messages = LocalExecutor().trial(msgspec.structs.replace(asked, argv=tuple(argv), expect=expect))
+    messages = Executor().trial(msgspec.structs.replace(asked, argv=tuple(argv), expect=expect))
     return validated(trial_from_messages(ok_trial(RING, {}), messages), RING, 1)
 
 

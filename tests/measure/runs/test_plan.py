@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ringside.catalogue.loader import Catalogue
 from ringside.cli.context import known_workloads
 from ringside.errors import UsageError
+from ringside.measure.host.executor import Capacity
 from ringside.measure.runs import plan
 from ringside.measure.runs.plan import Selection, experiments, kept_suite, selection_of
 from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
@@ -187,11 +188,11 @@ def test_contenders_must_take_part_and_know_the_factors() -> None:
 
 def test_a_machine_must_have_the_cores_of_every_point() -> None:
     points = [point(RING, cores=2), point(RING, cores=4), point(RING, cores=1)]
-    plan.check_machine(points, RING, cpus=4, descriptors=0)
+    plan.check_machine(points, RING, Capacity(4, 0))
     with pytest.raises(UsageError, match="needs 4 CPUs, and only 1 is available here"):
-        plan.check_machine(points, RING, cpus=1, descriptors=0)
+        plan.check_machine(points, RING, Capacity(1, 0))
     with pytest.raises(UsageError, match="needs 4 CPUs, and only 3 are available here"):
-        plan.check_machine(points, RING, cpus=3, descriptors=0)
+        plan.check_machine(points, RING, Capacity(3, 0))
 
 
 def test_a_machine_must_lend_the_descriptors_of_every_point() -> None:
@@ -199,11 +200,11 @@ def test_a_machine_must_lend_the_descriptors_of_every_point() -> None:
     points = [point(feed, connections=connections) for connections in (10, 5000, 20)]
     needed, hint = feed.descriptors(points[1])
     assert needed > 5000
-    plan.check_machine(points, feed, cpus=4, descriptors=needed)
+    plan.check_machine(points, feed, Capacity(4, needed))
     with pytest.raises(
         UsageError, match=f"needs {needed:,} descriptors .* limit here is {needed - 1:,}:"
     ) as no:
-        plan.check_machine(points, feed, cpus=4, descriptors=needed - 1)
+        plan.check_machine(points, feed, Capacity(4, needed - 1))
     assert hint in str(no.value)
 
 

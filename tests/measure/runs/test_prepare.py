@@ -193,10 +193,10 @@ def test_descriptors_of_the_machine_are_checked(workplace: Path) -> None:
     feed = own_experiment("feed-c10k", contenders=("one",), baseline="one")
     manifest = manifest_of(workplace, "one")
     manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.feed]"))
-    assert check(feed, Catalogue(), executor)
+    assert check(feed, Catalogue(), executor.capacity())
     executor.most_descriptors = 1000
     with pytest.raises(UsageError, match="descriptors in one process, and the limit here is 1,000"):
-        check(feed, Catalogue(), executor)
+        check(feed, Catalogue(), executor.capacity())
 
 
 @pytest.mark.usefixtures("pair")
@@ -599,7 +599,7 @@ def test_requests_of_trials(started: Started) -> None:
 def test_a_server_that_is_never_ready_costs_less_in_its_rehearsal(workplace: Path) -> None:
     catalogue, executor = context.catalogue(["mine=sleep {port}"]), FakeExecutor()
     experiment = dataclasses.replace(catalogue.experiment("fib"), contenders=("mine",), baseline="mine")
-    points = check(experiment, catalogue, executor)
+    points = check(experiment, catalogue, executor.capacity())
     tools = (catalogue, Toolchain(workplace / "b"), Inputs(workplace / "i"), Quiet())
     prepared = build(experiment, points, *tools)
     maker = ContenderTrials(1, prepared, executor)

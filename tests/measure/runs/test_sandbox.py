@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ringside.measure.host.executor import LocalExecutor
+from ringside.measure.host.executor import Executor
 from ringside.measure.runs import sandbox
 from ringside.probe.protocol import Limits, Service, TrialOutcome, TrialRequest
 from tests.support import ROOT
@@ -33,7 +33,7 @@ def inside(tmp_path: Path, script: str, service: Service | None = None) -> Trial
         limits=LIMITS,
         service=service,
     )
-    last = LocalExecutor().trial(sandbox.sandboxed(request, [tmp_path]))[-1]
+    last = Executor().trial(sandbox.sandboxed(request, [tmp_path]))[-1]
     assert isinstance(last, TrialOutcome)
     return last
 

@@ -15,7 +15,6 @@ import pytest
 from ringside.errors import RingsideError, UsageError
 from ringside.measure.runs.events import Listener
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.runners import LocalRunner
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.runs.trials import padding_bytes
 from ringside.measure.vs import command_trials
@@ -416,8 +415,7 @@ def test_commands_are_the_contenders_of_a_run(tmp_path: Path) -> None:
     assert run.host["revision"] is None
     executor, silent = FakeExecutor(), Listener()
     maker = CommandTrials(commands, options, run.seed, executor, points)
-    machine = LocalRunner(maker, silent)
-    assert BlockLoop(run, experiment, COMMAND, points, RULE, machine, store, silent).conduct()
+    assert BlockLoop(run, experiment, COMMAND, points, RULE, maker, store, silent).conduct()
     assert [request.argv[1] for request in executor.requests[:4]] == ["1", "x" * 100, "2", "x" * 100]
     assert len(store.trials(run)) == len(executor.requests[4:]) == 16
     # The CPUs of trials, where they are given.

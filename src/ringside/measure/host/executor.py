@@ -1,4 +1,4 @@
-"""Where trials run. An executor takes a request of the probe and returns the probe's messages."""
+"""Where trials run: an executor takes a request of the probe and returns the probe's messages."""
 
 from __future__ import annotations
 
@@ -7,56 +7,39 @@ import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from dataclasses import dataclass
 
 from ringside.probe.process import Probe
 from ringside.probe.protocol import TrialMessage, TrialRequest
 
 
-class Capacity(Protocol):
-    """What programs can get where trials run."""
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a contender can get where trials run: CPUs, and open descriptors in one process."""
 
-    def available_cpus(self) -> int:
-        """How many CPUs a contender may get."""
-        ...
-
-    def descriptors(self) -> int:
-        """How many a process may have open at most."""
-        ...
+    cpus: int
+    descriptors: int
 
 
-class Executor(Capacity, Protocol):
-    """Carries out one trial at a time."""
-
-    def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """CPUs for a contender with so many cores, and those left for the probe (empty: shared)."""
-        ...
-
-    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
-        """The probe's messages, the outcome last. `tick` is called every second or so meanwhile. Raises
-        ProbeError when there is no outcome."""
-        ...
-
-
-class LocalExecutor:
-    """Trials on this machine."""
+class Executor:
+    """Carries out one trial at a time on this machine."""
 
     def __init__(self, probe: Probe | None = None) -> None:
         self.probe = probe or Probe()
         self._usable = sorted(os.sched_getaffinity(0))
 
-    def available_cpus(self) -> int:
-        return len(self._usable)
+    def capacity(self) -> Capacity:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return Capacity(len(self._usable), sys.maxsize if hard == resource.RLIM_INFINITY else hard)
 
     def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        # The last ones: the first CPU takes most interrupts.
+        """CPUs for a contender with so many cores, and those left for the probe (empty: shared). The
+        contender gets the last ones: the first CPU takes most interrupts."""
         return tuple(self._usable[-cores:]), tuple(self._usable[:-cores])
 
-    def descriptors(self) -> int:
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        return sys.maxsize if most == resource.RLIM_INFINITY else most
-
     def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+        """The probe's messages, the outcome last. `tick` is called every second or so meanwhile. Raises
+        ProbeError when there is no outcome."""
         return self.probe.trial(request, tick)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from ringside.catalogue.loader import Catalogue
 from ringside.measure import host
@@ -21,7 +22,6 @@ from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import BlockLoop
 from ringside.measure.runs.plan import Selection, experiments, kept_suite, selection_of
 from ringside.measure.runs.prepare import Prepared, check, described, prepare, readable
-from ringside.measure.runs.runners import LocalRunner, TrialRunner
 from ringside.measure.runs.stopping import rule_of
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
@@ -29,7 +29,7 @@ from ringside.model.catalogue import Contender, Ready
 from ringside.model.design import Experiment, Point
 from ringside.model.results import REPEATABLE, Run, counted
 from ringside.store import Store, stamp
-from ringside.store.plans import PlannedContender, plan_values
+from ringside.store.plans import plan_values
 from ringside.store.runs import free_suite_id, runs_of, suite_of
 from ringside.workloads import workload as find_workload
 
@@ -82,103 +82,20 @@ def _is_finished(store: Store, run: Run) -> bool:
     return all(trial.outcome not in REPEATABLE for trial in counted(store.trials(run)))
 
 
-class Machines(Capacity, Protocol):
-    """Where a campaign measures: this machine, whose name is empty, or those of a cluster."""
+class Campaign(ABC):
+    """Carries out a task: here (`LocalCampaign`), or on several machines (`cluster/runner.py`). `runs`: those
+    of it that have begun."""
 
-    is_cluster: bool
-
-    def facts(self) -> Mapping[str, Mapping[str, Any]]:
-        """The facts of each machine, by its name."""
-        ...
-
-    def run_facts(self, experiment: Experiment) -> dict[str, Any]:
-        """What a run that begins has as its machine's."""
-        ...
-
-    def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
-        """Build what the experiment needs; what each machine is ready for, by its name."""
-        ...
-
-    def own(self) -> AbstractContextManager[None]:
-        """Nobody else measures there meanwhile."""
-        ...
-
-    def join(self, run: Run, prepared: Mapping[str, Prepared], store: Store) -> Run:
-        """The run, with the machines that are new in it."""
-        ...
-
-    def runner(
-        self, run: Run, prepared: dict[str, Prepared], store: Store
-    ) -> AbstractContextManager[TrialRunner]:
-        """The places for the trials of a run."""
-        ...
-
-
-@dataclass(frozen=True)
-class LocalMachine:
-    """This machine."""
-
-    catalogue: Catalogue
-    toolchain: Toolchain
-    inputs: Inputs
-    executor: Executor
-    notify: Notify
-    # Installs the runtimes that are missing, where that is wanted.
-    install: Callable[[Sequence[Contender]], None] | None = None
     is_cluster = False
 
-    def available_cpus(self) -> int:
-        return self.executor.available_cpus()
-
-    def descriptors(self) -> int:
-        return self.executor.descriptors()
-
-    def facts(self) -> dict[str, dict[str, Any]]:
-        """Ringside itself may keep off some CPUs; `cpus_usable` are the ones of trials."""
-        usable, _ = self.executor.cpus(self.executor.available_cpus())
-        return {"": host.facts(self.catalogue.folders[0]) | {"cpus_usable": list(usable)}}
-
-    def run_facts(self, experiment: Experiment) -> dict[str, Any]:
-        return self.facts()[""]
-
-    def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
-        tools = (self.catalogue, self.toolchain, self.inputs, self.notify)
-        if self.install:
-            self.install(list(readable(experiment, self.catalogue).values()))
-        return {"": prepare(experiment, points, *tools)}
-
-    @contextmanager
-    def own(self) -> Iterator[None]:
-        with off_contender_cpus(self.executor), alone(partial(self.notify, Event("wait"))):
-            yield
-
-    def join(self, run: Run, prepared: Mapping[str, Prepared], store: Store) -> Run:
-        return run
-
-    @contextmanager
-    def runner(self, run: Run, prepared: dict[str, Prepared], store: Store) -> Iterator[TrialRunner]:
-        maker = ContenderTrials(run.seed, prepared[""], self.executor)
-        try:
-            yield LocalRunner(maker, self.notify, prepared[""].unavailable())
-        finally:
-            maker.close()
-
-
-@dataclass
-class Campaign:
-    """Carries out a task. `runs`: those of it that have begun."""
-
-    task: Task
-    catalogue: Catalogue
-    machines: Machines
-    store: Store
-    notify: Notify
-    runs: list[Run] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.runs = list(self.task.runs)
-        if self.task.suite_id and not self.runs:
-            self.task = replace(self.task, suite_id=free_suite_id(self.store, self.task.suite_id))
+    def __init__(self, task: Task, catalogue: Catalogue, store: Store, notify: Notify) -> None:
+        if task.suite_id and not task.runs:
+            task = replace(task, suite_id=free_suite_id(store, task.suite_id))
+        self.task = task
+        self.catalogue = catalogue
+        self.store = store
+        self.notify = notify
+        self.runs = list(task.runs)
 
     def carry_out(
         self, time_limit_s: float | None = None, on_run_end: Callable[[Run], None] | None = None
@@ -198,7 +115,7 @@ class Campaign:
                 by_machine = prepare()
                 start = monotonic()
                 # Who gives up while another one measures leaves no empty run behind.
-                with self.machines.own():
+                with self.own():
                     if run is None:
                         run = self.begin(by_machine)
                         self.runs.append(run)
@@ -212,67 +129,116 @@ class Campaign:
         ready for it, by its name. Those that go on are ready already: they may not be able to."""
         for run in self.task.unfinished:
             self.store.refuse_held(run)  # before anything is built
-        plans = [
-            (run, resume.check_origin(run, on_cluster=self.machines.is_cluster))
-            for run in self.task.unfinished
-        ]
-        cpus, descriptors = self.machines.available_cpus(), self.machines.descriptors()
+        plans = [(run, resume.check_origin(run, on_cluster=self.is_cluster)) for run in self.task.unfinished]
+        capacity = self.capacity()
         for run, kept in plans:
             # A cluster leaves out the machines that are too small.
-            if not self.machines.is_cluster:
-                workload = find_workload(kept.experiment.workload)
-                plan.check_machine(kept.points, workload, cpus, descriptors)
-            resume.check_machines(run, self.machines.facts())
-        new = [(each, check(each, self.catalogue, self.machines)) for each in self.task.experiments]
+            if not self.is_cluster:
+                plan.check_machine(kept.points, find_workload(kept.experiment.workload), capacity)
+            resume.check_machines(run, self.facts())
+        new = [(each, check(each, self.catalogue, capacity)) for each in self.task.experiments]
         parts: list[tuple[Run | None, Callable[[], dict[str, Prepared]]]] = []
         for run, kept in plans:
-            prepared = resume.as_it_began(run, self.machines.prepare(kept.experiment, kept.points))
+            prepared = resume.as_it_began(run, self.prepare(kept.experiment, kept.points))
             parts.append((run, partial(dict, prepared)))
-        return [*parts, *((None, partial(self.machines.prepare, each, points)) for each, points in new)]
+        return [*parts, *((None, partial(self.prepare, each, points)) for each, points in new)]
 
     def begin(self, prepared: Mapping[str, Prepared]) -> Run:
         """A new run in the store, with the plan, the machine's facts and the contenders as they are now."""
         selection, suite_id = self.task.selection, self.task.suite_id
         assert selection
         suite = kept_suite(selection, suite_id, self.catalogue) if suite_id else None
-        ready = next(iter(prepared.values()))
-        experiment = ready.experiment
+        first = next(iter(prepared.values()))
+        experiment = first.experiment
         sources: dict[str, str] = {}
+        contenders = {}
+        for name in experiment.contenders:
+            # As on the first machine that has it.
+            each = [machine.contenders[name] for machine in prepared.values()]
+            ready = next((contender for contender in each if isinstance(contender, Ready)), each[0])
+            contenders[name] = described(ready, first.workload.name, sources)
         values = plan_values(
             experiment,
-            ready.points,
-            _planned(prepared, sources),
+            first.points,
+            contenders,
             self.catalogue.published(experiment.published) if experiment.published else None,
             suite,
             None if suite else selection.kept(),
         )
         seed = random.SystemRandom().randrange(2**31) if selection.seed is None else selection.seed
-        facts = self.machines.run_facts(experiment)
-        return self.store.begin_run(experiment.name, seed, values, facts, sources)
+        return self.store.begin_run(experiment.name, seed, values, self.run_facts(experiment), sources)
 
+    @abstractmethod
+    def capacity(self) -> Capacity:
+        """What contenders can get on every machine."""
+
+    @abstractmethod
+    def facts(self) -> Mapping[str, Mapping[str, Any]]:
+        """The facts of each machine, by its name; this machine's is empty."""
+
+    @abstractmethod
+    def run_facts(self, experiment: Experiment) -> dict[str, Any]:
+        """What a run that begins has as its machine's."""
+
+    @abstractmethod
+    def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
+        """Build what the experiment needs; what each machine is ready for, by its name."""
+
+    @abstractmethod
+    def own(self) -> AbstractContextManager[None]:
+        """Nobody else measures there meanwhile."""
+
+    @abstractmethod
     def conduct(self, run: Run, prepared: dict[str, Prepared], deadline_s: float | None) -> bool:
         """Carry out all trials of a run that the store does not have yet; see `BlockLoop.conduct`."""
-        run = self.machines.join(run, prepared, self.store)
-        with self.machines.runner(run, prepared, self.store) as runner:
-            ready = next(iter(prepared.values()))
-            loop = BlockLoop(
-                run,
-                ready.experiment,
-                ready.workload,
-                ready.points,
-                rule_of(ready.experiment, deadline_s),
-                runner,
-                self.store,
-                self.notify,
-            )
-            return loop.conduct()
 
 
-def _planned(prepared: Mapping[str, Prepared], sources: dict[str, str]) -> dict[str, PlannedContender]:
-    """The contenders of a plan: each as on the first machine that has it."""
-    chosen = {}
-    for name in next(iter(prepared.values())).experiment.contenders:
-        each = [machine.contenders[name] for machine in prepared.values()]
-        first = next((one for one in each if isinstance(one, Ready)), each[0])
-        chosen[name] = described(first, next(iter(prepared.values())).workload.name, sources)
-    return chosen
+class LocalCampaign(Campaign):
+    """Measures on this machine."""
+
+    def __init__(
+        self,
+        task: Task,
+        catalogue: Catalogue,
+        store: Store,
+        notify: Notify,
+        toolchain: Toolchain,
+        inputs: Inputs,
+        executor: Executor,
+        install: Callable[[Sequence[Contender]], None] | None = None,
+    ) -> None:
+        """`install`: installs the runtimes that are missing, where that is wanted."""
+        super().__init__(task, catalogue, store, notify)
+        self._toolchain = toolchain
+        self._inputs = inputs
+        self._executor = executor
+        self._install = install
+
+    def capacity(self) -> Capacity:
+        return self._executor.capacity()
+
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """Ringside itself may keep off some CPUs; `cpus_usable` are the ones of trials."""
+        usable, _ = self._executor.cpus(self._executor.capacity().cpus)
+        return {"": host.facts(self.catalogue.folders[0]) | {"cpus_usable": list(usable)}}
+
+    def run_facts(self, experiment: Experiment) -> dict[str, Any]:
+        return self.facts()[""]
+
+    def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
+        if self._install:
+            self._install(list(readable(experiment, self.catalogue).values()))
+        tools = (self.catalogue, self._toolchain, self._inputs, self.notify)
+        return {"": prepare(experiment, points, *tools)}
+
+    @contextmanager
+    def own(self) -> Iterator[None]:
+        with off_contender_cpus(self._executor), alone(partial(self.notify, Event("wait"))):
+            yield
+
+    def conduct(self, run: Run, prepared: dict[str, Prepared], deadline_s: float | None) -> bool:
+        ready = prepared[""]
+        rule = rule_of(ready.experiment, deadline_s)
+        with closing(ContenderTrials(run.seed, ready, self._executor)) as maker:
+            what = (run, ready.experiment, ready.workload, ready.points, rule)
+            return BlockLoop(*what, maker, self.store, self.notify, ready.unavailable()).conduct()

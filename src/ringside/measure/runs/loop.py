@@ -1,27 +1,19 @@
 """The one loop over blocks: cells in random order, each trial kept before the next, until the stopping rule
-is fulfilled. It serves `run`, on this machine or on those of a cluster, `vs` and `load --vs`.
-
-A block goes to one place, a machine that measures, so that pairs inside blocks are of one machine; a place
-has one block at a time. Only the loop writes to the store. Blocks end in any order. The stopping rule judges
-them in the order of their numbers, so that which blocks count does not depend on how fast they were: after
-block n, once blocks 1 … n are whole. No block begins once the run has reached its goal; those that have begun
-are completed, and count.
-"""
+is fulfilled. It serves `run`, `vs` and `load --vs`; `cluster/loop.py` gives blocks to several machines."""
 
 from __future__ import annotations
 
 import random
 import time
-from collections import Counter, deque
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from operator import itemgetter
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
 
-from ringside.errors import ClusterError, ProbeError
+from ringside.errors import ProbeError
 from ringside.measure.runs.calibration import calibrated
 from ringside.measure.runs.events import TICK, Event, Notify
-from ringside.measure.runs.runners import TrialRunner
 from ringside.measure.runs.stopping import Progress, StoppingRule
 from ringside.model.design import Block, Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial, counted
@@ -42,16 +34,43 @@ _HOPELESS = frozenset(
 )
 MAX_HOPELESS = 2
 MAX_PROBE_FAILURES = 2
-_INTERRUPTED = "interrupted before the probe had reported"
+
+
+class TrialMaker(Protocol):
+    """Carries out trials of one kind: of contenders, of commands, of loads at targets."""
+
+    def warm_up(self, notify: Notify) -> None:
+        """Do what goes before the first block and does not count. KeyboardInterrupt passes through."""
+        ...
+
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+        """One trial of a cell; `first`: of its block. Raises ProbeError where the probe failed."""
+        ...
+
+    def can_measure(self, cell: Cell) -> bool:
+        """Whether the probe carries out a harmless program in the place of a cell's. KeyboardInterrupt passes
+        through."""
+        ...
+
+
+def attempt(
+    maker: TrialMaker, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]
+) -> Trial:
+    """One trial of a cell; if the probe failed, the trial says so."""
+    begun = now()
+    try:
+        return maker.trial(block, position, cell, first=first, tick=tick)
+    except ProbeError as error:
+        return Trial(block, position, cell, Outcome.PROBE_FAILED, str(error), started_at=begun)
 
 
 def blocks(points: Sequence[Point], contenders: Sequence[str], count: int, seed: int) -> Iterator[Block]:
     """`count` blocks, counted from 1. In each the points come in a random order, and the contenders of a
     point stand next to each other, in a random order too: drift of the machine then affects them alike. The
-    first at a point is the contender that came last: so one that slows its successor does so to itself as
-    often as to any other, and no ratio moves. A block begins with the point that ended the one before, too:
-    so the last cell of a block comes twice in a row, beside itself. The same seed gives the same order, so
-    that an unfinished run can be resumed."""
+    contender that comes first at a point is the one that came last: if it slows its successor, it slows
+    itself as often as any other, and no ratio moves. For the same reason each block starts with the previous
+    block's last point, so its last cell runs twice in a row. The same seed gives the same order, so an
+    unfinished run can be resumed."""
     last = random.Random(f"{seed}/0").choice(contenders)
     last_point: list[Point] = []
     for index in range(1, count + 1):
@@ -66,21 +85,9 @@ def blocks(points: Sequence[Point], contenders: Sequence[str], count: int, seed:
         yield Block(index, tuple(cells))
 
 
-@dataclass(slots=True)
-class _Share:
-    """What a place does of a block: cells by their positions, in order. `place`: where trials of it are
-    already, whose pairs are missing; None for any. `asked`: what is not yet answered; the first is under way
-    `since` then."""
-
-    block: int
-    cells: list[tuple[int, Cell]]
-    place: str | None = None
-    asked: deque[tuple[int, Cell]] = field(default_factory=deque)
-    since: float = 0.0
-
-
-class BlockLoop:
-    """The blocks of one run."""
+class RunLoop(ABC):
+    """The blocks of one run: planned, kept and judged; subclasses carry them out. `unavailable`: the cells
+    that cannot be measured, each with its reason."""
 
     def __init__(
         self,
@@ -89,308 +96,215 @@ class BlockLoop:
         measurement: Measurement,
         points: Sequence[Point],
         rule: StoppingRule,
-        runner: TrialRunner,
         store: Store,
         notify: Notify,
+        unavailable: Mapping[Cell, str],
     ) -> None:
-        self._run = run
-        self._experiment = experiment
+        self.run = run
+        self.experiment = experiment
+        self.points = points
+        self.store = store
+        self.notify = notify
+        self.unavailable = unavailable
+        self.progress = Progress(rule, experiment, measurement, points)
+        # Trials of blocks that are not yet judged.
+        self.unjudged: dict[int, list[Trial]] = {}
         self._measurement = measurement
-        self._points = points
         self._rule = rule
-        self._runner = runner
-        self._store = store
-        self._notify = notify
         self._hopeless: dict[Cell, list[Outcome]] = {}
-        # By place, the contenders whose last trials there, all in a row, made the probe fail.
+        # By machine, the contenders whose last trials there, all in a row, made the probe fail.
         self._failing: dict[str, list[str]] = {}
-        self._busy: dict[str, _Share] = {}
-        # Shares of blocks that a place did not complete.
-        self._moved: deque[_Share] = deque()
-        # Trials of blocks that are not judged yet, and how many shares of a block are not done.
-        self._unjudged: dict[int, list[Trial]] = {}
-        self._open: Counter[int] = Counter()
-        self._begun = 0
-        self._progress = Progress(rule, experiment, measurement, points)
-        self._is_over = False
-        self._is_late = False
         # A planned cell as it is measured: with the number of its repeats.
-        self._measured: Callable[[Cell], Cell] = lambda cell: cell
+        self.measured: Callable[[Cell], Cell] = lambda cell: cell
 
     def conduct(self) -> bool:
         """Carry out all trials that the store does not have yet; True when the run is over, False when its
-        deadline came first and it can go on later. Raises UsageError where another process works on this run,
-        ProbeError when the probe failed twice in a row, and with a harmless program too, ClusterError where
-        no place is left; KeyboardInterrupt passes through. In each case all finished trials are in the
-        store. Who calls it has the lock of the machine."""
-        with self._store.hold(self._run):
+        deadline came first and it can go on later. The caller has the lock of the machine.
+
+        Raises UsageError where another process works on this run, ProbeError when the probe failed twice in a
+        row, and with a harmless program too, ClusterError where no machine of a cluster is left;
+        KeyboardInterrupt passes through. In each case all finished trials are in the store."""
+        with self.store.hold(self.run):
             done = self._begin()
-            self._runner.warm_up()
-            self._calibrate()
-            self._progress.start()
-            planned = self._planned(done)
-            try:
-                self._hand_out(planned)
-                while self._busy:
-                    self._gather()
-                    self._hand_out(planned)
-            except KeyboardInterrupt:
-                self._keep_what_is_there()
-                raise
+            self.warm_up()
+            workload = self._measurement
+            if isinstance(workload, Workload) and any(map(workload.can_repeat, self.points)):
+                self.run = calibrated(self.run, workload, self.rehearse, self.store)
+                self.measured = read_plan(self.run).measured
+            self.progress.start()
+            is_late = self.measure(done)
             # What is not decided by the deadline is inconclusive.
-            is_over = self._is_over or (self._rule.decided and self._progress.blocks >= FIRST_LOOK)
-            if self._is_late and not is_over:
+            has_look = self._rule.decided and self.progress.blocks >= FIRST_LOOK
+            if is_late and not (self.is_over or has_look):
                 return False
-            self._store.end_run(self._run)
+            self.store.end_run(self.run)
             return True
 
     def _begin(self) -> dict[tuple[int, Cell], Trial]:
-        """The trials of earlier goings that count, by block and cell, and rows of the cells that cannot be
-        measured."""
-        cells = [Cell(name, point) for point in self._points for name in self._experiment.contenders]
-        self._notify(Event("begin", self._run, self._rule, cells, self._measurement))
+        """The trials that the store has and that count, by block and cell; adds a row for each cell that
+        cannot be measured."""
+        cells = [Cell(name, point) for point in self.points for name in self.experiment.contenders]
+        self.notify(Event("begin", self.run, self._rule, cells, self._measurement))
         done = {
             (trial.block, trial.cell): trial
-            for trial in counted(self._store.trials(self._run))
+            for trial in counted(self.store.trials(self.run))
             if trial.outcome not in REPEATABLE
         }
         for position, cell in enumerate(cells):
-            if (reason := self._everywhere(cell)) and (0, cell) not in done:
-                self._keep(_row(0, position, cell, reason))
+            if cell in self.unavailable and (0, cell) not in done:
+                self.store.add_trial(self.run, row(0, position, cell, self.unavailable[cell]))
         for trial in done.values():
             self._note(trial)
         return done
 
-    def _calibrate(self) -> None:
-        """Find how often each cell's work is repeated, or read it from the plan of a run that goes on."""
-        workload = self._measurement
-        if isinstance(workload, Workload) and any(map(workload.can_repeat, self._points)):
-            self._run = calibrated(self._run, workload, self._runner, self._store, self._notify)
-            self._measured = read_plan(self._run).measured
+    @abstractmethod
+    def warm_up(self) -> None:
+        """Do what goes before the first block and does not count."""
 
-    def _everywhere(self, cell: Cell) -> str | None:
-        """Why a cell can be measured at no place: the first one's reason."""
-        reasons = [each.get(cell) for each in self._runner.unavailable().values()]
-        return reasons[0] if reasons and all(reasons) else None
+    @abstractmethod
+    def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
+        """A trial of a cell before the first block; None where it cannot be measured."""
 
-    def _planned(self, done: Mapping[tuple[int, Cell], Trial]) -> Iterator[_Share]:
-        """What is missing, block by block, as long as more is to be done."""
-        names = self._experiment.contenders
-        for block in blocks(self._points, names, self._rule.max_blocks, self._run.seed):
-            self._judge()
-            if self._is_over:
+    @abstractmethod
+    def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
+        """Measure block after block until the run is over; whether its deadline came first."""
+
+    def planned(self, done: Mapping[tuple[int, Cell], Trial]) -> Iterator[tuple[int, list[tuple[int, Cell]]]]:
+        """What is missing of each block, cells by their positions, as long as the run is not over."""
+        names = self.experiment.contenders
+        for block in blocks(self.points, names, self._rule.max_blocks, self.run.seed):
+            if self.is_over:
                 return
-            self._begun = block.index
-            missing = [
-                (position, cell)
-                for position, cell in enumerate(block.cells)
-                if not self._everywhere(cell)
-                and (block.index, cell) not in done
-                and self._progress.is_needed(cell)
-            ]
-            if not missing:
-                continue
-            if self._progress.is_late():
-                self._is_late = True
-                self._begun = block.index - 1
-                return
-            shares = self._shares(block.index, missing, done)
-            self._open[block.index] = len(shares)
-            yield from shares
+            yield (
+                block.index,
+                [
+                    (position, cell)
+                    for position, cell in enumerate(block.cells)
+                    if cell not in self.unavailable
+                    and (block.index, cell) not in done
+                    and self.progress.is_needed(cell)
+                ],
+            )
 
-    def _shares(
-        self, block: int, missing: list[tuple[int, Cell]], done: Mapping[tuple[int, Cell], Trial]
-    ) -> list[_Share]:
-        """What is missing of a block, of which trials may be there: a point that has some is completed at
-        their place, or measured again where that one is gone."""
-        by_place: dict[str | None, list[tuple[int, Cell]]] = {}
-        for point in dict.fromkeys(cell.point for _, cell in missing):
-            there = [
-                trial
-                for name in self._experiment.contenders
-                if (trial := done.get((block, Cell(name, point)))) and trial.machine
-            ]
-            cells = [each for each in missing if each[1].point == point]
-            place = there[0].machine if there else None
-            if place is not None and place not in self._runner.names():
-                cells += self._set_aside(block, there, place)
-                place = None
-            by_place.setdefault(place, []).extend(cells)
-        return [_Share(block, sorted(cells, key=itemgetter(0)), place) for place, cells in by_place.items()]
+    def leave_out(self, block: int, position: int, cell: Cell) -> bool:
+        """Whether a cell is hopeless; adds a row that says so."""
+        outcomes = self._hopeless.get(cell, [])
+        if len(outcomes) < MAX_HOPELESS:
+            return False
+        reason = f"left out: {MAX_HOPELESS} trials of this cell were {outcomes[-1]}"
+        self.add(row(block, position, cell, reason), 0.0)
+        return True
 
-    def _set_aside(self, block: int, trials: Sequence[Trial], place: str) -> list[tuple[int, Cell]]:
-        """Trials whose pairs can no more be completed: they are carried out again, at one place."""
-        reason = f"{place} was lost before the block had a pair there: carried out again on another machine"
-        self._store.set_aside(self._run, block, [trial.cell for trial in trials], reason)
-        gone = {trial.cell for trial in trials}
-        self._unjudged[block] = [each for each in self._unjudged.get(block, []) if each.cell not in gone]
-        return [(trial.position, trial.cell) for trial in trials]
-
-    def _hand_out(self, planned: Iterator[_Share]) -> None:
-        """Give every idle place something to do, if there is anything for it."""
-        if not self._runner.names():
-            self._runner.engage()
-        for place in self._runner.names():
-            while place not in self._busy:
-                share = self._next(place, planned)
-                if share is None:
-                    break
-                self._start(place, share)
-
-    def _next(self, place: str, planned: Iterator[_Share]) -> _Share | None:
-        for share in list(self._moved):
-            if share.place in (None, place) or share.place not in self._runner.names():
-                self._moved.remove(share)
-                return share
-        for share in planned:
-            if share.place in (None, place):
-                return share
-            self._moved.append(share)
-        return None
-
-    def _start(self, place: str, share: _Share) -> None:
-        """Ask for all trials of a share: the place goes from one to the next by itself."""
-        missing = self._runner.unavailable()[place]
-        first = True
-        for position, cell in share.cells:
-            if cell in missing:
-                # Its contender may be there at others.
-                self._add(replace(_row(share.block, position, cell, missing[cell]), machine=place), 0.0)
-            elif len(outcomes := self._hopeless.get(cell, [])) >= MAX_HOPELESS:
-                reason = f"left out: {MAX_HOPELESS} trials of this cell were {outcomes[-1]}"
-                self._add(_row(share.block, position, cell, reason), 0.0)
-            else:
-                self._runner.ask(place, share.block, position, self._measured(cell), first=first)
-                share.asked.append((position, cell))
-                first = False
-        if share.asked:
-            self._busy[place] = share
-            self._next_trial(share)
-        else:
-            self._close(share)
-
-    def _next_trial(self, share: _Share) -> None:
-        share.since = time.monotonic()
-        self._notify(Event("trial", share.block, share.asked[0][1]))
-
-    def _gather(self) -> None:
-        """Wait for trials, a second at most, and keep them."""
-        nothing = True
-        for place, answer in self._runner.answers():
-            nothing = False
-            if isinstance(answer, str):
-                self._lose(place, answer)
-            else:
-                self._take(place, answer)
-        if nothing:
-            self._notify(TICK)
-
-    def _take(self, place: str, trial: Trial) -> None:
-        share = self._busy[place]
-        trial = replace(trial, cell=share.asked[0][1])
-        self._add(trial, time.monotonic() - share.since)
-        if trial.outcome is Outcome.INTERRUPTED:
-            if self._runner.are_here:
-                del self._busy[place]
-                raise KeyboardInterrupt
-            self._lose(place, "it was interrupted")
-            return
-        share.asked.popleft()
-        if not share.asked:
-            del self._busy[place]
-        self._check_probe(place, trial)
-        if share.asked:
-            self._next_trial(share)
-        else:
-            self._close(share)
-
-    def _add(self, trial: Trial, seconds: float) -> None:
-        self._keep(trial)
+    def add(self, trial: Trial, seconds: float) -> None:
+        """Keep a trial that has just ended."""
+        self.store.add_trial(self.run, trial)
         self._note(trial)
-        # A listener's estimate of the time left knows of one machine.
-        self._notify(Event("trial-end", trial, seconds / max(1, len(self._runner.names()))))
+        self.notify(Event("trial-end", trial, seconds))
+
+    def is_kept(self, trial: Trial) -> bool:
+        """Whether the store has this trial, or another that counts in its place."""
+        return any(
+            (each.block, each.cell) == (trial.block, trial.cell) and each.outcome not in REPEATABLE
+            for each in self.store.trials(self.run)
+        )
 
     def _note(self, trial: Trial) -> None:
         """Remember a trial: for the stopping rule where it counts, and where it cost much for nothing."""
         if trial.block > 0 and trial.outcome not in REPEATABLE:
-            self._unjudged.setdefault(trial.block, []).append(trial)
+            self.unjudged.setdefault(trial.block, []).append(trial)
         if trial.outcome in _HOPELESS:
             self._hopeless.setdefault(trial.cell, []).append(trial.outcome)
 
-    def _keep(self, trial: Trial) -> None:
-        self._store.add_trial(self._run, trial)
-
-    def _check_probe(self, place: str, trial: Trial) -> None:
-        """Raise ProbeError where the probe of a place fails again and again, whatever the program."""
-        failing = self._failing.setdefault(place, [])
+    def check_probe(self, trial: Trial, can_measure: Callable[[Cell], bool]) -> None:
+        """Raise ProbeError where the probe of a machine fails again and again, whatever the program."""
+        failing = self._failing.setdefault(trial.machine, [])
         if trial.outcome is not Outcome.PROBE_FAILED:
             failing.clear()
             return
         failing.append(trial.cell.contender)
         # One contender among others may be the one that does it; so may two, one after the other.
-        is_suspect = len(set(failing)) > 1 or len(self._experiment.contenders) == 1
+        is_suspect = len(set(failing)) > 1 or len(self.experiment.contenders) == 1
         if len(failing) < MAX_PROBE_FAILURES or not is_suspect:
             return
-        if not self._runner.can_measure(place, trial.cell):
+        if not can_measure(trial.cell):
             raise ProbeError(f"the probe failed {len(failing)} times in a row, last: {trial.detail}")
         failing.clear()
 
-    def _lose(self, place: str, reason: str) -> None:
-        """Go on without a place: what it did not complete moves to another. Points of which it has all trials
-        stay as they are."""
-        share = self._busy.pop(place)
-        left = list(share.asked)
-        missing = {cell.point for _, cell in left}
-        mine = [
-            trial
-            for trial in self._unjudged.get(share.block, [])
-            if trial.cell.point in missing and trial.machine == place
-        ]
-        left += self._set_aside(share.block, mine, place)
-        self._runner.lose(place, f"lost in block {share.block}, which goes to another machine: {reason}")
-        self._moved.append(_Share(share.block, sorted(left, key=itemgetter(0))))
+    def judge(self, block: int) -> None:
+        """Count a whole block. Blocks are judged in the order of their numbers."""
+        self.progress.add_block(self.unjudged.pop(block, []))
 
-    def _close(self, share: _Share) -> None:
-        """A share is done; its block is, unless another share has a part of it."""
-        self._open[share.block] -= 1
-        self._judge()
-
-    def _judge(self) -> None:
-        """Count the blocks that are whole, in their order."""
-        judged = self._progress.blocks
-        while not self._is_over and judged < self._begun and not self._open[judged + 1]:
-            judged += 1
-            self._progress.add_block(self._unjudged.pop(judged, []))
-            self._is_over = self._progress.is_reached or self._progress.is_over()
-
-    def _keep_what_is_there(self) -> None:
-        """After Ctrl-C: keep the trials that were finished, and a row of each that was under way."""
-        finished: list[Trial] = []
-        # Where the cluster is lost meanwhile, the wish to stop is more important.
-        with suppress(ClusterError):
-            finished = self._runner.finished()
-        kept = {
-            (trial.block, trial.cell)
-            for trial in self._store.trials(self._run)
-            if trial.outcome not in REPEATABLE
-        }
-        by_position = {(trial.block, trial.position): trial for trial in finished}
-        for place, share in self._busy.items():
-            for position, cell in share.asked:
-                if (share.block, cell) in kept:
-                    continue
-                if trial := by_position.get((share.block, position)):
-                    self._keep(replace(trial, cell=cell))
-                    continue
-                row = Trial(
-                    *(share.block, position, cell, Outcome.INTERRUPTED, _INTERRUPTED),
-                    started_at=now(),
-                    machine=place,
-                )
-                self._keep(row)
-                break
+    @property
+    def is_over(self) -> bool:
+        """Whether the blocks that are judged are enough."""
+        return self.progress.is_reached or self.progress.is_over()
 
 
-def _row(block: int, position: int, cell: Cell, reason: str) -> Trial:
+class BlockLoop(RunLoop):
+    """The blocks of one run, on this machine."""
+
+    def __init__(
+        self,
+        run: Run,
+        experiment: Experiment,
+        measurement: Measurement,
+        points: Sequence[Point],
+        rule: StoppingRule,
+        maker: TrialMaker,
+        store: Store,
+        notify: Notify,
+        unavailable: Mapping[Cell, str] | None = None,
+    ) -> None:
+        super().__init__(run, experiment, measurement, points, rule, store, notify, unavailable or {})
+        self._maker = maker
+        self._tick = partial(notify, TICK)
+
+    def warm_up(self) -> None:
+        self._maker.warm_up(self.notify)
+
+    def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
+        if planned in self.unavailable:
+            return None
+        self.notify(Event("warm-up", planned))
+        return attempt(self._maker, 0, 0, cell, first=False, tick=self._tick)
+
+    def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
+        for index, missing in self.planned(done):
+            if missing and self.progress.is_late():
+                return True
+            is_first = True
+            for position, cell in missing:
+                if not self.leave_out(index, position, cell):
+                    self._measure_cell(index, position, cell, is_first=is_first)
+                    is_first = False
+            self.judge(index)
+        return False
+
+    def _measure_cell(self, block: int, position: int, cell: Cell, *, is_first: bool) -> None:
+        self.notify(Event("trial", block, cell))
+        since = time.monotonic()
+        trial = interrupted(block, position, cell)
+        try:
+            actual = self.measured(cell)
+            trial = attempt(self._maker, block, position, actual, first=is_first, tick=self._tick)
+            trial = replace(trial, cell=cell)
+            self.add(trial, time.monotonic() - since)
+        except KeyboardInterrupt:
+            if not self.is_kept(trial):
+                self.store.add_trial(self.run, trial)
+            raise
+        if trial.outcome is Outcome.INTERRUPTED:
+            raise KeyboardInterrupt
+        self.check_probe(trial, self._maker.can_measure)
+
+
+def row(block: int, position: int, cell: Cell, reason: str) -> Trial:
     """The row of a cell that is not measured, with the reason."""
     return Trial(block, position, cell, Outcome.UNAVAILABLE, reason, started_at=now())
+
+
+def interrupted(block: int, position: int, cell: Cell, machine: str = "") -> Trial:
+    """The row of a trial that Ctrl-C ended."""
+    reason = "interrupted before the probe had reported"
+    outcome = Outcome.INTERRUPTED
+    return Trial(block, position, cell, outcome, reason, started_at=now(), machine=machine)

@@ -13,6 +13,7 @@ import msgspec
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
+from ringside.measure.host.executor import Capacity
 from ringside.model.catalogue import Contender
 from ringside.model.design import Experiment, Goal, Level, Point
 from ringside.store.plans import KeptSelection
@@ -232,18 +233,20 @@ def out_of_reach(contender: Contender, workload: str) -> str:
     )
 
 
-def check_machine(points: Sequence[Point], workload: Workload, cpus: int, descriptors: int) -> None:
+def check_machine(points: Sequence[Point], workload: Workload, capacity: Capacity) -> None:
     """No point may need more CPUs than contenders can get here, or more descriptors than a process can have.
     Raises UsageError with the numbers."""
     cores = max((workload.cores(point) for point in points), default=1)
-    if cores > cpus:
-        are = "is" if cpus == 1 else "are"
-        raise UsageError(f"this run needs {count(cores, 'CPU')}, and only {cpus} {are} available here")
+    if cores > capacity.cpus:
+        are = "is" if capacity.cpus == 1 else "are"
+        raise UsageError(
+            f"this run needs {count(cores, 'CPU')}, and only {capacity.cpus} {are} available here"
+        )
     needed, hint = max((workload.descriptors(point) for point in points), default=(0, ""))
-    if needed > descriptors:
+    if needed > capacity.descriptors:
         raise UsageError(
             f"this experiment needs {needed:,} descriptors in one process, and the limit here is "
-            f"{descriptors:,}: raise the hard limit (ulimit -Hn, LimitNOFILE), or {hint}"
+            f"{capacity.descriptors:,}: raise the hard limit (ulimit -Hn, LimitNOFILE), or {hint}"
         )
 
 

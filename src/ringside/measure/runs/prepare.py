@@ -59,7 +59,7 @@ class Prepared:
         return {cell: reason for cell in cells if (reason := self.why_unavailable(cell))}
 
 
-def check(experiment: Experiment, catalogue: Catalogue, executor: Capacity) -> tuple[Point, ...]:
+def check(experiment: Experiment, catalogue: Catalogue, capacity: Capacity) -> tuple[Point, ...]:
     """Check an experiment against catalogue and machine; its points. Raises UsageError where a name, a factor
     or a level is wrong, or this machine has too few CPUs or descriptors."""
     workload = find_workload(experiment.workload)
@@ -67,8 +67,8 @@ def check(experiment: Experiment, catalogue: Catalogue, executor: Capacity) -> t
         sandbox.check()
     contenders = readable(experiment, catalogue)
     plan.check_contenders(contenders, workload)
-    points = plan.points(experiment, workload, executor.available_cpus())
-    plan.check_machine(points, workload, executor.available_cpus(), executor.descriptors())
+    points = plan.points(experiment, workload, capacity.cpus)
+    plan.check_machine(points, workload, capacity)
     for name in experiment.show.metrics:
         workload.metric(name)
     if experiment.show.sweep:

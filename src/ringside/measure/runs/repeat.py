@@ -78,7 +78,7 @@ def repetition(
     ]
     cell = failed[0].cell if failed else Cell(contender, points[0])
     block, position = (failed[0].block, failed[0].position) if failed else (1, 0)
-    plan.check_machine([cell.point], workload, executor.available_cpus(), executor.descriptors())
+    plan.check_machine([cell.point], workload, executor.capacity())
     cell = kept.measured(cell)
     ready = toolchain.prepare(catalogue.contender(contender), lambda each: notify(Event("build", each)))
     if not isinstance(ready, Ready):

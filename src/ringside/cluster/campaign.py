@@ -1,9 +1,7 @@
-"""The machines of a cluster as those of a campaign: they prepare all at once, and are places for the loop
-over blocks."""
+"""Campaigns on the machines of a cluster, which prepare all at once and share the blocks of a run."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -12,22 +10,22 @@ from typing import Any
 
 from ringside.catalogue.loader import Catalogue
 from ringside.cluster.groups import GroupEngines
+from ringside.cluster.loop import ClusterLoop
 from ringside.cluster.machines import Machine, Machines
-from ringside.cluster.session import NodeLostError, connect
+from ringside.cluster.session import connect
 from ringside.cluster.upload import upload
 from ringside.errors import CatalogueError, UsageError
-from ringside.measure.runs.campaign import Task
+from ringside.measure.host.executor import Capacity
+from ringside.measure.runs.campaign import Campaign, Task
 from ringside.measure.runs.events import TICK, Event, Notify
 from ringside.measure.runs.prepare import Prepared, unreadable
-from ringside.measure.runs.runners import TrialRunner
+from ringside.measure.runs.stopping import rule_of
 from ringside.model.catalogue import Contender, Ready, Unavailable
-from ringside.model.design import Cell, Experiment, Point
-from ringside.model.results import Run, Trial
+from ringside.model.design import Experiment, Point
+from ringside.model.results import Run
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from ringside.workloads import workload as find_workload
-
-_TICK_S = 1.0
 
 
 def contenders_of(task: Task, catalogue: Catalogue) -> dict[str, Contender]:
@@ -50,20 +48,33 @@ class Cluster:
     machines: Machines
     uploaded: Mapping[str, Contender]
     notify: Notify
+
+    def capacity(self) -> Capacity:
+        return self.machines.capacity()
+
+    def campaign(self, task: Task, store: Store) -> ClusterCampaign:
+        return ClusterCampaign(task, self, store)
+
+
+class ClusterCampaign(Campaign):
+    """Measures on the machines of a cluster."""
+
     is_cluster = True
 
-    def available_cpus(self) -> int:
-        return self.machines.available_cpus()
+    def __init__(self, task: Task, cluster: Cluster, store: Store) -> None:
+        super().__init__(task, cluster.catalogue, store, cluster.notify)
+        self._machines = cluster.machines
+        self._uploaded = cluster.uploaded
 
-    def descriptors(self) -> int:
-        return self.machines.descriptors()
+    def capacity(self) -> Capacity:
+        return self._machines.capacity()
 
     def facts(self) -> dict[str, Mapping[str, Any]]:
-        return {machine.name: machine.facts.host for machine in self.machines}
+        return {machine.name: machine.facts.host for machine in self._machines}
 
     def run_facts(self, experiment: Experiment) -> dict[str, Any]:
         """Those of the first machine; each is added when it joins."""
-        facts = {**next(iter(self.machines)).facts.host, "machines": {}}
+        facts = {**next(iter(self._machines)).facts.host, "machines": {}}
         return facts | ({"engines": experiment.engines} if experiment.engines else {})
 
     def own(self) -> AbstractContextManager[None]:
@@ -71,9 +82,9 @@ class Cluster:
         return nullcontext()
 
     def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
-        return self.prepare_on(list(self.machines), experiment, points)
+        return self._prepare_on(list(self._machines), experiment, points)
 
-    def prepare_on(
+    def _prepare_on(
         self, machines: Sequence[Machine], experiment: Experiment, points: tuple[Point, ...]
     ) -> dict[str, Prepared]:
         """Build on these machines at once. Contenders are as here, not as there."""
@@ -86,12 +97,12 @@ class Cluster:
                 local[name] = self.catalogue.contender(name)
             except CatalogueError as error:
                 broken[name] = unreadable(name, workload, error)
-        uploaded = {name: self.uploaded[name] for name in local}
+        uploaded = {name: self._uploaded[name] for name in local}
         asked = {
             machine.name: machine.worker.prepare.remote(experiment, points, uploaded) for machine in machines
         }
         prepared = {}
-        for machine, there in sorted(self.machines.ask(asked).items()):
+        for machine, there in sorted(self._machines.ask(asked).items()):
             contenders: dict[str, Ready | Unavailable] = {}
             for name in experiment.contenders:
                 is_here = name in there
@@ -101,19 +112,29 @@ class Cluster:
             prepared[machine] = Prepared(experiment, workload, points, contenders, {})
         return prepared
 
-    def join(self, run: Run, prepared: Mapping[str, Prepared], store: Store) -> Run:
-        for machine in self.machines:
+    def conduct(self, run: Run, prepared: dict[str, Prepared], deadline_s: float | None) -> bool:
+        rule = rule_of(next(iter(prepared.values())).experiment, deadline_s)
+        run = self._add_machines(run, prepared)
+        loop = ClusterLoop(run, prepared, rule, self._machines, self._engage, self.store, self.notify)
+        is_over = loop.conduct()
+        self._machines.ask({machine.name: machine.worker.end.remote() for machine in self._machines})
+        return is_over
+
+    def _engage(self, run: Run, prepared: dict[str, Prepared]) -> Run:
+        """Engage machines for a run that has lost all others."""
+        first = next(iter(prepared.values()))
+        prepared |= self._prepare_on(self._machines.engage(), first.experiment, first.points)
+        return self._add_machines(run, prepared)
+
+    def _add_machines(self, run: Run, prepared: Mapping[str, Prepared]) -> Run:
+        """The run, with the machines that are new in it."""
+        for machine in self._machines:
             if machine.name not in run.host["machines"]:
                 receipts = {name: _receipt(each) for name, each in prepared[machine.name].contenders.items()}
                 facts = {**machine.facts.host, "contenders": receipts}
                 engines = {"engines": dict(machine.engines)} if machine.engines else {}
-                run = store.add_machine(run, machine.name, facts | engines)
+                run = self.store.add_machine(run, machine.name, facts | engines)
         return run
-
-    @contextmanager
-    def runner(self, run: Run, prepared: dict[str, Prepared], store: Store) -> Iterator[TrialRunner]:
-        yield ClusterRunner(self, run, prepared, store)
-        self.machines.ask({machine.name: machine.worker.end.remote() for machine in self.machines})
 
 
 @contextmanager
@@ -162,80 +183,3 @@ def _receipt(contender: Ready | Unavailable) -> dict[str, str]:
         "executable": receipt.executable,
         "content": contender.content,
     }
-
-
-class ClusterRunner:
-    """Each machine of a cluster is a place. It goes from one trial to the next without the driver."""
-
-    are_here = False
-
-    def __init__(self, cluster: Cluster, run: Run, prepared: dict[str, Prepared], store: Store) -> None:
-        self._cluster = cluster
-        self._machines = cluster.machines
-        self._run = run
-        self._prepared = prepared
-        self._store = store
-        self._unavailable = {name: each.unavailable() for name, each in prepared.items()}
-        # By place, the answers that are not yet taken; the first are the ones that it gives first.
-        self._asked: dict[str, deque[Any]] = {}
-
-    def names(self) -> list[str]:
-        return list(self._machines.by_name)
-
-    def unavailable(self) -> Mapping[str, Mapping[Cell, str]]:
-        return self._unavailable
-
-    def engage(self) -> None:
-        new = self._machines.engage()
-        first = next(iter(self._prepared.values()))
-        self._prepared |= self._cluster.prepare_on(new, first.experiment, first.points)
-        self._unavailable = {name: each.unavailable() for name, each in self._prepared.items()}
-        self._run = self._cluster.join(self._run, self._prepared, self._store)
-        self._warm_up([machine for machine in self._machines if machine in new])
-
-    def warm_up(self) -> None:
-        self._warm_up(list(self._machines))
-
-    def _warm_up(self, machines: Sequence[Machine]) -> None:
-        name = next(iter(self._prepared.values())).experiment.name
-        self._machines.ask(
-            {machine.name: machine.worker.begin.remote(name, self._run.seed) for machine in machines}
-        )
-
-    def ask(self, place: str, block: int, position: int, cell: Cell, *, first: bool) -> None:
-        worker = self._machines.by_name[place].worker
-        self._asked.setdefault(place, deque()).append(worker.trial.remote(block, position, cell, first))
-
-    def answers(self) -> Iterator[tuple[str, Trial | str]]:
-        session = self._machines.session
-        heads = {asked[0]: place for place, asked in self._asked.items() if asked}
-        for ref in session.ready(list(heads), _TICK_S):
-            asked = self._asked[heads[ref]]
-            yield heads[ref], self._answer(ref)
-            # Only when it is kept: a Ctrl-C before that loses nothing.
-            asked.popleft()
-
-    def finished(self) -> list[Trial]:
-        refs = [ref for asked in self._asked.values() for ref in asked]
-        answers = (self._answer(ref) for ref in refs if self._machines.session.ready([ref], 0))
-        return [answer for answer in answers if isinstance(answer, Trial)]
-
-    def _answer(self, ref: Any) -> Trial | str:
-        try:
-            trial: Trial = self._machines.session.result(ref)
-        except NodeLostError as error:
-            return str(error)
-        return trial
-
-    def can_measure(self, place: str, cell: Cell) -> bool:
-        """After the trials that the machine was asked for."""
-        try:
-            return bool(
-                self._machines.session.result(self._machines.by_name[place].worker.can_measure.remote(cell))
-            )
-        except NodeLostError:
-            return False
-
-    def lose(self, place: str, reason: str) -> None:
-        self._asked.pop(place, None)
-        self._machines.let_go(place, reason)
