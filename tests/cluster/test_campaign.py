@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringside.catalogue.loader import Catalogue
+from ringside.cluster.groups import GroupPlacement
 from ringside.cluster.worker import NodeWorker
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 from ringside.measure.runs.campaign import new_task, resumed_task
@@ -294,14 +295,14 @@ def test_ctrl_c_keeps_what_is_there(store: Store, session: MakeSession) -> None:
 def test_a_node_whose_probe_does_not_start_is_left_out(
     store: Store, session: MakeSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    facts = NodeWorker.facts
+    engage = NodeWorker.engage
 
-    def refuse(worker: NodeWorker) -> object:
+    def refuse(worker: NodeWorker, site: GroupPlacement) -> object:
         if worker.name == "beta":
             raise ProbeError("the probe p does not speak protocol 7 (it printed: 6): run `make setup`")
-        return facts(worker)
+        return engage(worker, site)
 
-    monkeypatch.setattr(NodeWorker, "facts", refuse)
+    monkeypatch.setattr(NodeWorker, "engage", refuse)
     driver = Driver(session("alpha", "beta"), store)
     begin(driver)
     assert driver.said == [

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from ringside.cluster import groups, machines, upload
-from ringside.cluster.engine import Engine
 from ringside.cluster.groups import GroupEngines, GroupPlacement
 from ringside.cluster.machines import Machines
 from ringside.cluster.session import Node
@@ -115,12 +114,12 @@ def test_a_node_that_dies_while_it_is_asked(session: MakeSession) -> None:
     there, said = engaging(cluster)
     there.engage()
     cluster.gone.add("beta")
-    answers = there.ask({machine.name: machine.worker.facts.remote() for machine in there})
+    answers = there.ask(lambda worker: worker.end.remote())
     assert answers.keys() == {"alpha"}
     assert said[-1] == "beta is left out: beta died"
     cluster.gone.add("alpha")
     with pytest.raises(ClusterError, match="no machine of the cluster ray://fake:10001 is left: alpha died"):
-        there.ask({machine.name: machine.worker.facts.remote() for machine in there})
+        there.ask(lambda worker: worker.end.remote())
 
 
 # --- groups ---
@@ -247,8 +246,3 @@ def test_a_node_whose_own_probe_has_another_version_too_says_so(
     )
     with pytest.raises(ProbeError, match=said):
         upload.uploaded_probe()
-
-
-def test_an_engine_of_another_version_refuses_its_part() -> None:
-    answer = Engine().prepare(VERSION + 1, b"{}", None)
-    assert answer.error == f"its ringside speaks protocol {VERSION}, and this one {VERSION + 1}"

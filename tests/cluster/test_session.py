@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib
 import io
 import socket
-import threading
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,48 +77,6 @@ def test_an_address_where_nobody_listens_is_refused_at_once() -> None:
         unused.bind(("127.0.0.1", 0))
         where = f"ray://127.0.0.1:{unused.getsockname()[1]}"
         said = f"there is no cluster at {where}: .*ray start --head"
-        with pytest.raises(ClusterError, match=said), connect(where):
-            pass
-
-
-@contextmanager
-def listening(answer: bytes | None) -> Iterator[str]:
-    """Where somebody listens who answers everybody with these bytes and the end, or with nothing at all."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            connection, _ = listener.accept()
-            # It may be gone before it has read all.
-            with connection, suppress(OSError):
-                if answer is not None:
-                    connection.sendall(answer)
-                    connection.shutdown(socket.SHUT_WR)
-                while connection.recv(1000):
-                    pass
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield f"ray://127.0.0.1:{listener.getsockname()[1]}"
-        thread.join()
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        None,
-        b"",
-        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
-        b"SSH-2.0-x\r\n",
-        # Frames of HTTP/2 that are no settings, of a stream, and too short.
-        bytes([0, 0, 8, 6, 0, 0, 0, 0, 0]),
-        bytes([0, 0, 0, 4, 0, 0, 0, 0, 1]),
-        bytes([0, 0, 0, 4]),
-    ],
-)
-def test_who_is_not_ray_is_refused_without_ray(answer: bytes | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "_ANSWER_TIMEOUT_S", 0.2)
-    with listening(answer) as where:
-        said = f"there is no cluster at {where}: what listens there is not Ray; .*ray start --head"
         with pytest.raises(ClusterError, match=said), connect(where):
             pass
 
@@ -260,9 +217,8 @@ def test_a_head_that_is_gone_is_noticed_and_one_that_comes_back_is_forgiven(
     monkeypatch.setattr(session, "monotonic", lambda: next(clock))
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
-        watched = session.Session(Waits(), "auto")
-        watched.ready([], 0)
-        watched.watch_head(address)
+        session.Session(Waits(), "auto").ready([], 0)
+        watched = session.Session(Waits(), "auto", address)
         watched.ready([], 0)
     watched.ready([], 0)
     host, _, port = address.rpartition(":")

@@ -22,7 +22,7 @@ from ringside.measure.runs import trials
 from ringside.model.design import Cell, ExperimentLimits, Level
 from ringside.model.results import Outcome, Trial
 from ringside.probe.process import Probe
-from ringside.probe.protocol import VERSION, EngineRecord, LoadPlan, PartOfLoad
+from ringside.probe.protocol import EngineRecord, LoadPlan, PartOfLoad
 from ringside.workloads import workload
 from tests.support.programs import point, ready
 
@@ -51,7 +51,7 @@ class EnginesHere:
         engines = [Engine() for _ in range(count)]
         for number, engine in enumerate(engines):
             part = replace(plan, part=PartOfLoad(number, count, service_times))
-            assert engine.prepare(VERSION, msgspec.json.encode(part), None) == Answer()
+            assert engine.prepare(msgspec.json.encode(part), None) == Answer()
         for engine in engines:
             engine.start()
         on_begun([count])

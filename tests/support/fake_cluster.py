@@ -11,7 +11,7 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.cluster import worker
-from ringside.cluster.campaign import Cluster, contenders_of
+from ringside.cluster.campaign import ClusterCampaign
 from ringside.cluster.machines import Machines
 from ringside.cluster.session import Node, NodeLostError, Session
 from ringside.cluster.worker import NodeFacts
@@ -140,8 +140,8 @@ class Driver:
         try:
             machines.engage()
             quiet = Quiet()
-            cluster = Cluster(catalogue, machines, contenders_of(task, catalogue), quiet)
-            campaign = cluster.campaign(task, self.store)
+            there = {name: catalogue.contender(name) for name in ("one", "two")}
+            campaign = ClusterCampaign(machines, there, task, catalogue, quiet, self.store)
             campaign.carry_out()
             return campaign
         finally:

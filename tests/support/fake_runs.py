@@ -13,7 +13,7 @@ from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task
 from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.plan import Selection
-from ringside.measure.runs.prepare import Prepared, check, prepare
+from ringside.measure.runs.prepare import Prepared, check, contenders_of, prepare
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Run, Trial
@@ -125,5 +125,5 @@ def prepared_of(
     """An experiment checked and built on this machine, before there is a store."""
     catalogue = Catalogue()
     points = check(experiment, catalogue, executor.capacity())
-    tools = (catalogue, Toolchain(workplace / "b"), Inputs(workplace / "i"), observer or Quiet())
-    return prepare(experiment, points, *tools)
+    tools = (Toolchain(workplace / "b"), Inputs(workplace / "i"), observer or Quiet())
+    return prepare(experiment, points, contenders_of(experiment, catalogue), *tools)

@@ -239,10 +239,8 @@ def _carry_out(options: RunSettings, task: Task, catalogue: Catalogue, storage: 
         make: Callable[[Store], Campaign]
         free_cpus: Sequence[int] = ()
         if options.on and not task.is_empty:
-            cluster = stack.enter_context(
-                context.cluster().machines(options.on, task, catalogue, progress, options.engines)
-            )
-            capacity, make = cluster.capacity(), partial(cluster.campaign, task)
+            machines = context.cluster().machines(options.on, task, catalogue, progress, options.engines)
+            capacity, make = stack.enter_context(machines)
         else:
             executor = Executor()
             toolchain, inputs = context.toolchain(), context.inputs()

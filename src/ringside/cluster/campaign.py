@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ringside.catalogue.loader import Catalogue
 from ringside.cluster.groups import GroupEngines
 from ringside.cluster.loop import ClusterLoop
-from ringside.cluster.machines import Machine, Machines
+from ringside.cluster.machines import Machines
 from ringside.cluster.session import connect
 from ringside.cluster.upload import upload
-from ringside.errors import CatalogueError, UsageError
+from ringside.errors import UsageError
 from ringside.measure.host.executor import Capacity
 from ringside.measure.runs.campaign import Campaign, Task
 from ringside.measure.runs.events import TICK, Event, Notify
-from ringside.measure.runs.prepare import Prepared, unreadable
+from ringside.measure.runs.prepare import Prepared, contenders_of, readable
 from ringside.measure.runs.stopping import rule_of
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Experiment, Point
@@ -28,32 +28,8 @@ from ringside.store.plans import read_plan
 from ringside.workloads import workload as find_workload
 
 
-def contenders_of(task: Task, catalogue: Catalogue) -> dict[str, Contender]:
-    """The contenders of a task's experiments, by name, without those whose manifests are broken."""
-    experiments = [*task.experiments, *(read_plan(run).experiment for run in task.unfinished)]
-    contenders = {}
-    for name in dict.fromkeys(name for each in experiments for name in each.contenders):
-        try:
-            contenders[name] = catalogue.contender(name)
-        except CatalogueError:
-            continue
-    return contenders
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """The machines of a cluster, for campaigns. `uploaded`: the contenders as they are there."""
-
-    catalogue: Catalogue
-    machines: Machines
-    uploaded: Mapping[str, Contender]
-    notify: Notify
-
-    def capacity(self) -> Capacity:
-        return self.machines.capacity()
-
-    def campaign(self, task: Task, store: Store) -> ClusterCampaign:
-        return ClusterCampaign(task, self, store)
+def _experiments(task: Task) -> list[Experiment]:
+    return [*task.experiments, *(read_plan(run).experiment for run in task.unfinished)]
 
 
 class ClusterCampaign(Campaign):
@@ -61,10 +37,19 @@ class ClusterCampaign(Campaign):
 
     is_cluster = True
 
-    def __init__(self, task: Task, cluster: Cluster, store: Store) -> None:
-        super().__init__(task, cluster.catalogue, store, cluster.notify)
-        self._machines = cluster.machines
-        self._uploaded = cluster.uploaded
+    def __init__(
+        self,
+        machines: Machines,
+        uploaded: Mapping[str, Contender],
+        task: Task,
+        catalogue: Catalogue,
+        notify: Notify,
+        store: Store,
+    ) -> None:
+        """`uploaded`: the contenders as they are on the machines."""
+        super().__init__(task, catalogue, store, notify)
+        self._machines = machines
+        self._uploaded = uploaded
 
     def capacity(self) -> Capacity:
         return self._machines.capacity()
@@ -82,33 +67,21 @@ class ClusterCampaign(Campaign):
         return nullcontext()
 
     def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
-        return self._prepare_on(list(self._machines), experiment, points)
-
-    def _prepare_on(
-        self, machines: Sequence[Machine], experiment: Experiment, points: tuple[Point, ...]
-    ) -> dict[str, Prepared]:
-        """Build on these machines at once. Contenders are as here, not as there."""
-        workload = find_workload(experiment.workload)
-        local: dict[str, Contender] = {}
-        broken: dict[str, Unavailable] = {}
-        for name in experiment.contenders:
+        """Build on all machines at once. Contenders are as here, not as there."""
+        here = contenders_of(experiment, self.catalogue)
+        for name in here:
             self.notify(Event("prepare", name))
-            try:
-                local[name] = self.catalogue.contender(name)
-            except CatalogueError as error:
-                broken[name] = unreadable(name, workload, error)
-        uploaded = {name: self._uploaded[name] for name in local}
-        asked = {
-            machine.name: machine.worker.prepare.remote(experiment, points, uploaded) for machine in machines
-        }
+        sent = {name: self._uploaded.get(name, each) for name, each in here.items()}
         prepared = {}
-        for machine, there in sorted(self._machines.ask(asked).items()):
+        answers = self._machines.ask(lambda worker: worker.prepare.remote(experiment, points, sent))
+        for machine, there in sorted(answers.items()):
             contenders: dict[str, Ready | Unavailable] = {}
-            for name in experiment.contenders:
-                is_here = name in there
-                contenders[name] = replace(there[name], contender=local[name]) if is_here else broken[name]
+            for name, each in there.items():
+                local = here[name]
+                contenders[name] = each if isinstance(local, Unavailable) else replace(each, contender=local)
                 shown = replace(contenders[name].contender, name=f"{name} on {machine}")
                 self.notify(Event("prepared", replace(contenders[name], contender=shown)))
+            workload = find_workload(experiment.workload)
             prepared[machine] = Prepared(experiment, workload, points, contenders, {})
         return prepared
 
@@ -117,13 +90,14 @@ class ClusterCampaign(Campaign):
         run = self._add_machines(run, prepared)
         loop = ClusterLoop(run, prepared, rule, self._machines, self._engage, self.store, self.notify)
         is_over = loop.conduct()
-        self._machines.ask({machine.name: machine.worker.end.remote() for machine in self._machines})
+        self._machines.ask(lambda worker: worker.end.remote())
         return is_over
 
     def _engage(self, run: Run, prepared: dict[str, Prepared]) -> Run:
         """Engage machines for a run that has lost all others."""
+        self._machines.engage()
         first = next(iter(prepared.values()))
-        prepared |= self._prepare_on(self._machines.engage(), first.experiment, first.points)
+        prepared |= self.prepare(first.experiment, first.points)
         return self._add_machines(run, prepared)
 
     def _add_machines(self, run: Run, prepared: Mapping[str, Prepared]) -> Run:
@@ -132,7 +106,7 @@ class ClusterCampaign(Campaign):
             if machine.name not in run.host["machines"]:
                 receipts = {name: _receipt(each) for name, each in prepared[machine.name].contenders.items()}
                 facts = {**machine.facts.host, "contenders": receipts}
-                engines = {"engines": dict(machine.engines)} if machine.engines else {}
+                engines = {"engines": machine.facts.engines} if machine.facts.engines else {}
                 run = self.store.add_machine(run, machine.name, facts | engines)
         return run
 
@@ -144,17 +118,21 @@ def engaged(
     catalogue: Catalogue,
     notify: Notify,
     engines: int | tuple[str, ...] | None = None,
-) -> Iterator[Cluster]:
-    """The machines, which are let go at the end. `engines`: of two-sided trials, how many or on which nodes;
+) -> Iterator[tuple[Capacity, Callable[[Store], ClusterCampaign]]]:
+    """What contenders can get on the machines, which are let go at the end, and what makes a campaign on
+    them. `engines`: of two-sided trials, how many or on which nodes;
     None: as many as the task has. Raises UsageError, ClusterError, ProbeError."""
     wanted = _wanted(task, engines)
-    with upload(contenders_of(task, catalogue)) as (folder, uploaded), connect(on, folder) as session:
-        machines = Machines(
-            session, lambda text: notify(Event("say", text)), partial(notify, TICK), wanted=wanted
-        )
+    contenders: dict[str, Contender] = {}
+    for experiment in _experiments(task):
+        contenders |= readable(experiment, catalogue)
+    with upload(contenders) as (folder, uploaded), connect(on, folder) as session:
+        say, tick = (lambda text: notify(Event("say", text))), partial(notify, TICK)
+        machines = Machines(session, say, tick, wanted=wanted)
         try:
             machines.engage()
-            yield Cluster(catalogue, machines, uploaded, notify)
+            make = partial(ClusterCampaign, machines, uploaded, task, catalogue, notify)
+            yield machines.capacity(), make
         finally:
             machines.close()
 
@@ -162,11 +140,10 @@ def engaged(
 def _wanted(task: Task, engines: int | tuple[str, ...] | None) -> GroupEngines | None:
     """The engines of each contender's machine; None of a task whose load comes from its own. Raises
     UsageError where `engines` are others than those with which a run began."""
-    planned = [*task.experiments, *(read_plan(run).experiment for run in task.unfinished)]
+    planned = _experiments(task)
     count = planned[0].engines if planned else 0
-    group = (
-        GroupEngines(len(engines), engines) if isinstance(engines, tuple) else GroupEngines(engines or count)
-    )
+    names = engines if isinstance(engines, tuple) else ()
+    group = GroupEngines(len(engines) if isinstance(engines, tuple) else engines or count, names)
     if group.engines != count or any(each.engines != count for each in planned):
         began = f"with --engines {count}" if count else "without --engines"
         raise UsageError(f"the run began {began}: go on like that")
@@ -177,9 +154,5 @@ def _receipt(contender: Ready | Unavailable) -> dict[str, str]:
     if isinstance(contender, Unavailable):
         return {"unavailable": contender.reason, "remedy": contender.remedy}
     receipt = contender.receipt
-    return {
-        "version": receipt.version,
-        "receipt": receipt.text,
-        "executable": receipt.executable,
-        "content": contender.content,
-    }
+    kept = {"version": receipt.version, "receipt": receipt.text, "executable": receipt.executable}
+    return {**kept, "content": contender.content}

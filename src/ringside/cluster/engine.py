@@ -1,8 +1,5 @@
-"""One of several load engines, on a node of its own: an actor of Ray that drives a probe.
-
-Only this module runs on the nodes. Its methods answer with plain values, so that an error of a node needs no
-type that the other side knows.
-"""
+"""One of several load engines, on a node of its own: an actor of Ray that drives a probe. Its methods answer
+with plain values: an error of a node needs no type that the other side knows."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from ringside.cluster.upload import uploaded_probe
 from ringside.errors import ProbeError, RingsideError
 from ringside.measure import host
 from ringside.probe.process import Probe
-from ringside.probe.protocol import VERSION, EngineMessage, LoadPlan, LoadRequest
+from ringside.probe.protocol import EngineMessage, LoadPlan, LoadRequest
 
 # What an engine may take to raise its limits and to read certificates.
 READY_S = 30.0
@@ -43,14 +40,11 @@ class Engine:
         self._answer = Answer()
 
     def facts(self) -> dict[str, Any]:
-        """The machine's."""
         return host.facts()
 
-    def prepare(self, protocol: int, plan: bytes, certificates: bytes | None) -> Answer:
-        """Make an engine ready for its part of a load. `plan`: in JSON; `certificates`: the contents of its
-        `cacert`. The answer has an error, or nothing."""
-        if protocol != VERSION:
-            return Answer(error=f"its ringside speaks protocol {VERSION}, and this one {protocol}")
+    def prepare(self, plan: bytes, certificates: bytes | None) -> Answer:
+        """Make ready for a part of a load. `plan`: in JSON; `certificates`: the contents of its `cacert`. The
+        answer has an error, or nothing."""
         self._ready, self._go = threading.Event(), threading.Event()
         self._is_called_off, self._answer = False, Answer()
         if self._probe and self._probe.interrupted:
@@ -70,12 +64,11 @@ class Engine:
 
     def call_off(self) -> None:
         """End what is under way. A load that had begun still reports."""
-        if self._go.is_set():
-            if self._probe:
-                self._probe.interrupt()
-        else:
+        if not self._go.is_set():
             self._is_called_off = True
             self._go.set()
+        elif self._probe:
+            self._probe.interrupt()
 
     def result(self, wait_s: float) -> Answer | None:
         """All messages of the load, as a list; None where it goes on after so many seconds. Calls of an actor

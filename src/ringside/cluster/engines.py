@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -21,12 +21,12 @@ from msgspec.structs import replace
 from ringside import units
 from ringside.cluster import parts
 from ringside.cluster.engine import READY_S, Answer, Engine
-from ringside.cluster.session import Node, NodeLostError, Session
+from ringside.cluster.session import Node, NodeLostError, Session, connect
+from ringside.cluster.upload import upload
 from ringside.errors import ClusterError, UsageError
 from ringside.load.result import EnginePart
 from ringside.probe.process import Probe, interrupts
 from ringside.probe.protocol import (
-    VERSION,
     EngineMessage,
     EngineRecord,
     LoadOutcome,
@@ -50,17 +50,14 @@ _PATIENCE_S = 3.0
 
 @dataclass(frozen=True, slots=True)
 class EngineSlot:
-    """The place of an engine: its node, and its number there, from 0: more than one where loads run at the
-    same time."""
+    """An engine's node, and its number there, from 0: there are several where loads run at the same time."""
 
     node: Node
     number: int = 0
 
 
 class Engines:
-    """Engines on these nodes, one each, until `close`, or the end of a `with`. `interrupted`: whether a
-    signal ended a load. After a load `parts` has what each engine did, and `started_within_s` a bound on how
-    far apart they started."""
+    """Engines on these nodes, one each, until `close`, or the end of a `with`."""
 
     def __init__(
         self,
@@ -71,27 +68,28 @@ class Engines:
         place_s: float = _PLACE_S,
         probe: Probe | None = None,
     ) -> None:
-        """`say` gets a line where the nodes keep us waiting, for `place_s` at most. `probe`: the one that
-        merges, found if left out. Raises ProbeError where this machine has none, ClusterError where an engine
-        cannot be started."""
+        """`say` gets a line when nodes keep us waiting, `place_s` at most. `probe`: merges the records.
+        Raises ProbeError where this machine has none, ClusterError where an engine cannot be started."""
         self.nodes = tuple(nodes)
+        # What each engine did in the last load, and a bound on how far apart they started.
         self.parts: tuple[EnginePart, ...] = ()
         self.started_within_s = 0.0
+        # Whether a signal ended a load.
         self.interrupted = False
         self._signals = 0
         self._session = session
         self._probe = probe or Probe()
         self._place_s = place_s
         self._actors: dict[EngineSlot, Any] = {}
-        self._place([EngineSlot(node) for node in nodes], say)
+        with self._ending_at_errors(), interrupts(self._interrupt):
+            self._place([EngineSlot(node) for node in nodes], say)
 
     def load(
         self, request: LoadRequest, on_message: Callable[[EngineMessage], None] | None = None
     ) -> list[EngineMessage]:
-        """The messages of the whole load, the outcome last: how the engines began, histograms, and the
-        outcome; `on_message` gets each, at the end. Raises UsageError where there are fewer connections than
-        threads, ClusterError where an engine is lost or cannot do its part (there are no figures that lack
-        one), KeyboardInterrupt where signals came before the load began, or came twice."""
+        """The messages of the whole load, the outcome last; `on_message` gets each, at the end. Raises
+        UsageError where there are fewer connections than threads, ClusterError where an engine is lost or
+        cannot do its part, KeyboardInterrupt where signals came before the load began, or came twice."""
         plan, count = replace(request.load, progress_s=None), len(self.nodes)
         if plan.threads * count > plan.connections:
             threads = units.count(plan.threads, "thread")
@@ -99,16 +97,14 @@ class Engines:
                 f"{plan.connections} connections are too few for {count} engines with {threads} each: "
                 "each thread needs one"
             )
-        certificates = _certificates(plan)
-        texts = _texts(plan, count)
-        plans = {EngineSlot(node): text for node, text in zip(self.nodes, texts, strict=True)}
+        cacert = plan.tls.cacert if plan.tls else None
+        # The nodes do not have the file.
+        certificates = Path(cacert).read_bytes() if cacert else None
+        texts = dict(zip(map(EngineSlot, self.nodes), _texts(plan, count), strict=True))
         with self._ending_at_errors(), interrupts(self._interrupt):
-            self._prepare(plans, certificates)
-            self._start(list(plans))
-            answers = self._results(list(plans), _limit_s([plan]))
-        each = [parts.part_of(slot.node, answer) for slot, answer in answers.items()]
-        self.parts = tuple(part for part, _ in each)
-        merged = self._probe.merge(plan, [record for _, record in each])
+            each = self._carry_out(texts, [plan], certificates)
+        self.parts = tuple(part for _, part, _ in each)
+        merged = self._probe.merge(plan, [record for *_, record in each])
         outcome = merged[-1]
         assert isinstance(outcome, LoadOutcome)
         outcome = replace(outcome, warnings=parts.warnings(outcome, self.parts))
@@ -125,11 +121,10 @@ class Engines:
         *,
         service_times: bool = False,
     ) -> list[tuple[int, EnginePart, EngineRecord]]:
-        """Loads that run at the same time, each of as many engines as it has connections for; `on_begun`
-        gets their numbers when all have been started, and `started_within_s` is there then. What each engine
-        counted, with the number of the load; `service_times`: those of requests by their numbers, too. Raises
-        NodeLostError where an engine is lost, ClusterError where one cannot do its part, KeyboardInterrupt
-        after `call_off` before they began."""
+        """Carry out loads at the same time, each by as many engines as it has connections for: what each
+        engine counted, with the number of its load. `on_begun` gets the numbers of engines when all have been
+        started. Raises NodeLostError where an engine is lost, ClusterError where one cannot do its part,
+        KeyboardInterrupt after `call_off` before they began."""
         counts = [min(len(self.nodes), plan.connections // plan.threads) for plan in plans]
         texts: dict[EngineSlot, bytes] = {}
         for number, (plan, count) in enumerate(zip(plans, counts, strict=True)):
@@ -137,11 +132,7 @@ class Engines:
             texts |= zip(slots, _texts(plan, count, service_times), strict=True)
         with self._ending_at_errors():
             self._place([slot for slot in texts if slot not in self._actors])
-            self._prepare(texts, None)
-            self._start(list(texts))
-            on_begun(counts)
-            answers = self._results(list(texts), _limit_s(plans))
-        return [(slot.number, *parts.part_of(slot.node, answer)) for slot, answer in answers.items()]
+            return self._carry_out(texts, plans, None, lambda: on_begun(counts))
 
     def call_off(self) -> None:
         """End the loads of a step, and of those that follow until `go_on`, from any thread. Engines that have
@@ -155,60 +146,56 @@ class Engines:
 
     def facts(self) -> dict[Node, Mapping[str, Any]]:
         """The facts of the nodes' machines. Raises ClusterError."""
-        slots = [EngineSlot(node) for node in self.nodes]
         with self._ending_at_errors(), interrupts(self._interrupt):
-            facts = self._call(lambda slot: self._actors[slot].facts.remote(), _GRACE_S, slots)
+            facts = self._call(lambda slot: self._actors[slot].facts.remote(), [*map(EngineSlot, self.nodes)])
         return {slot.node: each for slot, each in facts.items()}
 
     def _place(self, slots: Sequence[EngineSlot], say: Callable[[str], None] | None = None) -> None:
         """Start engines."""
         for slot in slots:
             self._actors[slot] = self._session.actor(Engine, slot.node, holds=slot.number == 0).remote()
-        with self._ending_at_errors(), interrupts(self._interrupt):
-            self._call(lambda slot: self._actors[slot].__ray_ready__.remote(), self._place_s, slots, say)
+        self._call(lambda slot: self._actors[slot].__ray_ready__.remote(), slots, self._place_s, say)
 
-    def _prepare(self, texts: Mapping[EngineSlot, bytes], certificates: bytes | None) -> None:
-        """Make engines ready for their parts of loads."""
-        prepared = self._call(
-            lambda slot: self._actors[slot].prepare.remote(VERSION, texts[slot], certificates),
-            READY_S + _GRACE_S,
-            list(texts),
+    def _carry_out(
+        self,
+        texts: Mapping[EngineSlot, bytes],
+        plans: Sequence[LoadPlan],
+        certificates: bytes | None,
+        on_begun: Callable[[], None] = lambda: None,
+    ) -> list[tuple[int, EnginePart, EngineRecord]]:
+        """Make engines ready for their parts of loads, start all, and wait for what they counted."""
+        slots, actors = list(texts), self._actors
+        prepare_s = READY_S + _GRACE_S
+        _check(
+            self._call(lambda slot: actors[slot].prepare.remote(texts[slot], certificates), slots, prepare_s)
         )
-        self._check(prepared)
-
-    def _start(self, slots: Sequence[EngineSlot]) -> None:
-        """Tell all to begin."""
         released_s = time.monotonic()
-        self._call(lambda slot: self._actors[slot].start.remote(), _GRACE_S, slots)
+        self._call(lambda slot: actors[slot].start.remote(), slots)
         self.started_within_s = time.monotonic() - released_s
-
-    def _results(self, slots: Sequence[EngineSlot], limit_s: float | None) -> Mapping[EngineSlot, Answer]:
-        """The engines' answers, none of them an error."""
-        deadline = time.monotonic() + limit_s if limit_s is not None else None
+        on_begun()
+        limit_s = _limit_s(plans)
+        deadline = None if limit_s is None else time.monotonic() + limit_s
         answers: dict[EngineSlot, Answer] = {}
         is_called_off = False
-        while len(answers) < len(slots):
-            rest = [slot for slot in slots if slot not in answers]
-            arrived = self._call(
-                lambda slot: self._actors[slot].result.remote(_TICK_S), _GRACE_S, rest, ending=True
-            )
+        while rest := [slot for slot in slots if slot not in answers]:
+            arrived = self._call(lambda slot: actors[slot].result.remote(_TICK_S), rest, ending=True)
             answers |= {slot: answer for slot, answer in arrived.items() if answer is not None}
-            self._check(answers)
+            _check(answers)
             if self.interrupted and not is_called_off:
                 is_called_off = True
-                self._call(lambda slot: self._actors[slot].call_off.remote(), _GRACE_S, slots, ending=True)
+                self._call(lambda slot: actors[slot].call_off.remote(), slots, ending=True)
                 deadline = time.monotonic() + _END_S
-            if deadline is not None and time.monotonic() > deadline:
+            if deadline is not None and time.monotonic() > deadline and len(answers) < len(slots):
                 raise NodeLostError(
                     f"{rest[0].node.name} did not end its part of the load: there are no figures"
                 )
-        return {slot: answers[slot] for slot in slots}
+        return [(slot.number, *parts.part_of(slot.node, answers[slot])) for slot in slots]
 
     def _call(
         self,
         method: Callable[[EngineSlot], Any],
-        limit_s: float,
         slots: Sequence[EngineSlot],
+        limit_s: float = _GRACE_S,
         say: Callable[[str], None] | None = None,
         *,
         ending: bool = False,
@@ -249,15 +236,14 @@ class Engines:
         try:
             yield
         except (self._session.ray.exceptions.RayError, ConnectionError) as error:
+            # A module that is missing there says more than the first line of a long error.
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            missing = [line for line in lines if "ModuleNotFoundError" in line or "ImportError" in line]
+            reason = missing[-1] if missing else next(iter(lines), type(error).__name__)
             raise NodeLostError(
-                f"{node.name} was lost or cannot run an engine, so there are no figures ({_reason(error)}): "
-                "repeat the load, or name other nodes with --engines"
+                f"{node.name} was lost or cannot run an engine, so there are no figures "
+                f"({one_line(reason, 200)}): repeat the load, or name other nodes with --engines"
             ) from error
-
-    def _check(self, answers: Mapping[EngineSlot, Answer]) -> None:
-        for slot, answer in answers.items():
-            if answer.error:
-                raise ClusterError(f"{slot.node.name}: {one_line(answer.error, 300)}")
 
     def __enter__(self) -> Engines:
         return self
@@ -268,8 +254,7 @@ class Engines:
     def close(self) -> None:
         """End all engines; each probe ends with its engine. A further `step` starts new ones."""
         for actor in self._actors.values():
-            with suppress(Exception):
-                self._session.ray.kill(actor)
+            self._session.kill(actor)
         self._actors.clear()
 
     @contextmanager
@@ -282,14 +267,13 @@ class Engines:
             raise
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        self.interrupted = True
-        self._signals += 1
+        self.call_off()
 
 
-def _certificates(plan: LoadPlan) -> bytes | None:
-    """The contents of the file that the plan names; the nodes do not have it."""
-    cacert = plan.tls.cacert if plan.tls else None
-    return Path(cacert).read_bytes() if cacert else None
+def _check(answers: Mapping[EngineSlot, Answer]) -> None:
+    for slot, answer in answers.items():
+        if answer.error:
+            raise ClusterError(f"{slot.node.name}: {one_line(answer.error, 300)}")
 
 
 def _texts(plan: LoadPlan, count: int, service_times: bool = False) -> list[bytes]:
@@ -300,15 +284,17 @@ def _texts(plan: LoadPlan, count: int, service_times: bool = False) -> list[byte
 
 def _limit_s(plans: Sequence[LoadPlan]) -> float | None:
     """How long loads at the same time may take; None where one has no duration."""
-    limits = [
-        None if plan.duration_s is None else plan.duration_s + plan.timeout_s + _PROBE_GRACE_S
-        for plan in plans
-    ]
-    return None if None in limits else max(limit for limit in limits if limit is not None)
+    limits = [plan.duration_s + plan.timeout_s for plan in plans if plan.duration_s is not None]
+    return max(limits) + _PROBE_GRACE_S if len(limits) == len(plans) else None
 
 
-def _reason(error: Exception) -> str:
-    """What a long error of Ray says: that of a module which is missing there, or its first line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    missing = [line for line in lines if "ModuleNotFoundError" in line or "ImportError" in line]
-    return one_line((missing or lines or [type(error).__name__])[-1 if missing else 0], 200)
+@contextmanager
+def engaged(
+    where: str, wanted: int | Sequence[str] | None, addresses: Sequence[str], say: Callable[[str], None]
+) -> Iterator[Engines]:
+    """Engines on nodes of a cluster, for a load at these addresses. Raises UsageError, ClusterError."""
+    with upload() as (folder, _), connect(where, folder, option="--from") as session:
+        nodes = parts.choose(session.nodes(), wanted)
+        parts.check_reach(addresses, nodes)
+        with Engines(session, nodes, say) as engines:
+            yield engines

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ringside.cluster import parts
@@ -14,27 +14,21 @@ from ringside.cluster.session import ADVERTISE, RESOURCE, Node, Session
 from ringside.errors import ClusterError, UsageError
 from ringside.text import one_line
 
-# The label that Ray itself gives to every node.
-_NODE_ID = "ray.io/node-id"
-# In names of sites: from the engines to the contender.
-ARROW = " ← "
-
 
 @dataclass(frozen=True, slots=True)
 class GroupPlacement:
-    """`node`: the contender's. `engines`: those that its load comes from, in the order of the bundles 1, 2 …
-    of the placement group; none where it comes from the contender's own."""
+    """`node`: the contender's. `engines`: those that its load comes from; none where it comes from the
+    contender's own."""
 
     node: Node
     engines: tuple[Node, ...] = ()
-    group: Any = None
 
     @property
     def name(self) -> str:
         """What its trials carry as their machine: another set of engines is another place."""
         if not self.engines:
             return self.node.name
-        return one_line(f"{self.node.name}{ARROW}{', '.join(node.name for node in self.engines)}", 500)
+        return one_line(f"{self.node.name} ← {', '.join(node.name for node in self.engines)}", 500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +51,20 @@ class Reservation:
         self._pinned = parts.choose(nodes, wanted.names) if wanted.names else []
         more: dict[str, Any] = {}
         if self._pinned:
-            more["bundle_label_selector"] = [{}, *({_NODE_ID: node.id} for node in self._pinned)]
+            # Ray itself gives this label to every node.
+            more["bundle_label_selector"] = [{}, *({"ray.io/node-id": node.id} for node in self._pinned)]
         try:
             self._group = placement_group([{RESOURCE: 1}] * count, strategy="STRICT_SPREAD", **more)
         except TypeError as error:
+            version = session.ray.__version__
             raise UsageError(
-                f"--engines with names of nodes needs a newer Ray than {session.ray.__version__}: write how "
-                "many"
+                f"--engines with names needs a newer Ray than {version}: say how many"
             ) from error
         except Exception as error:
             raise session.lost(error) from error
 
     def site(self, nodes: Sequence[Node]) -> GroupPlacement | None:
-        """Where Ray has placed it; None as long as it has not. Raises ClusterError where the cluster does not
-        answer."""
+        """Where Ray has placed it; None as long as it has not. Raises ClusterError."""
         from ray.util import placement_group_table
 
         try:
@@ -82,18 +76,16 @@ class Reservation:
         granted = [by_id.get(placed.get(bundle, "")) for bundle in sorted(placed)]
         if table.get("state") != "CREATED" or not granted:
             return None
-        first, *engines = (node for node in granted if node)
-        return (
-            GroupPlacement(first, tuple(engines), self._group) if len(engines) + 1 == len(granted) else None
-        )
+        nodes = [
+            replace(node, group=self._group, bundle=bundle) for bundle, node in enumerate(granted) if node
+        ]
+        return GroupPlacement(nodes[0], tuple(nodes[1:])) if len(nodes) == len(granted) else None
 
     def is_possible(self, nodes: Sequence[Node]) -> bool:
-        """Whether the nodes that it names are there. Ray knows only after some seconds that one has died, and
-        another may have its name by then."""
+        """Whether the nodes that it names are there. One may have died, and another may have its name."""
         return {node.id for node in self._pinned} <= {node.id for node in nodes}
 
     def cancel(self) -> None:
-        """Give it up."""
         give_up(self._group)
 
 
@@ -112,12 +104,11 @@ def most_sites(nodes: Sequence[Node], wanted: GroupEngines) -> int:
             f"--engines needs nodes that advertise the resource `{RESOURCE}`, and there are none: {ADVERTISE}"
         )
     needed = wanted.engines + 1
-    if wanted.names:
+    try:
         # One that was there before may be gone.
-        try:
-            parts.choose(nodes, wanted.names)
-        except UsageError as error:
-            raise ClusterError(str(error)) from error
+        parts.choose(nodes, wanted.names or None)
+    except UsageError as error:
+        raise ClusterError(str(error)) from error
     if len(nodes) < needed:
         have = ", ".join(node.name for node in nodes)
         raise ClusterError(
@@ -136,28 +127,3 @@ def check_reach(site: GroupPlacement) -> None:
             f"{site.node.name} has the address {address}, which {others[0]} does not reach: start it with an "
             "address of its network (ray start --node-ip-address)"
         )
-
-
-class GroupSession(Session):
-    """On a node of a site: starts actors in the bundles of the site's engines."""
-
-    def __init__(self, ray: Any, site: GroupPlacement) -> None:
-        super().__init__(ray, site.name)
-        self._bundles = {node.id: bundle for bundle, node in enumerate(site.engines, start=1)}
-        self._group = site.group
-
-    def actor(self, kind: type, node: Node, *, holds: bool = True) -> Any:
-        return placed(self.ray, kind, self._group, self._bundles[node.id], holds=holds)
-
-
-def placed(ray: Any, kind: type, group: Any, bundle: int, *, holds: bool = True) -> Any:
-    """The actor class of `kind`, to be started in a bundle of a placement group, whose resource it holds."""
-    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
-
-    return ray.remote(kind).options(
-        num_cpus=0,
-        resources={RESOURCE: 1} if holds else {},
-        scheduling_strategy=PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=bundle),
-        max_restarts=0,
-        max_task_retries=0,
-    )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
-from ringside.cluster.machines import Machine, Machines
+from ringside.cluster.machines import Machines
 from ringside.cluster.session import NodeLostError
 from ringside.errors import ClusterError
 from ringside.measure.runs.events import TICK, Event, Notify
@@ -63,7 +63,6 @@ class ClusterLoop(RunLoop):
         self._machines = machines
         self._session = machines.session
         self._join = join
-        self._missing: dict[str, dict[Cell, str]] = {}
         self._busy: dict[str, _Share] = {}
         # Shares of blocks that a machine did not complete.
         self._moved: deque[_Share] = deque()
@@ -74,8 +73,7 @@ class ClusterLoop(RunLoop):
         self._find_missing()
 
     def _find_missing(self) -> None:
-        """Note what cannot be measured on each machine, lost ones included; and on none, for the reason of
-        the first."""
+        """Note what cannot be measured on each machine, lost ones included; and on none."""
         self._missing = {name: each.unavailable() for name, each in self._prepared.items()}
         first, *others = self._missing.values()
         self.unavailable = {
@@ -86,14 +84,11 @@ class ClusterLoop(RunLoop):
         """Find other machines where none is left. Raises ClusterError."""
         self.run = self._join(self.run, self._prepared)
         self._find_missing()
-        self._warm_up(list(self._machines))
+        self.warm_up()
 
     def warm_up(self) -> None:
-        self._warm_up(list(self._machines))
-
-    def _warm_up(self, machines: Sequence[Machine]) -> None:
         name, seed = self.experiment.name, self.run.seed
-        self._machines.ask({machine.name: machine.worker.begin.remote(name, seed) for machine in machines})
+        self._machines.ask(lambda worker: worker.begin.remote(name, seed))
 
     def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
         self.notify(Event("warm-up", planned))
@@ -140,8 +135,8 @@ class ClusterLoop(RunLoop):
     def _divided(
         self, block: int, missing: list[tuple[int, Cell]], done: Mapping[tuple[int, Cell], Trial]
     ) -> list[_Share]:
-        """What is missing of a block, of which trials may be there: a point that has some is completed on
-        their machine, or measured again where that one is gone."""
+        """What is missing of a block. A point that has trials is completed on their machine, or measured
+        again where that one is gone."""
         by_machine: dict[str | None, list[tuple[int, Cell]]] = {}
         for point in dict.fromkeys(cell.point for _, cell in missing):
             there = [
@@ -200,8 +195,7 @@ class ClusterLoop(RunLoop):
         self._go_on(name, share)
 
     def _go_on(self, name: str, share: _Share) -> None:
-        """The machine is at the next trial of the share, or done with it. Its block is whole then, unless
-        another share has a part of it."""
+        """The machine is at the next trial of the share, or done with it."""
         if share.asked:
             self._busy[name] = share
             share.since = time.monotonic()
@@ -246,8 +240,7 @@ class ClusterLoop(RunLoop):
             return False
 
     def _lose(self, name: str, reason: str) -> None:
-        """Go on without a machine: what it did not complete moves to another. Points of which it has all
-        trials stay as they are."""
+        """Go on without a machine: points that it did not complete move to another."""
         share = self._busy.pop(name)
         left = [(position, cell) for position, cell, _ in share.asked]
         points = {cell.point for _, cell in left}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,7 @@ from ringside.errors import ClusterError, RingsideError, UsageError
 from ringside.measure.host.executor import Capacity
 from ringside.text import one_line
 
-# What a node may take to start what measures there, and another run to end, before there is a word about it;
-# before others go on without it; and before there is no run.
+# How long a node may be busy until a line says so; until others go on without it; until there is no run.
 WORD_AFTER_S = 10.0
 OTHERS_AFTER_S = 30.0
 PATIENCE_S = 120.0
@@ -25,13 +24,11 @@ _POLL_S = 0.5
 
 @dataclass(eq=False, slots=True)
 class Machine:
-    """A node that measures, by the actor on it. `engines`: the facts of the machines that its load comes
-    from, by name."""
+    """A node that measures, by the actor on it."""
 
     site: GroupPlacement
     worker: Any
     facts: NodeFacts
-    engines: Mapping[str, Mapping[str, Any]]
 
     @property
     def name(self) -> str:
@@ -39,8 +36,8 @@ class Machine:
 
 
 class Machines:
-    """Those that are there, by name. `say` shows a line to the user, `tick` is called while there is nothing
-    but to wait."""
+    """Those that are there, by name. `say` shows a line to the user, `tick` is called during waits. `wanted`:
+    two-sided trials, with these engines for each machine."""
 
     def __init__(
         self,
@@ -50,7 +47,6 @@ class Machines:
         patience_s: float = PATIENCE_S,
         wanted: GroupEngines | None = None,
     ) -> None:
-        """`wanted`: two-sided trials, with these engines for each machine."""
         self.session = session
         self.by_name: dict[str, Machine] = {}
         self.say = say
@@ -68,9 +64,8 @@ class Machines:
         return Capacity(min(one.cpus for one in each), min(one.descriptors for one in each))
 
     def engage(self) -> list[Machine]:
-        """Start what measures on all nodes that are free, and take their machines' locks; the new ones. A
-        node that is busy for long is left out, one on which nothing can measure, too. Raises ClusterError
-        where no machine remains."""
+        """Start what measures on all nodes that are free, and take their machines' locks; the new ones. Nodes
+        that are busy for long or cannot measure are left out. Raises ClusterError where none remains."""
         nodes = self._free(self._nodes())
         if self._wanted:
             sites = self._reserved(nodes, self._wanted)
@@ -92,125 +87,103 @@ class Machines:
         used = {node.id for machine in self for node in (machine.site.node, *machine.site.engines)}
         return [node for node in nodes if node.id not in used]
 
+    def _waiting(self, what: Callable[[], str]) -> Iterator[float]:
+        """The seconds of a wait, again and again; says after a while for what."""
+        begun = time.monotonic()
+        has_said = False
+        while True:
+            spent_s = time.monotonic() - begun
+            yield spent_s
+            if not has_said and spent_s > WORD_AFTER_S:
+                has_said = True
+                self.say(f"waiting for {what()}")
+            self.tick()
+
+    def _nodes(self) -> list[Node]:
+        """The nodes, after a wait where there is none. Raises ClusterError."""
+        for spent_s in self._waiting(lambda: f"a node, {self._patience_s:.0f} s at most: {ADVERTISE}"):
+            if nodes := self.session.nodes():
+                return nodes
+            if spent_s > self._patience_s:
+                break
+            time.sleep(_POLL_S)
+        raise ClusterError(
+            f"the cluster {self.session.where} has no node that can run contenders, after "
+            f"{self._patience_s:.0f} s: start one with {ADVERTISE}"
+        )
+
     def _reserved(self, nodes: list[Node], wanted: GroupEngines) -> list[GroupPlacement]:
-        """As many sites of two-sided trials as the nodes have room for, without those of other runs. Raises
-        ClusterError where there is none."""
+        """As many sites of two-sided trials as the nodes have room for. Raises ClusterError."""
         count = groups.most_sites(nodes, wanted)
         waiting = [Reservation(self.session, wanted, nodes) for _ in range(count)]
         sites: list[GroupPlacement] = []
-        begun = time.monotonic()
-        has_said = False
-        while waiting:
+        need = f"{wanted.engines + 1} nodes"
+        for spent_s in self._waiting(
+            lambda: f"{need} that are free: another run may measure there (Ctrl-C gives up)"
+        ):
             for reservation in list(waiting):
-                if site := reservation.site(nodes):
+                if not reservation.is_possible(nodes):
+                    # A node that it names has died; another may have its name.
+                    reservation.cancel()
+                    waiting.remove(reservation)
+                    waiting.append(Reservation(self.session, wanted, nodes))
+                elif site := reservation.site(nodes):
                     waiting.remove(reservation)
                     sites.append(site)
-            spent = time.monotonic() - begun
-            if waiting and spent > (OTHERS_AFTER_S if sites else self._patience_s):
-                for reservation in waiting:
-                    reservation.cancel()
+            if not waiting or spent_s > (OTHERS_AFTER_S if sites else self._patience_s):
                 break
-            if waiting and not has_said and spent > WORD_AFTER_S:
-                has_said = True
-                self.say(
-                    f"waiting for {wanted.engines + 1} nodes that are free: another run may measure there "
-                    "(Ctrl-C gives up)"
-                )
-            if waiting:
-                self.tick()
-                time.sleep(_POLL_S)
-                # One that has died meanwhile may be needed.
-                nodes = self._free(self.session.nodes())
-                groups.most_sites(nodes, wanted)
-                waiting = [self._still_possible(reservation, nodes, wanted) for reservation in waiting]
+            time.sleep(_POLL_S)
+            # One that has died meanwhile may be needed.
+            nodes = self._free(self.session.nodes())
+            groups.most_sites(nodes, wanted)
+        for reservation in waiting:
+            reservation.cancel()
         if not sites:
             raise ClusterError(
-                f"no {wanted.engines + 1} nodes of the cluster {self.session.where} were free within "
-                f"{self._patience_s:.0f} s: another run may have them"
+                f"no {need} of the cluster {self.session.where} were free within {self._patience_s:.0f} s: "
+                "another run may have them"
             )
         for site in sites:
             groups.check_reach(site)
         return sites
 
-    def _still_possible(
-        self, reservation: Reservation, nodes: list[Node], wanted: GroupEngines
-    ) -> Reservation:
-        """The reservation, or one in its place where a node that it names has died."""
-        if reservation.is_possible(nodes):
-            return reservation
-        reservation.cancel()
-        return Reservation(self.session, wanted, nodes)
-
-    def _nodes(self) -> list[Node]:
-        """The nodes, after a wait where there is none. Raises ClusterError."""
-        deadline = time.monotonic() + self._patience_s
-        word_at: float | None = time.monotonic() + WORD_AFTER_S
-        while not (nodes := self.session.nodes()):
-            now = time.monotonic()
-            if now > deadline:
-                raise ClusterError(
-                    f"the cluster {self.session.where} has no node that can run contenders, after "
-                    f"{self._patience_s:.0f} s: start one with {ADVERTISE}"
-                )
-            if word_at is not None and now > word_at:
-                word_at = None
-                self.say(f"waiting for a node, {self._patience_s:.0f} s at most: {ADVERTISE}")
-            self.tick()
-            time.sleep(_POLL_S)
-        return nodes
-
     def _engaged(self, sites: list[GroupPlacement]) -> list[Machine]:
-        workers = {site.name: self._bench(site) for site in sites}
-        waiting = {workers[site.name].facts.remote(): site for site in sites}
-        facts: dict[str, NodeFacts] = {}
+        workers = {site.name: self.session.actor(NodeWorker, site.node).remote(site.name) for site in sites}
+        waiting = {workers[site.name].engage.remote(site): site for site in sites}
         new: list[Machine] = []
-        begun = time.monotonic()
-        has_said = False
-        while waiting:
+
+        def who() -> str:
+            names = ", ".join(site.name for site in waiting.values())
+            return f"{names}: another run may measure there (Ctrl-C gives up)"
+
+        for spent_s in self._waiting(who):
             for ref in self.session.ready(list(waiting), _POLL_S):
                 site = waiting.pop(ref)
-                name, worker = site.name, workers[site.name]
+                worker = workers[site.name]
                 try:
-                    answer = self.session.result(ref)
+                    facts = self.session.result(ref)
                 except RingsideError as error:
                     self._refuse(site, str(error), worker)
                     continue
-                is_engaged = isinstance(answer, dict)
-                if isinstance(answer, NodeFacts):
-                    facts[name] = answer
-                elif answer is True and site.engines:
-                    waiting[worker.take_engines.remote(site)] = site
-                    continue
-                elif answer is True or is_engaged:
-                    engines = answer if is_engaged else {}
-                    self.by_name[name] = Machine(site, worker, facts[name], engines)
-                    new.append(self.by_name[name])
-                    continue
-                else:
+                if facts is None:
                     time.sleep(_POLL_S)
-                waiting[worker.take_machine.remote()] = site
-            self.tick()
-            spent = time.monotonic() - begun
-            names = ", ".join(site.name for site in waiting.values())
-            if waiting and not has_said and spent > WORD_AFTER_S:
-                has_said = True
-                self.say(f"waiting for {names}: another run may measure there (Ctrl-C gives up)")
-            if spent > (OTHERS_AFTER_S if new else self._patience_s):
+                    waiting[worker.engage.remote(site)] = site
+                else:
+                    self.by_name[site.name] = Machine(site, worker, facts)
+                    new.append(self.by_name[site.name])
+            if not waiting:
+                break
+            if spent_s > (OTHERS_AFTER_S if new else self._patience_s):
                 for site in waiting.values():
-                    self._refuse(site, f"it was busy for {spent:.0f} s", workers[site.name])
-                waiting = {}
+                    self._refuse(site, f"it was busy for {spent_s:.0f} s", workers[site.name])
+                break
         return new
 
-    def _bench(self, site: GroupPlacement) -> Any:
-        if site.group is None:
-            return self.session.actor(NodeWorker, site.node).remote(site.name)
-        return groups.placed(self.session.ray, NodeWorker, site.group, 0).remote(site.name)
-
-    def ask(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """The answers of machines, by their names, as far as they come; `asked` has what they were asked. A
-        machine that is lost meanwhile, or cannot do it, is let go. Raises ClusterError where none remains,
-        the error of a machine where all said the same."""
-        waiting = {ref: name for name, ref in asked.items()}
+    def ask(self, method: Callable[[Any], Any]) -> dict[str, Any]:
+        """What a method of all workers returns, by the machines' names, as far as answers come. A machine
+        that is lost meanwhile, or cannot do it, is let go. Raises ClusterError where none remains, the error
+        of a machine where all said the same."""
+        waiting = {method(machine.worker): machine.name for machine in self}
         answers: dict[str, Any] = {}
         errors: list[RingsideError] = []
         while waiting:
@@ -240,8 +213,8 @@ class Machines:
 
     def _end(self, site: GroupPlacement, worker: Any) -> None:
         self.session.kill(worker)
-        if site.group is not None:
-            groups.give_up(site.group)
+        if site.node.group is not None:
+            groups.give_up(site.node.group)
 
     def close(self) -> None:
         """End what runs on the machines."""

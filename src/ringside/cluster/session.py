@@ -1,12 +1,5 @@
-"""The connection to a Ray cluster, and the nodes of it that can run contenders.
-
-Ray does placement, transport and provisioning. It is an extra (`ringside[cluster]`) and is imported by
-`connect` only.
-
-    with connect("ray://host:10001", folder) as session:
-        for node in session.nodes():
-            worker = session.actor(NodeWorker, node).remote(…)
-"""
+"""The connection to a Ray cluster, and the nodes of it that can run contenders. Ray is an extra
+(`ringside[cluster]`), imported by `connect` only."""
 
 from __future__ import annotations
 
@@ -19,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -35,18 +28,12 @@ ADVERTISE = f"""ray start … --resources='{{"{RESOURCE}": 1}}'"""
 _NAMESPACE = "ringside"
 _CLIENT_PORT = 10001
 _REACH_TIMEOUT_S = 5.0
-_ANSWER_TIMEOUT_S = 10.0
-# Ray ends the process of a driver that has not reached the cluster's head for a minute; that is no way to end
-# a run. Clients have a server of their own, which says so.
+# Ray ends the process of a driver that has not reached the cluster's head for a minute.
 _LOOK_S = 5.0
 _HEAD_PATIENCE_S = 20.0
 # Ray itself tries three times, each time longer: for half a minute.
 _ATTEMPT_S = 5
 _QUICK_FAILURE_S = 12.0
-# What a client of HTTP/2, and so of gRPC, sends first: the preface, and settings without any (RFC 9113, 3.4).
-_HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-_FRAME_HEADER_BYTES = 9
-_SETTINGS = 4
 # Results of trials pass through it; they are small. Ray's own default is a third of the memory.
 _LOCAL_OBJECT_STORE_BYTES = 100_000_000
 # How Ray words that the versions differ: the cluster's, then this process's.
@@ -61,36 +48,36 @@ class NodeLostError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine of the cluster that is alive. `name`: the one that `ray start --node-name` gave it, else its
-    host name; nodes of the same name are numbered. `address`: its IP address. `has_resource`: whether it
-    advertises the resource `ringside`."""
+    """A machine of the cluster that is alive. `has_resource`: it advertises the resource `ringside`."""
 
     id: str
+    # From `ray start --node-name`, else its host name; nodes of the same name are numbered.
     name: str
+    # Its IP address.
     address: str
     cpus: int
     has_resource: bool
+    # The placement group, and the bundle of it, in which actors are started there; else by the node's id.
+    group: Any = field(default=None, compare=False)
+    bundle: int = field(default=0, compare=False)
 
 
 class Session:
     """An open connection. There can be one in a process."""
 
-    def __init__(self, ray: Any, where: str) -> None:
+    def __init__(self, ray: Any, where: str, head: str = "") -> None:
+        """`head`: HOST:PORT of the cluster's head; `ready` notices when it is gone."""
         self.ray = ray
         self.where = where
-        self._head: tuple[str, int] | None = None
+        host, _, port = head.rpartition(":")
+        self._head = (host.strip("[]"), int(port)) if head else None
         self._look_at_s = 0.0
         self._silent_since_s: float | None = None
 
-    def watch_head(self, address: str) -> None:
-        """Have `ready` notice that the cluster's head, at HOST:PORT, is gone."""
-        host, _, port = address.rpartition(":")
-        self._head = (host.strip("[]"), int(port))
-
     def nodes(self) -> list[Node]:
         """The nodes that can run contenders, by name: those that advertise the resource `ringside`, or, where
-        none does, all that have CPUs in Ray's books. Empty where there is none now. Raises ClusterError where
-        the cluster does not answer."""
+        none does, all that have CPUs in Ray's books. Raises ClusterError where the cluster does not
+        answer."""
         try:
             alive = [entry for entry in self.ray.nodes() if entry["Alive"]]
         except Exception as error:
@@ -104,12 +91,16 @@ class Session:
         node's resource while it lives, unless not `holds`, so that one run at a time has the node; where the
         node does not advertise it, whoever measures there must wait for the machine's lock
         (`measure/host/exclusive.py`)."""
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+        from ray.util import scheduling_strategies as strategies
 
+        if node.group is None:
+            strategy = strategies.NodeAffinitySchedulingStrategy(node.id, soft=False)
+        else:
+            strategy = strategies.PlacementGroupSchedulingStrategy(node.group, node.bundle)
         return self.ray.remote(kind).options(
             num_cpus=0,
             resources={RESOURCE: 1} if holds and node.has_resource else {},
-            scheduling_strategy=NodeAffinitySchedulingStrategy(node.id, soft=False),
+            scheduling_strategy=strategy,
             max_restarts=0,
             max_task_retries=0,
         )
@@ -140,9 +131,9 @@ class Session:
             self._silent_since_s = None
 
     def result(self, ref: Any) -> Any:
-        """What a method of an actor returned; waits for it. Raises NodeLostError where the actor or its node
-        ended first, or the method failed by an error that is none of Ringside's; one of those passes through.
-        Raises ClusterError where the cluster does not answer."""
+        """What a method of an actor returned; waits for it. Errors of Ringside's pass through. Raises
+        NodeLostError for any other error of the method, and where the actor or its node ended first,
+        ClusterError where the cluster does not answer."""
         exceptions = self.ray.exceptions
         try:
             return self.ray.get(ref)
@@ -174,13 +165,10 @@ class Session:
 @contextmanager
 def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> Iterator[Session]:
     """A session with the cluster at `where`, closed at the end: `ray://HOST:PORT`; `local`, a cluster of this
-    machine alone that ends with the session; `auto`, the cluster that this machine is part of
-    (or RAY_ADDRESS names), else as `local`. `folder` is sent to every node, where it is the working directory
-    of actors and the first place that Python imports from. `option`: the one that named the cluster.
-
-    Raises UsageError where `where` is none of these or Ray is not installed, ClusterError where there is no
-    cluster, or one of another version of Ray or Python.
-    """
+    machine alone that ends with the session; `auto`, the cluster that this machine is part of (or RAY_ADDRESS
+    names), else as `local`. `folder` is sent to every node, as the working directory of actors. `option`: the
+    one that named the cluster. Raises UsageError where `where` is none of these or Ray is not installed,
+    ClusterError where there is no cluster, or one of another version of Ray or Python."""
     address = _checked(where, option)
     # Read when Ray is imported; nobody is to be reported to.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -201,9 +189,8 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
         # What they say is in its errors as well, or is for those who write programs for Ray.
         warnings.filterwarnings("ignore", module=r"ray\b")
         connect_to(ray, where, address, options)
-        session = Session(ray, where)
-        if not address.startswith("ray://"):
-            session.watch_head(ray.get_runtime_context().gcs_address)
+        is_client = address.startswith("ray://")
+        session = Session(ray, where, "" if is_client else ray.get_runtime_context().gcs_address)
         try:
             yield session
         finally:
@@ -228,7 +215,7 @@ def connect_to(ray: Any, where: str, address: str, options: dict[str, Any]) -> N
 
 def _checked(where: str, option: str) -> str:
     """The address for Ray: `auto`, `local`, `ray://HOST:PORT`, or what RAY_ADDRESS has in place of `auto`.
-    Raises UsageError, ClusterError where nobody listens there."""
+    Raises UsageError, ClusterError where nobody listens there: Ray itself tries for long."""
     named = os.environ.get("RAY_ADDRESS") or where if where == "auto" else where
     if named in ("auto", "local"):
         return named
@@ -240,45 +227,18 @@ def _checked(where: str, option: str) -> str:
         host, port = None, None
     if parts.scheme != "ray" or not host:
         raise UsageError(f"{option} {one_line(named, 100)}: write {FORMS}")
-    _reach(host, port or _CLIENT_PORT, named)
+    try:
+        socket.create_connection((host, port or _CLIENT_PORT), timeout=_REACH_TIMEOUT_S).close()
+    except OSError as error:
+        raise ClusterError(
+            f"there is no cluster at {one_line(named, 100)}: {error.strerror or error}; `ray start --head` "
+            f"starts one, whose port for clients is {_CLIENT_PORT}"
+        ) from error
     return named
 
 
-def _reach(host: str, port: int, named: str) -> None:
-    """Raise ClusterError where nobody listens, or somebody else than Ray: Ray itself tries for long, and does
-    not tell these cases apart."""
-    shown = one_line(named, 100)
-    start = f"`ray start --head` starts one, whose port for clients is {_CLIENT_PORT}"
-    try:
-        connection = socket.create_connection((host, port), timeout=_REACH_TIMEOUT_S)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ClusterError(f"there is no cluster at {shown}: {reason}; {start}") from error
-    with connection:
-        # With TLS it is the other side that waits.
-        if os.environ.get("RAY_USE_TLS", "0").lower() not in ("1", "true") and not _speaks_http2(connection):
-            raise ClusterError(f"there is no cluster at {shown}: what listens there is not Ray; {start}")
-
-
-def _speaks_http2(connection: socket.socket) -> bool:
-    """Whether the other side answers as servers of gRPC do: settings are the first that it sends."""
-    connection.settimeout(_ANSWER_TIMEOUT_S)
-    header = b""
-    try:
-        connection.sendall(_HELLO)
-        while len(header) < _FRAME_HEADER_BYTES:
-            piece = connection.recv(_FRAME_HEADER_BYTES - len(header))
-            if not piece:
-                return False
-            header += piece
-    except OSError:
-        return False
-    kind, stream = header[3], int.from_bytes(header[5:])
-    return kind == _SETTINGS and stream == 0
-
-
 def quieten(ray: Any) -> None:
-    """Keep Ray's words about its nodes, which are many and come on stdout, away from the data there."""
+    """Keep Ray's messages about its nodes off stdout."""
     # Ray's `log_to_driver` is about the words of workers only.
     with suppress(AttributeError):
         ray._private.worker._worker_logs_enabled = False
@@ -304,16 +264,15 @@ def _init(ray: Any, address: str, options: dict[str, Any]) -> None:
     try:
         ray.init(address=address, **options)
     except Exception:
+        # Ray starts a server for each client, which now and then ends at once: another client took its port.
         if monotonic() - begun > _QUICK_FAILURE_S:
             raise
-        # Ray starts a server for each client, which now and then ends at once: another client took its port.
         ray.shutdown()
         ray.init(address=address, **options)
 
 
 def _refuse_ended(ray: Any) -> None:
-    """Raise ClusterError where the cluster of this machine has ended without a word, as by a power cut: Ray
-    tries its old address for ten minutes. ConnectionError where there is none."""
+    """Raise ClusterError where the cluster of this machine was killed: Ray tries its address for minutes."""
     try:
         # Ray has no public word for the address that `auto` stands for.
         address = ray._private.services.get_ray_address_from_environment("auto", None)
@@ -332,34 +291,21 @@ def _refuse_ended(ray: Any) -> None:
 def _named(entries: list[dict[str, Any]]) -> list[Node]:
     """Nodes with names of their own, by name. Where several have one name, the order of their addresses and
     ids numbers them."""
-    # Ray's default name of a node is its address.
-    names = [
-        str(
-            entry["NodeManagerHostname"]
-            if entry.get("NodeName") in (None, "", entry["NodeManagerAddress"])
-            else entry["NodeName"]
-        )
-        for entry in entries
-    ]
-    seen: Counter[str] = Counter()
     nodes = []
-    order = sorted(
-        zip(names, entries, strict=True),
-        key=lambda pair: (pair[0], pair[1]["NodeManagerAddress"], pair[1]["NodeID"]),
-    )
-    for name, entry in order:
-        name = one_line(name, 60)
-        seen[name] += 1
+    for entry in entries:
+        address, name = entry["NodeManagerAddress"], entry.get("NodeName")
+        # Ray's default name of a node is its address.
+        name = entry["NodeManagerHostname"] if name in (None, "", address) else name
         resources = entry["Resources"]
-        nodes.append(
-            Node(
-                id=entry["NodeID"],
-                name=name if seen[name] == 1 else f"{name}#{seen[name]}",
-                address=entry["NodeManagerAddress"],
-                cpus=int(resources.get("CPU", 0)),
-                has_resource=resources.get(RESOURCE, 0) >= 1,
-            )
-        )
+        has_resource = resources.get(RESOURCE, 0) >= 1
+        name, cpus = one_line(str(name), 60), int(resources.get("CPU", 0))
+        nodes.append(Node(entry["NodeID"], name, address, cpus, has_resource))
+    nodes.sort(key=lambda node: (node.name, node.address, node.id))
+    seen: Counter[str] = Counter()
+    for number, node in enumerate(nodes):
+        seen[node.name] += 1
+        if seen[node.name] > 1:
+            nodes[number] = replace(node, name=f"{node.name}#{seen[node.name]}")
     return nodes
 
 

@@ -17,7 +17,6 @@ from ringside.model.catalogue import Contender
 from ringside.probe.process import Probe, find_probe
 
 PROBE = Path("bin", "ringside-probe")
-_CONTENDERS = Path("contenders")
 # The wheel has the whole catalogue inside the package; only what takes part is sent.
 _NOT_SENT = shutil.ignore_patterns("__pycache__", "*.pyc", "bundled")
 
@@ -40,9 +39,8 @@ def upload(contenders: Mapping[str, Contender] = {}) -> Iterator[tuple[Path, dic
 
 
 def uploaded(path: Path) -> Path:
-    """On a node, the absolute path of something that was sent. By the package that was sent, too: where nodes
-    share a machine, Ray removes the folder and makes it again when another of them first uses it, so that the
-    working directory is gone, and the path is not."""
+    """On a node, the absolute path of something that was sent. Not by the working directory: where nodes
+    share a machine, Ray may remove and make it again."""
     return Path(ringside.__file__).resolve().parents[1] / path
 
 
@@ -59,7 +57,7 @@ def _packed(contender: Contender, folder: Path) -> Contender:
     if not contender.has_sources:
         return contender
     # `name@runtime` is in the folder of `name`; one from outside may have the name of another.
-    own = _CONTENDERS / contender.name.replace("/", "_")
+    own = Path("contenders", contender.name.replace("/", "_"))
     for path in source_paths(contender):
         target = folder / own / path.relative_to(contender.folder)
         target.parent.mkdir(parents=True, exist_ok=True)

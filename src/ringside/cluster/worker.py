@@ -1,7 +1,5 @@
 """What runs on a node: an actor that prepares contenders there and carries out their trials, one at a time.
-
-Its methods are called one after another. Errors of Ringside's pass through to the driver.
-"""
+Errors of Ringside's pass through to the driver."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ from typing import Any
 from msgspec import structs
 
 from ringside.cluster.engines import Engines
-from ringside.cluster.groups import GroupPlacement, GroupSession
-from ringside.cluster.session import NodeLostError
+from ringside.cluster.groups import GroupPlacement
+from ringside.cluster.session import NodeLostError, Session
 from ringside.cluster.upload import uploaded, uploaded_probe
 from ringside.errors import ClusterError, ProbeError
 from ringside.files import cache_folder
@@ -28,25 +26,15 @@ from ringside.measure.runs import plan, sandbox
 from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import attempt
-from ringside.measure.runs.prepare import Prepared, input_files
+from ringside.measure.runs.prepare import Prepared, prepare
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Trial
+from ringside.probe import protocol
 from ringside.probe.process import Probe
-from ringside.probe.protocol import (
-    Begun,
-    Drive,
-    LoadPlan,
-    LoadsBegun,
-    LoadsFailed,
-    PartEnded,
-    PartRecord,
-    Service,
-    TrialMessage,
-    TrialRequest,
-)
+from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.text import one_line
 from ringside.workloads import workload as find_workload
 
@@ -55,9 +43,8 @@ _SHOWN = 300
 
 
 class TwoSidedExecutor(Executor):
-    """Trials whose probe is on this machine, the contender's node, and whose loads engines on other nodes
-    carry out. What these count is handed to that probe, which merges and judges it as the records of its own
-    engines (docs/PROTOCOL.md)."""
+    """Trials whose probe is here, on the contender's node, and whose loads engines on other nodes carry out.
+    The probe merges and judges what they count as the records of its own engines (docs/PROTOCOL.md)."""
 
     def __init__(self, probe: Probe, engines: Engines) -> None:
         super().__init__(probe)
@@ -72,60 +59,55 @@ class TwoSidedExecutor(Executor):
         steps: list[Future[None]] = []
 
         def on_message(message: TrialMessage) -> None:
-            if isinstance(message, Drive) and service:
+            if isinstance(message, protocol.Drive) and service:
                 steps.append(self._thread.submit(self._drive, service, message))
 
         self._engines.go_on()
-        error: ProbeError | None = None
-        messages: list[TrialMessage] = []
         try:
-            messages = self.probe.trial(request, tick, on_message)
-        except ProbeError as problem:
-            error = problem
+            return self.probe.trial(request, tick, on_message)
         finally:
             # The trial may be over while a step is under way: its server has crashed, say.
             if any(not step.done() for step in steps):
                 self._engines.call_off()
-        for step in steps:
-            with suppress(KeyboardInterrupt):
-                step.result()
-        if error:
-            raise error
-        return messages
+            for step in steps:
+                with suppress(KeyboardInterrupt):
+                    step.result()
 
-    def _drive(self, service: Service, drive: Drive) -> None:
+    def _drive(self, service: protocol.Service, drive: protocol.Drive) -> None:
         """Have the engines carry out a step, and tell the probe what they counted."""
         step = service.steps[drive.step]
         host = f"[{service.host}]" if ":" in service.host else service.host
-        plans: list[LoadPlan] = [
+        plans: list[protocol.LoadPlan] = [
             structs.replace(load.plan, addresses=(f"{host}:{drive.port}",), progress_s=None)
             for load in step.loads
         ]
 
         def begun(counts: Sequence[int]) -> None:
             within_ns = round(self._engines.started_within_s * 1e9)
-            self.probe.notify(LoadsBegun(Begun(tuple(counts), within_ns)))
+            self.probe.notify(protocol.LoadsBegun(protocol.Begun(tuple(counts), within_ns)))
 
         try:
             # Upstreams are here, and know requests by their numbers; engines know how long each took.
             parts = self._engines.step(plans, begun, service_times=service.stub is not None)
         except (NodeLostError, ProbeError) as error:
-            self.probe.notify(LoadsFailed(one_line(str(error), _SHOWN)))
+            self.probe.notify(protocol.LoadsFailed(one_line(str(error), _SHOWN)))
             raise NodeLostError(str(error)) from error
         except ClusterError as error:
             # An engine cannot do its part, as a probe here could not: a row.
-            self.probe.notify(LoadsFailed(one_line(str(error), _SHOWN)))
+            self.probe.notify(protocol.LoadsFailed(one_line(str(error), _SHOWN)))
             return
         for number, part, record in parts:
-            self.probe.notify(PartEnded(PartRecord(number, part.started.io, record)))
+            self.probe.notify(protocol.PartEnded(protocol.PartRecord(number, part.started.io, record)))
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A node as contenders find it. `host`: `measure/host/__init__.py` `facts`."""
+    """A node as contenders find it. `host`: `measure/host/__init__.py` `facts`; `engines`: those of the
+    machines that its load comes from, by name."""
 
     host: Mapping[str, Any]
     capacity: Capacity
+    engines: Mapping[str, Mapping[str, Any]]
 
 
 class NodeWorker:
@@ -139,43 +121,43 @@ class NodeWorker:
         self._maker: ContenderTrials | None = None
         self._address: str | None = None
 
-    def facts(self) -> NodeFacts:
-        """The node's. Raises ProbeError where no probe starts there."""
-        self._executor = Executor(uploaded_probe())
+    def engage(self, site: GroupPlacement) -> NodeFacts | None:
+        """Have the lock of the machine, and the site's engines; None where another process measures there.
+        Raises ProbeError where no probe starts there, ClusterError where an engine cannot be started."""
+        probe = uploaded_probe()
+        self._executor = Executor(probe)
+        if not self._lock.take():
+            return None
         capacity = self._executor.capacity()
         usable, _ = self._executor.cpus(capacity.cpus)
-        return NodeFacts(host.facts() | {"cpus_usable": list(usable)}, capacity)
+        engines: dict[str, Mapping[str, Any]] = {}
+        if site.engines:
+            import ray
 
-    def take_machine(self) -> bool:
-        """Have the lock of the machine, unless another process measures there."""
-        return self._lock.take()
-
-    def take_engines(self, site: GroupPlacement) -> dict[str, Mapping[str, Any]]:
-        """Have the loads of trials come from the site's engines; the facts of their machines, by name. Raises
-        ClusterError where an engine cannot be started."""
-        import ray
-
-        probe = self._executor.probe
-        engines = Engines(GroupSession(ray, site), site.engines, _say_nothing, probe=probe)
-        self._executor = TwoSidedExecutor(probe, engines)
-        self._address = site.node.address
-        return {node.name: facts for node, facts in engines.facts().items()}
+            # The driver tells users what it waits for.
+            actors = Engines(Session(ray, site.name), site.engines, lambda _: None, probe=probe)
+            self._executor = TwoSidedExecutor(probe, actors)
+            self._address = site.node.address
+            engines = {node.name: facts for node, facts in actors.facts().items()}
+        return NodeFacts(host.facts() | {"cpus_usable": list(usable)}, capacity, engines)
 
     def prepare(
-        self, experiment: Experiment, points: Sequence[Point], contenders: Mapping[str, Contender]
-    ) -> dict[str, Ready | Unavailable]:
-        """Receipts and builds of contenders, and the files that they read; returns what can run here. Raises
-        UsageError where the node has too few CPUs or descriptors, or no room for a file."""
+        self,
+        experiment: Experiment,
+        points: Sequence[Point],
+        contenders: Mapping[str, Contender | Unavailable],
+    ) -> Mapping[str, Ready | Unavailable]:
+        """What can run here, built. Raises UsageError where the node has too few CPUs or descriptors, or no
+        room for a file."""
         workload = find_workload(experiment.workload)
         if experiment.sandbox:
             sandbox.check()
         plan.check_machine(points, workload, self._executor.capacity())
-        toolchain = Toolchain(self._folder / "builds")
-        prepared = {name: toolchain.prepare(_here(contender)) for name, contender in contenders.items()}
+        here = {name: _here(each) for name, each in contenders.items()}
         inputs = Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or self._folder / "inputs"))
-        files = input_files(points, workload, inputs, Listener())
-        self._prepared[experiment.name] = Prepared(experiment, workload, tuple(points), prepared, files)
-        return prepared
+        prepared = prepare(experiment, points, here, Toolchain(self._folder / "builds"), inputs, Listener())
+        self._prepared[experiment.name] = prepared
+        return prepared.contenders
 
     def begin(self, experiment: str, seed: int) -> None:
         """Begin a run of what was prepared: each contender once, as before every run."""
@@ -188,7 +170,7 @@ class NodeWorker:
     def trial(self, block: int, position: int, cell: Cell, first: bool) -> Trial:
         """One trial of a cell; one whose probe failed says so."""
         assert self._maker
-        trial = attempt(self._maker, block, position, cell, first=first, tick=_nothing)
+        trial = attempt(self._maker, block, position, cell, first=first, tick=lambda: None)
         return replace(trial, machine=self.name)
 
     def can_measure(self, cell: Cell) -> bool:
@@ -203,22 +185,15 @@ class NodeWorker:
         self._maker = None
 
 
-def _nothing() -> None:
-    pass
-
-
-def _say_nothing(text: str) -> None:
-    """The driver tells users what it waits for."""
-
-
-def _here(contender: Contender) -> Contender:
+def _here(contender: Contender | Unavailable) -> Contender | Unavailable:
+    if isinstance(contender, Unavailable):
+        return contender
     folder = uploaded(contender.folder)
     return replace(contender, folder=folder if folder.is_dir() else Path.home())
 
 
 def _keep_off_contender_cpus(executor: Executor) -> None:
-    """Keep all threads of this worker, Ray's too, off the CPU that one-core contenders get, where there is
-    another."""
+    """Keep all threads of this worker, Ray's too, off the CPU that one-core contenders get."""
     _, others = executor.cpus(1)
     for task in os.listdir("/proc/self/task") if others else []:
         with suppress(OSError):

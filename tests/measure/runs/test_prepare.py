@@ -19,7 +19,7 @@ from ringside.measure.runs.campaign import Task
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import blocks
 from ringside.measure.runs.plan import Selection
-from ringside.measure.runs.prepare import Prepared, check
+from ringside.measure.runs.prepare import Prepared, check, contenders_of
 from ringside.measure.runs.prepare import prepare as build
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
@@ -600,8 +600,8 @@ def test_a_server_that_is_never_ready_costs_less_in_its_rehearsal(workplace: Pat
     catalogue, executor = context.catalogue(["mine=sleep {port}"]), FakeExecutor()
     experiment = dataclasses.replace(catalogue.experiment("fib"), contenders=("mine",), baseline="mine")
     points = check(experiment, catalogue, executor.capacity())
-    tools = (catalogue, Toolchain(workplace / "b"), Inputs(workplace / "i"), Quiet())
-    prepared = build(experiment, points, *tools)
+    tools = (Toolchain(workplace / "b"), Inputs(workplace / "i"), Quiet())
+    prepared = build(experiment, points, contenders_of(experiment, catalogue), *tools)
     maker = ContenderTrials(1, prepared, executor)
     services = [
         maker.request(block, 0, Cell("mine", prepared.points[0]), first=False).service for block in (0, 1)

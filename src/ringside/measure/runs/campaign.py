@@ -21,7 +21,7 @@ from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import BlockLoop
 from ringside.measure.runs.plan import Selection, experiments, kept_suite, selection_of
-from ringside.measure.runs.prepare import Prepared, check, described, prepare, readable
+from ringside.measure.runs.prepare import Prepared, check, contenders_of, described, prepare, readable
 from ringside.measure.runs.stopping import rule_of
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
@@ -228,8 +228,9 @@ class LocalCampaign(Campaign):
     def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
         if self._install:
             self._install(list(readable(experiment, self.catalogue).values()))
-        tools = (self.catalogue, self._toolchain, self._inputs, self.notify)
-        return {"": prepare(experiment, points, *tools)}
+        contenders = contenders_of(experiment, self.catalogue)
+        tools = (self._toolchain, self._inputs, self.notify)
+        return {"": prepare(experiment, points, contenders, *tools)}
 
     @contextmanager
     def own(self) -> Iterator[None]:

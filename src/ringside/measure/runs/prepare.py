@@ -78,38 +78,39 @@ def check(experiment: Experiment, catalogue: Catalogue, capacity: Capacity) -> t
     return tuple(points)
 
 
-def readable(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contender]:
-    """The contenders of an experiment without those whose manifests are broken. Raises CatalogueError where
-    that is all of them."""
-    contenders: dict[str, Contender] = {}
-    broken: CatalogueError | None = None
+def contenders_of(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contender | Unavailable]:
+    """The contenders of an experiment, by name. One whose manifest is broken is unavailable: its cells are
+    rows with the reason."""
+    contenders: dict[str, Contender | Unavailable] = {}
     for name in experiment.contenders:
         try:
             contenders[name] = catalogue.contender(name)
         except CatalogueError as error:
-            broken = broken or error
-    if broken and not contenders:
-        raise broken
+            unknown = Contender(
+                name=name,
+                folder=Path(os.devnull),
+                title=name,
+                runtime=Runtime(name="", executable=(), version=()),
+                workloads={experiment.workload: WorkloadEntry(())},
+            )
+            contenders[name] = Unavailable(unknown, str(error))
     return contenders
 
 
-def unreadable(name: str, workload: Workload, error: CatalogueError) -> Unavailable:
-    """A contender whose manifest cannot be read: its cells are rows with the reason."""
-    nothing = Runtime(name="", executable=(), version=())
-    contender = Contender(
-        name=name,
-        folder=Path(os.devnull),
-        title=name,
-        runtime=nothing,
-        workloads={workload.name: WorkloadEntry(())},
-    )
-    return Unavailable(contender, str(error))
+def readable(experiment: Experiment, catalogue: Catalogue) -> dict[str, Contender]:
+    """The contenders of an experiment without those whose manifests are broken. Raises CatalogueError where
+    that is all of them."""
+    contenders = contenders_of(experiment, catalogue)
+    broken = [each for each in contenders.values() if isinstance(each, Unavailable)]
+    if broken and len(broken) == len(contenders):
+        raise CatalogueError(broken[0].reason)
+    return {name: each for name, each in contenders.items() if isinstance(each, Contender)}
 
 
 def prepare(
     experiment: Experiment,
-    points: tuple[Point, ...],
-    catalogue: Catalogue,
+    points: Sequence[Point],
+    contenders: Mapping[str, Contender | Unavailable],
     toolchain: Toolchain,
     inputs: Inputs,
     notify: Notify,
@@ -117,25 +118,16 @@ def prepare(
     """Build here, side by side, what an experiment needs that was checked; events come from threads, too.
     Raises UsageError where there is no room for a file."""
     workload = find_workload(experiment.workload)
-    contenders: dict[str, Ready | Unavailable] = {}
-    buildable: list[Contender] = []
-    for name in experiment.contenders:
-        try:
-            buildable.append(catalogue.contender(name))
-        except CatalogueError as error:
-            contenders[name] = unreadable(name, workload, error)
-
-    def on_build(contender: Contender) -> None:
-        notify(Event("build", contender))
-
-    with closing(toolchain.prepare_all(buildable, on_build)) as builds:
-        for name in experiment.contenders:
+    prepared: dict[str, Ready | Unavailable] = {}
+    buildable = [each for each in contenders.values() if isinstance(each, Contender)]
+    with closing(toolchain.prepare_all(buildable, lambda each: notify(Event("build", each)))) as builds:
+        for name, contender in contenders.items():
             notify(Event("prepare", name))
-            if name not in contenders:
-                contenders[name] = next(builds)
-            notify(Event("prepared", contenders[name]))
-    files = input_files(points, workload, inputs, notify)
-    return Prepared(experiment, workload, points, contenders, files)
+            prepared[name] = contender if isinstance(contender, Unavailable) else next(builds)
+            notify(Event("prepared", prepared[name]))
+    return Prepared(
+        experiment, workload, tuple(points), prepared, input_files(points, workload, inputs, notify)
+    )
 
 
 def input_files(
