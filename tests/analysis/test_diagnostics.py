@@ -6,14 +6,13 @@ import dataclasses
 import math
 import random
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ringside.analysis.cells import CellAnalysis
-from ringside.analysis.diagnostics import (
-    diagnose,
-)
+from ringside.analysis.diagnostics import diagnose
 from ringside.model.design import Cell, Show
 from ringside.model.results import Comparison, Diagnostic, Interval, Obstacle, Outcome, Run, Trial, Verdict
 from ringside.probe.protocol import LoadMessage, Pressure
@@ -24,7 +23,7 @@ from ringside.workloads.fib import FIB
 from ringside.workloads.ring import RING
 from ringside.workloads.target import TARGET
 from tests.analysis.test_diagnostics_conditions import BOUND, HERE, OWN, trial
-from tests.support.analyses import Exact, analyse_cell, near, ok, planned
+from tests.support.analyses import Exact, Planted, analyse_cell, near, ok, planned
 from tests.support.points import point
 
 
@@ -45,20 +44,27 @@ def diagnosed(
     cells: Mapping[Cell, CellAnalysis] | None = None,
     comparisons: Sequence[Comparison] = (),
     blocks_done: int = 6,
+    is_held: bool = False,
 ) -> list[Diagnostic]:
     run = run or planned(["x"], [HERE])
-    experiment = read_plan(run).experiment
-    return list(
-        diagnose(
-            run,
-            experiment,
-            measurement,
-            trials,
-            cells or {},
-            comparisons,
-            blocks_done=blocks_done,
-        )
+    plan = read_plan(run)
+    known = dict(cells or {})
+    for each in comparisons:
+        for cell in (Cell(each.contender, each.point), Cell(each.baseline, each.point)):
+            known.setdefault(cell, CellAnalysis(cell, {Outcome.CRASHED: 1}, {}, {}))
+    figures = Planted(
+        {},
+        measurement,
+        run=run,
+        plan=plan,
+        experiment=plan.experiment,
+        metrics=tuple(map(measurement.metric, measurement.shown(plan.experiment))),
+        trials=trials,
+        cells=known,
+        comparisons={("any", HERE): dict(enumerate(comparisons))},
+        examination=SimpleNamespace(blocks=blocks_done),
     )
+    return list(diagnose(figures, is_held=is_held))
 
 
 def test_nothing_is_wrong_with_a_quiet_run() -> None:
@@ -93,6 +99,7 @@ def test_where_nothing_can_run_more_blocks_would_not_help() -> None:
 def test_an_unfinished_run() -> None:
     run = planned(["x"], [HERE], ended=False)
     assert diagnosed([], run=run) == [Diagnostic("unfinished", values={"run": "run-2"})]
+    assert diagnosed([], run=run, is_held=True) == []
     # Runs of `vs` and `load --vs` cannot be resumed.
     for measurement in (COMMAND, TARGET):
         assert diagnosed([], measurement, run=run) == []

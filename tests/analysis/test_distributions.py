@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from ringside.analysis.distributions import LoadTotals, PercentileCurve, WarmUp, analyse_warm_ups, load_totals
+from ringside.analysis.distributions import LoadTotals, PercentileCurve, WarmUp, load_totals
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
@@ -191,7 +191,8 @@ def repeated_trial(*repeats: float, block: int = 1, outcome: Outcome = Outcome.O
 
 
 def analysed(*trials: Trial) -> WarmUp:
-    (result,) = analyse_warm_ups(Repeated(), {CELL: trials})
+    blocks = [dataclasses.replace(trial, block=block) for block, trial in enumerate(trials, 1)]
+    (result,) = analyse(planned(["go"], [CELL.point]), blocks, Repeated()).warm_ups
     return result
 
 
@@ -259,10 +260,13 @@ def test_a_reported_time_of_0_is_not_classified() -> None:
 
 
 def test_failures_and_work_that_was_done_once_have_no_warm_up() -> None:
-    assert analyse_warm_ups(Repeated(), {CELL: [repeated_trial(1.0)]}) == ()
     failed = repeated_trial(70, 80, outcome=Outcome.CRASHED)
-    assert analyse_warm_ups(Repeated(), {CELL: [failed]}) == ()
-    assert analyse_warm_ups(Exact(), {CELL: [repeated_trial(1.0, 2.0)]}) == ()
+    for trial, measurement in (
+        (repeated_trial(1.0), Repeated()),
+        (failed, Repeated()),
+        (repeated_trial(1.0, 2.0), Exact()),
+    ):
+        assert analyse(planned(["go"], [CELL.point]), [trial], measurement).warm_ups == ()
     result = analysed(failed, repeated_trial(1.0), repeated_trial(5.0, 4.0))
     assert result.series == ((5.0, 4.0),)
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.machines import MachineAnalysis, MachineRow, analyse_machines
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
@@ -22,7 +21,7 @@ from ringside.stats.interval import median_interval
 from ringside.stats.paired import paired_ratio
 from ringside.stats.samples import between_groups
 from ringside.store import Store
-from tests.support.analyses import HOP, near, point
+from tests.support.analyses import Planted, near, point
 from tests.support.runs import HOST, experiment, make_run
 
 
@@ -147,21 +146,26 @@ HOPS = {
 }
 
 
-def machines(hops: Mapping[str, Mapping[int, float]], confidence: float = 0.95) -> MachineAnalysis | None:
-    cells = {
-        (cell := Cell(name, place)): CellAnalysis(
-            cell, {}, {}, {"hop_ns": hops.get(f"{name} {place['nodes']}", each), "cpu_s": {2: 9.0}}
-        )
-        for (name, place), each in HOPS.items()
-    }
+def machines(
+    hops: Mapping[str, Mapping[int, float]],
+    confidence: float = 0.95,
+    places: Mapping[int, str] = MACHINES,
+) -> MachineAnalysis | None:
+    run = Planted(
+        {
+            (name, place): {"hop_ns": hops.get(f"{name} {place['nodes']}", each), "cpu_s": {2: 9.0}}
+            for (name, place), each in HOPS.items()
+        }
+    )
     trials = [
         Trial(block, 0, cell, Outcome.OK, "", machine=machine)
-        for block, machine in MACHINES.items()
-        for cell in cells
+        for block, machine in places.items()
+        for cell in run.cells
     ]
     # One of which it is not known where it was.
-    trials.append(Trial(9, 0, Cell("go", P), Outcome.OK, ""))
-    return analyse_machines(trials, cells, HOP, "base", (P, Q), ("base", "go"), confidence)
+    run.trials = (*trials, Trial(9, 0, Cell("go", P), Outcome.OK, ""))
+    run.experiment, run.confidence = experiment(baseline="base"), confidence
+    return analyse_machines(run)
 
 
 def ratio(above: Mapping[int, float], below: Mapping[int, float], confidence: float) -> Interval:
@@ -225,6 +229,4 @@ def test_machines_without_figures_are_left_out() -> None:
 
 
 def test_a_run_on_one_machine_has_no_such_table() -> None:
-    trials = [Trial(block, 0, Cell("go", P), Outcome.OK, "", machine="east") for block in (1, 2)]
-    cell = CellAnalysis(Cell("go", P), {}, {}, {"hop_ns": {1: 1.0, 2: 2.0}})
-    assert analyse_machines(trials, {cell.cell: cell}, HOP, "go", (P,), ("go",), 0.95) is None
+    assert machines({}, places=dict.fromkeys(MACHINES, "east")) is None

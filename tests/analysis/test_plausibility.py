@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 import pytest
 
-from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.figures import check_coherent
 from ringside.analysis.plausibility import CODES, beyond_floor, implausible
 from ringside.analysis.scaling import SlopeAnalysis
@@ -15,11 +15,12 @@ from ringside.model.design import Cell, Level, Metric, NoFloor, Point, Unit
 from ringside.model.results import Diagnostic, Interval, Outcome, Run, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
 from ringside.render.text.tables import point_table
+from ringside.store.plans import read_plan
 from ringside.workloads.base import Slope
 from ringside.workloads.command import COMMAND
 from ringside.workloads.ring import RING
 from tests.support import points
-from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, analyse, ok, planned, point
+from tests.support.analyses import CPU, HOP, MEMORY, RATE, Exact, Planted, analyse, ok, planned, point
 
 RUN = Run("run-1", "x", "2030", None, 1, {}, {})
 
@@ -126,16 +127,44 @@ def test_all_that_no_honest_program_can_have_is_said_of_a_run() -> None:
 # --- exact values, over several points, cells, slopes and loads ------------------------------------
 
 
+def planted(
+    *metrics: Metric,
+    ratios: Mapping[tuple[Metric, Point], Mapping[str, Interval]] | None = None,
+    floor: str | None = "limit",
+    figures: Mapping[tuple[str, Point], Mapping[str, float]] | None = None,
+    trials: Sequence[Trial] = (),
+) -> Planted:
+    """A run with these ratios over the floor, and these figures without noise."""
+    cells = {
+        cell: {metric: dict.fromkeys(range(1, 8), value) for metric, value in its.items()}
+        for cell, its in (figures or {}).items()
+    }
+    points = tuple(dict.fromkeys(place for _, place in ratios or figures or {}))
+    over_floor: dict[tuple[str, Point], Mapping[str, Interval]] = {
+        (metric.name, place): {} for metric in metrics for place in points
+    }
+    over_floor |= {(metric.name, place): each for (metric, place), each in (ratios or {}).items()}
+    experiment = read_plan(planned(["go"], [HERE], margin=0.25)).experiment
+    return Planted(
+        cells,
+        metrics=metrics,
+        points=points,
+        floor=floor,
+        floor_ratios=over_floor,
+        trials=trials,
+        experiment=experiment,
+    )
+
+
 def diagnostics(
     headline: Metric = CPU,
     *,
     ratios: Mapping[Point, Mapping[str, Interval]] | None = None,
-    floor: str | None = "limit",
-    cells: Sequence[CellAnalysis] = (),
     slopes: Sequence[SlopeAnalysis] = (),
-    trials: Sequence[Trial] = (),
+    **options: Any,
 ) -> list[Diagnostic]:
-    return list(implausible(headline, floor, ratios or {}, cells, slopes, Exact(), trials, margin=0.25))
+    of_headline = {(headline, place): each for place, each in (ratios or {}).items()}
+    return list(implausible(planted(headline, ratios=of_headline, **options), slopes))
 
 
 def below(estimate: float, high: float | None = None) -> Interval:
@@ -153,27 +182,25 @@ def test_the_largest_factor_over_the_floor_is_reported() -> None:
             "faster-than-floor", ("perl", "lua"), {"floor": "limit", "times": {"perl": 5.0, "lua": 2.0}}
         )
     ]
-    assert diagnostics(ratios=ratios, floor=None) == diagnostics(MEMORY, ratios=ratios) == []
+    assert diagnostics(MEMORY, ratios=ratios) == []
 
 
 def test_every_metric_is_compared_with_the_floor() -> None:
     """But a headline that is a time, of which `implausible` speaks."""
     late = dataclasses.replace(MEMORY, name="late", no_floor=NoFloor("one timer wheel"))
     ratios = {
-        (metric.name, HERE): {"perl": below(0.25, 0.79), "go": below(0.5, 0.9)}
-        for metric in (CPU, MEMORY, late)
+        (metric, HERE): {"perl": below(0.25, 0.79), "go": below(0.5, 0.9)} for metric in (CPU, MEMORY, late)
     }
-    warnings = list(beyond_floor((CPU, MEMORY, late), "limit", ratios, (HERE, THERE), margin=0.25))
+    warnings = list(beyond_floor(planted(CPU, MEMORY, late, ratios=ratios)))
     assert [(each.code, each.subjects) for each in warnings] == [("beyond-floor", ("perl",))] * 2
     assert [each.values["reason"] for each in warnings] == [
         "limit is written for the time of the whole work, not for this",
         "one timer wheel",
     ]
     assert warnings[0].values["times"] == {"perl": 4.0}
-    assert not list(beyond_floor((CPU, late), None, ratios, (HERE,), margin=0.25))
+    assert not list(beyond_floor(planted(CPU, late, ratios=ratios, floor=None)))
     # A time that is no headline: the floor should be one, and the sentence does not end without a reason.
-    ratios = {(RATE.name, HERE): {"perl": Interval(2.0, 1.5, 3.0, 7)}}
-    (warning,) = beyond_floor((CPU, RATE), "limit", ratios, (HERE,), margin=0.25)
+    (warning,) = beyond_floor(planted(CPU, RATE, ratios={(RATE, HERE): {"perl": Interval(2.0, 1.5, 3.0, 7)}}))
     assert warning.values["reason"] == "limit is meant to be the floor of this, and can be better"
 
 
@@ -184,10 +211,9 @@ def test_a_metric_can_have_a_floor_on_one_core_only() -> None:
     ratios = {one: {"perl": below(0.25, 0.5)}, two: {"go": below(0.5, 0.7)}}
     (diagnostic,) = diagnostics(dealt, ratios=ratios)
     assert (diagnostic.code, diagnostic.subjects) == ("faster-than-floor", ("perl",))
-    by_name = {(dealt.name, point): by_contender for point, by_contender in ratios.items()}
-    (warning,) = beyond_floor((dealt,), "limit", by_name, (one, two), margin=0.25)
+    (warning,) = beyond_floor(planted(dealt, ratios={(dealt, each): ratios[each] for each in (one, two)}))
     assert (warning.subjects, warning.values["reason"]) == (("go",), "it deals")
-    assert not list(beyond_floor((dealt,), "limit", by_name, (one,), margin=0.25))
+    assert not list(beyond_floor(planted(dealt, ratios={(dealt, one): ratios[one]})))
 
 
 def test_of_a_rate_more_is_faster_than_the_floor() -> None:
@@ -199,24 +225,19 @@ def test_of_a_rate_more_is_faster_than_the_floor() -> None:
     assert diagnostics(RATE, ratios=ratios) == [Diagnostic("faster-than-floor", ("perl",), times)]
 
 
-def cell(name: str, place: Point, **metrics: float) -> CellAnalysis:
-    intervals = {metric: Interval(value, value, value, 7) for metric, value in metrics.items()}
-    return CellAnalysis(Cell(name, place), {}, intervals, {})
-
-
 def test_the_smallest_time_below_a_cycle_is_reported() -> None:
-    cells = [
-        cell("none", HERE, rate=0.1),
-        cell("perl", HERE, hop_ns=0.12),
-        cell("go", HERE, hop_ns=0.125),
-        cell("lua", HERE, hop_ns=0.07),
-        cell("perl", THERE, hop_ns=0.05),
-        cell("lua", THERE, hop_ns=0.12),
-    ]
+    figures = {
+        ("none", HERE): {"rate": 0.1},
+        ("perl", HERE): {"hop_ns": 0.12},
+        ("go", HERE): {"hop_ns": 0.125},
+        ("lua", HERE): {"hop_ns": 0.07},
+        ("perl", THERE): {"hop_ns": 0.05},
+        ("lua", THERE): {"hop_ns": 0.12},
+    }
     values = {"amounts": {"perl": 0.05, "lua": 0.07}, "noun": "time per hop"}
-    assert diagnostics(HOP, cells=cells) == [Diagnostic("below-a-cycle", ("perl", "lua"), values)]
+    assert diagnostics(HOP, figures=figures) == [Diagnostic("below-a-cycle", ("perl", "lua"), values)]
     # Of another unit it says nothing.
-    assert diagnostics(dataclasses.replace(HOP, unit="s"), cells=cells) == []
+    assert diagnostics(dataclasses.replace(HOP, unit="s"), figures=figures) == []
 
 
 def slope(name: str, growth: Interval, unit: Unit = "B", *, is_own: bool = True) -> SlopeAnalysis:
@@ -237,15 +258,15 @@ def test_the_smallest_growth_of_memory_is_reported() -> None:
         slope("rust", below(3000.0, 4096.0)),
         slope("java", below(3000.0, 4000.0)),
     ]
-    cells = [
-        cell("perl", HERE, memory_bytes=1.0),
-        *(cell(name, HERE, peak_threads=10.0) for name in ("c", "rust", "java")),
-        *(cell(name, THERE, peak_threads=1000.0) for name in ("c", "rust")),
+    figures = {
+        ("perl", HERE): {"memory_bytes": 1.0},
+        **{(name, HERE): {"peak_threads": 10.0} for name in ("c", "rust", "java")},
+        **{(name, THERE): {"peak_threads": 1000.0} for name in ("c", "rust")},
         # Threads for some of its nodes only.
-        cell("java", THERE, peak_threads=999.0),
-    ]
+        ("java", THERE): {"peak_threads": 999.0},
+    }
     amounts = {"perl": 4.0, "lua": 3.0, "c": 3000.0}
-    assert diagnostics(slopes=slopes, cells=cells) == [
+    assert diagnostics(slopes=slopes, figures=figures) == [
         Diagnostic("too-little-memory", ("perl", "lua", "c"), {"memory": amounts})
     ]
 

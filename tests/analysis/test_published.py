@@ -9,18 +9,16 @@ from typing import Any
 
 import pytest
 
-from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.published import ThenAndNow, ThenAndNowRow, then_and_now
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Figure, Published
-from ringside.model.design import Cell, Level, Point
+from ringside.model.design import Level, Point
 from ringside.store import Store
 from ringside.workloads.ring import RING
-from tests.support.analyses import Exact, analyse_cell, exactly, near, ok
+from tests.support.analyses import Planted, exactly, near
 from tests.support.points import point
 from tests.support.runs import experiment, make_run
 
-NAMES = ("erlang", "stackless-pypy", "go")
 PAIRS = (("stackless-pypy", "erlang"), ("go", "erlang"), ("go", "stackless-pypy"))
 
 
@@ -34,24 +32,26 @@ def source(*figures: Figure) -> Published:
     return Published("2007", "A post", "2007", "a laptop", {}, "", figures, ())
 
 
-def cells(points: list[Point], values: Mapping[str, float], blocks: int = 7) -> dict[Cell, CellAnalysis]:
-    """Seven blocks: the CPU time of each contender, and a hundredth of it as the hop."""
-    return {
-        Cell(name, place): analyse_cell(
-            Cell(name, place),
-            [ok(block, name, place, cpu_s=value, hop_ns=value / 100) for block in range(1, blocks + 1)],
-            Exact(),
-        )
-        for place in points
-        for name, value in values.items()
-    }
-
-
 def tables(
-    published: Published, points: list[Point], values: Mapping[str, float] | None = None, **options: Any
+    published: Published, points: list[Point], values: Mapping[str, float | None] | None = None
 ) -> tuple[ThenAndNow, ...]:
-    at = cells(points, values or {"erlang": 2.0, "stackless-pypy": 12.0, "go": 3.0})
-    return then_and_now(published, RING, NAMES, PAIRS, points, at, **{"confidence": 0.95, **options})
+    """Seven blocks: the CPU time of each contender, and a hundredth of it as the hop."""
+    cpu = {"erlang": 2.0, "stackless-pypy": 12.0, "go": 3.0, **(values or {})}
+    run = Planted(
+        {
+            (name, place): {
+                "cpu_s": dict.fromkeys(range(1, 8), value),
+                "hop_ns": dict.fromkeys(range(1, 8), value / 100),
+            }
+            if value
+            else {}
+            for place in points
+            for name, value in cpu.items()
+        },
+        RING,
+        pairs=PAIRS,
+    )
+    return then_and_now(published, run)
 
 
 def test_figures_and_ratios_stand_side_by_side() -> None:
@@ -117,11 +117,8 @@ def test_a_source_of_zero_gives_no_ratio() -> None:
 
 def test_what_was_not_measured_now_is_missing() -> None:
     here = point(RING)
-    at = cells([here], {"erlang": 2.0, "stackless-pypy": 12.0}) | {
-        Cell("go", here): analyse_cell(Cell("go", here), [], Exact())
-    }
     post = source(figure("erlang", 2.0), figure("go", 4.0))
-    (table,) = then_and_now(post, RING, NAMES, PAIRS, [here], at, confidence=0.95)
+    (table,) = tables(post, [here], {"go": None})
     assert [(row.label, row.now) for row in table.figures] == [("erlang", exactly(2.0)), ("go", None)]
     assert [(row.label, row.now) for row in table.ratios] == [("go / erlang", None)]
 

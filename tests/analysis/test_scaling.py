@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import random
 from collections.abc import Callable, Collection, Mapping
@@ -10,13 +9,12 @@ from collections.abc import Callable, Collection, Mapping
 import pytest
 
 from ringside.analysis import scaling
-from ringside.analysis.cells import CellAnalysis
-from ringside.analysis.scaling import CoresScaling, Outlook, analyse_slopes, growth, over_cores
-from ringside.model.design import Cell, Point
+from ringside.analysis.scaling import CoresScaling, Outlook, SlopeAnalysis, analyse_slopes, growth, over_cores
+from ringside.model.design import Point
 from ringside.model.results import Interval
 from ringside.stats.scaling import Scalability
 from ringside.workloads.base import ScalingLaw, Slope
-from tests.support.analyses import NOISE, Exact, exactly, near, point
+from tests.support.analyses import NOISE, Exact, Planted, exactly, near, point
 
 CORES = ScalingLaw("cores", "wall_s", kind="cores")
 CASES = ScalingLaw("cases", "wall_s")
@@ -28,45 +26,53 @@ def usl(contention: float, coherency: float) -> Callable[[int], float]:
     return lambda cores: 8 * (1 + contention * (cores - 1) + coherency * cores * (cores - 1)) / cores
 
 
-def analysed(
-    values: Mapping[tuple[str, Point], Mapping[int, float]], metric: str = "wall_s"
-) -> dict[Cell, CellAnalysis]:
-    """Cells with these values of one metric by block."""
-    cells = {Cell(*cell): by_block for cell, by_block in values.items()}
+def run_of(
+    values: Mapping[tuple[str, Point], Mapping[int, float]],
+    *laws: ScalingLaw | Slope,
+    metric: str = "wall_s",
+) -> Planted:
+    """A run with these values of one metric by block, and with these laws and slopes."""
+
+    class Lawful(Exact):
+        scaling_laws = tuple(law for law in laws if isinstance(law, ScalingLaw))
+        slopes = tuple(slope for slope in laws if isinstance(slope, Slope))
+
+    return Planted({cell: {metric: each} if each else {} for cell, each in values.items()}, Lawful())
+
+
+def seconds_of(
+    laws: Mapping[str, Callable[[int], float]],
+    *levels: int,
+    missing: Collection[tuple[str, int]] = (),
+) -> dict[tuple[str, Point], Mapping[int, float]]:
+    """Noise moves whole blocks: pairs inside blocks do not show it. `missing`: contenders and numbers of
+    cores without values."""
     return {
-        cell: CellAnalysis(cell, {}, {}, {metric: by_block} if by_block else {})
-        for cell, by_block in cells.items()
+        (name, point(cases=100, cores=cores)): {}
+        if (name, cores) in missing
+        else {block: law(cores) * NOISE[block - 1] for block in BLOCKS}
+        for name, law in laws.items()
+        for cores in levels
     }
 
 
-def cells(
-    seconds: Mapping[str, Callable[[int], float]],
-    levels: tuple[int, ...],
-    missing: Collection[tuple[str, int]] = (),
-) -> dict[Cell, CellAnalysis]:
-    """Noise moves whole blocks: pairs inside blocks do not show it. `missing`: contenders and numbers of
-    cores without values."""
-    return analysed(
-        {
-            (name, point(cases=100, cores=cores)): {}
-            if (name, cores) in missing
-            else {block: law(cores) * NOISE[block - 1] for block in BLOCKS}
-            for name, law in seconds.items()
-            for cores in levels
-        }
-    )
-
-
-def scaled(
-    seconds: Mapping[str, Callable[[int], float]], *levels: int, confidence: float = 0.95
-) -> CoresScaling:
-    points = [point(cases=100, cores=cores) for cores in levels]
-    (result,) = over_cores([CORES], tuple(seconds), points, cells(seconds, levels), confidence)
+def scaled(values: Mapping[tuple[str, Point], Mapping[int, float]]) -> CoresScaling:
+    (result,) = over_cores(run_of(values, CORES))
     return result
 
 
+def noisy(speeds: Mapping[int, float], seed: int, noise: float) -> dict[tuple[str, Point], dict[int, float]]:
+    """The time at these speeds by number of cores, and noise with this standard deviation."""
+    dice = random.Random(seed)
+    return {
+        ("go", point(cases=100, cores=cores)): {b: 8 / speed * math.exp(dice.gauss(0, noise)) for b in BLOCKS}
+        for cores, speed in speeds.items()
+    }
+
+
 def test_speed_ups_are_over_one_core_and_efficiency_over_the_most() -> None:
-    result = scaled({"slow": usl(0.5, 0), "fast": usl(0, 0), "middle": usl(0.1, 0)}, 1, 2, 4)
+    laws = {"slow": usl(0.5, 0), "fast": usl(0, 0), "middle": usl(0.1, 0)}
+    result = scaled(seconds_of(laws, 1, 2, 4))
     assert (result.law, result.fixed) == (CORES, Point((("cases", 100),)))
     assert result.levels == (2, 4)
     # The largest speed-up comes first: on four cores 4, 4 / 1.3 and 4 / 2.5.
@@ -84,13 +90,11 @@ def test_speed_ups_are_over_one_core_and_efficiency_over_the_most() -> None:
 
 def test_each_setting_of_the_other_factors_is_by_itself() -> None:
     points = [point(cases=cases, cores=cores) for cases in (10, 20) for cores in (1, 2)]
-    by_cell = analysed(
-        {
-            ("go", place): dict.fromkeys(BLOCKS, 6.0 / (int(place["cores"]) ** (int(place["cases"]) / 20)))
-            for place in points
-        }
-    )
-    first, second = over_cores([CORES], ("go",), points, by_cell, 0.95)
+    values = {
+        ("go", place): dict.fromkeys(BLOCKS, 6.0 / (int(place["cores"]) ** (int(place["cases"]) / 20)))
+        for place in points
+    }
+    first, second = over_cores(run_of(values, CORES))
     assert first.fixed == Point((("cases", 10),))
     assert first.rows[0].speed_ups[2].estimate == near(math.sqrt(2))
     assert second.fixed == Point((("cases", 20),))
@@ -99,19 +103,18 @@ def test_each_setting_of_the_other_factors_is_by_itself() -> None:
 
 def test_a_contender_without_one_core_has_no_row_and_one_without_some_has_the_others() -> None:
     laws = {"go": usl(0, 0), "lame": usl(0, 0), "gap": usl(0, 0)}
-    by_cell = cells(laws, (1, 2, 4), missing=[("lame", 1), ("gap", 2)])
-    points = [point(cases=100, cores=cores) for cores in (1, 2, 4)]
-    (result,) = over_cores([CORES], ("go", "lame", "gap"), points, by_cell, 0.95)
+    values = seconds_of(laws, 1, 2, 4, missing=[("lame", 1), ("gap", 2)])
+    result = scaled(values)
     assert {row.contender: tuple(row.speed_ups) for row in result.rows} == {"go": (2, 4), "gap": (4,)}
     assert result.levels == (2, 4)
     assert result.rows[1].fit is None
-    assert over_cores([CORES], ("lame",), points, by_cell, 0.95) == ()
-    assert over_cores([], ("go",), points, by_cell, 0.95) == ()
+    assert over_cores(run_of({cell: each for cell, each in values.items() if cell[0] == "lame"}, CORES)) == ()
+    assert over_cores(run_of(values)) == ()
 
 
 def test_the_planted_laws_are_recovered() -> None:
     laws = {"go": (0.05, 0.004), "limit": (0.03, 0.0), "sync": (1.0, 0.0)}
-    result = scaled({name: usl(*law) for name, law in laws.items()}, 1, 2, 4, 8, 16, 32)
+    result = scaled(seconds_of({name: usl(*law) for name, law in laws.items()}, 1, 2, 4, 8, 16, 32))
     assert result.fitted_levels == (1, 2, 4, 8, 16, 32)
     for row in result.rows:
         contention, coherency = laws[row.contender]
@@ -148,7 +151,7 @@ def test_what_the_law_says_of_more_cores(
     contention: float, coherency: float, outlook: Outlook, value: float | None
 ) -> None:
     """Without noise between the speed-ups of blocks, so that intervals are as narrow as rounding."""
-    (row,) = scaled({"go": usl(contention, coherency)}, 1, 2, 4).rows
+    (row,) = scaled(seconds_of({"go": usl(contention, coherency)}, 1, 2, 4)).rows
     assert row.outlook is outlook
     assert row.outlook_ends == (value if value is None else near((value, value), rel=1e-4))
 
@@ -164,7 +167,7 @@ def outlook_of(
         1.0, Interval(0.0, *contention, 7), Interval(0.0, None, None, 7), Interval(3.0, *best, 7), (1, 2, 4)
     )
     monkeypatch.setattr(scaling, "scalability", lambda by_block: fit)
-    (row,) = scaled({"go": lambda cores: 8 / speed_ups[cores]}, 1, 2, 4).rows
+    (row,) = scaled(seconds_of({"go": lambda cores: 8 / speed_ups[cores]}, 1, 2, 4)).rows
     return row.outlook, row.outlook_ends
 
 
@@ -214,15 +217,7 @@ def test_noise_seldom_makes_a_limit() -> None:
     slower, or gain up to a number of them only, is said of few of 100."""
     claims = 0
     for seed in range(100):
-        dice = random.Random(seed)
-        points = [point(cases=100, cores=cores) for cores in (1, 2, 4, 8)]
-        by_cell = analysed(
-            {
-                ("go", place): {b: 8 / int(place["cores"]) * math.exp(dice.gauss(0, 0.03)) for b in BLOCKS}
-                for place in points
-            }
-        )
-        (result,) = over_cores([CORES], ("go",), points, by_cell, 0.95)
+        result = scaled(noisy({cores: cores for cores in (1, 2, 4, 8)}, seed, 0.03))
         claims += result.rows[0].outlook not in (Outlook.NO_LIMIT, Outlook.NOT_CLEAR)
     assert claims <= 12
 
@@ -231,63 +226,46 @@ def test_noise_seldom_makes_a_limit() -> None:
 def test_half_siblings_are_no_law(cores: tuple[int, ...]) -> None:
     """Of eight cores four are the other halves of the first, and bring 30 % each: the law takes the bend for
     coherency, and would gain up to a number of cores that nobody has."""
-    dice = random.Random(1)
-    speed = {each: min(each, 4) + 0.3 * max(0, each - 4) for each in cores}
-    points = [point(cases=100, cores=each) for each in cores]
-    by_cell = analysed(
-        {
-            ("go", place): {b: 8 / speed[int(place["cores"])] * math.exp(dice.gauss(0, 0.02)) for b in BLOCKS}
-            for place in points
-        }
-    )
-    (result,) = over_cores([CORES], ("go",), points, by_cell, 0.95)
+    result = scaled(noisy({each: min(each, 4) + 0.3 * max(0, each - 4) for each in cores}, 1, 0.02))
     assert result.rows[0].outlook is Outlook.NO_LAW
 
 
 def test_curves_reach_the_most_cores_of_any_contender() -> None:
     laws = {"go": usl(0.05, 0.004), "short": usl(0, 0)}
-    by_cell = cells(laws, (1, 2, 4, 8), missing=[("short", 4), ("short", 8)])
-    points = [point(cases=100, cores=cores) for cores in (1, 2, 4, 8)]
-    (result,) = over_cores([CORES], ("go", "short"), points, by_cell, 0.95)
+    result = scaled(seconds_of(laws, 1, 2, 4, 8, missing=[("short", 4), ("short", 8)]))
     go, short = result.rows
-    assert len(go.curve) == 61
-    assert go.curve[0] == (1.0, near(1.0))
-    assert go.curve[-1] == (8.0, near(8 / (1 + 0.05 * 7 + 0.004 * 56)))
-    assert [place for place, _ in go.curve[:3]] == near([1, 1 + 7 / 60, 1 + 14 / 60])
+    curve = result.curve(go)
+    assert len(curve) == 61
+    assert curve[0] == (1.0, near(1.0))
+    assert curve[-1] == (8.0, near(8 / (1 + 0.05 * 7 + 0.004 * 56)))
+    assert [place for place, _ in curve[:3]] == near([1, 1 + 7 / 60, 1 + 14 / 60])
     # Two numbers of cores cannot be fitted: the line goes through what was measured.
     assert short.fit is None
-    assert short.curve == ((1.0, 1.0), (2.0, near(2.0)))
+    assert result.curve(short) == [(1.0, 1.0), (2.0, near(2.0))]
     assert (short.outlook, short.outlook_ends) == (None, None)
     assert result.fitted_levels == (1, 2, 4, 8)
 
 
 def test_a_reported_time_of_0_is_left_out() -> None:
     """The clock of a program may be coarse."""
-    by_cell = cells({"go": usl(0, 0)}, (1, 2, 4))
-    by_cell |= analysed({("go", point(cases=100, cores=4)): dict.fromkeys(BLOCKS, 0.0)})
-    points = [point(cases=100, cores=cores) for cores in (1, 2, 4)]
-    (result,) = over_cores([CORES], ("go",), points, by_cell, 0.95)
+    values = seconds_of({"go": usl(0, 0)}, 1, 2, 4)
+    result = scaled({**values, ("go", point(cases=100, cores=4)): dict.fromkeys(BLOCKS, 0.0)})
     assert tuple(result.rows[0].speed_ups) == (2,)
     assert result.rows[0].fit is None
 
 
-def grown(powers: Mapping[tuple[str, int], float]) -> dict[Cell, CellAnalysis]:
+def grown(powers: Mapping[tuple[str, int], float]) -> dict[tuple[str, Point], dict[int, float]]:
     """Times of 3·cases^power by contender and cores; the power is larger by a thousandth in each block."""
-    return analysed(
-        {
-            (name, point(cases=cases, cores=cores)): {b: 3 * cases ** (power + b / 1000) for b in BLOCKS}
-            for (name, cores), power in powers.items()
-            for cases in (100, 200, 800)
-        }
-    )
-
-
-POINTS = [point(cases=cases, cores=cores) for cores in (1, 2) for cases in (100, 200, 800)]
+    return {
+        (name, point(cases=cases, cores=cores)): {b: 3 * cases ** (power + b / 1000) for b in BLOCKS}
+        for (name, cores), power in powers.items()
+        for cases in (100, 200, 800)
+    }
 
 
 def test_growth_is_a_power_for_each_contender_and_setting() -> None:
-    by_cell = grown({("go", 1): 1.0, ("go", 2): 0.5, ("erlang", 1): 0.75, ("erlang", 2): 2.0})
-    (table,) = growth([CASES], ("erlang", "go"), POINTS, by_cell)
+    powers = {("go", 1): 1.0, ("go", 2): 0.5, ("erlang", 1): 0.75, ("erlang", 2): 2.0}
+    (table,) = growth(run_of(grown(powers), CASES))
     one, two = Point((("cores", 1),)), Point((("cores", 2),))
     assert table.law == CASES
     assert table.settings == (one, two)
@@ -304,27 +282,27 @@ def test_growth_is_a_power_for_each_contender_and_setting() -> None:
 
 
 def test_settings_without_two_levels_have_no_power() -> None:
-    by_cell = grown({("go", 1): 1.0, ("go", 2): 1.0})
-    by_cell |= analysed({("go", point(cases=cases, cores=1)): {1: 0.0} for cases in (200, 800)})
-    (table,) = growth([CASES], ("go",), POINTS, by_cell)
+    nothing = {("go", point(cases=cases, cores=1)): {1: 0.0} for cases in (200, 800)}
+    values = {**grown({("go", 1): 1.0, ("go", 2): 1.0}), **nothing}
+    (table,) = growth(run_of(values, CASES))
     assert table.settings == (Point((("cores", 2),)),)
-    assert growth([], ("go",), POINTS, by_cell) == ()
-    assert growth([CASES], ("go",), [place for place in POINTS if place["cores"] == 1], by_cell) == ()
+    assert growth(run_of(values)) == ()
+    assert growth(run_of({**grown({("go", 1): 1.0}), **nothing}, CASES)) == ()
 
 
 def test_growth_regardless_of_a_factor() -> None:
     """Points that differ in it too make one fit."""
     law = ScalingLaw("cases", "wall_s", regardless_of=("cores",))
+    values = grown({("go", 1): 1.5, ("go", 2): 1.5})
     listed = [point(cases=cases, cores=cores) for cases, cores in ((100, 1), (200, 2), (800, 2))]
-    (table,) = growth([law], ("go",), listed, grown({("go", 1): 1.5, ("go", 2): 1.5}))
+    (table,) = growth(run_of({("go", place): values["go", place] for place in listed}, law))
     assert table.settings == (Point(()),)
     assert table.exponents["go", Point(())].estimate == near(1.504)
 
 
 def test_growth_of_several_laws() -> None:
     size = ScalingLaw("cores", "wall_s")
-    by_cell = grown({("go", 1): 1.0, ("go", 2): 1.0})
-    cases, cores = growth([CASES, size], ("go",), POINTS, by_cell)
+    cases, cores = growth(run_of(grown({("go", 1): 1.0, ("go", 2): 1.0}), CASES, size))
     assert (cases.law, cores.law) == (CASES, size)
     assert cores.settings == tuple(Point((("cases", number),)) for number in (100, 200, 800))
     assert all(power.estimate == near(0, abs=1e-9) for power in cores.exponents.values())
@@ -347,15 +325,10 @@ PER_MESSAGE = Slope(
 )
 
 
-of_memory = functools.partial(analysed, metric="memory_bytes")
-
-
-class Growing(Exact):
-    slopes = (PER_NODE, PER_MESSAGE)
-
-
-class OnlyNodes(Exact):
-    slopes = (PER_NODE,)
+def slopes_of(
+    values: Mapping[tuple[str, Point], Mapping[int, float]], *slopes: Slope, metric: str = "memory_bytes"
+) -> tuple[SlopeAnalysis, ...]:
+    return analyse_slopes(run_of(values, *slopes, metric=metric))
 
 
 def test_slopes_of_each_contender_and_setting() -> None:
@@ -374,14 +347,12 @@ def test_slopes_of_each_contender_and_setting() -> None:
         # The trace must not matter: it is averaged.
         return base + (per_node + block) * nodes + 2 * messages + 1000 * trace
 
-    cells = of_memory(
-        {
-            (name, place): {block: memory(name, place, block) for block in range(1, 7)}
-            for name in each
-            for place in points
-        }
-    )
-    slopes = analyse_slopes(Growing(), ("go", "erlang"), points, cells)
+    values = {
+        (name, place): {block: memory(name, place, block) for block in range(1, 7)}
+        for name in each
+        for place in points
+    }
+    slopes = slopes_of(values, PER_NODE, PER_MESSAGE)
     per_node = [each for each in slopes if each.slope is PER_NODE]
     # One for each contender and number of messages: the blocks add 1 to 6.
     assert [(each.contender, each.fixed) for each in per_node] == [
@@ -399,27 +370,25 @@ def test_points_that_do_not_matter_are_averaged() -> None:
     """At 20 nodes the trace adds 1000 B: half of it shows."""
     values = {(10, 0): 100.0, (10, 1): 100.0, (20, 0): 200.0, (20, 1): 1200.0}
     points = [point(nodes=nodes, trace=trace) for nodes, trace in values]
-    cells = of_memory(
-        {("go", place): {1: value} for place, value in zip(points, values.values(), strict=True)}
+    (slope,) = slopes_of(
+        {("go", place): {1: value} for place, value in zip(points, values.values(), strict=True)}, PER_NODE
     )
-    (slope,) = analyse_slopes(OnlyNodes(), ("go",), points, cells)
     assert slope.value == Interval(60.0, None, None, 1)
     assert slope.fixed == Point(())
 
 
 def test_without_two_levels_in_a_block_there_is_no_slope() -> None:
     points = [point(nodes=10, messages=1), point(nodes=20, messages=1)]
-    apart = of_memory({("go", points[0]): {1: 5.0}, ("go", points[1]): {2: 9.0}})
-    assert analyse_slopes(Growing(), ("go",), points, apart) == ()
-    other = analysed({("go", place): {1: 5.0} for place in points}, "hop_ns")
-    assert analyse_slopes(Growing(), ("go",), points, other) == ()
-    assert analyse_slopes(Exact(), ("go",), points, apart) == ()
+    both = {("go", place): {1: 5.0} for place in points}
+    assert slopes_of(both, PER_NODE)
+    assert slopes_of({**both, ("go", points[1]): {2: 9.0}}, PER_NODE, PER_MESSAGE) == ()
+    assert slopes_of(both, PER_NODE, metric="hop_ns") == ()
 
 
 def test_levels_that_are_no_numbers_have_no_slope() -> None:
     """The slope after it has one."""
     points = [point(nodes=nodes, messages=messages) for nodes in ("all", 10) for messages in (1, 3)]
-    cells = of_memory({("go", place): {1: 4.0 * int(place["messages"])} for place in points})
-    slopes = analyse_slopes(Growing(), ("go",), points, cells)
+    values = {("go", place): {1: 4.0 * int(place["messages"])} for place in points}
+    slopes = slopes_of(values, PER_NODE, PER_MESSAGE)
     assert {each.slope.name for each in slopes} == {"bytes_per_message"}
     assert [each.value.estimate for each in slopes] == [4.0, 4.0]

@@ -13,11 +13,13 @@ import pytest
 from ringside.analysis import cells
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.examination import Observations
+from ringside.analysis.figures import RunFigures
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Level, Metric, Point, Show
 from ringside.model.results import Interval, Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
+from ringside.stats.interval import median_interval
 from ringside.store.plans import PlannedContender, plan_values
 from ringside.workloads.base import Measurement
 
@@ -68,6 +70,27 @@ class Repeated(Exact):
 
     def repeats_of(self, trial: Trial) -> tuple[float, ...]:
         return tuple(map(float, trial.repeats_ns("relay")))
+
+
+class Planted(RunFigures):
+    """Cells with these values by block, without trials. Whatever else a part of the analysis reads is given
+    by name."""
+
+    def __init__(
+        self,
+        values: Mapping[tuple[str, Point], Mapping[str, Mapping[int, float]]],
+        measurement: Measurement | None = None,
+        **attributes: Any,
+    ) -> None:
+        self.measurement, self.trials, self.by_cell = measurement or Exact(), (), {}
+        self.names = tuple(dict.fromkeys(name for name, _ in values))
+        self.points = tuple(dict.fromkeys(place for _, place in values))
+        self.metrics, self.confidence = (HOP,), 0.95
+        self.cells = {}
+        for cell, by_block in values.items():
+            medians = {name: median_interval(list(each.values())) for name, each in by_block.items() if each}
+            self.cells[Cell(*cell)] = CellAnalysis(Cell(*cell), {}, medians, by_block)
+        vars(self).update(attributes)
 
 
 def point(**levels: Level) -> Point:

@@ -6,19 +6,17 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from enum import StrEnum
 from typing import Any
 
 from ringside.analysis import plausibility
-from ringside.analysis.cells import CellAnalysis
-from ringside.analysis.comparisons import Ranking
 from ringside.analysis.distributions import WarmUp
+from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Comparison, Diagnostic, Interval, Stalls, Verdict
-from ringside.workloads.base import Measurement, Workload
+from ringside.workloads.base import Workload
 
 # Where most of a figure is not the program's, that several are equivalent says little of them.
 _MOST = 0.5
@@ -92,6 +90,11 @@ class Standing:
     lacking: int = 0
     others: tuple[str, ...] = ()
 
+    @property
+    def decisive(self) -> tuple[str, ...]:
+        """Those at the first place, and the next behind them."""
+        return (*self.first, *tuple(self.behind)[:1])
+
 
 @dataclass(frozen=True, slots=True)
 class Lead:
@@ -117,69 +120,26 @@ class Conclusion:
     only: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerInputs:
-    """What conclusions are drawn from. Of the headline, one contender over another at a point: `ranked` for
-    any pair inside a class; `compare` for those that get a verdict, so that only these can be equivalent.
-    `released`: when the runtimes came out, of those of which it is known."""
-
-    headline: Metric
-    measurement: Measurement
-    names: Sequence[str]
-    kinds: Mapping[str, str]
-    floor: str | None
-    cells: Mapping[Cell, CellAnalysis]
-    rankings: Mapping[tuple[str, Point], Ranking]
-    floor_ratios: Mapping[tuple[str, Point], Mapping[str, Interval]]
-    ranked: Callable[[Point, str, str], Comparison | None]
-    compare: Callable[[Point, str, str], Comparison | None]
-    diagnostics: Iterable[Diagnostic]
-    warm_ups: Sequence[WarmUp]
-    released: Mapping[str, date]
-
-    def figure(self, name: str, point: Point) -> Interval | None:
-        return self.cells[Cell(name, point)].metrics.get(self.headline.name)
-
-    def is_better(self, point: Point, name: str, other: str) -> bool:
-        comparison = self.ranked(point, name, other)
-        return comparison is not None and comparison.verdict is Verdict.FASTER
-
-    def is_equivalent(self, point: Point, name: str, other: str) -> bool:
-        comparison = self.compare(point, name, other)
-        return comparison is not None and comparison.verdict is Verdict.EQUIVALENT
-
-    def times_worse(self, point: Point, name: str, best: str) -> Interval | None:
-        pair = (name, best) if self.headline.smaller_is_better else (best, name)
-        comparison = self.ranked(point, *pair)
-        return comparison.ratio if comparison else None
-
-
-def conclude(
-    of: AnswerInputs, points: Sequence[Point], overview_point: Point, *, is_over: bool
-) -> Conclusion:
+def conclude(run: RunFigures, diagnostics: Sequence[Diagnostic], warm_ups: Sequence[WarmUp]) -> Conclusion:
     """What is shown at all points."""
-    standings = tuple(_standing(of, point, is_over=is_over) for point in points)
+    standings = tuple(_PointEvidence(run, diagnostics, warm_ups, point).standing() for point in run.points)
     with_figures = [each for each in standings if each.names]
-    preferred = [each for each in standings if each.point == overview_point]
+    preferred = [each for each in standings if each.point == run.overview_point]
     here = next((each for each in preferred if each.names), None) or max(
         reversed(with_figures or preferred), key=lambda each: len(each.names)
     )
+    names = {name for each in standings for name in each.names}
+    # The reference program is never ranked first: where it alone has figures, the others failed.
+    contenders = names - {run.floor} or names
     places = {each.places for each in standings}
     return Conclusion(
-        is_over=is_over,
+        is_over=run.is_over,
         here=here,
         standings=standings,
         leads=_leads(standings),
         same_order=len(places) == 1 and None not in places,
-        only=_only(of, here, with_figures),
+        only=here.names[0] if contenders == set(here.names) and len(contenders) == 1 else None,
     )
-
-
-def _only(of: AnswerInputs, here: Standing, standings: Sequence[Standing]) -> str | None:
-    names = {name for each in standings for name in each.names}
-    # The floor leads nobody: where it alone has figures, the others failed.
-    contenders = names - {of.floor} or names
-    return here.names[0] if contenders == set(here.names) and len(contenders) == 1 else None
 
 
 def _leads(standings: Sequence[Standing]) -> tuple[Lead, ...]:
@@ -189,118 +149,172 @@ def _leads(standings: Sequence[Standing]) -> tuple[Lead, ...]:
         names = frozenset(each.first) if each.shown not in (Shown.OPEN, Shown.NOTHING) else frozenset()
         groups.setdefault((each.shown, names, not each.influences), []).append(each)
     leads = [
-        Lead(shown, each[0].first if names else (), is_certain, tuple(one.point for one in each))
-        for (shown, names, is_certain), each in groups.items()
+        Lead(shown, group[0].first if names else (), is_certain, tuple(each.point for each in group))
+        for (shown, names, is_certain), group in groups.items()
     ]
     return tuple(sorted(leads, key=lambda lead: -len(lead.points)))
 
 
-def _standing(of: AnswerInputs, point: Point, *, is_over: bool) -> Standing:
-    ranking = of.rankings[of.headline.name, point]
-    present = [name for name in ranking.order if of.figure(name, point) is not None]
-    # Where the baseline is the floor, the next class is ranked; the floor where no other has a figure.
-    ranked = [name for name in present if name != of.floor] or present
-    if not ranked:
-        return Standing(point, Shown.NOTHING)
-    kind = of.kinds[ranked[0]]
-    names = tuple(name for name in ranked if of.kinds[name] == kind)
-    best = names[0]
-    behind = [name for name in names[1:] if name not in ranking.failing]
-    ratios = {name: ratio for name in behind if (ratio := of.times_worse(point, name, best))}
-    others: dict[str, str] = {}
-    for name in ranked:
-        if of.kinds[name] != kind:
-            others.setdefault(of.kinds[name], name)
-    standing = Standing(
-        point,
-        Shown.ALONE,
-        names,
-        first=(best,),
-        ratios=ratios,
-        lacking=sum(of.kinds[name] == kind for name in of.names) - len(names),
-        others=tuple(others.values()),
-    )
-    return standing if len(names) == 1 else _ranked(of, standing, is_over=is_over)
+@dataclass(frozen=True, slots=True)
+class _PointEvidence:
+    """What the headline and its weak points say at a point."""
 
+    run: RunFigures
+    diagnostics: Sequence[Diagnostic]
+    warm_ups: Sequence[WarmUp]
+    point: Point
 
-def _ranked(of: AnswerInputs, standing: Standing, *, is_over: bool) -> Standing:
-    """With what verdicts and ranks show; of a run that was cut off, that the first place is open."""
-    point, names, best = standing.point, standing.names, standing.names[0]
-    known = of.rankings[of.headline.name, point].ranks if is_over else {}
-    ranks = {name: known.get(name, (1, len(names))) for name in names}
-    first = tuple(name for name in names if ranks[name][0] == 1)
-    shown = Shown.OPEN
-    if ranks[first[0]] == (1, 1):
-        shown = Shown.FIRST
-    elif all(ranks[name] == (1, len(first)) for name in first) and _equivalent(of, point, first):
-        shown = Shown.SHARED
-    behind = {
-        name: ratio
-        for name, ratio in standing.ratios.items()
-        if is_over and name not in first and of.is_better(point, best, name)
-    }
-    overstated = {
-        name for name in behind if (pair := of.ranked(point, best, name)) is not None and pair.overstated
-    }
-    last = next((name for name in names if ranks[name] == (len(names), len(names))), None)
-    whole = dataclasses.replace(
-        standing,
-        shown=shown,
-        first=first,
-        behind=behind,
-        overstated=frozenset(overstated),
-        last=last,
-        places=_places(of, point, ranks),
-    )
-    return _influenced(of, whole) if shown is not Shown.OPEN else whole
+    def _figure(self, name: str, point: Point) -> Interval | None:
+        return self.run.cell(name, point).metrics.get(self.run.headline.name)
 
+    def _ranked(self, name: str, other: str) -> Comparison | None:
+        """The comparison of any pair inside a class."""
+        return self.run.examination.ranked(self.run.headline, self.point, name, other)
 
-def _equivalent(of: AnswerInputs, point: Point, names: Iterable[str]) -> bool:
-    return all(of.is_equivalent(point, *pair) for pair in itertools.combinations(names, 2))
+    def _times_worse(self, name: str, best: str) -> Interval | None:
+        comparison = self._ranked(*(name, best) if self.run.headline.smaller_is_better else (best, name))
+        return comparison.ratio if comparison else None
 
+    def _are_equivalent(self, names: Iterable[str]) -> bool:
+        """Only pairs that get a verdict can be equivalent."""
+        comparisons = (
+            self.run.examination.comparison(self.run.headline, self.point, *pair)
+            for pair in itertools.combinations(names, 2)
+        )
+        return all(each is not None and each.verdict is Verdict.EQUIVALENT for each in comparisons)
 
-def _places(
-    of: AnswerInputs, point: Point, ranks: Mapping[str, tuple[int, int]]
-) -> tuple[frozenset[str], ...] | None:
-    groups: dict[tuple[int, int], list[str]] = {}
-    for name, ends in ranks.items():
-        groups.setdefault(ends, []).append(name)
-    for (low, high), names in groups.items():
-        if len(names) != high - low + 1 or not _equivalent(of, point, names):
-            return None
-    return tuple(frozenset(groups[ends]) for ends in sorted(groups))
+    def standing(self) -> Standing:
+        run, ranking = self.run, self.run.rankings[self.run.headline.name, self.point]
+        present = [name for name in ranking.order if self._figure(name, self.point)]
+        # Where the baseline is the floor, the next class is ranked; the floor where no other has a figure.
+        ranked = [name for name in present if name != run.floor] or present
+        if not ranked:
+            return Standing(self.point, Shown.NOTHING)
+        kind = run.kind(ranked[0])
+        names = tuple(name for name in ranked if run.kind(name) == kind)
+        behind = [name for name in names[1:] if name not in ranking.failing]
+        others: dict[str, str] = {}
+        for name in ranked:
+            if run.kind(name) != kind:
+                others.setdefault(run.kind(name), name)
+        standing = Standing(
+            self.point,
+            Shown.ALONE,
+            names,
+            first=names[:1],
+            ratios={name: ratio for name in behind if (ratio := self._times_worse(name, names[0]))},
+            lacking=sum(run.kind(name) == kind for name in run.names) - len(names),
+            others=tuple(others.values()),
+        )
+        return standing if len(names) == 1 else self._with_ranks(standing)
 
+    def _with_ranks(self, standing: Standing) -> Standing:
+        """With what verdicts and ranks show; of a run that was cut off, that the first place is open."""
+        names, best, is_over = standing.names, standing.names[0], self.run.is_over
+        known = self.run.rankings[self.run.headline.name, self.point].ranks if is_over else {}
+        ranks = {name: known.get(name, (1, len(names))) for name in names}
+        first = tuple(name for name in names if ranks[name][0] == 1)
+        shown = Shown.OPEN
+        if ranks[first[0]] == (1, 1):
+            shown = Shown.FIRST
+        elif all(ranks[name] == (1, len(first)) for name in first) and self._are_equivalent(first):
+            shown = Shown.SHARED
+        worse = {
+            name: comparison
+            for name in standing.ratios
+            if is_over and name not in first
+            if (comparison := self._ranked(best, name)) and comparison.verdict is Verdict.FASTER
+        }
+        whole = dataclasses.replace(
+            standing,
+            shown=shown,
+            first=first,
+            behind={name: standing.ratios[name] for name in worse},
+            overstated=frozenset(name for name, comparison in worse.items() if comparison.overstated),
+            last=next((name for name in names if ranks[name] == (len(names), len(names))), None),
+            places=self._places(ranks),
+        )
+        if shown is Shown.OPEN:
+            return whole
+        return dataclasses.replace(whole, influences=tuple(self._influences(whole)))
 
-def _influenced(of: AnswerInputs, standing: Standing) -> Standing:
-    """With what else may have decided the first place."""
-    influences = [*_marked(of, standing), *_floor(of, standing), *_engine(of, standing)]
-    influences += [*_stalled(of, standing), *_older(of, standing)]
-    influences += [
-        influence for share, influence in _shares(of, standing) if not _is_excluded(standing, share)
-    ]
-    return dataclasses.replace(standing, influences=tuple(influences))
+    def _places(self, ranks: Mapping[str, tuple[int, int]]) -> tuple[frozenset[str], ...] | None:
+        groups: dict[tuple[int, int], list[str]] = {}
+        for name, ends in ranks.items():
+            groups.setdefault(ends, []).append(name)
+        for (low, high), names in groups.items():
+            if len(names) != high - low + 1 or not self._are_equivalent(names):
+                return None
+        return tuple(frozenset(groups[ends]) for ends in sorted(groups))
 
+    def _influences(self, standing: Standing) -> Iterator[Influence]:
+        """What else may have decided the first place."""
+        run, best = self.run, standing.names[0]
+        # For figures beyond the floor, the floor has an influence of its own.
+        codes = set(plausibility.CODES) - {plausibility.FASTER_THAN_FLOOR}
+        if names := self._subjects(standing.first, *codes):
+            yield Influence(Confounder.IMPLAUSIBLE, names)
+        if run.floor != best:
+            over_floor = run.floor_ratios[run.headline.name, self.point].get(best)
+            if influence := floor_influence(run.headline, self.point, run.floor, over_floor):
+                yield influence
+        if names := self._subjects(standing.decisive, _BOUND):
+            yield Influence(Confounder.ENGINE, names)
+        for name in standing.behind:
+            comparison = self._ranked(name, best)
+            if comparison and comparison.stalls:
+                yield Influence(Confounder.STALLS, (name,), stalls=comparison.stalls)
+        for name, ratio in itertools.islice(standing.behind.items(), 1):
+            older, newer = (run.contenders[each].release for each in (name, best))
+            is_close = ratio.low is not None and ratio.low < _MOST_BY_AGE
+            if is_close and older and newer and (newer.day - older.day).days >= YEARS_APART:
+                yield Influence(Confounder.VERSIONS, (name, best))
+        for share, influence in self._shares(standing):
+            if not _is_excluded(standing, share):
+                yield influence
 
-def _concerned(standing: Standing) -> tuple[str, ...]:
-    """Those at the first place, and the next behind them."""
-    return (*standing.first, *tuple(standing.behind)[:1])
+    def _subjects(self, names: Iterable[str], *codes: str) -> tuple[str, ...]:
+        """Those of the names that diagnostics with these codes concern."""
+        subjects = {name for each in self.diagnostics if each.code in codes for name in each.subjects}
+        return tuple(name for name in names if name in subjects)
 
+    def _shares(self, standing: Standing) -> Iterator[tuple[float, Influence]]:
+        """What is not the program's of the figure of the next one behind the first; of the first itself where
+        none is behind: the share that is the program's, and the cause."""
+        run, name = self.run, standing.decisive[-1]
+        figures = {metric: value.estimate for metric, value in run.cell(name, self.point).metrics.items()}
+        if own := run.measurement.program_share(run.headline.name, self.point, figures):
+            yield own[0], Influence(Confounder.ELSEWHERE, (name,), text=own[1])
+        for each in self.diagnostics:
+            if each.code == _NOISY:
+                yield 1 - max(each.values.values()), Influence(Confounder.HOST, shares=each.values)
+            if each.code == _CARRY_OVER and standing.behind:
+                effects: Mapping[str, Any] = each.values["effects"]
+                largest = max(abs(effect) for effect in effects.values())
+                yield 1 / (1 + largest), Influence(Confounder.CARRY_OVER, tuple(effects))
+        yield from self._warm_up(name)
 
-def _marked(of: AnswerInputs, standing: Standing) -> Iterator[Influence]:
-    """Figures that no honest program can have; of those beyond the floor `_floor` speaks."""
-    codes = set(plausibility.CODES) - {plausibility.FASTER_THAN_FLOOR}
-    marked = {name for each in of.diagnostics if each.code in codes for name in each.subjects}
-    if names := tuple(name for name in standing.first if name in marked):
-        yield Influence(Confounder.IMPLAUSIBLE, names)
-
-
-def _floor(of: AnswerInputs, standing: Standing) -> Iterator[Influence]:
-    """A floor that is not shown to be better than the best contender."""
-    best = standing.names[0]
-    if of.floor != best:
-        over_floor = of.floor_ratios[of.headline.name, standing.point].get(best)
-        if influence := floor_influence(of.headline, standing.point, of.floor, over_floor):
-            yield influence
+    def _warm_up(self, name: str) -> Iterator[tuple[float, Influence]]:
+        """Repeats that show no steady state, and times of one unit of work that fall where there is more."""
+        headline, measurement = self.run.headline, self.run.measurement
+        is_repeated = headline.name == measurement.repeated_metric
+        for each in self.warm_ups if is_repeated else ():
+            if each.cell == Cell(name, self.point) and each.steady is None:
+                # Of too few repeats: they may go on getting faster by as much as they did.
+                share = 0.0 if each.is_long_enough else each.last_over_first
+                yield share, Influence(Confounder.WARM_UP, (name,))
+        here = self._figure(name, self.point)
+        if here is None or headline.unit != "ns" or not isinstance(measurement, Workload):
+            return
+        work = measurement.work(self.point)
+        shares = {
+            point: value.estimate / here.estimate
+            for point in self.run.points
+            if here.estimate and measurement.work(point) > work and (value := self._figure(name, point))
+        }
+        if shares and (least := min(shares.values())) < 1:
+            fastest = min(shares, key=lambda point: shares[point])
+            yield least, Influence(Confounder.WARM_UP, (name,), point=fastest)
 
 
 def floor_influence(
@@ -315,73 +329,9 @@ def floor_influence(
     )
 
 
-def _engine(of: AnswerInputs, standing: Standing) -> Iterator[Influence]:
-    bound = {name for each in of.diagnostics if each.code == _BOUND for name in each.subjects}
-    if names := tuple(name for name in _concerned(standing) if name in bound):
-        yield Influence(Confounder.ENGINE, names)
-
-
-def _stalled(of: AnswerInputs, standing: Standing) -> Iterator[Influence]:
-    """Those that are behind by stalls alone."""
-    for name in standing.behind:
-        comparison = of.ranked(standing.point, name, standing.names[0])
-        if comparison and comparison.stalls:
-            yield Influence(Confounder.STALLS, (name,), stalls=comparison.stalls)
-
-
-def _older(of: AnswerInputs, standing: Standing) -> Iterator[Influence]:
-    """That the next one's runtime is years older than that of the best, where so little lies between them
-    that a newer one could make up for it."""
-    for name, ratio in itertools.islice(standing.behind.items(), 1):
-        older, newer = of.released.get(name), of.released.get(standing.names[0])
-        is_close = ratio.low is not None and ratio.low < _MOST_BY_AGE
-        if is_close and older and newer and (newer - older).days >= YEARS_APART:
-            yield Influence(Confounder.VERSIONS, (name, standing.names[0]))
-
-
-def _shares(of: AnswerInputs, standing: Standing) -> Iterator[tuple[float, Influence]]:
-    """What is not the program's of the figure of the next one behind the first; of the first itself where
-    none is behind: the share that is the program's, and the cause."""
-    name, point = _concerned(standing)[-1], standing.point
-    metrics = of.cells[Cell(name, point)].metrics
-    figures = {metric: value.estimate for metric, value in metrics.items()}
-    if own := of.measurement.program_share(of.headline.name, point, figures):
-        yield own[0], Influence(Confounder.ELSEWHERE, (name,), text=own[1])
-    for each in of.diagnostics:
-        if each.code == _NOISY:
-            yield 1 - max(each.values.values()), Influence(Confounder.HOST, shares=each.values)
-        if each.code == _CARRY_OVER and standing.behind:
-            effects: Mapping[str, Any] = each.values["effects"]
-            largest = max(abs(effect) for effect in effects.values())
-            yield 1 / (1 + largest), Influence(Confounder.CARRY_OVER, tuple(effects))
-    yield from _warm_up(of, name, point)
-
-
 def _is_excluded(standing: Standing, share: float) -> bool:
     """Whether the next would be behind with the program's share of its figure alone."""
     if not standing.behind:
         return share >= _MOST
     low = next(iter(standing.behind.values())).low
     return low is not None and low * share > 1
-
-
-def _warm_up(of: AnswerInputs, name: str, point: Point) -> Iterator[tuple[float, Influence]]:
-    """Repeats that show no steady state, and times of one unit of work that fall where there is more."""
-    is_repeated = of.headline.name == of.measurement.repeated_metric
-    for each in of.warm_ups if is_repeated else ():
-        if each.cell == Cell(name, point) and each.steady is None:
-            # Of too few repeats: they may go on getting faster by as much as they did.
-            yield 0.0 if each.is_long_enough else each.last_over_first, Influence(Confounder.WARM_UP, (name,))
-    here = of.figure(name, point)
-    if here is None or of.headline.unit != "ns" or not isinstance(of.measurement, Workload):
-        return
-    work = of.measurement.work(point)
-    shares = {
-        each.point: value.estimate / here.estimate
-        for each in of.cells
-        if each.contender == name and of.measurement.work(each.point) > work
-        if here.estimate and (value := of.figure(name, each.point))
-    }
-    if shares and (least := min(shares.values())) < 1:
-        fastest = min(shares, key=lambda each: shares[each])
-        yield least, Influence(Confounder.WARM_UP, (name,), point=fastest)

@@ -7,13 +7,13 @@ import itertools
 import math
 import signal
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell, Experiment
-from ringside.model.results import REPEATABLE, Comparison, Diagnostic, Obstacle, Outcome, Run, Trial, in_order
+from ringside.model.results import REPEATABLE, Diagnostic, Obstacle, Outcome, Run, Trial, in_order
 from ringside.probe.protocol import EngineWarning
 from ringside.stats.interval import MIN_BLOCKS, is_positive_finite
 from ringside.stats.samples import bimodality
@@ -146,45 +146,32 @@ _USUAL_BLOCKS = 7
 _EXPLAINED = (Obstacle.FAILED_BLOCKS, Obstacle.SAME_VALUES, Obstacle.NO_STEADY_STATE)
 
 
-def diagnose(
-    run: Run,
-    experiment: Experiment,
-    measurement: Measurement,
-    trials: Sequence[Trial],
-    cells: Mapping[Cell, CellAnalysis],
-    comparisons: Iterable[Comparison],
-    *,
-    blocks_done: int,
-    is_held: bool = False,
-    options: Collection[str] = (),
-) -> tuple[Diagnostic, ...]:
-    """All weak points of a run, those that concern verdicts first. `comparisons`: all that have a verdict or
-    an obstacle. `blocks_done`: how many blocks are whole.
-    `is_held`: a process is still at the run. `options`: those that were given."""
-    measured = [trial for trial in trials if trial.block > 0 and (trial.report or trial.loads)]
-    headline = measurement.shown(experiment)[0]
+def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
+    """All weak points of a run, those that concern verdicts first. `is_held`: a process is still at it."""
+    measured = [trial for trial in run.trials if trial.block > 0 and (trial.report or trial.loads)]
     # Where no cell could be measured, more blocks would not help.
-    is_hopeless = bool(trials) and all(trial.outcome is Outcome.UNAVAILABLE for trial in trials)
-    is_unfinished = run.ended_at is None and measurement.resumable and not is_held
+    is_hopeless = bool(run.trials) and all(trial.outcome is Outcome.UNAVAILABLE for trial in run.trials)
+    is_cut_off = run.run.ended_at is None and run.measurement.resumable and not is_held
+    # Without a contract, the user named the engines and chose the CPUs, and what the probe could not use
+    # matters little.
+    has_contract = isinstance(run.measurement, Workload)
     return (
-        *(() if is_hopeless else _blocks(experiment, blocks_done, options)),
-        *_obstacles(headline, cells, comparisons),
-        *([Diagnostic("unfinished", values={"run": run.id})] if is_unfinished else ()),
-        # Whoever asked for a load by itself named the engines.
-        *(two_sided(experiment, measured) if isinstance(measurement, Workload) else ()),
+        *(() if is_hopeless else _blocks(run)),
+        *_obstacles(run),
+        *([Diagnostic("unfinished", values={"run": run.run.id})] if is_cut_off else ()),
+        *(two_sided(run.experiment, measured) if has_contract else ()),
         *noisy_neighbour(measured),
         *_drifted(measured),
-        *_carried_over(headline, cells, measured),
-        *_bimodal(headline, cells, measured),
-        *generator_bound(measurement, measured),
-        *engine_warnings(measurement, measured),
-        # Without a contract, the user chose the CPUs, and what the probe could not use matters little.
-        *(cores_shared(run, measured) if isinstance(measurement, Workload) else ()),
+        *_carried_over(run, measured),
+        *_bimodal(run, measured),
+        *generator_bound(run.measurement, measured),
+        *engine_warnings(run.measurement, measured),
+        *(cores_shared(run.run, measured) if has_contract else ()),
         *memory_limit_near(measured),
         *uncounted_memory(measured),
         *_endings(measured),
-        *(_accounting(measured) if isinstance(measurement, Workload) else ()),
-        *measurement.diagnostics(measured),
+        *(_accounting(measured) if has_contract else ()),
+        *run.measurement.diagnostics(measured),
     )
 
 
@@ -251,52 +238,49 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         yield Diagnostic("noisy-neighbour", values=shares)
 
 
-def _blocks(experiment: Experiment, blocks: int, options: Collection[str]) -> Iterator[Diagnostic]:
-    if blocks < MIN_BLOCKS:
+def _blocks(run: RunFigures) -> Iterator[Diagnostic]:
+    if run.blocks_done < MIN_BLOCKS:
+        experiment = run.experiment
         # The blocks of a run that can end early are a limit, not a plan.
         is_open = experiment.until_decided or experiment.until is not None or experiment.time_s is not None
         needed = _USUAL_BLOCKS if is_open else max(experiment.blocks, _USUAL_BLOCKS)
         # `vs` has two, which exclude each other.
-        option = "--runs" if "--runs" in options else "--blocks"
-        yield Diagnostic("too-few-blocks", values={"blocks": blocks, "needed": needed, "option": option})
+        option = "--runs" if "--runs" in run.plan.options else "--blocks"
+        values = {"blocks": run.blocks_done, "needed": needed, "option": option}
+        yield Diagnostic("too-few-blocks", values=values)
 
 
-def _obstacles(
-    headline: str, cells: Mapping[Cell, CellAnalysis], comparisons: Iterable[Comparison]
-) -> Iterator[Diagnostic]:
+def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
     """`failed-blocks`, `same-values`, `no-steady-state`: pairs without a verdict whatever their intervals.
     That some other metric than the headline was not observed, as the memory of a program that ends at once,
     is no failure."""
     subjects: dict[Obstacle, list[str]] = {}
-    for comparison in comparisons:
-        both = (Cell(name, comparison.point) for name in (comparison.contender, comparison.baseline))
-        nothing_failed = all(cell in cells and not set(cells[cell].outcomes) - {Outcome.OK} for cell in both)
+    for comparison in (each for pairs in run.comparisons.values() for each in pairs.values()):
+        names = (comparison.contender, comparison.baseline)
+        nothing_failed = all(set(run.outcomes(name, comparison.point)) <= {Outcome.OK} for name in names)
         is_unobserved = comparison.obstacle is Obstacle.FAILED_BLOCKS and nothing_failed
-        if comparison.obstacle in _EXPLAINED and not (is_unobserved and comparison.metric != headline):
-            pair = f"{comparison.contender} / {comparison.baseline}"
-            subjects.setdefault(comparison.obstacle, []).append(pair)
+        if comparison.obstacle in _EXPLAINED and not (
+            is_unobserved and comparison.metric != run.headline.name
+        ):
+            subjects.setdefault(comparison.obstacle, []).append(" / ".join(names))
     for obstacle, pairs in subjects.items():
         yield Diagnostic(str(obstacle), tuple(dict.fromkeys(pairs)))
 
 
-def _by_block(headline: str, cells: Mapping[Cell, CellAnalysis]) -> dict[Cell, Mapping[int, float]]:
-    return {cell: analysis.by_block.get(headline, {}) for cell, analysis in cells.items()}
+def _headlines(run: RunFigures) -> dict[Cell, Mapping[int, float]]:
+    return {cell: analysis.values(run.headline.name) for cell, analysis in run.cells.items()}
 
 
-def _carried_over(
-    headline: str, cells: Mapping[Cell, CellAnalysis], trials: Sequence[Trial]
-) -> Iterator[Diagnostic]:
-    if effects := carried_over(_by_block(headline, cells), trials):
+def _carried_over(run: RunFigures, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    if effects := carried_over(_headlines(run), trials):
         yield Diagnostic("carry-over", subjects=tuple(effects), values={"effects": effects})
 
 
-def _bimodal(
-    headline: str, cells: Mapping[Cell, CellAnalysis], trials: Sequence[Trial]
-) -> Iterator[Diagnostic]:
+def _bimodal(run: RunFigures, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`bimodal`: two modes of the values, and of what is left of them without what their blocks share: a
     machine with two speeds makes the former alone, other cells' modes the latter."""
     machines = {(trial.block, trial.cell): trial.machine for trial in trials}
-    values = _by_block(headline, cells)
+    values = _headlines(run)
     relative = _relative(values)
     ratios: dict[str, float] = {}
     for cell, of_cell in values.items():

@@ -8,15 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from ringside.analysis.cells import CellAnalysis
-from ringside.model.design import Cell, Point
+from ringside.analysis.figures import RunFigures
+from ringside.model.design import Cell
 from ringside.model.results import Description, Interval, Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
 from ringside.stats.interval import is_positive_finite
-from ringside.stats.paired import paired_ratio
 from ringside.stats.samples import ValueCounts, describe, is_supported, supported_levels
 from ringside.stats.series import MIN_FOR_STEADY_STATE, SeriesKind, steady_state
-from ringside.workloads.base import Distribution, Measurement
+from ringside.workloads.base import Distribution
 
 # The percentiles that summaries of histograms have.
 _SUMMARISED = (("p50_ns", 0.5), ("p90_ns", 0.9), ("p95_ns", 0.95), ("p99_ns", 0.99), ("p99_9_ns", 0.999))
@@ -46,16 +45,13 @@ class PercentileCurve:
     percentiles: tuple[Percentile, ...]
 
 
-def analyse_percentiles(measurement: Measurement, trials: Sequence[Trial]) -> tuple[PercentileCurve, ...]:
+def analyse_percentiles(run: RunFigures) -> tuple[PercentileCurve, ...]:
     """The curve of each distribution and cell that has one."""
-    by_cell: dict[Cell, list[Trial]] = {}
-    for trial in trials:
-        by_cell.setdefault(trial.cell, []).append(trial)
     return tuple(
         curve
-        for distribution in measurement.distributions
-        for cell, its_trials in by_cell.items()
-        if (curve := _curve(distribution, cell, list(_loads(distribution, its_trials))))
+        for distribution in run.measurement.distributions
+        for cell, trials in run.by_cell.items()
+        if (curve := _curve(distribution, cell, list(_loads(distribution, trials))))
     )
 
 
@@ -123,15 +119,9 @@ class LoadTotals:
 
 def load_totals(trials: Sequence[Trial]) -> dict[str, LoadTotals]:
     """The totals by contender; warm-ups do not count."""
-    loads = {
-        name: [
-            load
-            for trial in trials
-            if trial.cell.contender == name and trial.block > 0
-            for load in trial.loads
-        ]
-        for name in dict.fromkeys(trial.cell.contender for trial in trials)
-    }
+    loads: dict[str, list[LoadMessage]] = {}
+    for trial in trials:
+        loads.setdefault(trial.cell.contender, []).extend(trial.loads if trial.block > 0 else ())
     return {
         name: LoadTotals(
             answered=sum(load.requests for load in each),
@@ -155,43 +145,22 @@ class ExecutionAnalysis:
     over_first_point: Mapping[Cell, Interval]
 
 
-def analyse_executions(
-    headline: str,
-    names: Sequence[str],
-    points: Sequence[Point],
-    cells: Mapping[Cell, CellAnalysis],
-    confidence: float,
-) -> ExecutionAnalysis:
-    """`headline`: the name of the metric; `names`: of the commands."""
-    with_figures = {cell: each.by_block for cell, each in cells.items() if each.by_block.get(headline)}
+def analyse_executions(run: RunFigures) -> ExecutionAnalysis:
+    headline, (first, *others) = run.headline.name, run.points
+    by_block = {cell: each.by_block for cell, each in run.cells.items() if each.values(headline)}
     return ExecutionAnalysis(
-        descriptions={
-            cell: describe(list(by_block[headline].values())) for cell, by_block in with_figures.items()
-        },
+        descriptions={cell: describe(list(values[headline].values())) for cell, values in by_block.items()},
         means={
-            cell: {name: fmean(values.values()) for name, values in by_block.items() if values}
-            for cell, by_block in with_figures.items()
+            cell: {name: fmean(each.values()) for name, each in values.items() if each}
+            for cell, values in by_block.items()
         },
-        over_first_point=_over_first_point(headline, names, points, cells, confidence),
+        over_first_point={
+            Cell(name, point): ratio
+            for name in run.names
+            for point in others
+            if (ratio := run.ratio(headline, Cell(name, point), Cell(name, first)))
+        },
     )
-
-
-def _over_first_point(
-    headline: str,
-    names: Sequence[str],
-    points: Sequence[Point],
-    cells: Mapping[Cell, CellAnalysis],
-    confidence: float,
-) -> dict[Cell, Interval]:
-    first, *others = points
-    ratios = {}
-    for name in names:
-        base = cells[Cell(name, first)].by_block.get(headline, {})
-        for point in others:
-            values = cells[Cell(name, point)].by_block.get(headline, {})
-            if ratio := paired_ratio(values, base, confidence):
-                ratios[Cell(name, point)] = ratio
-    return ratios
 
 
 # With fewer repeats in one process no steady state can be detected.
@@ -228,11 +197,11 @@ class WarmUp:
         return all(len(series) >= MIN_FOR_STEADY_STATE for series in self.series)
 
 
-def analyse_warm_ups(measurement: Measurement, trials: Mapping[Cell, Sequence[Trial]]) -> tuple[WarmUp, ...]:
+def analyse_warm_ups(run: RunFigures) -> tuple[WarmUp, ...]:
     """The warm-up of each cell whose work was repeated in one process."""
     warm_ups = []
-    for cell, its_trials in trials.items():
-        repeats = [measurement.repeats_of(trial) for trial in its_trials if trial.outcome is Outcome.OK]
+    for cell, trials in run.by_cell.items():
+        repeats = [run.measurement.repeats_of(trial) for trial in trials if trial.outcome is Outcome.OK]
         if series := tuple(each for each in repeats if each):
             warm_ups.append(_warm_up(cell, series))
     return tuple(warm_ups)

@@ -53,7 +53,7 @@ class RunFigures:
             self.points,
             self.trials,
             self._classes,
-            is_over=run.ended_at is not None,
+            is_over=self.is_over,
         )
         by_block = self.examination.observations.by_block()
         self.cells: Mapping[Cell, CellAnalysis] = {
@@ -68,6 +68,11 @@ class RunFigures:
     @property
     def headline(self) -> Metric:
         return self.metrics[0]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended; one that is in progress or was cut off has not."""
+        return self.run.ended_at is not None
 
     @property
     def confirmatory(self) -> int:
@@ -94,7 +99,7 @@ class RunFigures:
         """The class of a contender: idiomatic, bare or floor."""
         return self.contenders[contender].kind
 
-    @property
+    @cached_property
     def floor(self) -> str | None:
         return next((name for name in self.names if self.kind(name) == "floor"), None)
 

@@ -4,12 +4,12 @@ machine, so no ratio compares machines."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ringside.analysis.cells import CellAnalysis
-from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Interval, Trial
+from ringside.analysis.figures import RunFigures
+from ringside.model.design import Cell
+from ringside.model.results import Interval
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.samples import between_groups
@@ -37,48 +37,37 @@ class MachineAnalysis:
     rows: tuple[MachineRow, ...]
 
 
-def analyse_machines(
-    trials: Sequence[Trial],
-    cells: Mapping[Cell, CellAnalysis],
-    headline: Metric,
-    baseline: str,
-    points: Sequence[Point],
-    names: Sequence[str],
-    confidence: float,
-) -> MachineAnalysis | None:
-    """None of a run on one machine. `confidence`: of the intervals of ratios."""
-    of = {(trial.block, trial.cell): trial.machine for trial in trials if trial.machine}
-    machines = tuple(sorted(set(of.values())))
+def analyse_machines(run: RunFigures) -> MachineAnalysis | None:
+    """None of a run on one machine."""
+    places = {(trial.block, trial.cell): trial.machine for trial in run.trials if trial.machine}
+    machines = tuple(sorted(set(places.values())))
     if len(machines) < 2:
         return None
 
-    def values(machine: str, name: str, point: Point) -> dict[int, float]:
-        cell = Cell(name, point)
-        by_block = cells[cell].by_block.get(headline.name, {})
-        return {block: value for block, value in by_block.items() if of.get((block, cell)) == machine}
+    def by_machine(cell: Cell) -> dict[str, dict[int, float]]:
+        values = run.cells[cell].values(run.headline.name)
+        return {
+            machine: {block: value for block, value in values.items() if places.get((block, cell)) == machine}
+            for machine in machines
+        }
 
     rows = []
-    for point in points:
-        for name in names:
-            own = {machine: values(machine, name, point) for machine in machines}
-            base = {machine: values(machine, baseline, point) for machine in machines}
-            ratios, logs = {}, []
-            for machine in machines if name != baseline else ():
-                ratio = paired_ratio(own[machine], base[machine], confidence)
-                if ratio is not None:
-                    ratios[machine] = ratio
-                logs.append(list(log_ratios(own[machine], base[machine]).values()))
-            between = between_groups(logs)
-            rows.append(
-                MachineRow(
-                    Cell(name, point),
-                    {machine: median_interval(list(each.values())) for machine, each in own.items() if each},
-                    ratios,
-                    None if between is None else math.exp(between),
-                )
+    baseline = run.experiment.baseline
+    for cell in run.cells:
+        own, base = by_machine(cell), by_machine(Cell(baseline, cell.point))
+        pairs = {machine: (own[machine], base[machine]) for machine in machines if cell.contender != baseline}
+        ratios = {machine: paired_ratio(*pair, run.confidence) for machine, pair in pairs.items()}
+        between = between_groups([list(log_ratios(*pair).values()) for pair in pairs.values()])
+        rows.append(
+            MachineRow(
+                cell,
+                {machine: median_interval(list(each.values())) for machine, each in own.items() if each},
+                {machine: ratio for machine, ratio in ratios.items() if ratio},
+                None if between is None else math.exp(between),
             )
+        )
     blocks = {
-        machine: len({block for (block, _), where in of.items() if where == machine and block > 0})
+        machine: len({block for (block, _), place in places.items() if place == machine and block > 0})
         for machine in machines
     }
     return MachineAnalysis(machines, blocks, tuple(rows))

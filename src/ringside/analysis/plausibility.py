@@ -1,14 +1,14 @@
-"""Whether a run can be believed: rows that fit together, and figures that an honest program can have."""
+"""Figures that no honest program can have, or that are better than the reference program's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
-from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.figures import RunFigures
 from ringside.analysis.scaling import SlopeAnalysis
 from ringside.model.design import Metric, Point
-from ringside.model.results import Diagnostic, Interval, Outcome, Trial
-from ringside.workloads.base import Measurement
+from ringside.model.results import Diagnostic, Interval, Outcome
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import THREADS
 
@@ -20,29 +20,18 @@ PAGE_BYTES, POINTER_BYTES = 4096, 8
 MIN_LATENCY_NS = 1000
 
 
-def beyond_floor(
-    metrics: Sequence[Metric],
-    floor: str | None,
-    floor_ratios: Mapping[tuple[str, Point], Mapping[str, Interval]],
-    points: Sequence[Point],
-    *,
-    margin: float,
-) -> Iterator[Diagnostic]:
+def beyond_floor(run: RunFigures) -> Iterator[Diagnostic]:
     """A warning for each metric in which contenders are better than the floor, at some point. Those of a
     headline for which `limit` is written have a stronger one of `implausible`."""
+    floor = run.floor
     if floor is None:
         return
-    for index, metric in enumerate(metrics):
-        by_point = {
-            point: floor_ratios.get((metric.name, point), {})
-            for point in points
-            if index or not _is_floored(metric, point)
-        }
-        if best := _better(metric, by_point, margin):
-            reason = (
-                no_floor(metric, floor, by_point)
-                or f"{floor} is meant to be the floor of this, and can be better"
-            )
+    for metric in run.metrics:
+        is_headline = metric is run.headline
+        points = [point for point in run.points if not (is_headline and _is_floored(metric, point))]
+        if best := _better(run, metric, points):
+            meant = f"{floor} is meant to be the floor of this, and can be better"
+            reason = no_floor(metric, floor, points) or meant
             values = {"floor": floor, "times": best, "noun": metric.noun, "reason": reason}
             yield Diagnostic("beyond-floor", tuple(best), values)
 
@@ -71,60 +60,41 @@ def _is_floored(metric: Metric, point: Point) -> bool:
     return metric.is_speed and not excepted
 
 
-def implausible(
-    headline: Metric,
-    floor: str | None,
-    floor_ratios: Mapping[Point, Mapping[str, Interval]],
-    cells: Iterable[CellAnalysis],
-    slopes: Iterable[SlopeAnalysis],
-    measurement: Measurement,
-    trials: Sequence[Trial],
-    *,
-    margin: float,
-) -> Iterator[Diagnostic]:
-    """`floor_ratios`: of the headline, by point. `margin`: ratios closer to 1 are equivalent."""
-    cells = list(cells)
-    floored = {point: ratios for point, ratios in floor_ratios.items() if _is_floored(headline, point)}
-    if floor is not None and (best := _better(headline, floored, margin)):
-        yield Diagnostic(FASTER_THAN_FLOOR, tuple(best), {"floor": floor, "times": best})
-    if headline.unit == "ns":
-        yield from _below_a_cycle(headline, cells)
-    yield from _too_little_memory(slopes, cells)
-    yield from _answered_unasked(measurement, trials)
+def implausible(run: RunFigures, slopes: Iterable[SlopeAnalysis]) -> Iterator[Diagnostic]:
+    """Figures that no honest program has."""
+    floored = [point for point in run.points if _is_floored(run.headline, point)]
+    if best := _better(run, run.headline, floored):
+        yield Diagnostic(FASTER_THAN_FLOOR, tuple(best), {"floor": run.floor, "times": best})
+    if run.headline.unit == "ns":
+        yield from _below_a_cycle(run)
+    yield from _too_little_memory(run, slopes)
+    yield from _answered_unasked(run)
 
 
-def _better(
-    metric: Metric, by_point: Mapping[Point, Mapping[str, Interval]], margin: float
-) -> dict[str, float]:
+def _better(run: RunFigures, metric: Metric, points: Iterable[Point]) -> dict[str, float]:
     """How many times better than the floor each contender is at most, of those whose interval of the ratio
-    lies beyond the margin at some point."""
+    lies beyond the margin at some of these points."""
     best: dict[str, float] = {}
-    for ratios in by_point.values():
-        for name, ratio in ratios.items():
-            if ratio.low is None or ratio.high is None:
-                continue
+    for point in points:
+        for name, ratio in run.floor_ratios[metric.name, point].items():
             # How many times faster, also where more is better.
-            times = 1 / ratio.estimate if metric.smaller_is_better else ratio.estimate
-            least = 1 / ratio.high if metric.smaller_is_better else ratio.low
-            if least > 1 + margin:
-                best[name] = max(best.get(name, 0.0), times)
+            times = ratio.inverse if metric.smaller_is_better else ratio
+            if times.low is not None and times.low > 1 + run.experiment.margin:
+                best[name] = max(best.get(name, 0.0), times.estimate)
     return best
 
 
-def _below_a_cycle(headline: Metric, cells: Iterable[CellAnalysis]) -> Iterator[Diagnostic]:
+def _below_a_cycle(run: RunFigures) -> Iterator[Diagnostic]:
     least: dict[str, float] = {}
-    for cell in cells:
-        value = cell.metrics.get(headline.name)
+    for cell, analysis in run.cells.items():
+        value = analysis.metrics.get(run.headline.name)
         if value is not None and value.estimate < CYCLE_NS:
-            name = cell.cell.contender
-            least[name] = min(least.get(name, value.estimate), value.estimate)
+            least[cell.contender] = min(least.get(cell.contender, value.estimate), value.estimate)
     if least:
-        yield Diagnostic("below-a-cycle", tuple(least), {"amounts": least, "noun": headline.noun})
+        yield Diagnostic("below-a-cycle", tuple(least), {"amounts": least, "noun": run.headline.noun})
 
 
-def _too_little_memory(
-    slopes: Iterable[SlopeAnalysis], cells: Sequence[CellAnalysis]
-) -> Iterator[Diagnostic]:
+def _too_little_memory(run: RunFigures, slopes: Iterable[SlopeAnalysis]) -> Iterator[Diagnostic]:
     """The whole interval of the growth over units is below what a unit takes. Of the kernel's memory it may
     take none."""
     amounts: dict[str, float] = {}
@@ -132,34 +102,27 @@ def _too_little_memory(
         high = row.value.high
         if row.slope.unit != "B" or not row.slope.is_own or high is None:
             continue
-        least = PAGE_BYTES if _are_threads(row, cells) else POINTER_BYTES
-        if high < least:
+        # Whether each unit is a thread or a process, by how many there were.
+        counts = [
+            (float(cell.point[row.slope.over]), threads.estimate)
+            for cell, analysis in run.cells.items()
+            if cell.contender == row.contender and (threads := analysis.metrics.get(THREADS.name))
+        ]
+        are_threads = bool(counts) and all(threads >= units for units, threads in counts)
+        if high < (PAGE_BYTES if are_threads else POINTER_BYTES):
             amounts[row.contender] = min(amounts.get(row.contender, row.value.estimate), row.value.estimate)
     if amounts:
         yield Diagnostic("too-little-memory", tuple(amounts), {"memory": amounts})
 
 
-def _are_threads(row: SlopeAnalysis, cells: Sequence[CellAnalysis]) -> bool:
-    """Whether each unit is a thread or a process, by how many there were."""
-    counts = [
-        (float(cell.cell.point[row.slope.over]), threads.estimate)
-        for cell in cells
-        if cell.cell.contender == row.contender and (threads := cell.metrics.get(THREADS.name))
-    ]
-    return bool(counts) and all(threads >= units for units, threads in counts)
-
-
-def _answered_unasked(measurement: Measurement, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+def _answered_unasked(run: RunFigures) -> Iterator[Diagnostic]:
     """Replies without a request, or sooner than one can come."""
-    counts: dict[str, int] = {}
-    for trial in trials:
-        if trial.outcome is not Outcome.OK:
-            continue
-        for load in measurement.decisive_loads(trial):
+    counts: Counter[str] = Counter()
+    for trial in run.trials:
+        for load in run.measurement.decisive_loads(trial) if trial.outcome is Outcome.OK else ():
             summary = load.latency("latency")
             too_soon = summary is not None and summary.min_ns < MIN_LATENCY_NS
             if number := load.errors.get("unsolicited", 0) + too_soon:
-                name = trial.cell.contender
-                counts[name] = counts.get(name, 0) + number
+                counts[trial.cell.contender] += number
     if counts:
-        yield Diagnostic("answered-unasked", tuple(counts), {"counts": counts})
+        yield Diagnostic("answered-unasked", tuple(counts), {"counts": dict(counts)})

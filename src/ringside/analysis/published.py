@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.figures import RunFigures
 from ringside.model.catalogue import Figure, Published
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval
-from ringside.stats.paired import paired_ratio
 from ringside.workloads.base import Workload
 
 
@@ -35,40 +34,28 @@ class ThenAndNow:
     ratios: tuple[ThenAndNowRow, ...]
 
 
-def then_and_now(
-    source: Published,
-    workload: Workload,
-    contenders: Sequence[str],
-    pairs: Sequence[tuple[str, str]],
-    points: Sequence[Point],
-    cells: Mapping[Cell, CellAnalysis],
-    confidence: float,
-) -> tuple[ThenAndNow, ...]:
+def then_and_now(source: Published, run: RunFigures) -> tuple[ThenAndNow, ...]:
     """For each metric of the source, compared in this run or not, its figures that belong to points and
-    contenders of the run, and the ratios of `pairs`."""
+    contenders of the run, and the ratios of the pairs that tables show."""
+    workload = run.measurement
+    if not isinstance(workload, Workload):
+        return ()
     figures = [figure for figure in source.figures if figure.workload == workload.name]
-    names = {figure.metric for figure in figures}
     tables = []
     for metric in workload.metrics:
-        if metric.name not in names:
-            continue
         rows, ratios = [], []
-        for point in _comparable_points(workload, points, figures):
-            published = {name: _figure(figures, metric, name, point) for name in contenders}
+        for point in _comparable_points(workload, run.points, figures):
+            published = {name: _figure(figures, metric, name, point) for name in run.names}
             then = {name: figure.value for name, figure in published.items() if figure}
             for contender, figure in published.items():
                 if figure is not None:
-                    now = cells[Cell(contender, point)].metrics.get(metric.name)
+                    now = run.cell(contender, point).metrics.get(metric.name)
                     rows.append(ThenAndNowRow(point, contender, figure.value, now, figure.as_published or ""))
-            for contender, other in pairs:
+            for contender, other in run.pairs:
                 above, below = then.get(contender), then.get(other)
                 # A source that printed 0.0 for a time gives no ratio.
                 if above is not None and below:
-                    ratio = paired_ratio(
-                        cells[Cell(contender, point)].by_block.get(metric.name, {}),
-                        cells[Cell(other, point)].by_block.get(metric.name, {}),
-                        confidence,
-                    )
+                    ratio = run.ratio(metric.name, Cell(contender, point), Cell(other, point))
                     ratios.append(ThenAndNowRow(point, f"{contender} / {other}", above / below, ratio))
         if rows:
             tables.append(ThenAndNow(source, metric, tuple(rows), tuple(ratios)))

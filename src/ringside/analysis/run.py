@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 
 from ringside.analysis import plausibility
-from ringside.analysis.answers import AnswerInputs, Conclusion, conclude
+from ringside.analysis.answers import Conclusion, conclude
 from ringside.analysis.comparisons import beside_itself
 from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, sees_carry_over
 from ringside.analysis.distributions import (
@@ -37,7 +37,6 @@ from ringside.model.results import Diagnostic, Interval, Run, Span, Timeline, Tr
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from ringside.workloads import measurement as find_measurement
-from ringside.workloads.base import Workload
 
 
 class RunAnalysis(RunFigures):
@@ -64,19 +63,11 @@ class RunAnalysis(RunFigures):
     @cached_property
     def machines(self) -> MachineAnalysis | None:
         """None of a run on one machine."""
-        return analyse_machines(
-            self.trials,
-            self.cells,
-            self.headline,
-            self.experiment.baseline,
-            self.points,
-            self.names,
-            self.confidence,
-        )
+        return analyse_machines(self)
 
     @cached_property
     def executions(self) -> ExecutionAnalysis:
-        return analyse_executions(self.headline.name, self.names, self.points, self.cells, self.confidence)
+        return analyse_executions(self)
 
     @cached_property
     def load_totals(self) -> Mapping[str, LoadTotals]:
@@ -86,42 +77,32 @@ class RunAnalysis(RunFigures):
     @cached_property
     def percentiles(self) -> tuple[PercentileCurve, ...]:
         """The curve of each distribution and cell that has one."""
-        return analyse_percentiles(self.measurement, self.trials)
+        return analyse_percentiles(self)
 
     @cached_property
     def slopes(self) -> tuple[SlopeAnalysis, ...]:
-        return analyse_slopes(self.measurement, self.names, self.points, self.cells)
+        return analyse_slopes(self)
 
     @cached_property
     def cores_scaling(self) -> tuple[CoresScaling, ...]:
-        return over_cores(self.laws("cores"), self.names, self.points, self.cells, self.confidence)
+        return over_cores(self)
 
     @cached_property
     def growth(self) -> tuple[Growth, ...]:
-        return growth(self.laws("size"), self.names, self.points, self.cells)
+        return growth(self)
 
     @cached_property
     def breakdown(self) -> tuple[BreakdownRow, ...]:
-        return breakdown(self.measurement, self.laws("cores"), self.names, self.points, self.cells)
+        return breakdown(self)
 
     @cached_property
     def warm_ups(self) -> tuple[WarmUp, ...]:
-        return analyse_warm_ups(self.measurement, self.by_cell)
+        return analyse_warm_ups(self)
 
     @cached_property
     def then_and_now(self) -> tuple[ThenAndNow, ...]:
         """The source's figures beside those of this run, where its experiment names one."""
-        if not self.plan.published or not isinstance(self.measurement, Workload):
-            return ()
-        return then_and_now(
-            self.plan.published,
-            self.measurement,
-            self.names,
-            self.pairs,
-            self.points,
-            self.cells,
-            self.confidence,
-        )
+        return then_and_now(self.plan.published, self) if self.plan.published else ()
 
     @cached_property
     def timelines(self) -> Mapping[Cell, Timeline]:
@@ -138,32 +119,10 @@ class RunAnalysis(RunFigures):
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What no honest program can have first, then the weak points of figures."""
-        margin = self.experiment.margin
         return (
-            *plausibility.implausible(
-                self.headline,
-                self.floor,
-                {point: self.floor_ratios[self.headline.name, point] for point in self.points},
-                self.cells.values(),
-                self.slopes,
-                self.measurement,
-                self.trials,
-                margin=margin,
-            ),
-            *plausibility.beyond_floor(
-                self.metrics, self.floor, self.floor_ratios, self.points, margin=margin
-            ),
-            *diagnose(
-                self.run,
-                self.experiment,
-                self.measurement,
-                self.trials,
-                self.cells,
-                [comparison for at in self.comparisons.values() for comparison in at.values()],
-                blocks_done=self.blocks_done,
-                is_held=self.is_held,
-                options=self.plan.options,
-            ),
+            *plausibility.implausible(self, self.slopes),
+            *plausibility.beyond_floor(self),
+            *diagnose(self, is_held=self.is_held),
         )
 
     @property
@@ -179,23 +138,7 @@ class RunAnalysis(RunFigures):
 
     @cached_property
     def conclusion(self) -> Conclusion:
-        evidence = AnswerInputs(
-            headline=self.headline,
-            measurement=self.measurement,
-            names=self.names,
-            kinds={name: self.kind(name) for name in self.names},
-            floor=self.floor,
-            cells=self.cells,
-            rankings=self.rankings,
-            floor_ratios=self.floor_ratios,
-            ranked=partial(self.examination.ranked, self.headline),
-            compare=partial(self.examination.comparison, self.headline),
-            diagnostics=self.diagnostics,
-            warm_ups=self.warm_ups,
-            released={name: each.release.day for name, each in self.contenders.items() if each.release},
-        )
-        is_over = self.run.ended_at is not None
-        return conclude(evidence, self.points, self.overview_point, is_over=is_over)
+        return conclude(self, self.diagnostics, self.warm_ups)
 
     @cached_property
     def control(self) -> Interval | None:

@@ -3,20 +3,19 @@ the time went."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
 
-from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval
 from ringside.stats.interval import is_positive_finite
 from ringside.stats.paired import paired_ratio
 from ringside.stats.scaling import Scalability, exponent, scalability, slope_over_blocks
-from ringside.workloads.base import Measurement, ScalingLaw, Slope
+from ringside.workloads.base import ScalingLaw, Slope
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,37 +28,36 @@ class SlopeAnalysis:
     value: Interval
 
 
-def analyse_slopes(
-    measurement: Measurement,
-    contenders: Sequence[str],
-    points: Sequence[Point],
-    cells: Mapping[Cell, CellAnalysis],
-) -> tuple[SlopeAnalysis, ...]:
+def analyse_slopes(run: RunFigures) -> tuple[SlopeAnalysis, ...]:
     """A slope for each contender and each setting of the factors that matter, over factors whose levels are
     all numbers. In a block, points that differ only in factors that the metric cannot depend on are
     averaged."""
     slopes = []
-    for slope in measurement.slopes:
-        if not all(isinstance(point.as_dict().get(slope.over), int) for point in points):
+    for slope in run.measurement.slopes:
+        if not all(isinstance(point.as_dict().get(slope.over), int) for point in run.points):
             continue
         ignored = (slope.over, *slope.regardless_of)
-        for contender in contenders:
-            for fixed in dict.fromkeys(point.without(*ignored) for point in points):
-                blocks: dict[int, dict[float, list[float]]] = {}
-                for point in points:
-                    if point.without(*ignored) == fixed:
-                        values = cells[Cell(contender, point)].by_block.get(slope.metric, {})
-                        for block, value in values.items():
-                            blocks.setdefault(block, {}).setdefault(float(point[slope.over]), []).append(
-                                value
-                            )
-                means = {
-                    block: {level: fmean(values) for level, values in levels.items()}
-                    for block, levels in blocks.items()
+        for contender in run.names:
+            for fixed in dict.fromkeys(point.without(*ignored) for point in run.points):
+                points = [point for point in run.points if point.without(*ignored) == fixed]
+                blocks = {
+                    block: {float(level): fmean(values) for level, values in levels.items()}
+                    for block, levels in _by_level(run, slope.metric, slope.over, contender, points).items()
                 }
-                if (growth := slope_over_blocks(means)) is not None:
+                if (growth := slope_over_blocks(blocks)) is not None:
                     slopes.append(SlopeAnalysis(slope, contender, fixed, growth))
     return tuple(slopes)
+
+
+def _by_level(
+    run: RunFigures, metric: str, over: str, contender: str, points: Iterable[Point]
+) -> dict[int, dict[int, list[float]]]:
+    """A metric by block and level of a factor, at each of the points that have this level."""
+    blocks: dict[int, dict[int, list[float]]] = {}
+    for point in points:
+        for block, value in run.cell(contender, point).values(metric).items():
+            blocks.setdefault(block, {}).setdefault(int(point[over]), []).append(value)
+    return blocks
 
 
 # Below this share, contention is not worth a word.
@@ -89,15 +87,14 @@ class Outlook(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ScaledContender:
     """A contender over cores. `speed_ups`: by number of cores, over one core, from pairs inside blocks.
-    `efficiency`: the speed-up at the most cores, over these cores. `fit` is None where the law cannot be
-    fitted; else `curve` has (cores, speed-up) along it, and `outlook` what it says, with the interval of the
-    number of cores or of the speed-up that it names."""
+    `efficiency`: the speed-up at the most cores, over these cores. `fit`: None where the law cannot be
+    fitted; else `outlook` is what it says, with the interval of the number of cores or of the speed-up that
+    it names."""
 
     contender: str
     speed_ups: Mapping[int, Interval]
     efficiency: float
     fit: Scalability | None
-    curve: tuple[tuple[float, float], ...]
     outlook: Outlook | None = None
     outlook_ends: tuple[float, float] | None = None
 
@@ -120,6 +117,15 @@ class CoresScaling:
         """The numbers of cores that fits were made from; empty without fits."""
         return tuple(sorted({cores for row in self.rows if row.fit for cores in row.fit.levels}))
 
+    def curve(self, row: ScaledContender) -> list[tuple[float, float]]:
+        """(cores, speed-up) along the fitted law, up to the most cores of any contender; without a fit,
+        straight lines between what was measured."""
+        if row.fit is None:
+            return [(1.0, 1.0), *((float(cores), ratio.estimate) for cores, ratio in row.speed_ups.items())]
+        most = self.levels[-1]
+        places = [1 + (most - 1) * step / _CURVE_STEPS for step in range(_CURVE_STEPS + 1)]
+        return [(place, row.fit.speed_up(place)) for place in places]
+
 
 @dataclass(frozen=True, slots=True)
 class Growth:
@@ -138,64 +144,48 @@ class Growth:
         return tuple(sorted(smallest, key=smallest.__getitem__))
 
 
-def over_cores(
-    laws: Sequence[ScalingLaw],
-    contenders: Sequence[str],
-    points: Sequence[Point],
-    cells: Mapping[Cell, CellAnalysis],
-    confidence: float,
-) -> tuple[CoresScaling, ...]:
+def over_cores(run: RunFigures) -> tuple[CoresScaling, ...]:
     """The scaling over cores of each law and each setting of the other factors."""
     scalings = []
-    for law in laws:
-        for fixed in dict.fromkeys(law.setting(point) for point in points):
-            by_block = {name: _by_block(law, name, fixed, points, cells) for name in contenders}
-            rows = [row for name in contenders if (row := _scaled(name, by_block[name], confidence))]
+    for law in run.laws("cores"):
+        for fixed in dict.fromkeys(law.setting(point) for point in run.points):
+            blocks = ((name, _by_block(run, law, name, fixed)) for name in run.names)
+            rows = [row for name, each in blocks if (row := _scaled(name, each, run.confidence))]
             if rows:
                 rows.sort(key=lambda row: -row.speed_ups[max(row.speed_ups)].estimate)
-                scalings.append(CoresScaling(law, fixed, _with_curves(rows)))
+                scalings.append(CoresScaling(law, fixed, tuple(rows)))
     return tuple(scalings)
 
 
-def growth(
-    laws: Sequence[ScalingLaw],
-    contenders: Sequence[str],
-    points: Sequence[Point],
-    cells: Mapping[Cell, CellAnalysis],
-) -> tuple[Growth, ...]:
+def growth(run: RunFigures) -> tuple[Growth, ...]:
     """The growth of each law's metric with the size of the work."""
     tables = []
-    for law in laws:
+    for law in run.laws("size"):
         exponents = {}
-        for name in contenders:
-            for fixed in dict.fromkeys(law.setting(point) for point in points):
+        for name in run.names:
+            for fixed in dict.fromkeys(law.setting(point) for point in run.points):
                 blocks = {
                     block: {float(level): value for level, value in levels.items()}
-                    for block, levels in _by_block(law, name, fixed, points, cells).items()
+                    for block, levels in _by_block(run, law, name, fixed).items()
                 }
                 if power := exponent(blocks):
                     exponents[name, fixed] = power
-        settings = tuple(dict.fromkeys(fixed for _, fixed in exponents))
         if exponents:
-            tables.append(Growth(law, settings, exponents))
+            tables.append(Growth(law, tuple(dict.fromkeys(fixed for _, fixed in exponents)), exponents))
     return tuple(tables)
 
 
-def _by_block(
-    law: ScalingLaw,
-    contender: str,
-    fixed: Point,
-    points: Sequence[Point],
-    cells: Mapping[Cell, CellAnalysis],
-) -> dict[int, dict[int, float]]:
+def _by_block(run: RunFigures, law: ScalingLaw, contender: str, fixed: Point) -> dict[int, dict[int, float]]:
     """The law's metric by block and level. A program may report a time of 0, which fits no law."""
-    blocks: dict[int, dict[int, float]] = {}
-    for point in points:
-        if law.setting(point) == fixed:
-            for block, value in cells[Cell(contender, point)].by_block.get(law.metric, {}).items():
-                if is_positive_finite(value):
-                    blocks.setdefault(block, {})[int(point[law.over])] = value
-    return blocks
+    points = [point for point in run.points if law.setting(point) == fixed]
+    return {
+        block: {
+            level: positive[-1]
+            for level, values in levels.items()
+            if (positive := list(filter(is_positive_finite, values)))
+        }
+        for block, levels in _by_level(run, law.metric, law.over, contender, points).items()
+    }
 
 
 def _scaled(
@@ -215,22 +205,7 @@ def _scaled(
     most = max(speed_ups)
     fit = scalability(by_block)
     outlook, ends = _outlook(fit, speed_ups) if fit else (None, None)
-    return ScaledContender(contender, speed_ups, speed_ups[most].estimate / most, fit, (), outlook, ends)
-
-
-def _with_curves(rows: Sequence[ScaledContender]) -> tuple[ScaledContender, ...]:
-    """The rows with curves up to the most cores of any of them; without a fit, straight lines between what
-    was measured."""
-    most = max(cores for row in rows for cores in row.speed_ups)
-    places = [1 + (most - 1) * step / _CURVE_STEPS for step in range(_CURVE_STEPS + 1)]
-    curved = []
-    for row in rows:
-        if row.fit:
-            curve = tuple((place, row.fit.speed_up(place)) for place in places)
-        else:
-            curve = ((1.0, 1.0), *((float(cores), ratio.estimate) for cores, ratio in row.speed_ups.items()))
-        curved.append(dataclasses.replace(row, curve=curve))
-    return tuple(curved)
+    return ScaledContender(contender, speed_ups, speed_ups[most].estimate / most, fit, outlook, ends)
 
 
 def _outlook(
@@ -275,28 +250,18 @@ class BreakdownRow:
     diagnosis: str | None
 
 
-def breakdown(
-    measurement: Measurement,
-    core_laws: Sequence[ScalingLaw],
-    names: Sequence[str],
-    points: Sequence[Point],
-    cells: Mapping[Cell, CellAnalysis],
-) -> tuple[BreakdownRow, ...]:
+def breakdown(run: RunFigures) -> tuple[BreakdownRow, ...]:
     """Where the time went in each cell with figures; at the most cores where several were measured."""
-    if not measurement.breakdown:
-        return ()
-    for law in core_laws:
+    metrics, points = run.measurement.breakdown, run.points
+    for law in run.laws("cores"):
         most = max(int(point[law.over]) for point in points)
-        points = [point for point in points if point[law.over] == most]
-    rows = []
-    for point in points:
-        for name in names:
-            cell = cells[Cell(name, point)]
-            if cell.has_figures:
-                figures = {
-                    metric: cell.metrics[metric] for metric in measurement.breakdown if metric in cell.metrics
-                }
-                rows.append(
-                    BreakdownRow(cell.cell, figures, measurement.diagnosis(name, point, cell.metrics))
-                )
-    return tuple(rows)
+        points = tuple(point for point in points if point[law.over] == most)
+    cells = [each for each in run.cells.values() if each.cell.point in points and each.has_figures]
+    return tuple(
+        BreakdownRow(
+            each.cell,
+            {metric: each.metrics[metric] for metric in metrics if metric in each.metrics},
+            run.measurement.diagnosis(each.cell.contender, each.cell.point, each.metrics),
+        )
+        for each in (cells if metrics else ())
+    )

@@ -280,7 +280,7 @@ def _speed_up_lines(analysis: RunAnalysis, scaling: CoresScaling) -> Json:
         "curves": [
             {"contender": row.contender, "cores": cores, "value": value}
             for row in scaling.rows
-            for cores, value in row.curve
+            for cores, value in scaling.curve(row)
         ],
         "ideal": [{"cores": 1, "value": 1}, {"cores": top, "value": top}],
     }
