@@ -350,7 +350,7 @@ def _show_part(storage: Store, progress: LiveProgress, everything: bool, run: Ru
 
     with progress.paused():
         analysis = analysis_of(storage, run)
-        terminal.show_part(analysis, context.stdout_console(), everything=everything)
+        terminal.show(analysis, context.stdout_console(), everything=everything, is_part=True)
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:

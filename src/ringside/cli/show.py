@@ -71,7 +71,7 @@ def present(
             parts = analyse_suite(analyses)
             for analysis in analyses if with_parts else ():
                 console.print()
-                terminal.show_part(analysis, console, everything=everything)
+                terminal.show(analysis, console, everything=everything, is_part=True)
             # The overview last: it is what a screen still shows.
             terminal.show_rest(parts, console, everything=everything)
             terminal.show_overview(parts, console)

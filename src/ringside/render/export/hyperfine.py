@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import string
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -13,7 +14,6 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
 from ringside.model.results import Description, Outcome
-from ringside.render.text.command import default_names
 from ringside.render.text.paired import in_order
 from ringside.text import CsvWriter, one_line
 
@@ -122,6 +122,6 @@ def _is_named(analysis: RunAnalysis, contender: str) -> bool:
     """Whether the command line named the command, also where that is the letter that it would have anyway."""
     options = analysis.plan.options
     names = analysis.experiment.contenders["--reference" in options :]
+    letters = dict(zip(names, string.ascii_uppercase, strict=False))
     named = len(options.get("--command-name", ()))
-    letters = dict(zip(names, default_names(len(names)), strict=True))
     return contender in names[:named] or letters.get(contender) != contender

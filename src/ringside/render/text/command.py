@@ -4,7 +4,6 @@ failed."""
 from __future__ import annotations
 
 import shlex
-import string
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
@@ -85,11 +84,6 @@ def _option(option: str, value: bool | str | tuple[str, ...]) -> tuple[str, ...]
     if isinstance(value, bool):
         return (option,)
     return (f"{option}={value}",) if isinstance(value, str) else (option, *value)
-
-
-def default_names(commands: int) -> tuple[str, ...]:
-    """The names of commands without names of their own, in order."""
-    return tuple(string.ascii_uppercase[:commands])
 
 
 def _words(selection: KeptSelection) -> list[str]:

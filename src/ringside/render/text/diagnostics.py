@@ -156,9 +156,8 @@ NOISE = {
 def words(diagnostic: Diagnostic) -> tuple[str, str]:
     """The text and the remedy of a diagnostic, without their last full stops: its own, or those of its code.
     Raises KeyError for an unknown code without a text."""
-    if diagnostic.text:
-        text, remedy = diagnostic.text, diagnostic.remedy
-    else:
+    text, remedy = diagnostic.text, diagnostic.remedy
+    if not text:
         fields = _fields(diagnostic)
         text, remedy = (template.format(**fields) for template in _TEMPLATES[diagnostic.code])
     return text.strip().rstrip("."), remedy.strip().rstrip(".")
@@ -166,57 +165,52 @@ def words(diagnostic: Diagnostic) -> tuple[str, str]:
 
 def sentences(diagnostic: Diagnostic) -> str:
     """Text and remedy as sentences."""
-    return " ".join(f"{capital(part, diagnostic)}." for part in words(diagnostic) if part)
-
-
-def for_pages(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:
-    """Diagnostics as they stand in pages: the text as a sentence without its full stop."""
-    return [
-        {"code": each.code, "text": capital(text, each), "remedy": remedy}
-        for each in diagnostics
-        for text, remedy in [words(each)]
-    ]
-
-
-def capital(text: str, diagnostic: Diagnostic) -> str:
-    """A text as the beginning of a sentence; names stay as they are written."""
-    is_name = any(text.startswith(name) for name in diagnostic.subjects if name)
-    return text if is_name else capitalised(text)
+    return " ".join(f"{_capital(part, diagnostic)}." for part in words(diagnostic) if part)
 
 
 def rows(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:
     """Diagnostics as they stand in every JSON document."""
     return [
-        {"code": diagnostic.code, "text": text, "remedy": remedy}
-        for diagnostic in diagnostics
-        for text, remedy in [words(diagnostic)]
+        dict(zip(("code", "text", "remedy"), (each.code, *words(each)), strict=True)) for each in diagnostics
     ]
+
+
+def for_pages(diagnostics: Iterable[Diagnostic]) -> list[dict[str, str]]:
+    """Diagnostics as they stand in pages: the text as a sentence without its full stop."""
+    return [row | {"text": _capital(row["text"], each)} for each in diagnostics for row in rows([each])]
+
+
+def _capital(text: str, diagnostic: Diagnostic) -> str:
+    """A text as the beginning of a sentence; names stay as they are written."""
+    is_name = any(text.startswith(name) for name in diagnostic.subjects if name)
+    return text if is_name else capitalised(text)
 
 
 def _fields(diagnostic: Diagnostic) -> dict[str, str]:
     """The values as texts: shares as percentages, several names in a row."""
-    fields = {name: _written(value) for name, value in diagnostic.values.items()}
-    fields |= {
+    fields = {name: _text(value) for name, value in diagnostic.values.items()}
+    by_contender = {
+        field: _named([write(name, value) for name, value in diagnostic.values.get(field, {}).items()])
+        for field, write in _BY_CONTENDER.items()
+    }
+    return {
+        **fields,
+        **by_contender,
         "subjects": ", ".join(diagnostic.subjects),
-        "least": str(BLOCKS_FOR_VERDICT),
-        "resume": with_store("run", "--resume", fields.get("run", "")),
-        "max_ending": f"{MAX_ENDING_NS / 1e9:g}",
-        "reasons": "; ".join(text.format(fields[name]) for name, text in NOISE.items() if name in fields),
-        **{
-            field: _named([written(name, value) for name, value in diagnostic.values.get(field, {}).items()])
-            for field, written in _BY_CONTENDER.items()
-        },
-        "cycle": f"{CYCLE_NS:g}",
-        "pointer": str(POINTER_BYTES),
         "pairs": _named(diagnostic.subjects),
-        "most_failed": percent(MAX_FAILED_SHARE),
+        "resume": with_store("run", "--resume", fields.get("run", "")),
+        "reasons": "; ".join(text.format(fields[name]) for name, text in NOISE.items() if name in fields),
         "engines": count(diagnostic.values.get("engines", 0), "engine"),
         "within": quantity(diagnostic.values.get("within_ns", 0), "ns"),
+        "least": str(BLOCKS_FOR_VERDICT),
+        "max_ending": f"{MAX_ENDING_NS / 1e9:g}",
+        "cycle": f"{CYCLE_NS:g}",
+        "pointer": str(POINTER_BYTES),
+        "most_failed": percent(MAX_FAILED_SHARE),
     }
-    return fields
 
 
-def _written(value: object) -> str:
+def _text(value: object) -> str:
     if isinstance(value, float):
         return percent(value)
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -21,26 +21,27 @@ from ringside.text import one_line
 
 def render(analysis: RunAnalysis) -> str:
     """The whole run."""
-    parts = [
-        f"# {escape(analysis.experiment.title)}",
-        escape(heading(analysis)),
-        escape(machine(analysis.run.host)),
-        f"**{escape(answer_text(analysis))}**",
-    ]
-    parts += map(table_markdown, tables(analysis))
-    return "\n\n".join([*parts, *map(warning, analysis.diagnostics)]) + "\n"
+    return "\n\n".join(_run(analysis, is_part=False)) + "\n"
 
 
 def render_suite(suite: SuiteAnalysis) -> str:
     """The runs of a suite: the overview, each part, and once what holds for all."""
     parts = [table_markdown(overview_table(suite.overview))]
     for analysis in suite.runs:
-        parts += [f"# {escape(analysis.experiment.title)}", escape(heading(analysis))]
-        parts.append(f"**{escape(answer_text(analysis))}**")
-        parts += map(table_markdown, tables(analysis, is_part=True))
-        parts += map(warning, analysis.own_diagnostics)
+        parts += _run(analysis, is_part=True)
     parts += [table_markdown(contender_table(*suite.runs)), escape(machine(suite.runs[-1].run.host))]
     return "\n\n".join([*parts, *map(warning, suite.machine_diagnostics)]) + "\n"
+
+
+def _run(analysis: RunAnalysis, *, is_part: bool) -> list[str]:
+    return [
+        f"# {escape(analysis.experiment.title)}",
+        escape(heading(analysis)),
+        *([] if is_part else [escape(machine(analysis.run.host))]),
+        f"**{escape(answer_text(analysis))}**",
+        *map(table_markdown, tables(analysis, is_part=is_part)),
+        *map(warning, analysis.own_diagnostics if is_part else analysis.diagnostics),
+    ]
 
 
 def render_diff(diff: RunDiff) -> str:

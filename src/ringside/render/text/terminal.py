@@ -35,47 +35,27 @@ _BAR_CELLS = 8
 _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold red", "quiet": "dim"}
 
 
-def show(analysis: RunAnalysis, console: Console, *, everything: bool = False) -> None:
+def show(analysis: RunAnalysis, console: Console, *, everything: bool = False, is_part: bool = False) -> None:
     """Print a run: what it was, and what stands around its figures; at the end, where a screen stays, the
-    answer and the table that it comes from. `everything`: all tables and columns."""
-    _print_heading(analysis, console)
-    console.print(Text(machine(analysis.run.host)), style="dim")
-    shown = tables(analysis, everything=everything)
-    _print_body(analysis, shown, analysis.diagnostics, console, everything=everything)
-
-
-def show_part(analysis: RunAnalysis, console: Console, *, everything: bool = False) -> None:
-    """Print a run that is a part of a suite, without what `show_rest` says once of all parts."""
-    _print_heading(analysis, console)
-    shown = tables(analysis, everything=everything, is_part=True)
-    _print_body(analysis, shown, analysis.own_diagnostics, console, everything=everything)
-    console.print()
-    console.rule()
-
-
-def _print_heading(analysis: RunAnalysis, console: Console) -> None:
+    answer and the table that it comes from. `everything`: all tables and columns. `is_part`: of a suite,
+    without what `show_rest` prints once for all parts."""
     console.print(Text(one_line(analysis.experiment.title), style="bold"))
     console.print(Text(one_line(heading(analysis))))
-
-
-def _print_body(
-    analysis: RunAnalysis,
-    shown: Iterable[TableData],
-    weak_points: Iterable[Diagnostic],
-    console: Console,
-    *,
-    everything: bool,
-) -> None:
+    if not is_part:
+        console.print(Text(machine(analysis.run.host)), style="dim")
     last = answer_table(analysis)
-    for table in shown:
+    for table in tables(analysis, everything=everything, is_part=is_part):
         if table != last:
             console.print()
             render(table, console, everything=everything)
-    diagnose(weak_points, console)
+    diagnose(analysis.own_diagnostics if is_part else analysis.diagnostics, console)
     console.print()
     console.print(Text(one_line(answer_text(analysis), most=1000), style="bold"))
     console.print()
     render(last, console, everything=everything)
+    if is_part:
+        console.print()
+        console.rule()
 
 
 def show_overview(suite: SuiteAnalysis, console: Console) -> None:
@@ -143,59 +123,58 @@ def render(table: TableData, console: Console, *, everything: bool = False) -> N
     as a small list."""
     # What was asked for is not dropped: it follows in tables of its own.
     table = replace(table, narrow=()) if everything else brief(table)
-    grids = _one_grid(table, console) or _several_grids(table, console)
-    if grids:
-        _print_title(table, console)
-    else:
-        _print_as_lists(table, console)
+    barred = frozenset(index for row in table.rows for index, cell in enumerate(row) if cell.bar is not None)
+    if len(table.rows) < 2 or console.options.ascii_only:
+        barred = frozenset()
+    grids = _one_grid(table, console, barred) or _several_grids(table, console, barred)
+    if table.title:
+        console.print(Text(one_line(table.title), style="bold"))
+    if table.subtitle:
+        console.print(Text(one_line(table.subtitle)), style="dim")
     for number, grid in enumerate(grids):
         if number:
             console.print()
         console.print(grid)
+    for row in [] if grids else table.rows:
+        console.print(_text(row[0]))
+        for column, cell in zip(table.columns[1:], row[1:], strict=True):
+            if cell.text:
+                console.print(Text.assemble(f"  {one_line(column)}: ", _text(cell)))
     for note in table.notes:
         console.print(Text(one_line(note)), style="dim")
 
 
-def _one_grid(table: TableData, console: Console) -> list[Table]:
+def _one_grid(table: TableData, console: Console, barred: frozenset[int]) -> list[Table]:
     """The table with as many columns as fit, empty where those that must be there do not."""
-    for with_bars in (True, False) if _can_draw_bars(table, console) else (False,):
+    for bars in (barred, frozenset[int]()) if barred else (barred,):
         kept = list(range(len(table.columns)))
-        for dropped in (None, *(table.narrow[:-1] if with_bars else table.narrow)):
+        for dropped in (None, *(table.narrow[:-1] if bars else table.narrow)):
             if dropped in table.columns:
                 kept.remove(table.columns.index(dropped))
-            grid = _grid(table, kept, with_bars=with_bars)
+            grid = _grid(table, kept, bars)
             if _fits(grid, console):
                 return [grid]
     return []
 
 
-def _several_grids(table: TableData, console: Console) -> list[Table]:
+def _several_grids(table: TableData, console: Console, barred: frozenset[int]) -> list[Table]:
     """The columns that must be there in several tables, each with the names; empty where even two columns do
     not fit."""
     if console.width < _MIN_SPLIT_WIDTH:
         return []
-    with_bars = _can_draw_bars(table, console)
     grids: list[Table] = []
     group = [0]
     for index in (index for index, name in enumerate(table.columns) if index and name not in table.narrow):
-        wider = _grid(table, [*group, index], with_bars=with_bars)
-        if _fits(wider, console):
-            group.append(index)
-            grids = [*grids[:-1], wider] if len(group) > 2 else [*grids, wider]
-            continue
-        group = [0, index]
-        grids.append(_grid(table, group, with_bars=with_bars))
-        if not _fits(grids[-1], console):
-            return []
+        grid = _grid(table, [*group, index], barred)
+        if _fits(grid, console) and len(group) > 1:
+            grids[-1] = grid
+        else:
+            group = [0]
+            grids.append(_grid(table, [0, index], barred))
+            if not _fits(grids[-1], console):
+                return []
+        group.append(index)
     return grids
-
-
-def _can_draw_bars(table: TableData, console: Console) -> bool:
-    return len(table.rows) > 1 and not console.options.ascii_only and bool(_columns_with_bars(table))
-
-
-def _columns_with_bars(table: TableData) -> frozenset[int]:
-    return frozenset(index for row in table.rows for index, cell in enumerate(row) if cell.bar is not None)
 
 
 def _fits(grid: Table, console: Console) -> bool:
@@ -204,55 +183,36 @@ def _fits(grid: Table, console: Console) -> bool:
     return console.measure(grid, options=options).minimum <= console.width
 
 
-def _print_title(table: TableData, console: Console) -> None:
-    if table.title:
-        console.print(Text(one_line(table.title), style="bold"))
-    if table.subtitle:
-        console.print(Text(one_line(table.subtitle)), style="dim")
-
-
-def _grid(table: TableData, kept: Sequence[int], *, with_bars: bool) -> Table:
+def _grid(table: TableData, kept: Sequence[int], barred: frozenset[int]) -> Table:
+    """These columns of the table, with bars beside those of `barred`."""
     grid = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    kinds, barred = column_kinds(table), _columns_with_bars(table) if with_bars else frozenset()
-    columns = [one_line(column) for column in table.columns]
+    kinds = column_kinds(table)
     for index in kept:
         is_number = kinds[index] == "number"
         is_whole = is_number or index == 0
-        texts = [columns[index], *(one_line(row[index].text) for row in table.rows)]
+        title = one_line(table.columns[index])
+        texts = [title, *(one_line(row[index].text) for row in table.rows)]
+        # Rich would cut what may not wrap, and break words, before it reported that it needs more room.
+        parts = texts if is_whole else [part for text in texts for part in text.split()]
         grid.add_column(
-            Text(columns[index]),
+            Text(title),
             justify="right" if is_number else "left",
             no_wrap=is_whole,
             overflow="fold",
-            # Rich would cut what may not wrap, and break words, before it reported that it needs more room.
-            min_width=max(
-                cell_len(part) for text in texts for part in ([text] if is_whole else text.split())
-            ),
+            min_width=max(map(cell_len, parts), default=0),
         )
         if index in barred:
             grid.add_column("", no_wrap=True, min_width=_BAR_CELLS)
     for row in table.rows:
-        grid.add_row(*(part for index in kept for part in _parts(row[index], with_bar=index in barred)))
+        texts_of_row = []
+        for cell, index in ((row[index], index) for index in kept):
+            texts_of_row.append(_text(cell))
+            if index in barred:
+                # A figure of 0 has a bar too: an empty field would be one without a figure.
+                share = None if cell.bar is None else max(cell.bar, sys.float_info.min)
+                texts_of_row.append(Text("" if share is None else bar(share, _BAR_CELLS), style="dim"))
+        grid.add_row(*texts_of_row)
     return grid
-
-
-def _parts(cell: TableCell, *, with_bar: bool) -> Sequence[Text]:
-    """A cell, and its bar where its column has bars."""
-    return (_text(cell), Text(_bar(cell.bar), style="dim")) if with_bar else (_text(cell),)
-
-
-def _bar(share: float | None) -> str:
-    """Of a figure of 0 too there is something to see: an empty field would be one without a figure."""
-    return "" if share is None else bar(max(share, sys.float_info.min), _BAR_CELLS)
-
-
-def _print_as_lists(table: TableData, console: Console) -> None:
-    _print_title(table, console)
-    for row in table.rows:
-        console.print(_text(row[0]))
-        for column, cell in zip(table.columns[1:], row[1:], strict=True):
-            if cell.text:
-                console.print(Text.assemble(f"  {one_line(column)}: ", _text(cell)))
 
 
 def _text(cell: TableCell) -> Text:
@@ -262,11 +222,7 @@ def _text(cell: TableCell) -> Text:
 # Bars, in eighths of a character; bands of latency on a logarithmic scale with round edges.
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 # Steps within ten: the finest that gives few enough bands is taken.
-_FINE = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)
-_ONE_TWO_FIVE = (1.0, 2.0, 5.0)
-_ONE_THREE = (1.0, 3.0)
-_TENS = (1.0,)
-_COARSE = (_ONE_TWO_FIVE, _ONE_THREE, _TENS)
+_STEPS = ((1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
 SHADES = " ░▒▓█"
 
 
@@ -281,7 +237,7 @@ def bar(share: float, width: int) -> str:
 def band_edges(low_ns: float, high_ns: float, max_bands: int, *, fine: bool = True) -> list[float]:
     """Upper edges in nanoseconds of up to `max_bands` bands that hold all values from low to high."""
     low_ns, high_ns = max(1.0, low_ns), max(1.0, low_ns, high_ns)
-    for steps in (_FINE, *_COARSE) if fine else _COARSE:
+    for steps in _STEPS if fine else _STEPS[1:]:
         first, last = math.floor(math.log10(low_ns)) - 1, math.ceil(math.log10(high_ns)) + 1
         # Powers of ten with a negative exponent are not exact, and edges are not below 1 ns.
         series = [step * 10**power for power in range(max(0, first), last + 1) for step in steps]
