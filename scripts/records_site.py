@@ -19,9 +19,17 @@ from ringside.analysis.history import history, of_analysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Page, SuiteAnalysis, analyse_suite
 from ringside.model.catalogue import Contender, Question
+from ringside.model.design import Point
 from ringside.render.html import templates
 from ringside.render.html.front import front
-from ringside.render.html.pictures import family_picture, headline_picture, history_view, questions_of_page
+from ringside.render.html.pictures import (
+    axis,
+    family_picture,
+    family_view,
+    history_view,
+    labelled,
+    questions_of_page,
+)
 from ringside.render.site.post import file_name
 from ringside.render.text import cells, families, heading
 from ringside.render.text.answers import answers
@@ -29,9 +37,8 @@ from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.contenders import contender_table
 from ringside.render.text.diagnostics import for_pages
 from ringside.render.text.tables import answer_table, tables
-from ringside.render.text.words import where
 from ringside.store.plans import PlannedContender
-from ringside.text import minute
+from ringside.text import capitalised, minute
 from ringside.workloads import WORKLOADS
 from ringside.workloads.base import Factor, Workload
 
@@ -195,7 +202,7 @@ class Site:
         pictures = [
             {"label": analysis.label(point), "picture": picture}
             for point in sorted(analysis.points, key=lambda point: point != analysis.overview_point)
-            if (picture := headline_picture(analysis, point))
+            if (picture := _headline_picture(analysis, point))
         ]
         return self._page(
             "part",
@@ -206,13 +213,7 @@ class Site:
             heading=heading.heading(analysis),
             machine=heading.machine(analysis.run.host),
             begun=minute(analysis.run.started_at),
-            by_family={
-                "where": where(standing.analysis, standing.point, ""),
-                "sentences": families.sentences(standing),
-                "picture": family_picture(standing),
-            }
-            if standing
-            else None,
+            by_family=family_view(standing) if standing else None,
             pictures=pictures[:_OPEN_POINTS],
             more_pictures=pictures[_OPEN_POINTS:],
             tables=tables(analysis, is_part=True),
@@ -325,7 +326,7 @@ def _summary(record: Record, analysis: RunAnalysis) -> dict[str, Any]:
         "where": analysis.label(point),
         "several_points": len(analysis.points) > 1,
         "sentences": answers(analysis),
-        "picture": headline_picture(analysis, point),
+        "picture": _headline_picture(analysis, point),
         "noun": analysis.headline.noun,
     }
 
@@ -399,3 +400,33 @@ def _factors(workload: Workload) -> TableData:
 def _metrics(workload: Workload) -> TableData:
     rows = [tuple(map(cells.text, (each.title, each.unit, each.explanation))) for each in workload.metrics]
     return TableData("Metrics", ("metric", "unit", "what it is"), tuple(rows))
+
+
+def _headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | None:
+    """The headline of all contenders at a point, in the order of the tables; None where none has a figure.
+    `kind`: the class of one that is not ranked among the others, else nothing."""
+    metric, ranking = analysis.headline, analysis.rankings[analysis.headline.name, point]
+    figures = [(name, analysis.cell(name, point).metrics.get(metric.name)) for name in ranking.order]
+    values = {name: value for name, value in figures if value}
+    if not values:
+        return None
+    ends = [end for value in values.values() for end in (value.estimate, value.low, value.high)]
+    place, ticks = axis([end for end in ends if end is not None], metric.unit)
+    first = analysis.kind(ranking.order[0])
+    return {
+        "title": capitalised(metric.noun),
+        "ticks": labelled(ticks, place, metric.unit),
+        "better": "left" if metric.smaller_is_better else "right",
+        "rows": [
+            {
+                "name": name,
+                "kind": "" if analysis.kind(name) == first else analysis.kind(name),
+                "place": place(value.estimate),
+                "from": place(value.estimate if value.low is None else value.low),
+                "to": place(value.estimate if value.high is None else value.high),
+                "text": units.with_interval(value, metric.unit),
+            }
+            for name, value in values.items()
+        ],
+        "lacking": [name for name in analysis.names if name not in values],
+    }

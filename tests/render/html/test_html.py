@@ -45,9 +45,7 @@ class Proved(Exact):
 @pytest.fixture
 def without_vega(monkeypatch: pytest.MonkeyPatch) -> None:
     # The library is kept once made, so what makes it is not the place.
-    monkeypatch.setattr(
-        page, "_library", lambda: page.Library(templates.script(STUB), templates.packed(STUB))
-    )
+    monkeypatch.setattr(page, "_library", lambda: (templates.script(STUB), templates.packed(STUB)))
 
 
 class Reader(HTMLParser):

@@ -20,9 +20,7 @@ SMALL = experiment(contenders=("erlang", "go"), factors={"nodes": 100, "messages
 
 @pytest.fixture(autouse=True)
 def without_vega(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        page, "_library", lambda: page.Library(templates.script(STUB), templates.packed(STUB))
-    )
+    monkeypatch.setattr(page, "_library", lambda: (templates.script(STUB), templates.packed(STUB)))
 
 
 @pytest.fixture

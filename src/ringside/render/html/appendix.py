@@ -11,8 +11,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
 from ringside.render.html import templates
 from ringside.render.text import command
-from ringside.render.text.cells import TableCell, TableData
-from ringside.store.plans import PlannedContender
+from ringside.render.text.cells import TableData, table
 
 # What the machine did when a run began, and what looked at it: they differ between runs of one machine.
 _MOMENTARY = {
@@ -23,58 +22,47 @@ _MOMENTARY = {
 _OF_RINGSIDE = ("ringside", "revision", "python")
 
 
-def machine_facts(host: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _machine_facts(host: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The facts of the machine that are the same in all of its runs: what, how much."""
     facts = []
     for key, value in host.items():
         if key in _MOMENTARY or key in _OF_RINGSIDE:
             continue
         if key in ("machines", "engines") and isinstance(value, Mapping):
-            # Receipts have a table of their own.
             kind = "engine " if key == "engines" else ""
-            facts += [
-                (f"{kind}{name}: {what}", text)
-                for name, own in value.items()
-                for what, text in machine_facts(
-                    {fact: item for fact, item in own.items() if fact != "contenders"}
-                )
-            ]
+            for name, own in value.items():
+                # Receipts have a table of their own.
+                lasting = {fact: item for fact, item in own.items() if fact != "contenders"}
+                facts += [(f"{kind}{name}: {what}", text) for what, text in _machine_facts(lasting)]
             continue
-        pairs = value.items() if isinstance(value, Mapping) else [("", value)]
-        for inside, item in pairs:
+        for inside, item in value.items() if isinstance(value, Mapping) else [("", value)]:
             name = " ".join(filter(None, (key, inside))).replace("_bytes", "").replace("_", " ")
             facts.append((name, _text(key, item)))
     return facts
 
 
-def momentary_facts(host: Mapping[str, Any], name: str = "") -> list[dict[str, str]]:
+def _momentary_facts(host: Mapping[str, Any], name: str = "") -> list[dict[str, str]]:
     """What each machine of a run did when the run began, by the headings of a table."""
-    machines = {each: host[each] for each in ("machines", "engines") if isinstance(host.get(each), Mapping)}
-    own = {title: _moment(key, host[key]) for key, title in _MOMENTARY.items() if host.get(key) is not None}
-    of_ringside = {key: str(host[key]) for key in _OF_RINGSIDE if host.get(key) is not None}
-    machine_facts = [({"machine": name} if name else {}) | own | of_ringside] if own or of_ringside else []
-    for kind, each in machines.items():
-        for inner, facts in each.items():
+    facts = {title: _text(key, host[key]) for key, title in _MOMENTARY.items() if host.get(key) is not None}
+    facts |= {key: str(host[key]) for key in _OF_RINGSIDE if host.get(key) is not None}
+    rows = [({"machine": name} if name else {}) | facts] if facts else []
+    for kind in ("machines", "engines"):
+        machines = host.get(kind)
+        for inner, own in machines.items() if isinstance(machines, Mapping) else ():
             shown = f"engine {inner}" if kind == "engines" else str(inner)
-            if isinstance(facts, Mapping):
-                machine_facts += momentary_facts(facts, ": ".join(filter(None, (name, shown))))
-    return machine_facts
-
-
-def _moment(key: str, value: Any) -> str:
-    """A fact that held at one moment only, such as the load average, with few digits."""
-    if key == "load_average" and isinstance(value, list | tuple):
-        return ", ".join(f"{each:.2f}" if isinstance(each, float) else str(each) for each in value)
-    if key == "pressure_cpu" and isinstance(value, int | float):
-        return f"{value:.1f} %"
-    return _text(key, value)
+            if isinstance(own, Mapping):
+                rows += _momentary_facts(own, f"{name}: {shown}" if name else shown)
+    return rows
 
 
 def _text(key: str, value: Any) -> str:
     if value is None:
         return "unknown"
     if isinstance(value, list | tuple):
-        return ", ".join(map(str, value))
+        # A load average, with few digits.
+        return ", ".join(f"{each:.2f}" if isinstance(each, float) else str(each) for each in value)
+    if key == "pressure_cpu" and isinstance(value, int | float):
+        return f"{value:.1f} %"
     if key.endswith("_bytes") and isinstance(value, int):
         return units.quantity(value, "B")
     if isinstance(value, float):
@@ -108,58 +96,42 @@ def contenders(analyses: Sequence[RunAnalysis], texts: SourceTexts) -> list[dict
 
 
 def _contender(name: str, number: int, analyses: Sequence[RunAnalysis], texts: SourceTexts) -> dict[str, Any]:
-    mine = [analysis for analysis in analyses if name in analysis.names]
-    planned = [analysis.contenders[name] for analysis in mine]
-    # One that was available tells more than one that was not.
-    best = next((each for each in planned if not each.unavailable), planned[0])
+    mine = [(analysis, analysis.contenders[name]) for analysis in analyses if name in analysis.names]
+    planned = [each for _, each in mine]
     files = {(path, digest) for each in planned for path, digest in each.files.items()}
     readme = next((texts.text(digest) for path, digest in sorted(files) if path.lower() == "readme.md"), None)
+    # Why it could not be measured; with the experiment where it could in others.
+    absent = [(analysis.experiment.name, each) for analysis, each in mine if each.unavailable]
+    reasons = [(where, "; ".join(filter(None, (each.unavailable, each.remedy)))) for where, each in absent]
+    everywhere = len(absent) == len(planned)
+    commands = {analysis.measurement.name: " ".join(each.command) for analysis, each in mine}
     return {
         "name": name,
         "anchor": f"contender-{number}",
-        "planned": best,
+        # One that was available tells more than one that was not.
+        "planned": next((each for each in planned if not each.unavailable), planned[0]),
         "logs": list(dict.fromkeys(each.log for each in planned if each.log)),
-        "unavailable": _unavailable(mine, planned),
-        "commands": _commands(mine, planned),
+        "unavailable": list(
+            dict.fromkeys(why if everywhere else f"{where}: {why}" for where, why in reasons)
+        ),
+        "commands": [{"problem": problem, "command": text} for problem, text in commands.items()],
         "readme": templates.markdown(readme) if readme else None,
         "files": [
             texts.add(path, digest)
             for path, digest in sorted(files, key=_by_interest)
             if path.lower() != "readme.md"
         ],
-        "failures": [failure for analysis in mine for failure in _failures(analysis, name)],
+        "failures": [
+            {
+                "label": f"{analysis.experiment.name}, {analysis.label(cell.point)}",
+                "stderr": analysed.stderr,
+                "repeat": command.command_to_repeat(analysis, analysed),
+            }
+            for analysis, _ in mine
+            for cell, analysed in analysis.cells.items()
+            if cell.contender == name and any(outcome is not Outcome.OK for outcome in analysed.outcomes)
+        ],
     }
-
-
-def _unavailable(mine: Sequence[RunAnalysis], planned: Sequence[PlannedContender]) -> list[str]:
-    """Why it could not be measured; with the experiment where it could in others."""
-    absent = [
-        (analysis.experiment.name, "; ".join(filter(None, (each.unavailable, each.remedy))))
-        for analysis, each in zip(mine, planned, strict=True)
-        if each.unavailable
-    ]
-    everywhere = len(absent) == len(planned)
-    return list(dict.fromkeys(why if everywhere else f"{name}: {why}" for name, why in absent))
-
-
-def _commands(mine: Sequence[RunAnalysis], planned: Sequence[PlannedContender]) -> list[dict[str, str]]:
-    by_problem = {
-        analysis.measurement.name: " ".join(each.command)
-        for analysis, each in zip(mine, planned, strict=True)
-    }
-    return [{"problem": problem, "command": command} for problem, command in by_problem.items()]
-
-
-def _failures(analysis: RunAnalysis, name: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "label": f"{analysis.experiment.name}, {analysis.label(cell.point)}",
-            "stderr": analysed.stderr,
-            "repeat": command.command_to_repeat(analysis, analysed),
-        }
-        for cell, analysed in analysis.cells.items()
-        if cell.contender == name and any(outcome is not Outcome.OK for outcome in analysed.outcomes)
-    ]
 
 
 def _by_interest(item: tuple[str, str]) -> tuple[bool, str, str]:
@@ -172,7 +144,7 @@ def machines(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
     """The facts of each machine once: runs stand together that agree in all that lasts longer than a run."""
     together: dict[str, dict[str, Any]] = {}
     for analysis in analyses:
-        rows = machine_facts(analysis.run.host)
+        rows = _machine_facts(analysis.run.host)
         entry = together.setdefault(json.dumps(rows), {"rows": rows, "runs": []})
         entry["runs"].append(analysis.run.id)
     return list(together.values())
@@ -180,14 +152,12 @@ def machines(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
 
 def moments(analyses: Sequence[RunAnalysis]) -> TableData:
     """What the machines did when each run began, and the version that ran it."""
-    by_run = [(analysis.run.id, momentary_facts(analysis.run.host)) for analysis in analyses]
-    columns = tuple(dict.fromkeys(column for _, rows in by_run for row in rows for column in row))
-    return TableData(
-        "When each run began" if len(by_run) > 1 else "When the run began",
-        ("run", *columns),
-        tuple(
-            (TableCell(run, "text"), *(TableCell(row.get(column, "–"), "text") for column in columns))
-            for run, rows in by_run
-            for row in rows
-        ),
+    rows = [
+        (analysis.run.id, facts) for analysis in analyses for facts in _momentary_facts(analysis.run.host)
+    ]
+    columns = tuple(dict.fromkeys(column for _, facts in rows for column in facts))
+    return table(
+        "When each run began" if len(analyses) > 1 else "When the run began",
+        [[("run", run), *((column, facts.get(column, "")) for column in columns)] for run, facts in rows],
+        columns=("run", *columns),
     )

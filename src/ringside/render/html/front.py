@@ -23,26 +23,24 @@ _TINTS = 4
 
 def front(suite: SuiteAnalysis) -> dict[str, Any]:
     """What the template shows before the problems."""
-    analyses = suite.runs
-    single = analyses[0] if len(analyses) == 1 else None
-    begun = min(analysis.run.started_at for analysis in analyses)
-    note = single.experiment.note.strip() if single else _note(analyses)
+    analyses, is_single = suite.runs, len(suite.runs) == 1
+    note = analyses[0].experiment.note.strip() if is_single else _note(analyses)
     return {
         "title": title(analyses),
         "question": note.split("\n\n"),
         "answers": [
             {
-                "problem": "" if single else analysis.experiment.title,
+                "problem": "" if is_single else analysis.experiment.title,
                 "anchor": f"run-{number}",
                 "sentences": answers(analysis),
             }
             for number, analysis in enumerate(analyses, 1)
         ],
         "questions": questions_of_page(suite.answers),
-        "overview": None if single else _overview(suite.overview),
+        "overview": None if is_single else _overview(suite.overview),
         "machines": list(dict.fromkeys(heading.machine(analysis.run.host) for analysis in analyses)),
         "commands": commands(analyses),
-        "begun": minute(begun),
+        "begun": minute(min(analysis.run.started_at for analysis in analyses)),
         "trials": sum(analysis.trial_count for analysis in analyses),
     }
 
@@ -83,25 +81,25 @@ def _note(analyses: Sequence[RunAnalysis]) -> str:
     return f"What does each of {units.count(len(names), 'contender')} cost in {listed(problems, most=None)}?"
 
 
-def _overview(of: Overview) -> dict[str, Any]:
+def _overview(overview: Overview) -> dict[str, Any]:
     # The classes that each contender has in these runs.
     kinds = {
-        name: sorted({each.analysis.kind(name) for each in of.columns if name in each.analysis.names})
-        for name in of.names
+        name: sorted({each.analysis.kind(name) for each in overview.columns if name in each.analysis.names})
+        for name in overview.names
     }
     return {
         "columns": [
             {
-                "label": column.label,
+                "label": each.label,
                 "anchor": f"run-{number}",
-                "explained": f"{column.analysis.headline.noun}{where(column.analysis, column.point)}",
+                "explained": f"{each.analysis.headline.noun}{where(each.analysis, each.point)}",
             }
-            for number, column in enumerate(of.columns, 1)
+            for number, each in enumerate(overview.columns, 1)
         ],
-        "kinds": sorted({kind for each in kinds.values() for kind in each}),
+        "kinds": sorted(set().union(*kinds.values())),
         "rows": [
-            {"name": name, "kinds": kinds[name], "cells": [_cell(column, name) for column in of.columns]}
-            for name in of.names
+            {"name": name, "kinds": kinds[name], "cells": [_cell(each, name) for each in overview.columns]}
+            for name in overview.names
         ],
     }
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -14,21 +14,18 @@ from markupsafe import Markup
 from ringside import units
 from ringside.analysis.families import FamilyStanding, QuestionAnswer
 from ringside.analysis.history import History
-from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Point
 from ringside.render.plots.changes import history_chart
 from ringside.render.plots.charts import config, missing
-from ringside.render.plots.spec import (
-    Json,
-)
+from ringside.render.plots.spec import Json
 from ringside.render.text import families
 from ringside.render.text.changes import change_table, run_table
 from ringside.render.text.words import where
-from ringside.text import capitalised
 
 # Ticks are multiples of these: each step is tried until there are enough; of bytes, powers of two.
 _DECIMAL_STEPS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), tuple(range(1, 10)))
 _BINARY_STEPS = (10, 5, 2, 1)
+# The width of plots, in pixels.
+_WIDTH = 1100
 # More labels than four would touch each other beside a second panel.
 _FEWEST, _MOST = 3, 4
 _EDGE = 0.08
@@ -75,36 +72,6 @@ def labelled(ticks: Sequence[float], place: Callable[[float], float], unit: str)
     ]
 
 
-def headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | None:
-    """The headline of all contenders at a point, in the order of the tables; None where none has a figure.
-    `kind`: the class of one that is not ranked among the others, else nothing."""
-    metric, ranking = analysis.headline, analysis.rankings[analysis.headline.name, point]
-    figures = [(name, analysis.cell(name, point).metrics.get(metric.name)) for name in ranking.order]
-    values = {name: value for name, value in figures if value}
-    if not values:
-        return None
-    ends = [end for value in values.values() for end in (value.estimate, value.low, value.high)]
-    place, ticks = axis([end for end in ends if end is not None], metric.unit)
-    first = analysis.kind(ranking.order[0])
-    return {
-        "title": capitalised(metric.noun),
-        "ticks": labelled(ticks, place, metric.unit),
-        "better": "left" if metric.smaller_is_better else "right",
-        "rows": [
-            {
-                "name": name,
-                "kind": "" if analysis.kind(name) == first else analysis.kind(name),
-                "place": place(value.estimate),
-                "from": place(value.estimate if value.low is None else value.low),
-                "to": place(value.estimate if value.high is None else value.high),
-                "text": units.with_interval(value, metric.unit),
-            }
-            for name, value in values.items()
-        ],
-        "lacking": [name for name in analysis.names if name not in values],
-    }
-
-
 def family_picture(standing: FamilyStanding) -> dict[str, Any]:
     """What the template draws: an axis, logarithmic where all figures are positive, and for each family its
     range and a dot for each contender. Places are shares of the axis, 0 to 1."""
@@ -137,7 +104,16 @@ def family_picture(standing: FamilyStanding) -> dict[str, Any]:
     }
 
 
-def questions_of_page(answers: Sequence[QuestionAnswer]) -> list[dict[str, Any]]:
+def family_view(standing: FamilyStanding) -> dict[str, Any]:
+    """What a page shows of the families at a point."""
+    return {
+        "where": where(standing.analysis, standing.point, ""),
+        "sentences": families.sentences(standing),
+        "picture": family_picture(standing),
+    }
+
+
+def questions_of_page(answers: Iterable[QuestionAnswer]) -> list[dict[str, Any]]:
     """The questions that were measured, as a page shows them."""
     return [
         {
@@ -148,9 +124,7 @@ def questions_of_page(answers: Sequence[QuestionAnswer]) -> list[dict[str, Any]]
             "parts": [
                 {
                     "words": part.figure.words,
-                    "where": where(part.standing.analysis, part.standing.point, ""),
-                    "sentences": families.sentences(part.standing),
-                    "picture": family_picture(part.standing),
+                    **family_view(part.standing),
                     "lacking": part.standing.lacking,
                     "experiment": part.standing.analysis.experiment.name,
                 }
@@ -161,9 +135,6 @@ def questions_of_page(answers: Sequence[QuestionAnswer]) -> list[dict[str, Any]]
         for answer in answers
         if answer.is_measured
     ]
-
-
-_WIDTH = 1100
 
 
 def history_view(history: History, links: Mapping[str, str]) -> dict[str, Any]:
