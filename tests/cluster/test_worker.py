@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from ringside.cluster import parts
-from ringside.cluster.engine import Answer, Engine
+from ringside.cluster.engine import Engine, EngineReply
 from ringside.cluster.engines import Engines
 from ringside.cluster.session import Node
 from ringside.cluster.worker import TwoSidedExecutor
@@ -51,7 +51,7 @@ class EnginesHere:
         engines = [Engine() for _ in range(count)]
         for number, engine in enumerate(engines):
             part = replace(plan, part=PartOfLoad(number, count, service_times))
-            assert engine.prepare(msgspec.json.encode(part), None) == Answer()
+            assert engine.prepare(msgspec.json.encode(part), None) == EngineReply()
         for engine in engines:
             engine.start()
         on_begun([count])

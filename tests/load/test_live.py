@@ -11,12 +11,12 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from ringside.load import live
-from ringside.probe.protocol import Progress
+from ringside.probe.protocol import LoadProgress
 from tests.support.loads import MS, STREAM, http_plan, load_plan, progress
 
 
-def message(second: int, **changed: Any) -> Progress:
-    return msgspec.convert(progress(second, **changed), Progress)
+def message(second: int, **changed: Any) -> LoadProgress:
+    return msgspec.convert(progress(second, **changed), LoadProgress)
 
 
 @pytest.mark.parametrize("width", [10, 40, 80, 200])

@@ -15,8 +15,8 @@ from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,
     LoadOutcome,
+    LoadProgress,
     PoissonRate,
-    Progress,
     Staircase,
     StaircaseStep,
     engine_message,
@@ -46,7 +46,7 @@ def test_a_load_that_failed_at_once_has_no_figures() -> None:
 
 def test_an_answer_without_an_outcome() -> None:
     messages = [engine_message(line) for line in lines()[:-1]]
-    assert isinstance(messages[1], Progress)
+    assert isinstance(messages[1], LoadProgress)
     with pytest.raises(ProbeError, match="no outcome"):
         result.from_messages(messages)
 

@@ -1,12 +1,15 @@
-"""Tests use the public names of the product, not those that begin with an underscore."""
+"""Tests use the public names of the product; a class name stands for one thing."""
 
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 
 import pytest
 
-from tests.support import TESTS
+from tests.support import ROOT, TESTS
+
+SOURCE = ROOT / "src" / "ringside"
 
 # Names with an underscore that are public where they are defined.
 PUBLIC = {"_asdict", "_exit", "_fields", "_replace"}
@@ -39,3 +42,13 @@ def test_no_test_reaches_into_private_names(package: str) -> None:
 def test_what_counts_as_private() -> None:
     source = "from ringside.a import _b\nfrom ringside import c\nc._d(e.f._g, self._h, i._replace, j.__doc__)"
     assert sorted(private_names(source)) == ["_b", "_d", "_g"]
+
+
+def test_a_class_name_means_one_thing_in_the_whole_program() -> None:
+    modules = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")}
+    places = defaultdict(list)
+    for path, tree in modules.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ringside.errors import UsageError
-from ringside.serve.server import Server, check_installed, listen
+from ringside.serve.server import PageServer, check_installed, listen
 from ringside.serve.source import Source
 from ringside.store import Store
 from tests.support.command_line import RINGSIDE, ringside
@@ -38,7 +38,7 @@ def test_a_port_in_use_and_an_address_of_others_are_one_line() -> None:
 
 
 def test_an_address_of_the_network_is_answered_by_its_number_and_name() -> None:
-    server = Server(listen("0.0.0.0", 0), "0.0.0.0", Source(lambda: "/nothing"), list)
+    server = PageServer(listen("0.0.0.0", 0), "0.0.0.0", Source(lambda: "/nothing"), list)
     server.start()
     try:
         assert server.url.startswith("http://localhost:")
@@ -55,7 +55,7 @@ def test_stopping_ends_the_streams_of_watchers(tmp_path: Path) -> None:
     store = Store(path)
     run = make_run(store, SMALL, blocks=1, ended=False)
     listener = listen("127.0.0.1", 0)
-    server = Server(listener, "127.0.0.1", Source(lambda: str(path)), list)
+    server = PageServer(listener, "127.0.0.1", Source(lambda: str(path)), list)
     server.start()
     with Client(server.url).events(run.id) as events:
         assert next(events)[0] == "progress"

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ringside.cli import context
-from ringside.serve.server import Server, listen
+from ringside.serve.server import PageServer, listen
 from ringside.serve.source import Source
 from tests.support.runs import experiment
 
@@ -66,7 +66,7 @@ def _events(response: http.client.HTTPResponse) -> Iterator[tuple[str, dict[str,
 def serving(path: Path | str) -> Iterator[Client]:
     """The page of a store, by its path or URL."""
     listener = listen("127.0.0.1", 0)
-    server = Server(listener, "127.0.0.1", Source(lambda: str(path)), context.questions)
+    server = PageServer(listener, "127.0.0.1", Source(lambda: str(path)), context.questions)
     server.start()
     try:
         yield Client(server.url)

@@ -236,7 +236,7 @@ _TRIAL_MESSAGES: list[Any] = [
     ),
 ]
 _ENGINE_MESSAGES: list[Any] = [
-    protocol.Progress(5, 6, 7, 0, 1, 1, buckets=((0.5, 1),)),
+    protocol.LoadProgress(5, 6, 7, 0, 1, 1, buckets=((0.5, 1),)),
     protocol.Histogram("latency", ((5, 6),)),
     protocol.LoadOutcome(outcome="ok"),
 ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from ringside.cli.load_options import LoadSettings
-from ringside.cli.options import Command, takes
+from ringside.cli.options import SectionedCommand, takes
 
 
-@click.command(cls=Command)
+@click.command(cls=SectionedCommand)
 @click.argument("targets", metavar="TARGET…", nargs=-1, required=True)
 @takes(LoadSettings)
 def load(settings: LoadSettings) -> int:

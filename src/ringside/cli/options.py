@@ -61,7 +61,7 @@ class Value(click.types.FuncParamType):  # type: ignore[type-arg]
             self.fail(str(error), param, ctx)
 
 
-class Command(click.Command):
+class SectionedCommand(click.Command):
     """A command whose help lists options by section, in the order in which sections are first used."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ringside.model.catalogue import Contender
     from ringside.model.design import Experiment, Goal
     from ringside.model.results import Run
-    from ringside.serve.server import Server
+    from ringside.serve.server import PageServer
     from ringside.store import Store
 
 
@@ -286,7 +286,7 @@ def _conducted(
     """Carry out a campaign; why it could not be completed, empty where it was interrupted, else None."""
     from ringside.cli import serve
 
-    page: Server | None = None
+    page: PageServer | None = None
     if options.serves and not campaign.task.is_empty:
         page = serve.start(serve.LOCAL, options.port, options.store, cpus=free_cpus)
         print(f"{page.url} shows the run in progress", file=sys.stderr)

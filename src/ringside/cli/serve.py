@@ -12,7 +12,7 @@ from ringside.cli import params
 from ringside.cli.options import option, takes
 
 if TYPE_CHECKING:
-    from ringside.serve.server import Server
+    from ringside.serve.server import PageServer
 
 # Only this machine reaches it.
 LOCAL = "127.0.0.1"
@@ -42,7 +42,7 @@ def serve(
     return 0
 
 
-def start(host: str, port: int, store: str | None, *, cpus: Sequence[int] = ()) -> Server:
+def start(host: str, port: int, store: str | None, *, cpus: Sequence[int] = ()) -> PageServer:
     """A page that is being served; `cpus`: those that it may use, empty: all. Raises UsageError where the
     extra is missing or the port is in use."""
     from ringside.serve import server
@@ -54,6 +54,6 @@ def start(host: str, port: int, store: str | None, *, cpus: Sequence[int] = ()) 
 
     listener = server.listen(host, port)
     source = Source(lambda: context.locate_store(store))
-    served = server.Server(listener, host, source, context.questions, cpus=cpus)
+    served = server.PageServer(listener, host, source, context.questions, cpus=cpus)
     served.start()
     return served

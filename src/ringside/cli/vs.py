@@ -9,7 +9,7 @@ import re
 import click
 from click.parser import _OptionParser, _ParsingState
 
-from ringside.cli.options import COMMON, Command, help_records, takes
+from ringside.cli.options import COMMON, SectionedCommand, help_records, takes
 from ringside.cli.vs_options import VsSettings
 
 # Options of hyperfine 1.20 that `vs` does not have, and the line for a user of one. docs/COMMANDS.md compares
@@ -48,7 +48,7 @@ class _Parser(_OptionParser):
             super()._process_opts(_ALONE.get(word, word), state)
 
 
-class VsCommand(Command):
+class VsCommand(SectionedCommand):
     """The command `vs`: its help shows the common options first."""
 
     def make_parser(self, ctx: click.Context) -> _Parser:

@@ -22,7 +22,7 @@ READY_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EngineReply:
     """What became of a call: a text in JSON, or the line that says why there is none."""
 
     text: bytes = b""
@@ -37,16 +37,16 @@ class Engine:
         self._thread: threading.Thread | None = None
         self._ready, self._go = threading.Event(), threading.Event()
         self._is_called_off = False
-        self._answer = Answer()
+        self._answer = EngineReply()
 
     def facts(self) -> dict[str, Any]:
         return host.facts()
 
-    def prepare(self, plan: bytes, certificates: bytes | None) -> Answer:
+    def prepare(self, plan: bytes, certificates: bytes | None) -> EngineReply:
         """Make ready for a part of a load. `plan`: in JSON; `certificates`: the contents of its `cacert`. The
         answer has an error, or nothing."""
         self._ready, self._go = threading.Event(), threading.Event()
-        self._is_called_off, self._answer = False, Answer()
+        self._is_called_off, self._answer = False, EngineReply()
         if self._probe and self._probe.interrupted:
             # It would end this load, too.
             self._probe = None
@@ -55,7 +55,7 @@ class Engine:
         self._thread.start()
         if not self._ready.wait(READY_S):
             self.call_off()
-            return Answer(error=f"the engine was not ready within {READY_S:g} s")
+            return EngineReply(error=f"the engine was not ready within {READY_S:g} s")
         return self._answer
 
     def start(self) -> None:
@@ -70,7 +70,7 @@ class Engine:
         elif self._probe:
             self._probe.interrupt()
 
-    def result(self, wait_s: float) -> Answer | None:
+    def result(self, wait_s: float) -> EngineReply | None:
         """All messages of the load, as a list; None where it goes on after so many seconds. Calls of an actor
         follow one another, so a longer wait would hold back `call_off`."""
         assert self._thread
@@ -87,9 +87,9 @@ class Engine:
                     part = replace(part, tls=replace(part.tls, cacert=file.name))
                 self._probe = self._probe or uploaded_probe()
                 messages: list[EngineMessage] = self._probe.load(LoadRequest(part), go=self._begin)
-                self._answer = Answer(msgspec.json.encode(messages))
+                self._answer = EngineReply(msgspec.json.encode(messages))
         except (RingsideError, OSError, ValueError, KeyboardInterrupt) as error:
-            self._answer = Answer(error=str(error) or "the load was ended")
+            self._answer = EngineReply(error=str(error) or "the load was ended")
         finally:
             self._ready.set()
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from ringside import units
 from ringside.cluster import parts
-from ringside.cluster.engine import READY_S, Answer, Engine
+from ringside.cluster.engine import READY_S, Engine, EngineReply
 from ringside.cluster.session import Node, NodeLostError, Session, connect
 from ringside.cluster.upload import upload
 from ringside.errors import ClusterError, UsageError
@@ -175,7 +175,7 @@ class Engines:
         on_begun()
         limit_s = _limit_s(plans)
         deadline = None if limit_s is None else time.monotonic() + limit_s
-        answers: dict[EngineSlot, Answer] = {}
+        answers: dict[EngineSlot, EngineReply] = {}
         is_called_off = False
         while rest := [slot for slot in slots if slot not in answers]:
             arrived = self._call(lambda slot: actors[slot].result.remote(_TICK_S), rest, ending=True)
@@ -270,7 +270,7 @@ class Engines:
         self.call_off()
 
 
-def _check(answers: Mapping[EngineSlot, Answer]) -> None:
+def _check(answers: Mapping[EngineSlot, EngineReply]) -> None:
     for slot, answer in answers.items():
         if answer.error:
             raise ClusterError(f"{slot.node.name}: {one_line(answer.error, 300)}")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from ringside.cluster.engine import Answer
+from ringside.cluster.engine import EngineReply
 from ringside.cluster.session import RESOURCE, Node
 from ringside.errors import ClusterError, ProbeError, UsageError
 from ringside.load.result import EnginePart
@@ -67,7 +67,7 @@ def _is_here(node: Node) -> bool:
     return True
 
 
-def part_of(node: Node, answer: Answer) -> tuple[EnginePart, protocol.EngineRecord]:
+def part_of(node: Node, answer: EngineReply) -> tuple[EnginePart, protocol.EngineRecord]:
     """The messages of an engine's part. Raises ProbeError where they are not complete."""
     try:
         messages = protocol.engine_messages(answer.text)

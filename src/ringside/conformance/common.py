@@ -27,7 +27,7 @@ _MAX_BYTES = 64 * 1024
 
 
 @dataclass
-class Lines:
+class Stdout:
     """What a program printed. `problem`: what is wrong with the first bad protocol line."""
 
     phases: list[tuple[str, int]] = field(default_factory=list)
@@ -41,9 +41,9 @@ class Lines:
         return sum(1 for name, _ in self.phases if name == phase)
 
 
-def parse(output: bytes) -> Lines:
+def parse(output: bytes) -> Stdout:
     """The lines of a program's stdout."""
-    lines = Lines()
+    lines = Stdout()
     for line in output.split(b"\n"):
         if line.startswith(b"::"):
             problem = _add(lines, line)
@@ -51,7 +51,7 @@ def parse(output: bytes) -> Lines:
     return lines
 
 
-def _add(lines: Lines, line: bytes) -> str:
+def _add(lines: Stdout, line: bytes) -> str:
     shown = repr(line[:100])[2:-1]
     if len(line) > _MAX_BYTES:
         return f"{shown}…: longer than {_MAX_BYTES} bytes"
@@ -80,7 +80,7 @@ def _add(lines: Lines, line: bytes) -> str:
     return _keep(lines, word, values, shown)
 
 
-def _keep(lines: Lines, word: str, values: dict[str, str], shown: str) -> str:
+def _keep(lines: Stdout, word: str, values: dict[str, str], shown: str) -> str:
     if word == "phase":
         lines.phases.append((values["name"], int(values["ns"])))
     elif word == "await":

@@ -6,7 +6,7 @@ import os
 import select
 from collections.abc import Callable, Mapping, Sequence
 
-from ringside.conformance.common import Lines, check_arguments, check_evidence, in_time, parse, side_by_side
+from ringside.conformance.common import Stdout, check_arguments, check_evidence, in_time, parse, side_by_side
 from ringside.conformance.subject import PATIENCE_S, Subject, lines_until
 from ringside.model.design import Level
 from ringside.model.results import Outcome
@@ -202,7 +202,7 @@ def _grows(subject: Subject) -> None:
         subject.report("growth", f"a phase {phase} that is as long as it takes", problem, line)
 
 
-def _has(lines: Lines, expected: Mapping[str, str]) -> bool:
+def _has(lines: Stdout, expected: Mapping[str, str]) -> bool:
     return lines.result is not None and expected.items() <= lines.result.items()
 
 

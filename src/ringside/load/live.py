@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ringside import units as numbers
-from ringside.probe.protocol import EngineMessage, LoadPlan, Progress, Staircase
+from ringside.probe.protocol import EngineMessage, LoadPlan, LoadProgress, Staircase
 from ringside.render.text import terminal
 from ringside.text import one_line
 
@@ -52,9 +52,9 @@ class View:
         self._total_s = max_duration_s(plan)
         self._columns: list[tuple[float, Counter[float]]] = []
         self._answered = self._errors = 0
-        self._last: Progress | None = None
+        self._last: LoadProgress | None = None
 
-    def add(self, progress: Progress) -> None:
+    def add(self, progress: LoadProgress) -> None:
         """Take the progress of another interval."""
         self._last = progress
         self._answered += progress.requests
@@ -163,7 +163,7 @@ class Screen:
 
     def receive(self, message: EngineMessage) -> None:
         """Draw the progress of another interval, where the message reports it."""
-        if self._view and isinstance(message, Progress):
+        if self._view and isinstance(message, LoadProgress):
             self._view.add(message)
             self._draw(self._view)
 

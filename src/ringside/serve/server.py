@@ -51,7 +51,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-class Server:
+class PageServer:
     """A page that is being served, until `stop`."""
 
     def __init__(

@@ -43,7 +43,7 @@ def point_text(point: Point) -> str:
     return json.dumps(point.as_dict())
 
 
-class _Columns(msgspec.Struct, frozen=True):
+class _TrialColumns(msgspec.Struct, frozen=True):
     """The columns of a row that hold what they should: SQLite keeps anything in any column."""
 
     block: Count
@@ -86,7 +86,7 @@ def trial_of(row: dict[str, Any], *, seconds: bool = True) -> Trial:
     extra: _WithLoads | _WithLoadSummaries = _json(
         row["outcome_line"], _WithLoads if seconds else _WithLoadSummaries
     )
-    columns = msgspec.convert(row, _Columns)
+    columns = msgspec.convert(row, _TrialColumns)
     phases: dict[str, int] = _json(row["phases"], dict[str, Count])
     return Trial(
         block=columns.block,

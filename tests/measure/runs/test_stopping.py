@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringside.measure.runs.stopping import MAX_BLOCKS_UNTIL, Progress, StoppingRule, rule_of
+from ringside.measure.runs.stopping import MAX_BLOCKS_UNTIL, BlockProgress, StoppingRule, rule_of
 from ringside.model.design import Cell, Experiment, Point, Show
 from ringside.model.results import Outcome, Trial
 from ringside.stats.interval import CONFIDENCE
@@ -53,7 +53,7 @@ class Blocks:
         measurement: Measurement = RING,
         points: Sequence[Point] = POINTS,
     ) -> None:
-        self.progress = Progress(rule, experiment, measurement, points)
+        self.progress = BlockProgress(rule, experiment, measurement, points)
         self.is_needed = self.progress.is_needed
         self._trials: dict[int, list[Trial]] = {}
 

@@ -14,7 +14,7 @@ from typing import Protocol
 from ringside.errors import ProbeError
 from ringside.measure.runs.calibration import calibrated
 from ringside.measure.runs.events import TICK, Event, Notify
-from ringside.measure.runs.stopping import Progress, StoppingRule
+from ringside.measure.runs.stopping import BlockProgress, StoppingRule
 from ringside.model.design import Block, Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial, counted
 from ringside.stats.sequential import FIRST_LOOK
@@ -106,7 +106,7 @@ class RunLoop(ABC):
         self.store = store
         self.notify = notify
         self.unavailable = unavailable
-        self.progress = Progress(rule, experiment, measurement, points)
+        self.progress = BlockProgress(rule, experiment, measurement, points)
         # Trials of blocks that are not yet judged.
         self.unjudged: dict[int, list[Trial]] = {}
         self._measurement = measurement

@@ -52,7 +52,7 @@ def rule_of(experiment: Experiment, deadline_s: float | None = None) -> Stopping
     )
 
 
-class Progress:
+class BlockProgress:
     """Whether a run in progress has reached its goal. It is given the blocks in the order of their numbers,
     once they are whole."""
 

@@ -340,7 +340,7 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     number: str | None = None
 
 
-class Progress(Message, frozen=True, tag_field="type", tag="progress"):
+class LoadProgress(Message, frozen=True, tag_field="type", tag="progress"):
     """One interval of a load under way; times are None when nothing was answered in it."""
 
     t_ns: Nanoseconds
@@ -384,7 +384,7 @@ class LoadOutcome(LoadFigures, frozen=True, tag_field="type", tag="outcome"):
 
 
 TrialMessage = Started | ServiceReady | Phase | SpanMessage | Drive | Sample | LoadMessage | TrialOutcome
-EngineMessage = Started | Progress | Histogram | EngineRecord | LoadOutcome
+EngineMessage = Started | LoadProgress | Histogram | EngineRecord | LoadOutcome
 _TRIAL = msgspec.json.Decoder(TrialMessage)
 _ENGINE = msgspec.json.Decoder(EngineMessage)
 _ENGINE_ALL = msgspec.json.Decoder(list[EngineMessage])

@@ -42,7 +42,7 @@ class TailedDelay(Request, frozen=True, tag_field="kind", tag="tailed"):
 Delay = ConstantDelay | LognormalDelay | BimodalDelay | TailedDelay
 
 
-class Upstream(Request, frozen=True):
+class StubUpstream(Request, frozen=True):
     """One upstream: how long it takes, what it answers, and how often it breaks off or hangs."""
 
     delay: Delay
@@ -55,7 +55,7 @@ class Upstream(Request, frozen=True):
 class Stub(Request, frozen=True):
     """The upstreams of a gateway."""
 
-    upstreams: tuple[Upstream, ...]
+    upstreams: tuple[StubUpstream, ...]
     seed: int = 0
     cpus: tuple[int, ...] = ()
 

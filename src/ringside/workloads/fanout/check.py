@@ -34,7 +34,7 @@ _WHILE_NS = 100_000_000
 _ID = "one: 1/2"
 _ID_HEADER = f"X-Request-Id: {_ID}"
 # Writes an answer; says whether the connection goes on.
-Answer = Callable[[socket.socket], bool]
+Behaviour = Callable[[socket.socket], bool]
 # Of the URLs of upstreams.
 _PATHS = ("", "deep/path", "a?b=c")
 
@@ -52,7 +52,7 @@ class Upstream(socketserver.ThreadingTCPServer):
 
     daemon_threads, block_on_close, allow_reuse_address, request_queue_size = True, False, True, 128
 
-    def __init__(self, answer: Answer, *, at_accept: bool = False, port: int = 0) -> None:
+    def __init__(self, answer: Behaviour, *, at_accept: bool = False, port: int = 0) -> None:
         super().__init__(("127.0.0.1", port), socketserver.BaseRequestHandler)
         self.heads: list[str] = []
         self._answer, self._at_accept = answer, at_accept
@@ -87,7 +87,7 @@ class Upstream(socketserver.ThreadingTCPServer):
 class Meeting:
     """An answer that comes only when so many parties have a call; `was_alone` where one waited in vain."""
 
-    def __init__(self, parties: int, answer: Answer) -> None:
+    def __init__(self, parties: int, answer: Behaviour) -> None:
         self.was_alone = False
         self._barrier = threading.Barrier(parties)
         self._answer = answer
@@ -115,7 +115,7 @@ def reads(connection: socket.socket) -> bool:
     return False
 
 
-def says(*parts: str | float, then: Answer = goes_on) -> Answer:
+def says(*parts: str | float, then: Behaviour = goes_on) -> Behaviour:
     """These texts, in Latin-1; a number is a pause in seconds."""
 
     def answer(connection: socket.socket) -> bool:
@@ -129,7 +129,7 @@ def says(*parts: str | float, then: Answer = goes_on) -> Answer:
     return answer
 
 
-def whole(status: int = 200, after_s: float = 0.0, body: str = "fine") -> Answer:
+def whole(status: int = 200, after_s: float = 0.0, body: str = "fine") -> Behaviour:
     """An answer of HTTP, of a stated length."""
     return says(after_s, f"HTTP/1.1 {status} Said\r\nContent-Length: {len(body)}\r\n\r\n{body}")
 
@@ -146,7 +146,7 @@ _PLAYS_S = 10.0
 _BEGUN = "HTTP/1.1 200 Said\r\n"
 _CHUNKED = "Transfer-Encoding: chunked\r\n\r\n"
 # How upstreams answer.
-_ANSWERS: Mapping[str, Answer] = {
+_ANSWERS: Mapping[str, Behaviour] = {
     "whole": whole(),
     "slow": whole(after_s=0.5),
     "first": whole(202),

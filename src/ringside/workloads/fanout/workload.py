@@ -17,8 +17,8 @@ from ringside.probe.protocol import (
     LognormalDelay,
     Service,
     Stub,
+    StubUpstream,
     TailedDelay,
-    Upstream,
 )
 from ringside.workloads.fanout import vanish
 from ringside.workloads.phases import CYCLE_NS
@@ -200,7 +200,7 @@ def _stub(point: Point, seed: int) -> Stub:
         if tail
         else LognormalDelay(median_s=_MEDIAN_S, sigma=_SIGMA)
     )
-    return Stub((Upstream(delay),) * UPSTREAMS, seed=seed)
+    return Stub((StubUpstream(delay),) * UPSTREAMS, seed=seed)
 
 
 FANOUT = Fanout()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringside.conformance.common import Lines, parse
+from ringside.conformance.common import Stdout, parse
 from ringside.conformance.programs import Checks
 from ringside.conformance.subject import Subject
 
@@ -37,7 +37,7 @@ def _workers(subject: Subject) -> None:
     subject.report("jobs-workers", "2 jobs at most at one time, and 2 at some time", f"{most}", line)
 
 
-def _are_true(lines: Lines, jobs: int, least_ns: int = 0) -> bool:
+def _are_true(lines: Stdout, jobs: int, least_ns: int = 0) -> bool:
     """Whether each job has its span, which lies within the makespan and is not too short."""
     makespan_ns = sum(ns for name, ns in lines.phases if name == "makespan")
     return len(lines.spans) == jobs and all(
