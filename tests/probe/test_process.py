@@ -19,7 +19,9 @@ from ringside.probe.protocol import (
     LoadPlan,
     LoadRequest,
     Phase,
+    Service,
     Started,
+    Step,
     TrialMessage,
     TrialOutcome,
     TrialRequest,
@@ -304,6 +306,31 @@ def test_the_probe_is_looked_for_where_the_environment_says_then_beside_python_t
     for folder in (elsewhere, python.parent):
         folder.mkdir()
         (folder / "ringside-probe").touch(mode=0o755)
-        assert find_probe() == str(folder / "ringside-probe")
+        assert find_probe() == find_probe(loads=False) == str(folder / "ringside-probe")
     monkeypatch.setenv("RINGSIDE_PROBE", "/my/probe")
     assert find_probe() == "/my/probe"
+
+
+def test_the_small_probe_carries_out_trials_and_the_other_is_built_for_the_first_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As `scripts/setup --later` leaves them: beside Python only the one for trials without loads."""
+    programs, scripts = tmp_path / ".venv" / "bin", tmp_path / "scripts"
+    for folder in (programs, scripts):
+        folder.mkdir(parents=True)
+    (tmp_path / "lines").write_text(f"{STARTED}\n{OUTCOME}\n")
+    small = Path(script(tmp_path, "say lines")).rename(programs / "ringside-probe-trial")
+    whole = Path(script(tmp_path, "say lines")).rename(tmp_path / "whole")
+    (scripts / "probe").write_text(f"#!/bin/sh\ncp '{whole}' '{programs}/ringside-probe'\n")
+    (scripts / "probe").chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(programs / "python"))
+    monkeypatch.delenv("RINGSIDE_PROBE", raising=False)
+    probe = Probe()
+    probe.trial(TRIAL)
+    assert probe.path == str(small)
+    assert not capfd.readouterr().err
+    service = msgspec.structs.replace(TRIAL, service=Service(1, 0, steps=(Step("all", ()),)))
+    for request in (service, TRIAL):
+        probe.trial(request)
+        assert probe.path == str(programs / "ringside-probe")
+    assert capfd.readouterr().err == "ringside: building the load engine, once: about a minute\n"

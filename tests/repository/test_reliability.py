@@ -48,7 +48,7 @@ def test_each_row_names_its_test() -> None:
 def test_rows_without_a_test_are_seen() -> None:
     chapter = BY_NAME
     assert names_test(chapter, "| x | y | `tests/measure/runs/test_attacks.py`, `test_floods` |")
-    assert names_test(chapter, "| x | y | `a_flood_of_signals_is_taken_in_parts` in `probe/wire/src/sys.rs` |")
+    assert names_test(chapter, "| x | `a_flood_of_signals_is_taken_in_parts` in `probe/wire/src/sys.rs` |")
     assert not names_test(
         chapter, "| x | y | `tests/measure/runs/test_attacks.py`, `test_that_is_not_there` |"
     )

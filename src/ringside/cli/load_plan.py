@@ -109,7 +109,7 @@ def _pacing(settings: LoadSettings, seed: int) -> Pacing:
 def _slack_s(slack_s: float | None) -> float | None:
     # Whole nanoseconds: `10us` is a little less than 1e-5.
     slack_s = slack_s and round(slack_s, 9)
-    # A shorter wait saves nothing; with a longer one there is no schedule (probe/engine/src/load/plan_check.rs).
+    # A shorter wait saves nothing; with a longer one there is no schedule (plan_check.rs of the engine).
     if slack_s and not 1e-5 <= slack_s <= 0.1:
         raise UsageError("--slack is out of range: from 10us to 100ms, or 0")
     return slack_s
@@ -250,7 +250,7 @@ def check_memory(plan: LoadPlan, available_bytes: int) -> None:
     request = plan.request
     if request is None or request.body_path is None:
         return
-    # As the engine keeps them (probe/engine/src/load/encoder.rs): for each thread, encrypted for each connection.
+    # As the engine keeps them (encoder.rs): for each thread, encrypted for each connection.
     copies = plan.threads * (
         max(1, len(request.targets)) + (plan.http2 is not None) + request.follow_redirects
     )

@@ -118,8 +118,9 @@ class Probe:
     def __init__(self, path: str | None = None, *, grace_s: float = _WATCHDOG_GRACE_S) -> None:
         """`path`: the program, found if left out. `grace_s`: how long it may take beyond the limits of a
         request before it counts as hung. Raises ProbeError unless it starts and speaks this protocol."""
-        self.path = path or find_probe()
+        self.path = path or find_probe(loads=False)
         check_probe(self.path)
+        self._has_loads = path is not None
         self.interrupted = False
         self._grace_s = grace_s
         self._process: subprocess.Popen[bytes] | None = None
@@ -147,6 +148,8 @@ class Probe:
         service = request.service
         extra_s = (service.ready_s + service.idle_s + service.end_s) if service else 0.0
         limit_s = request.limits.wall_s + extra_s
+        if service and (service.steps or service.stub):
+            self._need_loads()
         is_reused = bool(self._idle)
         carry_out = partial(
             self._carry_out,
@@ -182,6 +185,7 @@ class Probe:
     ) -> list[EngineMessage]:
         """The messages of a load, the outcome last; `on_message` gets each as it comes. `go`: of an engine's
         part, which starts when this has returned; called when the engine is ready. Raises as `trial`."""
+        self._need_loads()
         plan = request.load
         limit_s = None if plan.duration_s is None else plan.duration_s + plan.timeout_s
         return self._carry_out(request.encode(), engine_message, limit_s, on_message=on_message, go=go)
@@ -189,9 +193,18 @@ class Probe:
     def merge(self, plan: LoadPlan, records: Sequence[EngineRecord]) -> list[EngineMessage]:
         """The last messages of a load of which several engines had a part, the outcome last: what one engine
         with all their threads would have sent. Raises as `trial`."""
+        self._need_loads()
         request = MergeRequest(Merge(plan, len(records)))
         lines = [request.encode(), *(record.encode() for record in records)]
         return self._carry_out(b"\n".join(lines), engine_message, _MERGE_S)
+
+    def _need_loads(self) -> None:
+        """Use the program with the load engine from now on. Raises ProbeError."""
+        if not self._has_loads and (path := find_probe()) != self.path:
+            self.close()
+            check_probe(path)
+            self.path = path
+        self._has_loads = True
 
     def notify(self, notice: Notice) -> None:
         """Tell the probe of loads that engines elsewhere carry out, from any thread. Nothing happens where
@@ -487,12 +500,20 @@ def _has_outcome(messages: list[Message]) -> bool:
     return bool(messages) and isinstance(messages[-1], TrialOutcome | LoadOutcome)
 
 
-def find_probe() -> str:
-    """The probe's path: RINGSIDE_PROBE, beside this Python, or on PATH. Raises ProbeError."""
+def find_probe(*, loads: bool = True) -> str:
+    """The probe's path: RINGSIDE_PROBE, beside this Python, or on PATH. Without `loads` rather the program
+    that has no load engine. Raises ProbeError."""
     if named := os.environ.get("RINGSIDE_PROBE"):
         return named
-    beside = Path(sys.executable).parent / "ringside-probe"
-    path = str(beside) if beside.exists() else shutil.which("ringside-probe")
+    folder = Path(sys.executable).parent
+    whole, trials = folder / "ringside-probe", folder / "ringside-probe-trial"
+    if trials.exists() and not loads:
+        return str(trials)
+    build = folder.parents[1] / "scripts" / "probe"
+    if trials.exists() and not whole.exists() and build.exists():
+        print("ringside: building the load engine, once: about a minute", file=sys.stderr)
+        subprocess.run([build], check=False)
+    path = str(whole) if whole.exists() else shutil.which("ringside-probe")
     if not path:
         raise ProbeError(
             "the probe is not installed: run `make setup`, or install the wheel of ringside-probe"
