@@ -64,13 +64,11 @@ _TICK_S = 1.0
 INTERRUPT_GRACE_S = 15.0
 # Beyond the limits of the request; a probe may take five minutes to end what forks without end.
 _WATCHDOG_GRACE_S = 330.0
-# What the records of a hundred engines take is a fraction of it.
 _MERGE_S = 60.0
 # What is left of a probe that was killed may be millions of files.
 _SWEEP_S = 10.0
 # What a probe without work may take to end.
 _CLOSE_GRACE_S = 5.0
-# What it can die of where it lacks it.
 _LIMITS = {
     "open files": resource.RLIMIT_NOFILE,
     "address space": resource.RLIMIT_AS,
@@ -81,7 +79,6 @@ _LIMITS = {
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What `signal` is made of. The lookups in its enums take longer than all that a trial does with signals.
 _signal: Any = signal._signal  # type: ignore[attr-defined]
-# What a probe says on stderr where it lacks what a trial needs.
 _OWN_NAME = "ringside-probe: "
 # Nobody else knows who did it. A shell, or the first process of the probe, says 128 and the signal.
 _KILLED = (
@@ -89,8 +86,6 @@ _KILLED = (
     "`dmesg | grep -i oom` shows then; free memory or ask for less, and run it again"
 )
 _NOT_BEGUN = f"{_OWN_NAME}cannot begin the trial: "
-# The most of a bad message that is shown.
-_SHOWN = 200
 
 
 @contextmanager
@@ -126,7 +121,6 @@ class Probe:
         self._process: subprocess.Popen[bytes] | None = None
         # Holds the process that waits for another trial, so that it can be ended without this object.
         self._idle: list[subprocess.Popen[bytes]] = []
-        # Where it has made temporary folders.
         self._places: set[str] = set()
         self._finalizer = weakref.finalize(self, _close, self._idle, self.path, self._places)
         self._kill_at: float | None = None
@@ -217,10 +211,6 @@ class Probe:
                 stdin.write(notice.encode() + b"\n")
                 stdin.flush()
 
-    def interrupt(self) -> None:
-        """End the request that is under way, from any thread: the probe still reports."""
-        self._interrupt(signal.SIGINT, None)
-
     def _carry_out(
         self,
         request: bytes,
@@ -236,7 +226,7 @@ class Probe:
         """`keep`: the process may carry out another trial. `number`: that of its request."""
         messages: list[Message] = []
         deadline = None if limit_s is None else time.monotonic() + limit_s + self._grace_s
-        with interrupts(self._interrupt), adopted():
+        with interrupts(self.interrupt), adopted():
             others = orphans.children()
             process = self._process = self._idle.pop() if keep and self._idle else _start(self.path)
             try:
@@ -245,7 +235,7 @@ class Probe:
                     for line in lines:
                         if _has_outcome(messages):
                             raise ProbeError("the probe sent a message after the outcome")
-                        messages.append(_of_request(_decoded(line, decode), number))
+                        messages.append(_read(line, decode, number))
                         if isinstance(messages[-1], Started):
                             self._cgroup = messages[-1].cgroup
                         if on_message:
@@ -262,7 +252,6 @@ class Probe:
             except BaseException as error:
                 _stop(process, messages, self._cgroup)
                 orphans.end_all_but(others)
-                # Another one that takes its place does so itself.
                 if keep and not isinstance(error, _DiedIdleError):
                     _sweep(self.path, self._places)
                 if self.interrupted and isinstance(error, ProbeError):
@@ -272,7 +261,8 @@ class Probe:
                 self._process = None
         return messages
 
-    def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+    def interrupt(self, *_signal: object) -> None:
+        """End the request that is under way, from any thread: the probe still reports."""
         if self._process and self.interrupted:
             _kill(self._process)
         elif self._process:
@@ -325,22 +315,17 @@ class Probe:
             yield [bytes(rest)], False
 
 
-def _decoded(line: bytes, decode: Callable[[bytes], Message]) -> Message:
+def _read(line: bytes, decode: Callable[[bytes], Message], number: str | None) -> Message:
+    """The message, without its request's number, which whoever writes in the probe's place does not know."""
     try:
-        return decode(line)
+        message = decode(line)
     except ValueError as error:
-        shown = line[:_SHOWN].decode(errors="replace")
+        shown = line[:200].decode(errors="replace")
         raise ProbeError(f"the probe sent an invalid message ({error}): {shown}") from error
-
-
-def _of_request(message: Message, number: str | None) -> Message:
-    """The message without the number of its request. Whoever writes in the probe's place does not know it."""
     if number is None or not isinstance(message, TrialOutcome):
         return message
     if message.number != number:
-        raise ProbeError(
-            "the outcome is not that of the request: another program writes to the probe's output"
-        )
+        raise ProbeError("the outcome is not the request's: another program writes to the probe's output")
     return msgspec.structs.replace(message, number=None)
 
 
@@ -407,8 +392,7 @@ def _close(idle: list[subprocess.Popen[bytes]], path: str, places: Collection[st
 
 
 def _sweep(path: str, places: Collection[str]) -> None:
-    """Have a probe remove the temporary folders of one that was killed. What it does not get done in time the
-    next run removes."""
+    """Remove the temporary folders of a probe that was killed. What takes too long the next run removes."""
     for place in places:
         with suppress(OSError, subprocess.TimeoutExpired):
             subprocess.run([path, "--sweep", place], capture_output=True, timeout=_SWEEP_S, check=False)
@@ -440,8 +424,7 @@ def _end(process: subprocess.Popen[bytes], messages: list[Message]) -> None:
 
 
 def _lowered_limits(process: subprocess.Popen[bytes]) -> str:
-    """Which limits a program has lowered of a probe that ends, in words. In namespaces of the probe's own the
-    process that was started is another, which says so itself."""
+    """Which limits of an ending probe a program has lowered. In its own namespaces the probe says so."""
     if process.returncode is not None:
         return ""
     # Until it is waited for it has them.
@@ -481,8 +464,7 @@ def _stop(process: subprocess.Popen[bytes], messages: list[Message], cgroup: str
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a probe with its own children, which may hold its output open; contenders are no part of its
-    group."""
+    """Kill a probe with its own children, which may hold its output open, but no contender."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -510,15 +492,12 @@ def find_probe(*, loads: bool = True) -> str:
     if trials.exists() and not loads:
         return str(trials)
     build = folder.parents[1] / "scripts" / "probe"
-    if trials.exists() and not whole.exists() and build.exists():
+    if not whole.exists() and trials.exists() and build.exists():
         print("ringside: building the load engine, once: about a minute", file=sys.stderr)
         subprocess.run([build], check=False)
-    path = str(whole) if whole.exists() else shutil.which("ringside-probe")
-    if not path:
-        raise ProbeError(
-            "the probe is not installed: run `make setup`, or install the wheel of ringside-probe"
-        )
-    return path
+    if path := str(whole) if whole.exists() else shutil.which("ringside-probe"):
+        return path
+    raise ProbeError("the probe is not installed: run `make setup`, or install the wheel of ringside-probe")
 
 
 def check_probe(path: str) -> None:
