@@ -87,7 +87,7 @@ def test_the_request_is_one_line_of_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("outcome", [OUTCOME, OUTCOME.replace("}", ',"number":"a guess"}')])
 def test_an_outcome_that_somebody_else_wrote_is_no_outcome(tmp_path: Path, outcome: str) -> None:
-    with pytest.raises(ProbeError, match="not that of the request"):
+    with pytest.raises(ProbeError, match="not the request's"):
         Probe(script(tmp_path, f"echo '{outcome}'")).trial(TRIAL)
 
 
@@ -95,7 +95,7 @@ def test_two_requests_have_two_numbers(tmp_path: Path) -> None:
     (tmp_path / "lines").write_text(f"{OUTCOME}\n")
     probe = Probe(script(tmp_path, "say lines; read -r request; say lines"))
     assert sent(probe.trial(TRIAL)) == [TrialOutcome("ok")]
-    with pytest.raises(ProbeError, match="not that of the request"):
+    with pytest.raises(ProbeError, match="not the request's"):
         probe.trial(TRIAL)
 
 
