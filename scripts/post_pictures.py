@@ -23,7 +23,6 @@ from ringside.render.plots.spec import (
     quantitative,
     row_axis,
     tooltip,
-    with_grid,
 )
 
 _ROW = 34
@@ -70,7 +69,7 @@ class Picture:
         # The axis of a rate says so in words.
         title = f"{self.axis} ({unit_name})" if unit_name not in ("", "/s") else self.axis
         low, high = min(ends) / 1.3, max(ends) * 1.1
-        across = with_grid(numbers(title, low, high * (high / low) ** _TEXT_SHARE, clamp=True))
+        across = numbers(title, low, high * (high / low) ** _TEXT_SHARE, grid=True)
         rows = {"y": row_axis(groups), "yOffset": nominal("series", sort=series, scale={"domain": series})}
         now = iter(_NOW)
         scale = {"domain": series, "range": [_THEN if name.isdigit() else next(now) for name in series]}

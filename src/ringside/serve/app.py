@@ -26,7 +26,7 @@ from ringside.model.catalogue import Question
 from ringside.model.results import RunState
 from ringside.render.export import documents, formats
 from ringside.render.html.pictures import drawing
-from ringside.render.plots.changes import diff_chart
+from ringside.render.plots.rows import diff_chart
 from ringside.render.text import changes, diagnostics, heading, sentences
 from ringside.serve import pages, views
 from ringside.serve.guard import Guard

@@ -109,7 +109,7 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
                 "part_plots.html.j2",
                 charts=drawn,
                 absent=missing(),
-                colours={name: colour(analysis, name) for name in analysis.names},
+                colours={name: colour(name, analysis.floor) for name in analysis.names},
             ),
             "tables": page("part_tables.html.j2", tables=tables(analysis), is_over=is_over),
         },

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ringside.cli import context
-from ringside.render.plots.spec import BUNDLED, COLOURS, FLOOR, contender_colour
+from ringside.render.plots.spec import BUNDLED, COLOURS, FLOOR, colour
 from tests.support import ROOT
 
 # numpy comes without types here.
@@ -71,14 +71,14 @@ def test_those_that_are_most_often_compared_look_different(theme: str, sight: st
 def test_every_colour_stands_out_from_the_paper(theme: str) -> None:
     """Three to one, as WCAG 2.1 asks for graphics (1.4.11)."""
     paper = float(_TO_XYZ[1] @ linear(PAPERS[THEMES[theme]]))
-    for colour in colours(theme):
-        low, high = sorted((paper, float(_TO_XYZ[1] @ linear(colour))))
-        assert (high + 0.05) / (low + 0.05) >= 3, colour
+    for each in colours(theme):
+        low, high = sorted((paper, float(_TO_XYZ[1] @ linear(each))))
+        assert (high + 0.05) / (low + 0.05) >= 3, each
 
 
 def test_contenders_that_have_a_colour_of_their_own() -> None:
-    assert len({contender_colour(name) for name in BUNDLED}) == len(BUNDLED) == COLOURS
+    assert len({colour(name) for name in BUNDLED}) == len(BUNDLED) == COLOURS
     contenders, _ = context.catalogue().contenders()
     assert {*BUNDLED} <= {one.name for one in contenders}
-    assert contender_colour("go", floor="go") == FLOOR
-    assert contender_colour("multitask@pypy") == contender_colour("multitask")
+    assert colour("go", floor="go") == FLOOR
+    assert colour("multitask@pypy") == colour("multitask")

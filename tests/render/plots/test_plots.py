@@ -27,7 +27,7 @@ from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Span, Timeline, TimeSeries
 from ringside.render.html.templates import read_file
 from ringside.render.plots import charts as charts_module
-from ringside.render.plots import curves, rows, scatters, spec
+from ringside.render.plots import lines, rows, spec
 from ringside.render.plots.charts import charts, missing, standing_alone
 from ringside.render.plots.spec import Chart, Panel
 from ringside.store import Store
@@ -106,7 +106,7 @@ def test_a_sweep_has_a_pair_of_panels_for_each_setting() -> None:
     line = sweep.panels[1].spec["layer"][1]["encoding"]
     assert line["x"]["scale"]["type"] == line["y"]["scale"]["type"] == "log"
     assert line["x"]["title"] == "nodes"
-    assert line["y"]["title"] == "Per hop (µs)"
+    assert line["y"]["title"] == "Per hop (ns)"
     assert [row["x"] for row in data(sweep.panels[1]) if row["contender"] == "go"] == [10, 20, 40]
     # The floor is dashed; metrics to be plotted follow those that are compared; slopes come with their data.
     assert line["strokeDash"]["scale"]["range"] == [[1, 0], [1, 0], [5, 4]]
@@ -138,7 +138,6 @@ def test_points_have_dot_plots_with_the_best_on_top() -> None:
     ]
     assert rows[1] == {
         "contender": "erlang",
-        "x": 0.0,
         "median": 1000.0,
         "low": 970.0,
         "high": 1040.0,
@@ -171,10 +170,24 @@ def test_curves_have_the_titles_of_the_workload() -> None:
     (panel,) = named(at(point(nodes=1, load="open"), point(nodes=1, load="closed")), "Percentiles").panels
     assert panel.title == "load=open"
     line = panel.spec["layer"][1]["encoding"]
-    assert line["y"]["title"] == "Latency (ms)"
+    assert line["y"]["title"] == "Latency (µs)"
     assert line["x"]["title"] == "percentile"
     assert line["x"]["axis"]["values"] == [0.0, 1.0]
     assert 'datum.value == 1.0 ? "\\"p99\\""' in line["x"]["axis"]["labelExpr"]
+
+
+def test_curves_from_0_on_have_room_for_intervals_that_reach_0() -> None:
+    class FromZero(Everything):
+        curves = (dataclasses.replace(Everything.curves[0], logarithmic=True),)
+
+    place = point(nodes=1, load="open")
+    late = {"p50_s": (0.0, 0.0, 0.0, 3.0, 4.0, 5.0, 6.0), "p99_s": scaled(9.0)}
+    (panel,) = named(analysis({("go", place): late}, measurement=FromZero()), "Percentiles").panels
+    assert data(panel)[0]["low"] == 0
+    line = panel.spec["layer"][1]["encoding"]
+    assert (line["x"]["scale"]["type"], line["x"]["scale"]["domain"]) == ("linear", [0, 1])
+    assert line["y"]["scale"]["type"] == "log"
+    assert 0 < line["y"]["scale"]["domain"][0] < 3
 
 
 def test_contenders_by_two_metrics() -> None:
@@ -245,7 +258,7 @@ def test_timelines() -> None:
     assert [row["cores"] for row in data(panel, "cpu") if row["thread"] == "worker"] == [0.2, 0.3, 0.3]
     late = named(run, "Lateness")
     assert late.caption == "Late ones. Of the same trials; both axes are logarithmic."
-    assert late.panels[0].spec["layer"][0]["encoding"]["y"]["title"] == "Latest (s)"
+    assert late.panels[0].spec["layer"][0]["encoding"]["y"]["title"] == "Latest (ms)"
     assert [row["shown"] for row in data(late.panels[0])] == ["500 ms", "1.00 s", "250 ms", "500 ms"]
 
 
@@ -272,10 +285,10 @@ def test_repeats() -> None:
     (panel,) = named(with_figures(at(P), warm_ups=tuple(warm_ups)), "Per hop, repeat by repeat").panels
     assert len(data(panel, "blocks")) == 2 * 3 * 2
     assert [(row["contender"], row["repeat"], row["shown"]) for row in data(panel, "medians")] == [
-        ("erlang", 1, "4.00 µs"),
-        ("erlang", 2, "1.00 µs"),
         ("go", 1, "4.00 µs"),
         ("go", 2, "1.00 µs"),
+        ("erlang", 1, "4.00 µs"),
+        ("erlang", 2, "1.00 µs"),
     ]
 
 
@@ -342,11 +355,11 @@ def test_all_of_them_can_be_drawn() -> None:
 
 
 def test_a_contender_has_the_same_colour_in_every_run() -> None:
-    found = {name: spec.colour(at(P), name) for name in HOPS}
+    found = {name: spec.colour(name, "limit") for name in HOPS}
     assert found == {"erlang": "var(--c1)", "go": "var(--c0)", "limit": "var(--limit)"}
-    assert spec.contender_colour("go@1.27") == spec.contender_colour("go")
-    assert spec.contender_colour("mine") == spec.contender_colour("mine", "limit")
-    numbers = {int(re.sub(r"\D", "", spec.contender_colour(f"mine-{number}"))) for number in range(500)}
+    assert spec.colour("go@1.27") == spec.colour("go")
+    assert spec.colour("mine") == spec.colour("mine", "limit")
+    numbers = {int(re.sub(r"\D", "", spec.colour(f"mine-{number}"))) for number in range(500)}
     assert numbers == set(range(spec.COLOURS))
 
 
@@ -365,12 +378,12 @@ def test_ratios_to_the_baseline() -> None:
 
 
 def test_every_trial_has_a_dot_in_its_block() -> None:
-    [panel] = scatters.trial_chart(at(P)).panels
+    [panel] = lines.trial_chart(at(P)).panels
     rows = data(panel)
     assert len(rows) == len(HOPS) * 7
     assert sorted({row["x"] for row in rows}) == [1, 2, 3, 4, 5, 6, 7]
     assert {row["shown"] for row in rows if row["contender"] == "go"} >= {"1.50 µs"}
-    assert scatters.trial_chart(analysis({("go", P): {"hop_ns": [1.0, 2.0]}})).panels == ()
+    assert lines.trial_chart(analysis({("go", P): {"hop_ns": [1.0, 2.0]}})).panels == ()
 
 
 def test_the_page_has_every_colour_once_in_light_and_once_in_dark() -> None:
@@ -403,7 +416,7 @@ def test_logarithmic_ticks_are_few_and_inside(low: float, times: float) -> None:
 
 
 def test_of_more_labels_than_lines_as_many_as_fit_are_kept() -> None:
-    rows = spec.label_rows({f"contender-{number}": number * 1.4 for number in range(200)}, 280)
+    rows = spec.edge_labels({f"contender-{number}": number * 1.4 for number in range(200)}, 280)
     places = [float(str(row["y"])) for row in rows]
     assert len(rows) == 20
     assert min(places) >= 0
@@ -415,7 +428,7 @@ def test_of_more_labels_than_lines_as_many_as_fit_are_kept() -> None:
 
 @given(st.dictionaries(st.text(max_size=5), st.floats(0, 280), max_size=12))
 def test_labels_never_overlap_and_keep_their_order(wanted: dict[str, float]) -> None:
-    placed = spec.spread(wanted, 280)
+    placed = {row["contender"]: row["y"] for row in spec.edge_labels(wanted, 280)}
     assert placed.keys() == wanted.keys()
     places = [placed[name] for name in sorted(wanted, key=lambda name: wanted[name])]
     assert all(lower - upper > 13.99 for upper, lower in itertools.pairwise(places))
@@ -458,8 +471,8 @@ def test_percentiles_are_on_an_axis_of_nines_and_end_where_requests_do(tmp_path:
 
 def test_the_last_tick_is_where_the_lines_end() -> None:
     for level in (0.99, 0.999, 0.9999, 0.99999):
-        axis = curves.percentile_axis(1, curves.across(level))
-        assert axis["axis"]["values"][-1] == axis["scale"]["domain"][1] == curves.across(level)
+        last = lines.percentile_place(level)
+        assert max(lines.percentile_ticks(last)) == last
 
 
 def test_latency_against_rate_where_the_rate_is_a_factor(tmp_path: Path) -> None:

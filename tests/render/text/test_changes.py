@@ -10,7 +10,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import diff
 from ringside.model.results import Interval
 from ringside.probe.protocol import TrialOutcome
-from ringside.render.plots.changes import history_chart
+from ringside.render.plots.lines import history_chart
 from ringside.render.text import changes
 from ringside.render.text.changes import change_table, run_table
 from tests.support.analyses import HOP, HOST, analysis, point, scaled, with_figures

@@ -153,7 +153,7 @@ def _section(
         "command": own_command(analysis),
         "families": family_view(by_family) if by_family else None,
         "charts": charts,
-        "colours": {name: colour(analysis, name) for name in analysis.names},
+        "colours": {name: colour(name, analysis.floor) for name in analysis.names},
         "tables": tables(analysis, is_part=True),
         "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
     }

@@ -14,20 +14,17 @@ from markupsafe import Markup
 from ringside import units
 from ringside.analysis.families import FamilyStanding, QuestionAnswer
 from ringside.analysis.history import History
-from ringside.render.plots.changes import history_chart
 from ringside.render.plots.charts import config, missing
-from ringside.render.plots.spec import Json
+from ringside.render.plots.lines import history_chart
+from ringside.render.plots.spec import Json, log_ticks
 from ringside.render.text import families
 from ringside.render.text.changes import change_table, run_table
 from ringside.render.text.words import where
 
-# Ticks are multiples of these: each step is tried until there are enough; of bytes, powers of two.
-_DECIMAL_STEPS = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), tuple(range(1, 10)))
-_BINARY_STEPS = (10, 5, 2, 1)
 # The width of plots, in pixels.
 _WIDTH = 1100
-# More labels than four would touch each other beside a second panel.
-_FEWEST, _MOST = 3, 4
+# More labels would touch each other beside a second panel.
+_MAX_TICKS = 4
 _EDGE = 0.08
 
 
@@ -40,24 +37,16 @@ def axis(values: Sequence[float], unit: str) -> tuple[Callable[[float], float], 
     low, high = scaled(least if is_logarithmic else min(least, 0.0)), scaled(most)
     room = 0.04 * (high - low) or 0.5
     low, high = low - room, high + room
-    ticks = _ticks(10**low, 10**high, unit) if is_logarithmic else []
-    ticks = ticks if len(ticks) > 1 else sorted({least, most})
+    ticks = sorted({least, most})
+    if is_logarithmic:
+        # Round in the unit in which they are written, such as KiB.
+        factor, _ = units.scale(10**low, unit)
+        ticks = [tick * factor for tick in log_ticks(10**low / factor, 10**high / factor, _MAX_TICKS)]
+        bits = range(math.ceil(low / math.log10(2)), math.floor(high / math.log10(2)) + 1)
+        powers = [2.0**bit for bit in bits]
+        if unit == "B" and len(powers) > 1:
+            ticks = powers[:: math.ceil(len(powers) / _MAX_TICKS)]
     return (lambda value: round((scaled(value) - low) / (high - low), 4), ticks)
-
-
-def _ticks(low: float, high: float, unit: str) -> list[float]:
-    """Round values between two ends of a logarithmic axis."""
-    if unit == "B":
-        bits = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
-        choices = [[2.0**bit for bit in bits if bit % step == 0] for step in _BINARY_STEPS]
-    else:
-        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        exact = [
-            [float(f"{step}e{decade}") for decade in decades for step in each] for each in _DECIMAL_STEPS
-        ]
-        choices = [[tick for tick in ticks if low <= tick <= high] for ticks in exact]
-    enough = next((ticks for ticks in choices if len(ticks) >= _FEWEST), choices[-1])
-    return enough[:: math.ceil(len(enough) / _MOST)] if enough else []
 
 
 def labelled(ticks: Sequence[float], place: Callable[[float], float], unit: str) -> list[dict[str, Any]]:

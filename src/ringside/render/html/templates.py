@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from ringside import __version__, units
 from ringside.files import cache_folder, whole_file
-from ringside.render.plots.spec import contender_colour
+from ringside.render.plots.spec import colour
 from ringside.render.text.cells import column_kinds
 from ringside.text import one_line
 
@@ -174,5 +174,5 @@ def environment(*folders: Path) -> jinja2.Environment:
     templates.filters["code"] = code
     templates.filters["kinds"] = column_kinds
     templates.globals["version"] = __version__
-    templates.globals["colours"] = contender_colour
+    templates.globals["colours"] = colour
     return templates

@@ -16,9 +16,8 @@ from typing import Any
 
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import ReportError
-from ringside.render.plots import curves, lines, rows, scatters, timelines
-from ringside.render.plots.rows import dots
-from ringside.render.plots.spec import Chart, Json, Panel, described
+from ringside.render.plots import lines, rows, timelines
+from ringside.render.plots.spec import Chart, Json, Panel
 from ringside.text import CsvWriter
 
 
@@ -54,33 +53,31 @@ def config() -> Json:
 
 def charts(analysis: RunAnalysis) -> list[Chart]:
     """All plots of a run, in the order in which they are read."""
-    return [described(chart) for chart in _charts(analysis) if chart.panels]
+    return [chart for chart in _charts(analysis) if chart.panels]
 
 
 def _charts(analysis: RunAnalysis) -> Iterator[Chart]:
-    names = [metric.name for metric in analysis.metrics]
-    others = (analysis.measurement.metric(name) for name in analysis.measurement.plotted if name not in names)
-    over_rate = analysis.measurement.over_rate
-    for metric in (*analysis.metrics, *others):
-        if over_rate and analysis.swept == over_rate.factor and metric.name in over_rate.metrics:
-            # Their plots over the rate are the one of latency against rate.
-            continue
-        if analysis.swept:
+    measurement, over_rate = analysis.measurement, analysis.measurement.over_rate
+    plotted = {metric.name: metric for metric in analysis.metrics}
+    plotted |= {name: measurement.metric(name) for name in measurement.plotted}
+    for name, metric in plotted.items():
+        if not analysis.swept:
+            yield rows.dots(analysis, metric)
+        # Plots over the rate are the one of latency against rate.
+        elif not (over_rate and analysis.swept == over_rate.factor and name in over_rate.metrics):
             yield lines.sweep(analysis, metric, analysis.swept)
-        else:
-            yield dots(analysis, metric)
     yield rows.forest_chart(analysis)
-    yield from curves.warm_up_charts(analysis)
-    yield from curves.speed_up_charts(analysis)
+    yield from lines.warm_up_charts(analysis)
+    yield from lines.speed_up_charts(analysis)
     yield from timelines.span_charts(analysis)
-    yield from scatters.scatter_charts(analysis)
+    yield from rows.scatter_charts(analysis)
     yield from lines.rate_charts(analysis)
     yield from lines.curve_charts(analysis)
-    yield from curves.percentile_charts(analysis)
+    yield from lines.percentile_charts(analysis)
     yield from timelines.timeline_charts(analysis)
     yield from rows.slope_charts(analysis)
     yield from rows.published_charts(analysis)
-    yield scatters.trial_chart(analysis)
+    yield lines.trial_chart(analysis)
 
 
 # Data that only draw: where names stand at the edge, and lines at fixed values or at the floor of the rows.

@@ -1,110 +1,82 @@
-"""Lines over a factor, a percentile, a rate or time, each contender's named at its end."""
+"""Lines over a factor, a rate, a percentile, the repeats in one process, cores, blocks, or the date."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 from ringside import units
+from ringside.analysis.distributions import PercentileCurve
+from ringside.analysis.history import History
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.scaling import CoresScaling
 from ringside.model.design import Metric, Point
+from ringside.model.results import Interval
 from ringside.render.plots.spec import (
     Chart,
     Json,
-    Mark,
+    LineLayers,
     Panel,
-    axis_title,
-    by_contender,
-    dash,
-    hue,
+    axis,
+    ends,
+    estimate,
     layer,
-    log_ticks,
+    nominal,
     numbers,
+    panels,
     quantitative,
-    rows,
     sentence,
     tooltip,
-    with_names,
+    x_axis,
 )
-from ringside.workloads.base import Curve, OverRate
 
-_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
-_HEIGHT = 280
+# An estimate of a contender at an x.
+Estimate = tuple[str, float, Interval]
 
 
-def lines(
-    analysis: RunAnalysis,
-    metric: Metric,
-    x_title: str,
-    marks: Sequence[Mark],
-    *,
-    log: bool,
-    log_x: bool | None = None,
-    places: Sequence[tuple[float, str]] = (),
+def estimate_lines(
+    analysis: RunAnalysis, metric: Metric, x: Json, estimates: Sequence[Estimate], *, log: bool = True
 ) -> Json:
-    """Lines over x with their intervals as bands. `log_x`: the x axis, when it differs from the y axis.
-    `places`: where x has ticks, and what stands there, instead of round numbers."""
-    highest = max(mark.high for mark in marks)
-    unit, unit_name = units.scale(highest, metric.unit)
-    low = min(mark.low for mark in marks) / unit / 1.15 if log else 0.0
-    y = numbers(axis_title(metric, unit_name), low, highest / unit * (1.15 if log else 1.06), log=log)
-    x = _x(x_title, marks, log=log if log_x is None else log_x, places=places)
-    names = [name for name in analysis.names if any(mark.label == name for mark in marks)]
-    colours = hue(analysis, names)
-    shapes = by_contender(names, lambda name: _SHAPES[analysis.names.index(name) % len(_SHAPES)])
+    """Lines over x with their intervals as bands."""
+    unit, y = axis(metric, ends(value for _, _, value in estimates), log=log)
     tips = tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
-    tips.insert(1, quantitative("x", title=x_title))
-    at = {"x": x, "y": quantitative("median", **y), "color": colours}
-    band = {"x": x, "y": quantitative("low", **y), "y2": {"field": "high"}, "color": colours}
-    line = {**at, "strokeDash": dash(analysis, names)}
-    dot = {**at, "shape": shapes, "tooltip": tips}
-    has_bands = any(mark.value and mark.value.low is not None for mark in marks)
-    layers = [
-        *([layer("rows", "area", opacity=0.2, line=False, encoding=band)] if has_bands else []),
-        layer("rows", "line", strokeWidth=2, encoding=line),
-        layer("rows", "point", filled=True, size=46, opacity=1, encoding=dot),
-    ]
-    last = {name: max((m for m in marks if m.label == name), key=lambda mark: mark.x) for name in names}
-    ends = {name: mark.value.estimate / unit for name, mark in last.items() if mark.value}
-    return with_names(layers, _HEIGHT, {"rows": rows(marks, metric, unit)}, colours, ends, y)
+    tips.insert(1, quantitative("x", title=x["title"]))
+    at = LineLayers(x, y, analysis.names, analysis.floor, "median")
+    rows = [estimate(name, value, metric, unit, x=place) for name, place, value in estimates]
+    return at.panel([at.intervals(), at.lines(), at.dots(tips)], {"rows": rows}, 280)
 
 
-def _x(title: str, marks: Sequence[Mark], *, log: bool, places: Sequence[tuple[float, str]]) -> Json:
-    across = sorted({mark.x for mark in marks} | {place for place, _ in places})
-    # The prefix m of thousandths looks like a unit.
-    number = "~g" if any(0 < abs(x) < 1 for x in across) else "~s"
-    ticks: dict[str, Any] = {"format": number, "tickCount": 5}
-    if places:
-        # As an expression: Vega-Lite has no other way to words on an axis of numbers.
-        words = " : ".join(f"datum.value == {place!r} ? {json.dumps(word)}" for place, word in places)
-        ticks = {"values": [place for place, _ in places], "labelExpr": f"{words} : ''"}
-    elif log:
-        ticks = {"format": number, "values": log_ticks(across[0], across[-1])}
-    return quantitative(
-        "x",
-        title=title or None,
-        scale={"type": "log" if log else "linear", "domain": [across[0], across[-1]], "nice": False},
-        axis={"grid": False, "labelFlush": False, **ticks},
+def _estimates(
+    analysis: RunAnalysis, steps: Iterable[tuple[float, Point, str]], *, positive: bool = True
+) -> list[Estimate]:
+    """The estimates of all contenders. `steps`: each x, with its point and metric."""
+    values = (
+        (name, x, analysis.cell(name, point).metrics.get(metric))
+        for name in analysis.names
+        for x, point, metric in steps
     )
+    return [(name, x, value) for name, x, value in values if value and (value.estimate > 0 or not positive)]
+
+
+def _is_line(estimates: Sequence[Estimate]) -> bool:
+    return len({x for _, x, _ in estimates}) > 1
 
 
 def sweep(analysis: RunAnalysis, metric: Metric, factor: str) -> Chart:
     """Lines over a factor, a pair of panels for each setting of the others; one pair where the others follow
     it, as in an experiment that lists its points."""
     others = following(analysis, factor)
-    apart = (factor, *others)
-    panels: list[Panel] = []
-    for setting in dict.fromkeys(point.without(*apart) for point in analysis.points):
-        points = [point for point in analysis.points if point.without(*apart) == setting]
-        panels += both_scales(analysis, metric, factor, points)
     together = f" Other levels with each level of {factor}: {', '.join(others)}." if others else ""
     return Chart(
         f"{metric.title} over {factor}",
         f"{sentence(metric.explanation)} Medians over blocks, their 95 % intervals as bands; each twice, on "
         f"linear and on logarithmic axes.{together}",
-        tuple(panels),
+        tuple(
+            panel
+            for setting in dict.fromkeys(point.without(factor, *others) for point in analysis.points)
+            for panel in both_scales(analysis, metric, factor, setting)
+        ),
     )
 
 
@@ -115,65 +87,44 @@ def following(analysis: RunAnalysis, factor: str) -> tuple[str, ...]:
     return tuple(name for name in analysis.varying if name != factor)
 
 
-def both_scales(analysis: RunAnalysis, metric: Metric, factor: str, points: Sequence[Point]) -> list[Panel]:
-    """A metric over a factor at points with different levels of it, on linear and on logarithmic axes."""
-    marks = [
-        Mark(name, value, float(point[factor]))
-        for name in analysis.names
-        for point in points
-        if (value := analysis.cell(name, point).metrics.get(metric.name))
-    ]
-    if not marks:
-        return []
+def both_scales(analysis: RunAnalysis, metric: Metric, factor: str, setting: Point) -> Iterator[Panel]:
+    """A metric over a factor on linear and on logarithmic axes. `setting`: the levels of the factors that do
+    not follow it."""
+    apart = (factor, *following(analysis, factor))
+    points = [point for point in analysis.points if point.without(*apart) == setting]
+    steps = [(float(point[factor]), point, metric.name) for point in points]
+    estimates = _estimates(analysis, steps, positive=False)
     fixed = (name for name in analysis.varying if len({point[name] for point in points}) == 1)
-    setting = " ".join(f"{name}={points[0][name]}" for name in fixed if name != factor)
-    panels = []
+    title = " ".join(f"{name}={points[0][name]}" for name in fixed if name != factor)
     for log, kind in ((False, "linear"), (True, "logarithmic")):
-        if log and min(*(mark.x for mark in marks), *(mark.low for mark in marks)) <= 0:
-            continue
-        title = f"{setting}, {kind}" if setting else kind.capitalize()
-        panels.append(Panel(title, lines(analysis, metric, factor, marks, log=log)))
-    return panels
+        positive = all(x > 0 and value.estimate > 0 for _, x, value in estimates)
+        if estimates and (positive or not log):
+            x = x_axis("x", factor, [x for _, x, _ in estimates], log=log)
+            spec = estimate_lines(analysis, metric, x, estimates, log=log)
+            yield Panel(f"{title}, {kind}" if title else kind.capitalize(), spec)
 
 
 def curve_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     """The curves of the workload: each contender's metrics in their places. Those of one title are panels of
     one plot."""
-    for title in dict.fromkeys(curve.title for curve in analysis.measurement.curves):
-        together = [curve for curve in analysis.measurement.curves if curve.title == title]
-        drawn = (
-            (curve, point, _curve_marks(analysis, curve, point))
-            for point in analysis.points
-            for curve in together
-            if curve.applies(point)
-        )
+    curves = analysis.measurement.curves
+    for title in dict.fromkeys(curve.title for curve in curves):
+        together = [curve for curve in curves if curve.title == title]
+        drawn = []
+        for point in analysis.points:
+            for curve in together:
+                estimates = _estimates(analysis, [(x, point, metric) for x, _, metric in curve.steps])
+                if curve.applies(point) and _is_line(estimates):
+                    # All metrics of a curve have one unit.
+                    first = analysis.measurement.metric(curve.steps[0][2])
+                    metric = dataclasses.replace(first, title=curve.y_title, explanation=curve.explanation)
+                    words = {} if curve.logarithmic else {x: label for x, label, _ in curve.steps}
+                    xs = [x for _, x, _ in estimates]
+                    x = x_axis("x", curve.x_title, xs, log=curve.logarithmic, words=words)
+                    where = ", ".join(filter(None, (analysis.label(point), curve.panel)))
+                    drawn.append(Panel(where, estimate_lines(analysis, metric, x, estimates)))
         caption = f"{sentence(together[0].explanation)} Bands are 95 % intervals; the y axis is logarithmic."
-        panels = [
-            Panel(
-                ", ".join(filter(None, (analysis.label(point), curve.panel))),
-                _curve_lines(analysis, curve, marks),
-            )
-            for curve, point, marks in drawn
-            if len({mark.x for mark in marks}) > 1
-        ]
-        yield Chart(title, caption, tuple(panels))
-
-
-def _curve_marks(analysis: RunAnalysis, curve: Curve, point: Point) -> list[Mark]:
-    return [
-        Mark(name, value, place)
-        for name in analysis.names
-        for place, _, metric in curve.steps
-        if (value := analysis.cell(name, point).metrics.get(metric)) and value.estimate > 0
-    ]
-
-
-def _curve_lines(analysis: RunAnalysis, curve: Curve, marks: Sequence[Mark]) -> Json:
-    # All metrics of a curve have one unit.
-    first = analysis.measurement.metric(curve.steps[0][2])
-    metric = dataclasses.replace(first, title=curve.y_title, explanation=curve.explanation)
-    places = () if curve.logarithmic else [(place, label) for place, label, _ in curve.steps]
-    return lines(analysis, metric, curve.x_title, marks, log=True, log_x=curve.logarithmic, places=places)
+        yield Chart(title, caption, tuple(drawn))
 
 
 def rate_charts(analysis: RunAnalysis) -> Iterator[Chart]:
@@ -181,32 +132,299 @@ def rate_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     view = analysis.measurement.over_rate
     if view is None or view.factor not in analysis.varying:
         return
-    settings = dict.fromkeys(point.without(view.factor) for point in analysis.points)
-    panels = [panel for setting in settings for panel in _rate_panels(analysis, view, setting)]
+    drawn = []
+    for setting in dict.fromkeys(point.without(view.factor) for point in analysis.points):
+        # 0 is a closed loop, which has no rate of its own.
+        rates = [
+            (rate, point)
+            for point in analysis.points
+            if point.without(view.factor) == setting and (rate := float(point[view.factor])) > 0
+        ]
+        for metric in map(analysis.measurement.metric, view.metrics):
+            estimates = _estimates(analysis, [(rate, point, metric.name) for rate, point in rates])
+            if _is_line(estimates):
+                where = analysis.setting(setting)
+                x = x_axis("x", "requests per second", [x for _, x, _ in estimates], log=True)
+                title = f"{where}, {metric.noun}" if where else metric.title
+                drawn.append(Panel(title, estimate_lines(analysis, metric, x, estimates)))
     yield Chart(
         "Latency against rate",
         "Medians over blocks at each rate, their 95 % intervals as bands; both axes are logarithmic.",
-        tuple(panels),
+        tuple(drawn),
     )
 
 
-def _rate_panels(analysis: RunAnalysis, view: OverRate, setting: Point) -> Iterator[Panel]:
-    for metric in map(analysis.measurement.metric, view.metrics):
-        marks = _rate_marks(analysis, view, setting, metric)
-        if len({mark.x for mark in marks}) > 1:
-            where = analysis.setting(setting)
-            title = f"{where}, {metric.noun}" if where else metric.title
-            yield Panel(title, lines(analysis, metric, "requests per second", marks, log=True))
+# Places of the axis in per cent; nines go as far as any count of requests.
+_PERCENTS = ("0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "99.99999")
 
 
-def _rate_marks(analysis: RunAnalysis, view: OverRate, setting: Point, metric: Metric) -> list[Mark]:
-    return [
-        Mark(name, value, float(point[view.factor]))
-        for name in analysis.names
-        for point in analysis.points
-        if point.without(view.factor) == setting
-        # 0 is a closed loop, which has no rate of its own.
-        and int(point[view.factor]) > 0
-        and (value := analysis.cell(name, point).metrics.get(metric.name))
-        and value.estimate > 0
+def percentile_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+    """A plot for each distribution of the workload, a panel for each point."""
+    for distribution in analysis.measurement.distributions:
+        curves = [
+            curve
+            for curve in analysis.percentiles
+            if curve.distribution == distribution and curve.percentiles[0].value_ns > 0
+        ]
+        merged = all(curve.is_merged for curve in curves)
+        what = "of all trials together" if merged else "the median of each trial's own percentile"
+        end = "A line ends where fewer than ten requests lie beyond it"
+        yield Chart(
+            distribution.title,
+            f"{sentence(f'{distribution.explanation}, {what}')} Bands reach from the lowest to the highest "
+            f"trial. {end if merged else f'{end} in a trial'}; both axes are logarithmic.",
+            panels(analysis, partial(_percentile_lines, analysis, curves)),
+        )
+
+
+def _percentile_lines(analysis: RunAnalysis, curves: Sequence[PercentileCurve], point: Point) -> Json | None:
+    here = [curve for curve in curves if curve.cell.point == point]
+    if not here:
+        return None
+    metric = Metric("time_ns", "ns", here[0].distribution.y_title, "")
+    every = [each for curve in here for each in curve.percentiles]
+    values = (value for each in every for value in (each.low_ns, each.value_ns, each.high_ns) if value)
+    unit, y = axis(metric, values)
+    rows: list[Json] = []
+    for curve in here:
+        for each in curve.percentiles:
+            low, high = each.low_ns, each.high_ns
+            trials = "too few requests in each"
+            if low is not None and high is not None:
+                trials = f"{units.quantity(low, 'ns')} – {units.quantity(high, 'ns')}"
+            rows.append(
+                {
+                    "contender": curve.cell.contender,
+                    "x": percentile_place(each.level),
+                    "value": each.value_ns / unit,
+                    "low": low / unit if low else None,
+                    "high": high / unit if high else None,
+                    "level": f"{_percent(each.level)} %",
+                    "shown": units.quantity(each.value_ns, "ns"),
+                    "trials": trials,
+                    "n": f"{curve.requests:,}",
+                }
+            )
+    xs = [row["x"] for row in rows]
+    at = LineLayers(
+        x_axis("x", "percentile", xs, log=True, words=percentile_ticks(max(xs))),
+        y,
+        analysis.names,
+        analysis.floor,
+    )
+    tips = tooltip(
+        contender="contender", level="percentile", shown=metric.title, trials="trials", n="requests"
+    )
+    # The dots are not seen; they have the tooltips.
+    layers = [at.intervals(opacity=0.12), at.lines(), at.dots(tips, size=90, opacity=0)]
+    return at.panel(layers, {"rows": rows}, 300)
+
+
+def percentile_place(level: float) -> float:
+    """The place of a share on the axis. Rounded: 1 − 0.999 is not a thousandth to the last bit, and a tick
+    beyond the last point is not drawn."""
+    return float(f"{1 / (1 - level):.9g}")
+
+
+def percentile_ticks(last: float) -> dict[float, str]:
+    """What stands at the places of the axis up to the last one."""
+    places = {percentile_place(float(text) / 100): f"{text} %" for text in _PERCENTS}
+    return {place: text for place, text in places.items() if place <= last}
+
+
+def _percent(level: float) -> str:
+    """A share in per cent with as many decimals as its nines need: `50`, `99.95`."""
+    text = str(round(100 * level, units.digits_between(100 * (1 - level))))
+    return text.removesuffix(".0")
+
+
+# More repeats have a logarithmic axis, and so many places on it.
+_MOST_PLACES = 60
+
+
+def warm_up_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+    """A panel for each point with repeats."""
+    name = analysis.measurement.repeated_metric
+    if name is None:
+        return
+    metric = analysis.measurement.metric(name)
+    yield Chart(
+        f"{metric.title}, repeat by repeat",
+        "The same work again and again in one process. Thin lines are blocks, the thick one is their median; "
+        "the y axis is logarithmic.",
+        panels(analysis, partial(_warm_up_lines, analysis, metric)),
+    )
+
+
+def _warm_up_lines(analysis: RunAnalysis, metric: Metric, point: Point) -> Json | None:
+    """For each contender a thin line for each block and a thick one of medians over blocks."""
+    warm_ups = [
+        each for each in analysis.warm_ups if each.cell.point == point and min(map(min, each.series)) > 0
     ]
+    if not warm_ups:
+        return None
+    unit, y = axis(metric, (value for warm_up in warm_ups for series in warm_up.series for value in series))
+    blocks = [
+        {"contender": name, "block": f"{name} {number}", "repeat": repeat, "value": value / unit}
+        for warm_up in warm_ups
+        for name in [warm_up.cell.contender]
+        for number, series in enumerate(warm_up.series, 1)
+        for repeat, value in _thinned(series)
+    ]
+    medians = [
+        {
+            "contender": warm_up.cell.contender,
+            "repeat": repeat,
+            "value": value / unit,
+            "shown": units.quantity(value, metric.unit),
+        }
+        for warm_up in warm_ups
+        for repeat, value in _thinned(warm_up.medians)
+    ]
+    last = max(len(warm_up.medians) for warm_up in warm_ups)
+    x = x_axis("repeat", "repeat", (1, last), log=last > _MOST_PLACES)
+    at = LineLayers(x, y, analysis.names, analysis.floor)
+    tips = [nominal("contender"), quantitative("repeat"), nominal("shown")]
+    thin = at.lines("blocks", detail="block", strokeWidth=0.7, opacity=0.35)
+    layers = [thin, at.lines("medians"), at.dots(tips, data="medians", size=16)]
+    return at.panel(layers, {"medians": medians, "blocks": blocks})
+
+
+def _thinned(series: Sequence[float]) -> Iterator[tuple[int, float]]:
+    """Values with their numbers, from 1; of many the first, the last, and those between at even distances on
+    a logarithmic axis."""
+    last = len(series)
+    steps = range(_MOST_PLACES)
+    places = range(1, last + 1) if last <= _MOST_PLACES else {round(last ** (i / steps[-1])) for i in steps}
+    for place in sorted(places):
+        yield place, series[place - 1]
+
+
+def speed_up_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+    """For each law over cores a panel for each setting of the other factors."""
+    for law in dict.fromkeys(scaling.law for scaling in analysis.cores_scaling):
+        yield Chart(
+            "Speed-up over cores",
+            "How many times faster than on one core, from pairs inside blocks, bars are 95 % intervals. "
+            "Curves are the Universal Scalability Law where three numbers of cores or more allow a fit, else "
+            "straight lines; the dashed line is the ideal.",
+            tuple(
+                Panel(analysis.setting(scaling.fixed) or "Speed-up", _speed_up_lines(analysis, scaling))
+                for scaling in analysis.cores_scaling
+                if scaling.law == law
+            ),
+        )
+
+
+def _speed_up_lines(analysis: RunAnalysis, scaling: CoresScaling) -> Json:
+    """Dots with intervals from 1 core on, curves, and the ideal as a dashed line that ends where the axis
+    does."""
+    rows: list[Json] = [
+        {
+            "contender": row.contender,
+            "cores": cores,
+            "value": ratio.estimate,
+            "low": ratio.low,
+            "high": ratio.high,
+            "shown": units.ratio(ratio),
+        }
+        for row in scaling.rows
+        for cores, ratio in {1: Interval(1.0, None, None, 0), **row.speed_ups}.items()
+    ]
+    curves: list[Json] = [
+        {"contender": row.contender, "cores": cores, "value": value}
+        for row in scaling.rows
+        for cores, value in scaling.curve(row)
+    ]
+    highest = 1.08 * max(ends(ratio for row in scaling.rows for ratio in row.speed_ups.values()))
+    y = numbers("speed-up over one core", 0.0, max(highest, 1.08), log=False)
+    words = {float(row["cores"]): str(row["cores"]) for row in rows}
+    at = LineLayers(x_axis("cores", "cores", (), words=words), y, analysis.names, analysis.floor)
+    tips = [nominal("contender"), quantitative("cores"), nominal("shown", title="speed-up")]
+    place = {"x": at.level["x"], "y": at.level["y"]}
+    layers = [
+        layer("ideal", "line", strokeDash=[5, 4], color="var(--quiet)", encoding=place),
+        at.lines("curves"),
+        at.intervals("rule", data="dots"),
+        at.dots(tips, data="dots", size=60),
+    ]
+    top = min(float(max(scaling.levels)), highest)
+    ideal: list[Json] = [{"cores": 1, "value": 1}, {"cores": top, "value": top}]
+    return at.panel(layers, {"dots": rows, "curves": curves, "ideal": ideal})
+
+
+# Fewer blocks show no course.
+_MIN_BLOCKS = 3
+
+
+def trial_chart(analysis: RunAnalysis) -> Chart:
+    """A panel for each point; a line for each contender."""
+    return Chart(
+        f"{analysis.headline.title} of every trial",
+        "One dot per trial, in the order of blocks. A slope that all share is the machine; two levels of one "
+        "contender are two modes of its own.",
+        panels(analysis, partial(_trials, analysis)),
+    )
+
+
+def _trials(analysis: RunAnalysis, point: Point) -> Json | None:
+    metric = analysis.headline
+    by_block = {name: analysis.cell(name, point).by_block.get(metric.name, {}) for name in analysis.names}
+    values = [value for each in by_block.values() for value in each.values()]
+    if max(map(len, by_block.values())) < _MIN_BLOCKS:
+        return None
+    unit, y = axis(metric, values, log=min(values) > 0)
+    rows: list[Json] = [
+        {"contender": name, "x": block, "y": value / unit, "shown": units.quantity(value, metric.unit)}
+        for name, each in by_block.items()
+        for block, value in each.items()
+    ]
+    x = x_axis("x", "block", [row["x"] for row in rows])
+    at = LineLayers(x, y, analysis.names, analysis.floor, "y")
+    tips = tooltip(contender="contender", shown=metric.title)
+    tips.insert(1, quantitative("x", title="block"))
+    return at.panel([at.lines(strokeWidth=1, opacity=0.4), at.dots(tips, size=36)], {"rows": rows})
+
+
+# More points would make a page of nothing but plots.
+_MAX_POINTS = 6
+
+
+def history_chart(history: History) -> Chart:
+    """A panel for each point: a line for each contender over time, on a log axis, changes of level marked."""
+    points = history.points[:_MAX_POINTS]
+    more = len(history.points) - len(points)
+    caption = (
+        f"The {history.metric.noun} by the date of the run: medians with 95 % intervals, on a log axis. A "
+        "dashed line marks the run at which a level changed, and how many times the old level the new one is."
+    )
+    caption += f" {units.count(more, 'more point')} of the experiment are in the data." if more else ""
+    drawn = tuple(Panel(history.label(point), _history_lines(history, point)) for point in points)
+    return Chart(f"{history.metric.title} over time", caption, drawn)
+
+
+def _history_lines(history: History, point: Point) -> Json:
+    series = [each for each in history.series if each.point == point]
+    unit, y = axis(history.metric, ends(value for each in series for value in each.values))
+    rows, changes = [], []
+    for each in series:
+        for index, value in zip(each.indices, each.values, strict=True):
+            when = history.runs[index].started_at
+            rows.append(estimate(each.contender, value, history.metric, unit, when=when))
+        for change in each.changes:
+            when = history.runs[each.indices[change.index]].started_at
+            times = f"×{units.significant(change.ratio)}"
+            median = each.values[change.index].estimate / unit
+            changes.append({"contender": each.contender, "when": when, "median": median, "text": times})
+    date = {"format": "%Y-%m-%d", "tickCount": 8}
+    x = {"field": "when", "type": "temporal", "title": None, "axis": date}
+    at = LineLayers(x, y, history.contenders, field="median")
+    tips = tooltip(contender="contender", shown=history.metric.title, interval="95 % interval", n="n")
+    layers = [at.intervals("rule"), at.lines(strokeWidth=1.5), at.dots(tips, size=36)]
+    if changes:
+        rule = {"x": x, "color": at.level["color"]}
+        text = {**at.level, "text": nominal("text")}
+        look: Json = {"align": "left", "dx": 5, "dy": -9, "fontSize": 12, "fontWeight": "bold"}
+        layers.append(layer("marks", "rule", strokeDash=[4, 3], strokeWidth=1.5, encoding=rule))
+        layers.append(layer("marks", "text", encoding=text, **look))
+    return at.panel(layers, {"rows": rows, "marks": changes})

@@ -1,41 +1,41 @@
-"""Estimates in rows: a metric of each contender, slopes, ratios to the baseline, ratios then and now."""
+"""Estimates in rows: a metric of each contender, slopes, ratios to the baseline, to another run, or to those
+of a source; and contenders by two metrics."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run_diff import CellChange, RunDiff
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval, Outcome, Verdict
 from ringside.render.plots.lines import both_scales, following
 from ringside.render.plots.spec import (
     Chart,
     Json,
-    Mark,
     Panel,
-    axis_title,
+    axis,
+    by_contender,
     colour,
-    horizontal,
+    ends,
+    estimate,
     hue,
     interval_rows,
     layer,
     layered,
-    middle_unit,
+    nominal,
     numbers,
     panels,
     quantitative,
     row_axis,
-    rows,
     sentence,
     tooltip,
-    with_grid,
 )
 from ringside.render.text.words import verdict_word
 from ringside.text import capitalised
-from ringside.workloads.base import Slope
 
 _ROW_HEIGHT = 24
 
@@ -44,12 +44,13 @@ def dots(analysis: RunAnalysis, metric: Metric) -> Chart:
     """A dot plot for each point."""
 
     def draw(point: Point) -> Json | None:
-        marks = []
-        for name in analysis.names:
-            cell = analysis.cell(name, point)
-            failed = next((str(outcome) for outcome in cell.outcomes if outcome is not Outcome.OK), "–")
-            marks.append(Mark(name, cell.metrics.get(metric.name), absent=failed))
-        return dot_plot(analysis, metric, marks) if any(mark.value for mark in marks) else None
+        cells = {name: analysis.cell(name, point) for name in analysis.names}
+        values = {name: cell.metrics.get(metric.name) for name, cell in cells.items()}
+        absent = {
+            name: next((str(outcome) for outcome in cell.outcomes if outcome is not Outcome.OK), "–")
+            for name, cell in cells.items()
+        }
+        return _dot_plot(analysis, metric, values, absent) if any(values.values()) else None
 
     return Chart(
         metric.title,
@@ -59,59 +60,60 @@ def dots(analysis: RunAnalysis, metric: Metric) -> Chart:
     )
 
 
-def dot_plot(analysis: RunAnalysis, metric: Metric, marks: Sequence[Mark]) -> Json:
-    """Rows sorted by the figure, which is written beside each; the floor is a dashed line as well."""
+def _dot_plot(
+    analysis: RunAnalysis, metric: Metric, values: Mapping[str, Interval | None], absent: Mapping[str, str]
+) -> Json:
+    """Rows sorted by the figure, which is written beside each; the floor is a dashed line as well. `absent`:
+    what stands in the place of a figure."""
     sign = 1 if metric.smaller_is_better else -1
-    order = sorted(marks, key=lambda mark: sign * mark.value.estimate if mark.value else math.inf)
-    labels = [mark.label for mark in order]
-    unit, unit_name = middle_unit(marks, metric.unit)
-    across = horizontal(marks, unit, axis_title(metric, unit_name))
+    keys = {name: sign * value.estimate if value else math.inf for name, value in values.items()}
+    labels = sorted(keys, key=keys.__getitem__)
+    log = min(value.estimate for value in values.values() if value) > 0
+    unit, across = axis(metric, ends(values.values()), log=log, room=1.3, grid=log)
     tips = tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
-    layers = interval_rows("median", across, row_axis(labels), hue(analysis, labels), tips)
-    data: dict[str, list[Json]] = {"rows": rows(order, metric, unit), "floor": []}
-    for row, mark in zip(data["rows"], order, strict=True):
-        row["text"] = row.get("shown", mark.absent)
-        if mark.label == analysis.floor and mark.value:
-            data["floor"] = [{"median": mark.value.estimate / unit}]
-            at = {"x": quantitative("median", **across)}
-            layers.insert(0, layer("floor", "rule", color="var(--limit)", strokeDash=[4, 4], encoding=at))
-    return layered(layers, _ROW_HEIGHT * len(order), data)
+    rows = [estimate(name, values[name], metric, unit) for name in labels]
+    for row in rows:
+        row["text"] = row.get("shown") or absent.get(row["contender"], "–")
+    layers = interval_rows("median", across, row_axis(labels), hue(labels, analysis.floor), tips)
+    floor = [
+        {"median": row["median"]} for row in rows if row["contender"] == analysis.floor and "median" in row
+    ]
+    if floor:
+        at = {"x": quantitative("median", **across)}
+        layers.insert(0, layer("floor", "rule", color="var(--limit)", strokeDash=[4, 4], encoding=at))
+    return layered(layers, _ROW_HEIGHT * len(rows), {"rows": rows, "floor": floor})
 
 
 def slope_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     """For each slope of the workload a dot plot, then the metric over the factor where that varies."""
     for slope in analysis.measurement.slopes:
-        yield _slope_dots(analysis, slope)
+        by_setting: dict[Point, dict[str, Interval]] = {}
+        for row in analysis.slopes:
+            if row.slope.name == slope.name:
+                by_setting.setdefault(row.fixed, {})[row.contender] = row.value
+        metric = Metric(slope.name, slope.unit, slope.title, slope.explanation)
+        drawn = [
+            Panel(
+                str(fixed) if len(by_setting) > 1 else slope.title,
+                _dot_plot(analysis, metric, {name: values.get(name) for name in analysis.names}, {}),
+            )
+            for fixed, values in by_setting.items()
+        ]
+        caption = f"{sentence(slope.explanation)} Dots are medians over blocks, bars 95 % intervals."
+        yield Chart(slope.title, caption, tuple(drawn))
         if slope.over in analysis.varying:
-            yield _fitted(analysis, slope)
-
-
-def _slope_dots(analysis: RunAnalysis, slope: Slope) -> Chart:
-    values = [row for row in analysis.slopes if row.slope.name == slope.name]
-    settings = list(dict.fromkeys(row.fixed for row in values))
-    metric = Metric(slope.name, slope.unit, slope.title, slope.explanation)
-    panels = []
-    for fixed in settings:
-        by_name = {row.contender: row.value for row in values if row.fixed == fixed}
-        marks = [Mark(name, by_name.get(name)) for name in analysis.names]
-        title = str(fixed) if len(settings) > 1 else slope.title
-        panels.append(Panel(title, dot_plot(analysis, metric, marks)))
-    caption = f"{sentence(slope.explanation)} Dots are medians over blocks, bars 95 % intervals."
-    return Chart(slope.title, caption, tuple(panels))
-
-
-def _fitted(analysis: RunAnalysis, slope: Slope) -> Chart:
-    metric = analysis.measurement.metric(slope.metric)
-    apart = (slope.over, *following(analysis, slope.over))
-    # One setting stands for all in factors that the metric cannot depend on.
-    chosen: dict[Point, Point] = {}
-    for point in analysis.points:
-        chosen.setdefault(point.without(*apart, *slope.regardless_of), point.without(*apart))
-    panels: list[Panel] = []
-    for setting in chosen.values():
-        points = [point for point in analysis.points if point.without(*apart) == setting]
-        panels += both_scales(analysis, metric, slope.over, points)
-    return Chart(f"{metric.title} over {slope.over}", sentence(metric.explanation), tuple(panels))
+            measured = analysis.measurement.metric(slope.metric)
+            apart = (slope.over, *following(analysis, slope.over))
+            # One setting stands for all in factors that the metric cannot depend on.
+            chosen: dict[Point, Point] = {}
+            for point in analysis.points:
+                chosen.setdefault(point.without(*apart, *slope.regardless_of), point.without(*apart))
+            drawn = [
+                panel
+                for setting in chosen.values()
+                for panel in both_scales(analysis, measured, slope.over, setting)
+            ]
+            yield Chart(f"{measured.title} over {slope.over}", sentence(measured.explanation), tuple(drawn))
 
 
 def forest_chart(analysis: RunAnalysis) -> Chart:
@@ -127,13 +129,12 @@ def forest_chart(analysis: RunAnalysis) -> Chart:
             (each for each in compared if each and each.ratio.estimate > 0),
             key=lambda each: each.ratio.estimate,
         )
-        names = [each.contender for each in ordered]
-        drawn = [
-            RatioRow(each.contender, each.ratio, each.claim, metric, "too few blocks") for each in ordered
+        rows = [
+            _ratio_row(each.contender, each.ratio, each.claim, metric, "too few blocks") for each in ordered
         ]
-        if not drawn:
-            return None
-        return ratios(drawn, margin, "times the baseline", row_axis(names), hue(analysis, names))
+        names = [each.contender for each in ordered]
+        colours = hue(names, analysis.floor)
+        return _ratios(rows, margin, "times the baseline", row_axis(names), colours) if rows else None
 
     return Chart(
         f"Ratio to {baseline}",
@@ -143,39 +144,54 @@ def forest_chart(analysis: RunAnalysis) -> Chart:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RatioRow:
-    """A row of a plot of ratios. `absent`: what stands in the place of an interval."""
-
-    label: str
-    ratio: Interval
-    verdict: Verdict
-    metric: Metric
-    absent: str = ""
+# More rows or panels than these are in the table alone.
+_MAX_ROWS, _MAX_PANELS = 60, 6
 
 
-def ratios(drawn: Sequence[RatioRow], margin: float, title: str, y: Json, colours: Json) -> Json:
+def diff_chart(diff: RunDiff) -> Chart:
+    """A panel for each metric of which both runs have positive figures."""
+    by_metric: dict[Metric, list[CellChange]] = {}
+    for change in diff.changes:
+        if change.ratio.estimate > 0:
+            by_metric.setdefault(change.metric, []).append(change)
+    drawn = []
+    for metric, changes in list(by_metric.items())[:_MAX_PANELS]:
+        rows, colours = [], {}
+        for change in changes[:_MAX_ROWS]:
+            name, point = change.cell.contender, diff.first.label(change.cell.point)
+            label = f"{name}, {point}" if len(diff.first.points) > 1 else name
+            colours[label] = colour(name)
+            rows.append(_ratio_row(label, change.ratio, change.verdict, metric, ""))
+        y = row_axis(list(colours), labelLimit=320)
+        spec = _ratios(rows, diff.margin, "times the first run", y, by_contender(colours))
+        drawn.append(Panel(metric.title, spec))
+    caption = (
+        "The figures of the second run over those of the first, with the interval of the ratio. Between the "
+        f"dashed lines, {units.percent(diff.margin)} around 1, two are equivalent."
+    )
+    return Chart("Second over first", caption, tuple(drawn))
+
+
+def _ratio_row(label: str, ratio: Interval, verdict: Verdict, metric: Metric, absent: str) -> Json:
+    """The data of a ratio. `absent`: what stands in the place of an interval."""
+    times, interval = units.ratio_parts(ratio)
+    return {
+        "contender": label,
+        "ratio": ratio.estimate,
+        "low": ratio.low if ratio.low and ratio.low > 0 else None,
+        "high": ratio.high,
+        "text": f"{times}×",
+        "interval": interval or absent,
+        "verdict": verdict_word(verdict, metric),
+    }
+
+
+def _ratios(rows: Sequence[Json], margin: float, title: str, y: Json, colours: Json) -> Json:
     """Ratios with their intervals, a row each, on a logarithmic axis that has room for all of them; with
     lines at 1 and, dashed, at the limits of the margin."""
     limits = [1 / (1 + margin), 1 + margin]
-    ends = [1.0, *limits]
-    data: list[Json] = []
-    for row in drawn:
-        ratio = row.ratio
-        ends += [end for end in (ratio.low, ratio.estimate, ratio.high) if end and end > 0]
-        times, interval = units.ratio_parts(ratio)
-        data.append(
-            {
-                "contender": row.label,
-                "ratio": ratio.estimate,
-                "low": ratio.low if ratio.low and ratio.low > 0 else None,
-                "high": ratio.high,
-                "text": f"{times}×",
-                "interval": interval or row.absent,
-                "verdict": verdict_word(row.verdict, row.metric),
-            }
-        )
-    across = with_grid(numbers(f"{title} (logarithmic)", min(ends) / 1.1, max(ends) * 1.1, clamp=True))
+    values = [*limits, *(row[key] for row in rows for key in ("low", "ratio", "high") if row[key])]
+    across = numbers(f"{title} (logarithmic)", min(values) / 1.1, max(values) * 1.1, grid=True)
     tips = tooltip(contender="contender", text="ratio", interval="interval", verdict="verdict")
     at = {"x": quantitative("limit", **across)}
     layers = [
@@ -183,53 +199,110 @@ def ratios(drawn: Sequence[RatioRow], margin: float, title: str, y: Json, colour
         layer("one", "rule", color="var(--quiet)", encoding=at),
         *interval_rows("ratio", across, y, colours, tips),
     ]
-    values = {"rows": data, "limits": [{"limit": limit} for limit in limits], "one": [{"limit": 1.0}]}
-    return layered(layers, _ROW_HEIGHT * len(drawn), values)
-
-
-_RATIO = Metric("ratio", "", "now", "")
+    data = {"rows": rows, "limits": [{"limit": limit} for limit in limits], "one": [{"limit": 1.0}]}
+    return layered(layers, _ROW_HEIGHT * len(rows), data)
 
 
 def published_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     """For each metric of the source a panel for each pair: a row for each point, the source's ratio hollow,
     this run's filled."""
     for both in analysis.then_and_now:
-        marks: dict[str, list[Mark]] = {}
-        for row in both.ratios:
-            mark = Mark(analysis.label(row.point), row.now, then=row.then)
-            marks.setdefault(row.label, []).append(mark)
+        pairs = dict.fromkeys(row.label for row in both.ratios)
+        drawn = []
+        for pair in pairs:
+            rows = [
+                estimate(
+                    analysis.label(row.point),
+                    row.now,
+                    Metric("ratio", "", "now", ""),
+                    1.0,
+                    then=row.then,
+                    then_shown=units.significant(row.then),
+                )
+                for row in both.ratios
+                if row.label == pair
+            ]
+            drawn.append(Panel(pair, _dumbbells(colour(pair.split(" / ")[0], analysis.floor), rows)))
         yield Chart(
             f"{both.metric.title}: ratios then and now",
             f"○ {both.source.date[:4]}, as published in “{both.source.title}”; ● this run, with its 95 % "
             "interval as a bar. The line between them is the change; 1 means that both take the same.",
-            tuple(
-                Panel(pair, _dumbbells(colour(analysis, pair.split(" / ")[0]), each))
-                for pair, each in marks.items()
-            ),
+            tuple(drawn),
         )
 
 
-def _dumbbells(tint: str, marks: Sequence[Mark]) -> Json:
-    then = [Mark("", Interval(mark.then, None, None, 1)) for mark in marks if mark.then is not None]
-    across = horizontal([*marks, *then], 1.0, "times")
+def _dumbbells(tint: str, rows: Sequence[Json]) -> Json:
+    values = [row[key] for row in rows for key in ("low", "median", "high", "then") if row.get(key)]
+    _, across = axis(Metric("ratio", "", "times", ""), values, room=1.3, grid=True)
     low, high = across["scale"]["domain"]
+    y = row_axis([row["contender"] for row in rows])
+    then, now = ({"x": quantitative(field, **across), "y": y} for field in ("then", "median"))
     tips = tooltip(contender="point", then_shown="then", shown="now", interval="95 % interval", n="n")
-    y = row_axis([mark.label for mark in marks])
-    x_then = quantitative("then", **across)
-    change = {"x": x_then, "x2": {"field": "median"}, "y": y}
     bar = {"x": quantitative("low", **across), "x2": {"field": "high"}, "y": y}
-    now = {"x": quantitative("median", **across), "y": y, "tooltip": tips}
-    published = {"x": x_then, "y": y, "tooltip": tips}
-    hollow = {"color": "var(--ink)", "fill": "var(--paper)"}
     quiet = "var(--quiet)"
-    equal = layer("equal", "rule", color=quiet, strokeDash=[2, 3], encoding={"x": x_then})
+    dot: Json = {"opacity": 1, "size": 70}
+    equal = layer("equal", "rule", color=quiet, strokeDash=[2, 3], encoding={"x": then["x"]})
+    change = {**then, "x2": {"field": "median"}}
     layers = [
         *([equal] if low < 1 < high else []),
         layer("rows", "rule", valid="median", color=quiet, opacity=0.6, encoding=change),
         layer("rows", "rule", valid="low", color=tint, strokeWidth=7, opacity=0.35, encoding=bar),
-        layer("rows", "point", valid="median", filled=True, size=70, opacity=1, color=tint, encoding=now),
-        layer("rows", "point", size=60, opacity=1, **hollow, encoding=published),
+        layer(
+            "rows", "point", valid="median", filled=True, color=tint, encoding={**now, "tooltip": tips}, **dot
+        ),
+        layer(
+            "rows",
+            "point",
+            color="var(--ink)",
+            fill="var(--paper)",
+            encoding={**then, "tooltip": tips},
+            **dot,
+        ),
     ]
-    return layered(
-        layers, _ROW_HEIGHT * len(marks), {"rows": rows(marks, _RATIO, 1.0), "equal": [{"then": 1.0}]}
-    )
+    return layered(layers, _ROW_HEIGHT * len(rows), {"rows": rows, "equal": [{"then": 1.0}]})
+
+
+def scatter_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+    """For each pair of metrics of the workload a panel for each point with two contenders or more."""
+    for names in analysis.measurement.scatters:
+        x, y = (analysis.measurement.metric(name) for name in names)
+        yield Chart(
+            f"{x.title} against {y.title}",
+            f"{sentence(x.explanation)} {sentence(y.explanation)} Left and low is cheap; both axes are "
+            "logarithmic, bars are 95 % intervals.",
+            panels(analysis, partial(_scatter, analysis, (x, y))),
+        )
+
+
+def _scatter(analysis: RunAnalysis, metrics: Sequence[Metric], point: Point) -> Json | None:
+    figures = {name: analysis.cell(name, point).metrics for name in analysis.names}
+    values = {name: [each.get(metric.name) for metric in metrics] for name, each in figures.items()}
+    places = {name: both for name, both in values.items() if all(each and each.estimate > 0 for each in both)}
+    if len(places) < 2:
+        return None
+    rows: dict[str, Json] = {name: {"contender": name} for name in places}
+    encodings: Json = {"color": hue(places, analysis.floor)}
+    bars, shown = {}, {}
+    for field, metric, column in zip("xy", metrics, zip(*places.values(), strict=True), strict=True):
+        unit, channel = axis(metric, ends(column), room=1.5)
+        low, high = f"{field}_low", f"{field}_high"
+        encodings[field] = quantitative(field, **channel)
+        bars[low] = {field: quantitative(low, **channel), f"{field}2": {"field": high}}
+        shown[f"{field}_shown"] = metric.title
+        for name, value in zip(places, column, strict=True):
+            scaled = estimate(name, value, metric, unit)
+            rows[name] |= {field: scaled["median"], low: scaled["low"], high: scaled["high"]}
+            rows[name][f"{field}_shown"] = units.with_interval(value, metric.unit)
+    dot = {**encodings, "tooltip": tooltip(contender="contender", **shown)}
+    name_beside = {**encodings, "text": nominal("contender")}
+    layers = [
+        *(
+            layer("rows", "rule", valid=low, strokeWidth=4, opacity=0.35, encoding={**encodings, **bar})
+            for low, bar in bars.items()
+        ),
+        layer("rows", "point", filled=True, size=90, opacity=1, encoding=dot),
+        layer(
+            "rows", "text", align="left", baseline="middle", dx=9, dy=-9, fontSize=12, encoding=name_beside
+        ),
+    ]
+    return layered(layers, 320, {"rows": list(rows.values())})

@@ -1,11 +1,13 @@
-"""What specifications are put together from: colours, ticks, layers, encodings, and rows of estimates."""
+"""What plots are put together from: colours, axes, layers, and the data of estimates."""
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ringside import units
@@ -28,86 +30,20 @@ BUNDLED = (
     *("parallel-python", "cpp-beast", "ruby-async", "c-microhttpd", "python-subinterpreters"),
     *("node@pool", "rust-tokio@blocking", "tornado@tuned", "erlang-mochiweb@tuned"),
 )
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
+
+# A part of a specification.
+Json = dict[str, Any]
 
 
-def contender_colour(name: str, floor: str | None = None) -> str:
-    """The colour as CSS, by the name alone: reports that are read side by side agree. Contenders that
-    are not in `BUNDLED` get one by a checksum of theirs, and two of them may share one. The floor has its
-    own."""
+def colour(name: str, floor: str | None = None) -> str:
+    """A contender's colour as CSS, by the name alone, so that reports read side by side agree. Contenders
+    that are not in `BUNDLED` get one by a checksum, and two of them may share one. The floor has its own."""
     if name == floor:
         return FLOOR
     known = name if name in BUNDLED else name.split("@")[0]
     number = BUNDLED.index(known) if known in BUNDLED else zlib.crc32(name.encode()) % COLOURS
     return f"var(--c{number})"
-
-
-_LABEL_SPACE = 14
-_MIN_TICKS, _MAX_TICKS = 3, 8
-
-
-def log_ticks(low: float, high: float) -> list[float]:
-    """Three to eight round numbers on a logarithmic axis from `low` to `high`, both positive; the one that
-    there is, where they are the same."""
-    if low == high:
-        return [low]
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
-        ticks = [float(f"{s}e{d}") for d in decades for s in steps if low <= float(f"{s}e{d}") <= high]
-        if len(ticks) >= _MIN_TICKS:
-            return _thinned(ticks)
-    return _even_ticks(low, high)
-
-
-def _even_ticks(low: float, high: float) -> list[float]:
-    """Three to eight round numbers at even distances: on so short a stretch logarithms look even too."""
-    digits = math.floor(math.log10(high - low))
-    for step in (float(f"{times}e{digits - lower}") for lower in (0, 1) for times in (5, 2, 1)):
-        first, last = math.ceil(low / step), math.floor(high / step)
-        if last - first >= _MIN_TICKS - 1:
-            ticks = [float(f"{count * step:.12g}") for count in range(first, last + 1)]
-            return _thinned([tick for tick in ticks if low <= tick <= high])
-    return [low, high]
-
-
-def _thinned(ticks: list[float]) -> list[float]:
-    return ticks[:: math.ceil(len(ticks) / _MAX_TICKS)]
-
-
-def height_of(value: float, low: float, high: float, height: float, *, log: bool) -> float:
-    """Where a value lies on an upright axis from `low` to `high`, in pixels from the top."""
-    share = math.log(value / low) / math.log(high / low) if log else (value - low) / (high - low)
-    return height * (1 - share)
-
-
-def spread(wanted: Mapping[str, float], height: float) -> dict[str, float]:
-    """Places for labels as near as can be to those that are `wanted`, in their order, at least a line
-    apart and inside the panel."""
-    placed: dict[str, float] = {}
-    last = -math.inf
-    for name, y in sorted(wanted.items(), key=lambda item: item[1]):
-        last = placed[name] = max(y, last + _LABEL_SPACE)
-    bottom = float(height)
-    for name in reversed(placed):
-        placed[name] = min(placed[name], bottom)
-        bottom = placed[name] - _LABEL_SPACE
-    return placed
-
-
-def label_rows(wanted: Mapping[str, float], height: float) -> list[dict[str, object]]:
-    """The data of labels at the edge. Of more labels than lines in the panel, as many as fit, spread over it:
-    tooltips have the others."""
-    most = max(1, int(height // _LABEL_SPACE))
-    if len(wanted) > most:
-        ordered = sorted(wanted, key=wanted.__getitem__)
-        kept = {ordered[place * len(ordered) // most] for place in range(most)}
-        wanted = {name: y for name, y in wanted.items() if name in kept}
-    return [{"contender": name, "y": y} for name, y in spread(wanted, height).items()]
-
-
-# A part of a specification.
-Json = dict[str, Any]
-
-_AXIS_PIXELS = 54
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,30 +57,92 @@ class Panel:
     def height(self) -> int:
         """Its height with the axis, in pixels: room is kept for it, so that a page does not jump when it is
         drawn."""
-        return int(self.spec["height"]) + _AXIS_PIXELS
+        return int(self.spec["height"]) + 54
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Panels that are read together. `caption` says what is shown, in plain words."""
+    """Panels that are read together. `caption` says what is shown, in plain words. Each specification gets a
+    description for screen readers."""
 
     title: str
     caption: str
     panels: tuple[Panel, ...]
 
-
-def described(chart: Chart) -> Chart:
-    """The same with a description in each specification, which readers of screens read."""
-    described = (
-        replace(panel, spec={**panel.spec, "description": f"{chart.title}: {panel.title}"})
-        for panel in chart.panels
-    )
-    return replace(chart, panels=tuple(described))
+    def __post_init__(self) -> None:
+        for panel in self.panels:
+            panel.spec["description"] = f"{self.title}: {panel.title}"
 
 
-def colour(analysis: RunAnalysis, contender: str) -> str:
-    """A contender's colour."""
-    return contender_colour(contender, analysis.floor)
+def panels(analysis: RunAnalysis, draw: Callable[[Point], Json | None]) -> tuple[Panel, ...]:
+    """A panel for each point at which there is something to draw."""
+    drawn = ((point, draw(point)) for point in analysis.points)
+    return tuple(Panel(analysis.label(point), spec) for point, spec in drawn if spec)
+
+
+def sentence(text: str) -> str:
+    """An explanation as a sentence."""
+    return f"{capitalised(text)}."
+
+
+# --- Axes ---
+
+_MIN_TICKS = 3
+
+
+def log_ticks(low: float, high: float, most: int = 8) -> list[float]:
+    """Three to `most` round numbers on a logarithmic axis from `low` to `high`, both positive; the only one
+    where both are the same."""
+    if low == high:
+        return [low]
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    choices = [
+        [float(f"{step}e{decade}") for decade in decades for step in steps]
+        for steps in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
+    ]
+    # On a stretch too short for these, even distances: logarithms look even there, too.
+    digits = math.floor(math.log10(high - low))
+    for step in (float(f"{times}e{digits - lower}") for lower in (0, 1) for times in (5, 2, 1)):
+        counts = range(math.ceil(low / step), math.floor(high / step) + 1)
+        choices.append([float(f"{count * step:.12g}") for count in counts])
+    inside = ([tick for tick in ticks if low <= tick <= high] for ticks in choices)
+    ticks = next((ticks for ticks in inside if len(ticks) >= _MIN_TICKS), [low, high])
+    return ticks[:: math.ceil(len(ticks) / most)]
+
+
+def numbers(title: str, low: float, high: float, *, log: bool = True, grid: bool = False) -> Json:
+    """The properties of a channel of numbers from `low` to `high`, with round ticks. What lies outside a
+    logarithmic one is drawn at its end."""
+    scale: Json = {"type": "log", "clamp": True} if log else {"type": "linear"}
+    ticks: Json = {"values": log_ticks(low, high)} if log else {"tickCount": 6}
+    return {
+        "title": title,
+        "scale": {**scale, "domain": [low, high], "nice": False},
+        "axis": {"format": ",~r", **ticks, **({"grid": True} if grid else {})},
+    }
+
+
+def axis(
+    metric: Metric, values: Iterable[float], *, log: bool = True, room: float = 1.15, grid: bool = False
+) -> tuple[float, Json]:
+    """The unit of an axis for these values of a metric, and the properties of its channel. A logarithmic one
+    begins at the least positive value, another one at 0 or below; `room` is left beyond the ends."""
+    kept = [value for value in values if value > 0 or not log]
+    low, high = min(kept), max(kept)
+    unit, unit_name = units.scale(math.sqrt(low) * math.sqrt(high) if log else max(-low, high), metric.unit)
+    title = f"{metric.title} ({unit_name})" if unit_name else metric.title
+    low = low / unit / room if log else min(low, 0.0) / unit
+    return unit, numbers(title, low, max(high, 0.0) / unit * room or 1.0, log=log, grid=grid)
+
+
+def ends(values: Iterable[Interval | None]) -> Iterator[float]:
+    """Estimates and the ends of their intervals."""
+    for value in values:
+        if value:
+            yield from (end for end in (value.low, value.estimate, value.high) if end is not None)
+
+
+# --- Encodings ---
 
 
 def quantitative(field: str, **properties: Any) -> Json:
@@ -157,20 +155,49 @@ def nominal(field: str, **properties: Any) -> Json:
     return {"field": field, "type": "nominal", **properties}
 
 
-def by_contender(names: Iterable[str], value_of: Callable[[str], Any]) -> Json:
-    """An encoding that gives each contender a value of its own: a colour, a dash, a shape."""
-    domain = list(names)
-    return nominal("contender", scale={"domain": domain, "range": list(map(value_of, domain))}, legend=None)
+def x_axis(
+    field: str,
+    title: str,
+    xs: Iterable[float],
+    *,
+    log: bool = False,
+    words: Mapping[float, str] | None = None,
+) -> Json:
+    """The encoding of an axis from the least to the greatest of `xs`. `log`: it is logarithmic, unless it
+    begins at 0. `words`: what stands at its ticks, instead of round numbers."""
+    places = sorted({*xs, *(words or ())})
+    low, high = places[0], places[-1]
+    log = log and low > 0
+    # The prefix m of thousandths looks like a unit.
+    ticks: Json = {"format": "~g" if any(0 < abs(x) < 1 for x in places) else "~s"}
+    if words:
+        # As an expression: Vega-Lite has no other way to words on an axis of numbers.
+        choice = " : ".join(f"datum.value == {x!r} ? {json.dumps(word)}" for x, word in words.items())
+        ticks = {"values": list(words), "labelExpr": f"{choice} : ''"}
+    elif log:
+        ticks["values"] = log_ticks(low, high)
+    else:
+        ticks |= {
+            "tickCount": 5,
+            **({"tickMinStep": 1} if all(float(x).is_integer() for x in places) else {}),
+        }
+    return quantitative(
+        field,
+        title=title or None,
+        scale={"type": "log" if log else "linear", "domain": [low, high], "nice": False},
+        axis={"grid": False, "labelFlush": False, **ticks},
+    )
 
 
-def hue(analysis: RunAnalysis, names: Iterable[str]) -> Json:
+def by_contender(values: Mapping[str, Any]) -> Json:
+    """An encoding that gives each contender its own value: a colour, a dash, a shape."""
+    scale = {"domain": list(values), "range": list(values.values())}
+    return nominal("contender", scale=scale, legend=None)
+
+
+def hue(names: Iterable[str], floor: str | None = None) -> Json:
     """An encoding of contenders by their colours."""
-    return by_contender(names, lambda name: colour(analysis, name))
-
-
-def dash(analysis: RunAnalysis, names: Iterable[str]) -> Json:
-    """An encoding of contenders by their lines: that of the floor is dashed."""
-    return by_contender(names, lambda name: [5, 4] if name == analysis.floor else [1, 0])
+    return by_contender({name: colour(name, floor) for name in names})
 
 
 def tooltip(**titles: str) -> list[Json]:
@@ -178,17 +205,23 @@ def tooltip(**titles: str) -> list[Json]:
     return [nominal(field, title=title) for field, title in titles.items()]
 
 
+def row_axis(labels: Sequence[str], **more: Any) -> Json:
+    """The encoding of rows, in their order."""
+    look = {"title": None, "domain": False, "ticks": False, "grid": True, "labelColor": "var(--ink)"}
+    domain = list(labels)
+    return nominal(
+        "contender", sort=domain, scale={"domain": domain}, axis={**look, "labelPadding": 8, **more}
+    )
+
+
+# --- Layers ---
+
+
 def layer(data: str, mark: str, *, valid: str = "", encoding: Json, **properties: Any) -> Json:
     """A layer that draws the rows of `data` as marks with these properties; with `valid`, only those in which
     that field has a value."""
     drawn: Json = {"data": {"name": data}, "mark": {"type": mark, **properties}, "encoding": encoding}
     return drawn | ({"transform": [{"filter": f"isValid(datum.{valid})"}]} if valid else {})
-
-
-def beside(data: str, *, text: str, y: Json, colour: Json) -> Json:
-    """A layer of texts, those in the field `text`, beside the right edge."""
-    at = {"x": {"value": "width"}, "y": y, "text": nominal(text), "color": colour}
-    return layer(data, "text", align="left", baseline="middle", dx=9, fontSize=12, encoding=at)
 
 
 def layered(
@@ -207,126 +240,10 @@ def layered(
     }
 
 
-def with_names(
-    layers: Sequence[Json],
-    height: int,
-    data: Mapping[str, Any],
-    colours: Json,
-    ends: Mapping[str, float],
-    axis: Json,
-) -> Json:
-    """Layers of lines, with contenders' names beside the right edge: at the heights of their lines' `ends` on
-    the upright `axis` (of `numbers`)."""
-    (low, high), log = axis["scale"]["domain"], axis["scale"].get("type") == "log"
-    wanted = {name: height_of(value, low, high, height, log=log) for name, value in ends.items()}
-    names = beside("labels", text="contender", y=quantitative("y", scale=None, axis=None), colour=colours)
-    return layered([*layers, names], height, {**data, "labels": label_rows(wanted, height)})
-
-
-def numbers(title: str, low: float, high: float, *, log: bool = True, clamp: bool = False) -> Json:
-    """The properties of a channel of numbers from `low` to `high`, with round ticks. `clamp`: what lies
-    outside is drawn at the end."""
-    scale: Json = {"type": "log" if log else "linear", "domain": [low, high], "nice": False}
-    ticks: Json = {"values": log_ticks(low, high)} if log else {"tickCount": 6}
-    return {
-        "title": title,
-        "scale": {**scale, **({"clamp": True} if clamp else {})},
-        "axis": {"format": ",~r", **ticks},
-    }
-
-
-def with_grid(axis: Json) -> Json:
-    """The properties of a channel with lines at its ticks."""
-    return {**axis, "axis": {**axis["axis"], "grid": True}}
-
-
-def panels(analysis: RunAnalysis, draw: Callable[[Point], Json | None]) -> tuple[Panel, ...]:
-    """A panel for each point at which there is something to draw."""
-    drawn = ((point, draw(point)) for point in analysis.points)
-    return tuple(Panel(analysis.label(point), spec) for point, spec in drawn if spec)
-
-
-def axis_title(metric: Metric, unit_name: str) -> str:
-    """`Per hop (µs)`."""
-    return f"{metric.title} ({unit_name})" if unit_name else metric.title
-
-
-def sentence(text: str) -> str:
-    """An explanation as a sentence."""
-    return f"{capitalised(text)}."
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """One dot with its interval, of a contender (or another label): in a row of a dot plot, or at an x of a
-    line. `absent`: what stands there without a value. `then`: a published value beside it."""
-
-    label: str
-    value: Interval | None
-    x: float = 0.0
-    absent: str = "–"
-    then: float | None = None
-
-    @property
-    def low(self) -> float:
-        """The lower end of the interval, the estimate without one, 0 without a value."""
-        if self.value is None:
-            return 0.0
-        return self.value.estimate if self.value.low is None else self.value.low
-
-    @property
-    def high(self) -> float:
-        """The upper end of the interval, the estimate without one, 0 without a value."""
-        if self.value is None:
-            return 0.0
-        return self.value.estimate if self.value.high is None else self.value.high
-
-
-def rows(marks: Sequence[Mark], metric: Metric, unit: float) -> list[Json]:
-    """The data of a panel: positions as numbers in the axis' unit, and the same as texts for a tooltip."""
-    data: list[Json] = []
-    for mark in marks:
-        row: Json = {"contender": mark.label, "x": mark.x}
-        if value := mark.value:
-            row |= {
-                "median": value.estimate / unit,
-                "low": None if value.low is None else value.low / unit,
-                "high": None if value.high is None else value.high / unit,
-                "shown": units.quantity(value.estimate, metric.unit),
-                "interval": _interval_text(value, metric.unit),
-                "n": units.count(value.n, "block"),
-            }
-        if mark.then is not None:
-            row |= {"then": mark.then, "then_shown": units.significant(mark.then)}
-        data.append(row)
-    return data
-
-
-def horizontal(marks: Iterable[Mark], unit: float, title: str) -> Json:
-    """The properties of the channel of a dot plot: logarithmic wherever all medians are positive."""
-    present = [mark for mark in marks if mark.value]
-    medians = [mark.value.estimate / unit for mark in present if mark.value]
-    ends = [end / unit for mark in present for end in (mark.low, mark.high)]
-    if min(medians) > 0:
-        low = min([*medians, *(end for end in ends if end > 0)]) / 1.3
-        return with_grid(numbers(title, low, max(ends) * 1.3, clamp=True))
-    low, high = min(0.0, *ends), max(0.0, *ends) or 1.0
-    scale = {"type": "linear", "domain": [low, high], "nice": True}
-    return {"title": title, "scale": scale, "axis": {"format": ",~r", "tickCount": 5}}
-
-
-def row_axis(labels: Sequence[str], **more: Any) -> Json:
-    """The encoding of rows, in their order."""
-    return nominal(
-        "contender",
-        sort=list(labels),
-        scale={"domain": list(labels)},
-        axis={
-            **{"title": None, "domain": False, "ticks": False, "grid": True},
-            **{"labelColor": "var(--ink)", "labelPadding": 8},
-            **more,
-        },
-    )
+def beside(data: str, *, text: str, y: Json, colour: Json) -> Json:
+    """A layer of texts, those in the field `text`, beside the right edge."""
+    at = {"x": {"value": "width"}, "y": y, "text": nominal(text), "color": colour}
+    return layer(data, "text", align="left", baseline="middle", dx=9, fontSize=12, encoding=at)
 
 
 def interval_rows(field: str, across: Json, y: Json, colours: Json, tips: list[Json]) -> list[Json]:
@@ -341,14 +258,81 @@ def interval_rows(field: str, across: Json, y: Json, colours: Json, tips: list[J
     ]
 
 
-def middle_unit(marks: Sequence[Mark], unit: str) -> tuple[float, str]:
-    """One unit for a dot plot: that of the middle between the smallest and the largest."""
-    values = [abs(mark.value.estimate) for mark in marks if mark.value and mark.value.estimate]
-    middle = math.sqrt(min(values)) * math.sqrt(max(values)) if values else 1.0
-    return units.scale(middle, unit)
+def estimate(name: str, value: Interval | None, metric: Metric, unit: float, **more: Any) -> Json:
+    """The data of an estimate: numbers in the axis' unit, and the same as texts for a tooltip."""
+    row: Json = {"contender": name, **more}
+    if value:
+        low, high = (None if end is None else end / unit for end in (value.low, value.high))
+        interval = "too few blocks"
+        if value.low is not None and value.high is not None:
+            interval = " – ".join(units.quantity(end, metric.unit) for end in (value.low, value.high))
+        row |= {"median": value.estimate / unit, "low": low, "high": high}
+        row |= {"shown": units.quantity(value.estimate, metric.unit), "interval": interval}
+        row |= {"n": units.count(value.n, "block")}
+    return row
 
 
-def _interval_text(value: Interval, unit: str) -> str:
-    if value.low is None or value.high is None:
-        return "too few blocks"
-    return f"{units.quantity(value.low, unit)} – {units.quantity(value.high, unit)}"
+_LABEL_SPACE = 14
+
+
+def edge_labels(wanted: Mapping[str, float], height: float) -> list[Json]:
+    """The data of labels beside the right edge, as near as can be to the places that are `wanted`, at least a
+    line apart and inside the panel. Of more labels than lines as many as fit, spread over the panel: tooltips
+    have the others."""
+    ordered = sorted(wanted, key=wanted.__getitem__)
+    most = max(1, int(height // _LABEL_SPACE))
+    if len(ordered) > most:
+        ordered = [ordered[place * len(ordered) // most] for place in range(most)]
+    placed: dict[str, float] = {}
+    last = -math.inf
+    for name in ordered:
+        last = placed[name] = max(wanted[name], last + _LABEL_SPACE)
+    bottom = float(height)
+    for name in reversed(ordered):
+        placed[name] = min(placed[name], bottom)
+        bottom = placed[name] - _LABEL_SPACE
+    return [{"contender": name, "y": y} for name, y in placed.items()]
+
+
+class LineLayers:
+    """The layers of a plot with a line for each contender, through the `field` of its rows. `x`: an encoding;
+    `y`: the properties of the channel (of `numbers`)."""
+
+    def __init__(
+        self, x: Json, y: Json, names: Sequence[str], floor: str | None = None, field: str = "value"
+    ) -> None:
+        self.y, self.field = y, field
+        self.level: Json = {"x": x, "y": quantitative(field, **y), "color": hue(names, floor)}
+        # The floor's line is dashed.
+        self.dashes = by_contender({name: [5, 4] if name == floor else [1, 0] for name in names})
+        self.shapes = by_contender(dict(zip(names, itertools.cycle(_SHAPES), strict=False)))
+
+    def intervals(self, mark: str = "area", *, data: str = "rows", **properties: Any) -> Json:
+        """Bands from `low` to `high`, or bars as `rule`."""
+        span = {**self.level, "y": quantitative("low", **self.y), "y2": {"field": "high"}}
+        look = {"opacity": 0.2, "line": False} if mark == "area" else {"opacity": 0.35, "strokeWidth": 5}
+        return layer(data, mark, valid="low", encoding=span, **{**look, **properties})
+
+    def lines(self, data: str = "rows", *, detail: str = "contender", **properties: Any) -> Json:
+        """A line for each value of `detail`."""
+        stroke = {**self.level, "strokeDash": self.dashes, "detail": nominal(detail)}
+        return layer(data, "line", encoding=stroke, **{"strokeWidth": 2, **properties})
+
+    def dots(self, tips: list[Json], *, data: str = "rows", **properties: Any) -> Json:
+        """Dots with tooltips."""
+        dot = {**self.level, "shape": self.shapes, "tooltip": tips}
+        return layer(data, "point", encoding=dot, **{"filled": True, "size": 46, "opacity": 1, **properties})
+
+    def panel(self, layers: Sequence[Json], data: Mapping[str, Sequence[Json]], height: int = 260) -> Json:
+        """The specification, with each contender's name at the end of its line in the first of the data."""
+        rows, x = next(iter(data.values())), self.level["x"]["field"]
+        last = {row["contender"]: row[self.field] for row in sorted(rows, key=lambda row: row[x])}
+        low, high = self.y["scale"]["domain"]
+        scaled = math.log if self.y["scale"]["type"] == "log" else float
+        places = {
+            name: height * (scaled(high) - scaled(value)) / (scaled(high) - scaled(low))
+            for name, value in last.items()
+        }
+        at_edge = quantitative("y", scale=None, axis=None)
+        names = beside("labels", text="contender", y=at_edge, colour=self.level["color"])
+        return layered([*layers, names], height, {**data, "labels": edge_labels(places, height)})

@@ -3,31 +3,27 @@ busy when."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Interval, Span, Timeline, TimeSeries
-from ringside.render.plots.lines import lines
+from ringside.model.results import Interval, Span, Timeline
+from ringside.render.plots.lines import estimate_lines
 from ringside.render.plots.spec import (
     COLOURS,
     Chart,
     Json,
-    Mark,
     Panel,
     colour,
     layer,
     layered,
-    log_ticks,
     nominal,
     quantitative,
+    tooltip,
+    x_axis,
 )
 from ringside.workloads.base import OTHER_THREADS, SpansView, TimelineView
-
-_HEIGHT = 230
-_MEMORY, _KERNEL = "memory (PSS)", "kernel, grown"
 
 
 def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
@@ -41,10 +37,9 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             for name in analysis.names
             if (timeline := analysis.timelines.get(Cell(name, point)))
         }
-        where = _where(analysis, point)
         blocks = ", ".join(f"{name} {timeline.block}" for name, timeline in timelines.items())
         yield Chart(
-            f"Time line{where}",
+            f"Time line{_where(analysis, point)}",
             f"{view.caption} One trial of each, with the median headline (block: {blocks}).",
             tuple(
                 Panel(name, _timeline(timeline, view))
@@ -52,127 +47,106 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
                 if timeline.cpu and timeline.pss_bytes.values
             ),
         )
-        yield from _latest(analysis, view, point, timelines, where)
+        latest = [
+            (name, t, Interval(seconds, None, None, 1))
+            for name, timeline in timelines.items()
+            for t, seconds in zip(timeline.latest_s.times, timeline.latest_s.values, strict=True)
+            if seconds > 0
+        ]
+        times = {t for _, t, _ in latest}
+        if len(times) > 1:
+            metric = Metric("latest_s", "s", view.latest_y_title, "")
+            spec = estimate_lines(analysis, metric, x_axis("x", view.x_title, times, log=True), latest)
+            yield Chart(
+                f"{view.latest_title}{_where(analysis, point)}",
+                f"{view.latest_caption} Of the same trials; both axes are logarithmic.",
+                (Panel(analysis.label(point), spec),),
+            )
 
 
 def _where(analysis: RunAnalysis, point: Point) -> str:
     return f": {analysis.label(point)}" if len(analysis.points) > 1 else ""
 
 
-def _latest(
-    analysis: RunAnalysis, view: TimelineView, point: Point, timelines: Mapping[str, Timeline], where: str
-) -> Iterator[Chart]:
-    marks = [
-        Mark(name, Interval(seconds, None, None, 1), t)
-        for name, timeline in timelines.items()
-        for t, seconds in zip(timeline.latest_s.times, timeline.latest_s.values, strict=True)
-        if seconds > 0
-    ]
-    if len({mark.x for mark in marks}) > 1:
-        metric = Metric("latest_s", "s", view.latest_y_title, "")
-        panel = Panel(analysis.label(point), lines(analysis, metric, view.x_title, marks, log=True))
-        caption = f"{view.latest_caption} Of the same trials; both axes are logarithmic."
-        yield Chart(f"{view.latest_title}{where}", caption, (panel,))
+_MEMORY, _KERNEL = "memory (PSS)", "kernel, grown"
 
 
 def _timeline(timeline: Timeline, view: TimelineView) -> Json:
     # The first interval begins at 0, which a logarithmic axis does not have.
     first, last = next(edge for edge in timeline.edges if edge > 0), timeline.edges[-1]
-    x = quantitative(
-        "t",
-        title=f"{view.x_title} (logarithmic)",
-        scale={"type": "log", "domain": [first, last], "nice": False, "clamp": True},
-        axis={"grid": False, "format": "~g", "values": log_ticks(first, last), "labelFlush": False},
-    )
+    x = x_axis("t", f"{view.x_title} (logarithmic)", (first, last), log=True)
     highest = max([*timeline.pss_bytes.values, *timeline.kernel_bytes.values]) * 1.08
     unit, unit_name = units.scale(highest, "B")
-    layers = [
-        _areas(list(timeline.cpu), x),
-        layer("marker", "rule", color="var(--quiet)", strokeDash=[5, 4], encoding={"x": x}),
-        _connections(x, max(timeline.open.values, default=0.0)),
-        _memory_lines(x, unit_name, highest / unit),
-    ]
-    data = {
-        "open": [{"t": max(first, t), "open": value} for t, value in _pairs(timeline.open)],
-        # The last interval ends where the picture does: a step needs a row there, too.
-        "cpu": [
-            {"t": t, "thread": name, "cores": value, "place": place}
-            for place, (name, cores) in enumerate(timeline.cpu.items())
-            for t, value in zip(timeline.edges[1:], (*cores[1:], cores[-1]), strict=True)
-        ],
-        "memory": [
-            {"t": max(t, first), "what": what, "bytes": value / unit}
-            for what, series in ((_MEMORY, timeline.pss_bytes), (_KERNEL, timeline.kernel_bytes))
-            for t, value in _pairs(series)
-        ],
-        "marker": [] if timeline.marker_s is None else [{"t": max(first, timeline.marker_s)}],
+    opened = list(zip(timeline.open.times, timeline.open.values, strict=True))
+    quiet_dashes: Json = {"color": "var(--quiet)", "strokeDash": [5, 4]}
+    legend = {"orient": "bottom", "title": None, "labelColor": "var(--quiet)"}
+    ticks = {"format": ",~r", "tickCount": 5, "minExtent": 30}
+    threads = {
+        name: "var(--grid)" if name == OTHER_THREADS else f"var(--c{number % COLOURS})"
+        for number, name in enumerate(timeline.cpu)
     }
-    return layered(layers, _HEIGHT, data, independent=("y",))
-
-
-def _pairs(series: TimeSeries) -> Iterator[tuple[float, float]]:
-    return zip(series.times, series.values, strict=True)
-
-
-def _legend(**more: Any) -> Json:
-    return {"orient": "bottom", "title": None, "labelColor": "var(--quiet)", **more}
-
-
-def _areas(threads: Sequence[str], x: Json) -> Json:
-    tints = [
-        "var(--grid)" if name == OTHER_THREADS else f"var(--c{number % COLOURS})"
-        for number, name in enumerate(threads)
-    ]
-    axis = {"format": ",~r", "tickCount": 5, "minExtent": 30}
-    stack = {
+    cores = {
         "x": x,
-        "y": quantitative("cores", stack="zero", title="CPU (cores)", axis=axis),
+        "y": quantitative("cores", stack="zero", title="CPU (cores)", axis=ticks),
         "color": nominal(
             "thread",
-            scale={"domain": list(threads), "range": tints},
-            legend=_legend(columns=4, symbolStrokeWidth=0),
+            scale={"domain": list(threads), "range": list(threads.values())},
+            legend={**legend, "columns": 4, "symbolStrokeWidth": 0},
         ),
         "order": quantitative("place"),
         "tooltip": [
-            nominal("thread", title="thread"),
+            *tooltip(thread="thread"),
             quantitative("cores", title="cores", format=".3~r"),
             quantitative("t", title="from", format=".3~r"),
         ],
     }
-    return layer("cpu", "area", interpolate="step-after", opacity=0.75, line=False, encoding=stack)
-
-
-def _connections(x: Json, most: float) -> Json:
-    """How many connections were open; the ramp. It has no axis: its top is all of them."""
-    scale = {"domain": [0, max(1.0, most) * 1.08], "nice": False}
+    # How many connections were open has no axis: its top is all of them.
+    most = max(1.0, *(value for _, value in opened))
     ramp = {
         "x": x,
-        "y": quantitative("open", scale=scale, axis=None),
+        "y": quantitative("open", scale={"domain": [0, most * 1.08], "nice": False}, axis=None),
         "tooltip": [
             quantitative("open", title="open connections", format=",.0f"),
             quantitative("t", title="at", format=".3~r"),
         ],
     }
-    return layer("open", "line", color="var(--quiet)", strokeDash=[5, 4], encoding=ramp)
-
-
-def _memory_lines(x: Json, unit_name: str, highest: float) -> Json:
-    dashes = {"domain": [_MEMORY, _KERNEL], "range": [[1, 0], [2, 2]]}
     memory = {
         "x": x,
         "y": quantitative(
             "bytes",
             title=f"memory ({unit_name})",
-            scale={"domain": [0, highest], "nice": False},
-            axis={"orient": "right", "format": ",~r", "tickCount": 5, "grid": False, "minExtent": 30},
+            scale={"domain": [0, highest / unit], "nice": False},
+            axis={"orient": "right", "grid": False, **ticks},
         ),
-        "strokeDash": nominal("what", scale=dashes, legend=_legend(symbolStrokeColor="var(--ink)")),
+        "strokeDash": nominal(
+            "what",
+            scale={"domain": [_MEMORY, _KERNEL], "range": [[1, 0], [2, 2]]},
+            legend={**legend, "symbolStrokeColor": "var(--ink)"},
+        ),
     }
-    ink = "var(--ink)"
-    return layer("memory", "line", interpolate="step-after", strokeWidth=2, color=ink, encoding=memory)
-
-
-_ROW, _MIN_HEIGHT = 18, 60
+    steps: Json = {"interpolate": "step-after"}
+    layers = [
+        layer("cpu", "area", opacity=0.75, line=False, encoding=cores, **steps),
+        layer("marker", "rule", encoding={"x": x}, **quiet_dashes),
+        layer("open", "line", encoding=ramp, **quiet_dashes),
+        layer("memory", "line", strokeWidth=2, color="var(--ink)", encoding=memory, **steps),
+    ]
+    data = {
+        "open": [{"t": max(first, t), "open": value} for t, value in opened],
+        # The last interval ends where the picture does: a step needs a row there, too.
+        "cpu": [
+            {"t": t, "thread": name, "cores": value, "place": place}
+            for place, (name, values) in enumerate(timeline.cpu.items())
+            for t, value in zip(timeline.edges[1:], (*values[1:], values[-1]), strict=True)
+        ],
+        "memory": [
+            {"t": max(t, first), "what": what, "bytes": value / unit}
+            for what, series in ((_MEMORY, timeline.pss_bytes), (_KERNEL, timeline.kernel_bytes))
+            for t, value in zip(series.times, series.values, strict=True)
+        ],
+        "marker": [] if timeline.marker_s is None else [{"t": max(first, timeline.marker_s)}],
+    }
+    return layered(layers, 230, data, independent=("y",))
 
 
 def span_charts(analysis: RunAnalysis) -> Iterator[Chart]:
@@ -185,7 +159,7 @@ def span_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             f"{view.title}{_where(analysis, point)}",
             f"{view.caption} One trial of each, with the median headline.",
             tuple(
-                Panel(name, _span_bars(spans, view, colour(analysis, name)))
+                Panel(name, _span_bars(spans, view, colour(name, analysis.floor)))
                 for name in analysis.names
                 if (spans := analysis.spans.get(Cell(name, point)))
             ),
@@ -206,14 +180,12 @@ def _span_bars(spans: Sequence[Span], view: SpansView, tint: str) -> Json:
         }
         for job, span in enumerate(spans, 1)
     ]
+    ticks = {"grid": True, "tickCount": 6}
     at = {
-        "x": quantitative(
-            "begin", title=f"{unit_name} since {view.origin}", axis={"grid": True, "tickCount": 6}
-        ),
+        "x": quantitative("begin", title=f"{unit_name} since {view.origin}", axis=ticks),
         "x2": {"field": "end"},
         "y": {"field": "unit", "type": "ordinal", "title": "unit", "axis": {"grid": False}},
         "tooltip": [quantitative("job"), nominal("took")],
     }
     look: Json = {"color": tint, "stroke": "var(--paper)", "strokeWidth": 0.5, "height": {"band": 0.8}}
-    bars = layer("rows", "bar", encoding=at, **look)
-    return layered([bars], max(_MIN_HEIGHT, _ROW * len(numbers)), {"rows": rows})
+    return layered([layer("rows", "bar", encoding=at, **look)], max(60, 18 * len(numbers)), {"rows": rows})
