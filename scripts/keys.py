@@ -1,5 +1,5 @@
-"""Makes docs/KEYS.md, the reference of all keys of manifests, experiments, suites, questions and published
-figures, from the types that read these files.
+"""Keeps the tables of docs/KEYS.md, the reference of all keys of the catalogue's files, as the types that
+read these files have them. Its texts and meanings are written by hand: a new key gets a row that says TODO.
 
 .venv/bin/python scripts/keys.py            write it
 .venv/bin/python scripts/keys.py --check    exit status 1 if it differs from the types
@@ -7,109 +7,118 @@ figures, from the types that read these files.
 
 from __future__ import annotations
 
-import ast
 import json
 import sys
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import inspect
 
-from ringside.catalogue import schema
-from ringside.catalogue.decode import describe, header_of, options, table_in, tables
-from ringside.model import catalogue, claims
+from ringside.model import catalogue, claims, design
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "KEYS.md"
 FILES = (
-    ("A contender: `contenders/NAME/contender.toml`", schema.ManifestFile),
-    ("An experiment: `experiments/NAME.toml`", schema.ExperimentFile),
-    ("A suite: `experiments/NAME.toml`", schema.SuiteFile),
-    ("A question: `questions/NAME.toml`", schema.QuestionFile),
-    ("Published figures: `published/NAME.toml`", schema.PublishedFile),
+    ("A contender: `contenders/NAME/contender.toml`", catalogue.Manifest),
+    ("An experiment: `experiments/NAME.toml`", design.ExperimentFile),
+    ("A suite: `experiments/NAME.toml`", design.SuiteFile),
+    ("A question: `questions/NAME.toml`", catalogue.QuestionFile),
+    ("Published figures: `published/NAME.toml`", catalogue.PublishedFile),
     ("The test of a claim: `[claim.test]` in `published/NAME.toml`", claims.ClaimRow),
     ("A quantity: `over` and `under` of a test", claims.Quantity),
     ("Levels: `at` and `own` of a test", claims.LevelRule),
     ("A place: `[[claim.test.apart]]` and `[[claim.test.between]]`", claims.Place),
     ("Lines of code: `[claim.test.lines]`", claims.Lines),
 )
-_HEAD = """\
-# Keys of all files
-Made by `scripts/keys.py` from the types in `src/ringside/catalogue/schema.py`; do not edit it by hand.
-
-A mistake in a file is reported in one line as `FILE:LINE: …`, with the key as it is written and the nearest \
-known one. It disables only that file: commands that do not need it go on.
-
-Text between braces in a command, such as `{runtime}`, must be one of the placeholders that the key names; \
-`{ text }` with spaces stays as it is. \
-[CONTRIBUTING](../CONTRIBUTING.md#a-contender) has a minimal manifest, \
-[experiments/README](../experiments/README.md) a minimal experiment. \
-`ringside list workloads` prints the workloads, their factors and levels.
-"""
+_HEAD = ("key", "value", "default", "meaning")
 
 
-def meanings() -> dict[tuple[str, str], str]:
-    """The text below each key of a table, by the names of its class and field."""
-    modules = (
-        ast.parse(Path(str(each.__file__)).read_text(encoding="utf-8"))
-        for each in (schema, catalogue, claims)
-    )
-    texts = {}
-    for table in (node for module in modules for node in module.body if isinstance(node, ast.ClassDef)):
-        for field, below in pairwise(table.body):
-            match field, below:
-                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
-                    texts[table.name, name] = " ".join(text.split())
+def reference(page: str) -> str:
+    """The page, in Markdown, with the texts of that page."""
+    before = page.partition("\n## ")[0]
+    texts = _texts(page)
+    return "\n".join([before, *(part for title, file in FILES for part in _file(title, file, texts))])
+
+
+def _texts(page: str) -> dict[tuple[str, str], str]:
+    """The text below each heading, and the meaning of each key by its heading and name."""
+    texts, file, heading = {}, "", ""
+    for line in page.splitlines():
+        if line.startswith("#"):
+            file = line if line.startswith("## ") else file
+            heading = f"{file}{line}"
+        elif line.startswith("| `"):
+            key, _, _, meaning = line.removeprefix("| ").removesuffix(" |").split(" | ")
+            texts[heading, key] = meaning
+        elif line and not line.startswith("|"):
+            texts[heading, ""] = line
     return texts
 
 
-MEANINGS = meanings()
-
-
-def reference() -> str:
-    """The page, in Markdown."""
-    return "\n".join([_HEAD, *(part for title, file in FILES for part in _file(title, file))])
-
-
-def _file(title: str, file: type[msgspec.Struct]) -> Iterator[str]:
+def _file(title: str, file: type[msgspec.Struct], texts: dict[tuple[str, str], str]) -> Iterator[str]:
     root = inspect.type_info(file)
     assert isinstance(root, inspect.StructType)
-    yield f"## {title}\n{_about(root)}\n"
-    if rows := list(_rows(root)):
-        yield _table(rows)
-    for header, table in tables(root) if file.__module__ == schema.__name__ else ():
-        yield f"### `{header}`\n{_about(table)}\n"
-        yield _table(list(_rows(table)))
+    tables = [(f"## {title}", root)] + [
+        (f"### `{_header(field.encode_name, field.type)}`", table)
+        for field in root.fields
+        if (table := _table_in(field.type))
+    ]
+    for header, table in tables:
+        heading = f"## {title}{header}"
+        yield f"{header}\n{texts.get((heading, ''), 'TODO')}\n"
+        if rows := dict(_rows(heading, table, texts)):
+            order = [key for place, key in texts if place == heading and key in rows]
+            lines = [_HEAD, ("---",) * len(_HEAD), *(rows.pop(key) for key in order), *rows.values()]
+            yield "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _about(table: inspect.StructType) -> str:
-    return " ".join((table.cls.__doc__ or "").split())
-
-
-def _rows(table: inspect.StructType) -> Iterator[tuple[str, ...]]:
+def _rows(
+    heading: str, table: inspect.StructType, texts: dict[tuple[str, str], str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """By key; those that the page has stand in its order."""
     for field in table.fields:
-        if table_in(field.type) is None or table.cls.__module__ == claims.__name__:
-            yield (
-                f"`{_written(field)}`",
-                _value(field.type),
-                "required" if field.required else _default(field),
-                MEANINGS[table.cls.__name__, field.name],
-            )
+        if _table_in(field.type) is None:
+            key = field.encode_name
+            if key in ("factors", "point"):
+                key = _header(key, field.type).replace(".NAME", "")
+            default = "required" if field.required else _default(field)
+            value = _value(field.type).replace("|", "\\|")
+            yield f"`{key}`", (f"`{key}`", value, default, texts.get((heading, f"`{key}`"), "TODO"))
 
 
-def _written(field: inspect.Field) -> str:
-    """The key; the header where the value is a table that users write below one."""
-    if field.encode_name in ("factors", "point"):
-        return header_of(field.encode_name, field.type).replace(".NAME", "")
-    return field.encode_name
+def _table_in(node: inspect.Type) -> inspect.StructType | None:
+    """The table that a value of this type is, holds by name, or lists. The tables of a test of a
+    claim have sections of their own."""
+    match node:
+        case inspect.StructType() as table:
+            return None if table.cls.__module__ == claims.__name__ else table
+        case inspect.DictType(value_type=value) | inspect.VarTupleType(item_type=value):
+            return _table_in(value) if isinstance(value, inspect.StructType) else None
+    return None
+
+
+def _header(name: str, node: inspect.Type) -> str:
+    """The header of a table as it is written: `[limits]`, `[runtime.NAME]`, `[[build]]`."""
+    match node:
+        case inspect.DictType():
+            return f"[{name}.NAME]"
+        case inspect.VarTupleType():
+            return f"[[{name}]]"
+    return f"[{name}]"
+
+
+def _options(node: inspect.Type) -> Sequence[inspect.Type]:
+    """The types that a value may have, None apart."""
+    if not isinstance(node, inspect.UnionType):
+        return (node,)
+    return [option for option in node.types if not isinstance(option, inspect.NoneType)]
 
 
 def _value(node: inspect.Type) -> str:
     """What a value must be, with what a table or a list holds."""
     texts = []
-    for option in options(node):
+    for option in _options(node):
         match option:
             case inspect.DictType(value_type=value):
                 texts.append(f"a table of {_values(value)}")
@@ -118,26 +127,56 @@ def _value(node: inspect.Type) -> str:
             case inspect.VarTupleType(item_type=item, min_length=least):
                 texts.append(f"a list of {_values(item)}" + (", at least one" if least else ""))
             case _:
-                texts.append(describe(option))
+                texts.append(_described(option))
     return " or ".join(texts)
 
 
 def _values(node: inspect.Type) -> str:
     """Several such values."""
     texts = []
-    for option in options(node):
+    for option in _options(node):
         match option:
             case inspect.StrType():
                 texts.append("texts")
             case inspect.AnyType():
                 texts.append("anything")
             case inspect.IntType() | inspect.FloatType():
-                texts.append(describe(option).removeprefix("a ").replace("number", "numbers"))
+                texts.append(_described(option).removeprefix("a ").replace("number", "numbers"))
             case inspect.VarTupleType(item_type=item):
                 texts.append(f"lists of {_values(item)}")
+            case inspect.TupleType():
+                texts.append("pairs of texts")
             case _:
-                texts.append(describe(option))
+                texts.append(_described(option))
     return " or ".join(dict.fromkeys(texts))
+
+
+def _described(node: inspect.Type) -> str:
+    """What a value must be: `a whole number above 0`, `a list with something in it`."""
+    match node:
+        case inspect.StrType(max_length=most):
+            return "text" if most is None else f"text of up to {most} characters"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType() as number:
+            return f"a whole number{_bounds(number)}"
+        case inspect.FloatType() as number:
+            return f"a number{_bounds(number)}"
+        case inspect.LiteralType(values):
+            return " or ".join(", ".join(map(str, values)).rsplit(", ", 1))
+        case inspect.TupleType():
+            return "a pair of texts"
+        case inspect.VarTupleType():
+            return "a list"
+    return "a table"
+
+
+def _bounds(node: inspect.IntType | inspect.FloatType) -> str:
+    """As the types have them: ` from 1 to 10000`, ` above 0`, ` above 0 and up to 60`, or nothing."""
+    if node.ge is not None:
+        return f" from {node.ge:g} to {node.le:g}"
+    low = f" above {node.gt:g}" if node.gt is not None else ""
+    return low + (f" and up to {node.le:g}" if node.le is not None else "")
 
 
 def _default(field: inspect.Field) -> str:
@@ -148,19 +187,13 @@ def _default(field: inspect.Field) -> str:
     return f"`{json.dumps(value)}`"
 
 
-def _table(rows: list[tuple[str, ...]]) -> str:
-    head = ("key", "value", "default", "meaning")
-    lines = [head, ("---",) * len(head), *rows]
-    texts = (" | ".join(cell.replace("|", "\\|") for cell in line) for line in lines)
-    return "".join(f"| {text} |\n" for text in texts)
-
-
 def main() -> int:
-    text = reference()
+    page = PAGE.read_text(encoding="utf-8")
+    text = reference(page)
     if "--check" not in sys.argv[1:]:
         PAGE.write_text(text, encoding="utf-8")
         return 0
-    if PAGE.read_text(encoding="utf-8") == text:
+    if page == text:
         return 0
     print("docs/KEYS.md differs from the types: run scripts/keys.py", file=sys.stderr)
     return 1

@@ -194,8 +194,8 @@ def test_no_order_of_families_contradicts_a_pair(medians: list[float]) -> None:
 
 
 def test_answers_come_from_the_last_run_of_an_experiment() -> None:
-    figure = QuestionFigure("ring", "hop_ns", "a message", {"cores": 2})
-    question = Question("message", "What does a message cost?", (figure,))
+    figure = QuestionFigure(experiment="ring", metric="hop_ns", words="a message", at={"cores": 2})
+    question = Question(name="message", text="What does a message cost?", figures=(figure,))
     older, newer = run({"a1": 10, "t1": 100}, name="ring"), run({"a1": 100, "t1": 10}, name="ring")
     (answered,) = answer([question], [older, newer])
     (part,) = answered.parts
@@ -207,7 +207,7 @@ def test_answers_come_from_the_last_run_of_an_experiment() -> None:
         msgspec.structs.replace(figure, at={"cores": 3}),
         msgspec.structs.replace(figure, over={"cores": 1}),
     ]
-    (unanswered,) = answer([dataclasses.replace(question, figures=tuple(others))], [newer])
+    (unanswered,) = answer([msgspec.structs.replace(question, figures=tuple(others))], [newer])
     assert not unanswered.is_measured
 
 

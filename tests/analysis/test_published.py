@@ -25,7 +25,7 @@ PAIRS = (("stackless-pypy", "erlang"), ("go", "erlang"), ("go", "stackless-pypy"
 def figure(
     contender: str, value: float, metric: str = "cpu_s", workload: str = "ring", **at: Level
 ) -> Figure:
-    return Figure(workload, at, contender, metric, value)
+    return Figure(workload=workload, point=at, contender=contender, metric=metric, value=value)
 
 
 def source(*figures: Figure) -> Published:

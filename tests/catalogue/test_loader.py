@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ringside.catalogue.contenders import read_contender
 from ringside.catalogue.experiments import read_experiment, read_published, read_question, read_suite
@@ -125,7 +126,9 @@ arguments = ["run", "-A"]
     one, two = read_contender(manifest(tmp_path / "gap", gap)).values()
     assert (set(one.workloads), set(two.workloads)) == ({"ring", "fib"}, {"ring"})
     assert (dict(one.without), dict(two.without)) == ({}, {"fib": "No sockets."})
-    with pytest.raises(CatalogueError, match="`jobs` has no command, so it belongs to"):
+    with pytest.raises(
+        CatalogueError, match="12: `runtime.two.without`: the manifest has no command for `jobs`"
+    ):
         read_contender(manifest(tmp_path / "bad", gap.replace("{ fib =", "{ jobs =")))
 
 
@@ -205,11 +208,14 @@ def test_a_variant_has_settings_of_its_own_and_the_build_of_the_plain_name(tmp_p
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("variant.tuned", "variant.two"), ":16: `two` is a runtime already"),
+        (("variant.tuned", "variant.two"), ":16: `variant.two`: there is a runtime of this name"),
         (("variant.tuned", 'variant."A b"'), ":16: the variant's name `A b` may hold"),
-        (("{cores}", "{core}"), ":20: unknown placeholder `{core}`"),
-        (("{build}", "{cores}"), ":21: unknown placeholder `{cores}`"),
-        (('queue = "9"', 'workloads = ["rign"]'), ":18: there is no workload of this manifest `rign`"),
+        (("{cores}", "{core}"), ":20: `variant.tuned.arguments`: unknown placeholder `{core}`"),
+        (("{build}", "{cores}"), ":21: `environment`: unknown placeholder `{cores}`"),
+        (
+            ('queue = "9"', 'workloads = ["rign"]'),
+            ":18: `variant.tuned.workloads`: the manifest has no command for `rign`",
+        ),
         (('queue = "9"', 'idiom = "a book"'), ":18: `idiom` must be the address of a page"),
     ],
 )
@@ -226,15 +232,15 @@ def test_braces_around_anything_but_a_word_are_a_programs_own(tmp_path: Path) ->
 
 def test_a_manifest_without_runtime_or_workload(tmp_path: Path) -> None:
     head = 'title = "A"\nfamily = "threads"\nmodel = "b"\nqueue = "c"\n'
-    with pytest.raises(CatalogueError, match=r"\[runtime\.NAME\]` is missing"):
+    with pytest.raises(CatalogueError, match="`runtime` is missing"):
         read_contender(manifest(tmp_path, head, "a"))
     runtime = '[runtime.one]\nexecutable = ["one"]\nversion = ["one"]\n'
-    with pytest.raises(CatalogueError, match=r"\[workload\.NAME\]` is missing"):
+    with pytest.raises(CatalogueError, match="`workload` is missing"):
         read_contender(manifest(tmp_path, head + runtime, "b"))
 
 
 def test_the_name_of_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match=r"the folder's name may hold a-z, 0-9"):
+    with pytest.raises(CatalogueError, match="the folder's name `A thing` may hold a-z, 0-9"):
         read_contender(manifest(tmp_path, MANIFEST, "A thing"))
 
 
@@ -313,10 +319,12 @@ def test_suites(tmp_path: Path) -> None:
 
 def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
     published = read_published(experiment(tmp_path, PUBLISHED))
+    erlang = Figure(workload="ring", point={"nodes": 2}, contender="erlang", metric="cpu_s", value=1.0)
+    later = replace(erlang, point={}, as_published="about two")
     assert published.figures == (
-        Figure("ring", {"nodes": 2}, "erlang", "cpu_s", 1.0),
-        Figure("ring", {}, "erlang", "latency_s.p50", 1.5, "about two"),
-        Figure("ring", {}, "erlang", "latency_s.p90", 3.0, "about two"),
+        erlang,
+        replace(later, metric="latency_s.p50", value=1.5),
+        replace(later, metric="latency_s.p90", value=3.0),
     )
     assert published.claims == (Claim("Faster", "faster", "ring", ClaimRow(never="no")),)
 
@@ -342,7 +350,7 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
         (('id = "faster"\nworkload = "ring"', 'id = "faster"\nworkload = "fib"'), r"no workload `fib`"),
         (
             ('[claim.test]\nnever = "no"\n', ""),
-            r"toml:20: the claim `faster` has no test: add `\[claim\.test\]`",
+            r"toml:19: `claim\.test` is missing",
         ),
         (
             ('never = "no"\n', 'metric = "cpus"\n'),
@@ -358,11 +366,8 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
         ),
         (
             ('never = "no"\n', 'over = { contendr = "go" }\n'),
-            r"toml:24: `claim\.test\.over\.contender` is missing.*is `contendr` meant to be `contender`",
+            r"toml:24: unknown key `claim\.test\.over\.contendr`; did you mean `contender`",
         ),
-        (('seed = "post.txt"\n', ""), r"toml:3: `source` must name where its figures come from: `url`"),
-        (("value = 1\n", 'value = "1"\n'), r"toml:12: `figure\.value` must be a number or a table"),
-        (("p90 = 3", 'p90 = "3"'), r"toml:17: `figure\.value\.p90` must be a number"),
     ],
 )
 def test_a_source_names_what_exists(tmp_path: Path, change: tuple[str, str], message: str) -> None:
@@ -454,8 +459,8 @@ at = { nodes = 2 }
             "q.toml:6: `example` does not compare `wall_s`: add it to its `show.metrics`",
         ),
         ("nodes = 2", "node = 2", "q.toml:8: there is no factor of `ring` called `node`"),
-        ('"messages"', '"Many messages"', "q.toml:3: `Many messages` is not one word in lower case"),
-        ("words =", "word =", "q.toml:7: `figure.words` is missing"),
+        ('"messages"', '"Many messages"', "q.toml:3: item 1 of `concerns` must be text matching"),
+        ("words =", "word =", "q.toml:7: unknown key `figure.word`; did you mean `words`?"),
     ],
 )
 def test_questions_that_nothing_answers(tmp_path: Path, old: str, new: str, message: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from ringside.cli.main import cli
 from ringside.measure.host.executor import Executor

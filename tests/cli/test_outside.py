@@ -125,7 +125,7 @@ def test_the_folder_of_a_contender_of_the_catalogue_is_no_second_one(mine: Calla
         (("a/broken",), "contender.toml:1: "),
         (("mine=",), "write the server's command behind the `=`"),
         (("mine=./server",), "the command needs `{port}`"),
-        (("mine=./server {port} {prot}",), "unknown placeholder `{prot}`; did you mean `{port}`?"),
+        (("mine=./server {port} {prot}",), "unknown placeholder `{prot}`; known here: `{port}`"),
         (("mine=./server '{port}",), "no closing quotation; quote it as for a shell"),
         (("Mine!=./server {port}",), "the name may hold a-z"),
         (("=./server {port}",), "the name may hold a-z"),

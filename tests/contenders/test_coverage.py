@@ -71,8 +71,8 @@ def test_the_table_of_one_contender(tmp_path: Path) -> None:
     ("reasons", "message"),
     [
         ('fbi = "Why not."', "fbi"),
-        ('ring = "Why not."', "`ring` has a command and a reason"),
-        ('batch = " "', "the reason why there is no `batch` is missing"),
+        ('ring = "Why not."', "`without.ring`: it has a command and a reason"),
+        ('batch = " "', "`without.batch`: the reason is missing"),
     ],
 )
 def test_reasons_that_cannot_be(tmp_path: Path, reasons: str, message: str) -> None:

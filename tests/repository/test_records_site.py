@@ -129,7 +129,7 @@ def test_questions_come_first_where_a_record_answers_them(
     figure = msgspec.structs.replace(
         context.questions()[0].figures[0], experiment=ring.experiment.name, metric=ring.headline.name, at={}
     )
-    asked = dataclasses.replace(context.questions()[0], text="What then?", figures=(figure,))
+    asked = msgspec.structs.replace(context.questions()[0], text="What then?", figures=(figure,))
     index = Site([Record.of("suite", [pages["ring"]], [asked])], {}, []).files()["index.html"].decode()
     assert index.index("What then?") < index.index('id="parts"')
     assert '<a href="suite/showdown-ring.html">showdown-ring</a>' in index

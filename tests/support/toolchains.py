@@ -17,14 +17,23 @@ def script(path: Path, text: str) -> Path:
 
 def runtime(*executable: str | Path, minimum: str | None = None, locate: tuple[str, ...] = ()) -> Runtime:
     names = tuple(map(str, executable))
-    return Runtime("r", names, ("{runtime}", "--version"), minimum, locate, {"debian": ("thing",)})
+    return Runtime(
+        name="r",
+        executable=names,
+        version=("{runtime}", "--version"),
+        minimum=minimum,
+        locate=locate,
+        install={"debian": ("thing",)},
+    )
 
 
 def contender(folder: Path, one: Runtime, *builds: tuple[str, ...]) -> Contender:
     folder.mkdir(exist_ok=True)
     (folder / "main.txt").write_text("source", encoding="utf-8")
     entry = WorkloadEntry(("{build}/thing",))
-    return Contender("thing", folder, "T", one, {"ring": entry}, builds=builds)
+    return Contender(
+        name="thing", folder=folder, title="T", runtime=one, workloads={"ring": entry}, builds=builds
+    )
 
 
 def ready_of(tools: Toolchain, of: Contender) -> Ready:

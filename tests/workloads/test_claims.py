@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from ringside.analysis.suite import judge_claims, sources_of
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
 from ringside.model.catalogue import Claim, Published
+from ringside.model.claims import ClaimRow
 from ringside.model.design import Level, Point
 from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.store import Store
@@ -617,29 +619,32 @@ def test_a_point_of_an_earlier_version_lacks_a_factor() -> None:
 
 
 def test_sources_are_those_of_the_runs() -> None:
-    post = Published("2007-ring-showdown", "A post", "2007", "", {}, "", (), (Claim("x", "no-such", "ring"),))
+    post = Published(
+        "2007-ring-showdown",
+        "A post",
+        "2007",
+        "",
+        {},
+        "",
+        (),
+        (Claim("x", "never", "ring", ClaimRow(never="No.")),),
+    )
     (run,) = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
     assert sources_of([run]) == ()
     with_source = with_figures(run, plan=dataclasses.replace(run.plan, published=post))
     assert sources_of([with_source, run, with_source]) == (post,)
-    (examined,) = judge_claims([post], [run])
-    assert (examined.finding.answer, examined.command) == (NOT_TESTED, "")
-    # Plans of earlier versions have no name of it.
-    assert judge_claims([dataclasses.replace(post, claims=(Claim("x"),))], [run]) == ()
 
 
 def test_an_examined_claim_has_its_source_and_the_answer_of_its_own_test() -> None:
-    twelve = dataclasses.replace(catalogues_claims()["2007-ring-showdown/stackless-12-times"], text="a")
-    unknown = Claim("b", "no-such", "ring"), Claim("c", "stackless-12-times", "no-such")
-    post = Published("2007-ring-showdown", "A post", "2007", "", {}, "", (), (twelve, *unknown))
+    twelve = msgspec.structs.replace(catalogues_claims()["2007-ring-showdown/stackless-12-times"], text="a")
+    never = Claim("b", "never", "ring", ClaimRow(never="No."))
+    post = Published("2007-ring-showdown", "A post", "2007", "", {}, "", (), (twelve, never))
     runs = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION)(12)
-    first, *others = judge_claims([post], runs)
+    first, second = judge_claims([post], runs)
     assert (first.source, first.claim) == (post, twelve)
     assert first.finding == finding("2007-ring-showdown/stackless-12-times", runs)
     assert (first.finding.answer, first.command) == (UNTESTABLE, "ringside run ring-showdown")
-    assert [(other.claim, other.finding.answer, other.finding.sentence) for other in others] == [
-        (claim, NOT_TESTED, "this ringside has no test of it") for claim in unknown
-    ]
+    assert (second.claim, second.finding.answer, second.command) == (never, NOT_TESTED, "")
 
 
 def test_claims_follow_their_bands() -> None:

@@ -14,7 +14,7 @@ from ringside.model.design import Point
 from ringside.model.results import ClaimResult, Diagnostic, Outcome, Run
 from ringside.store import Store
 from ringside.workloads.claim_rows import evaluate
-from ringside.workloads.claims import AnalysedRun, not_tested
+from ringside.workloads.claims import AnalysedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,9 @@ class JudgedClaim:
 def judge_claims(sources: Iterable[Published], runs: Sequence[AnalysedRun]) -> tuple[JudgedClaim, ...]:
     """All claims of the sources, in their order."""
     return tuple(
-        JudgedClaim(source, claim, _test(source, claim, runs))
+        JudgedClaim(source, claim, evaluate(claim.test, source.name, claim.workload, runs))
         for source in sources
         for claim in source.claims
-        if claim.id  # Plans of earlier versions have claims in words alone.
     )
 
 
@@ -49,13 +48,6 @@ def sources_of(analyses: Iterable[RunAnalysis]) -> tuple[Published, ...]:
         if analysis.plan.published is not None
     }
     return tuple(sources[name] for name in sorted(sources))
-
-
-def _test(source: Published, claim: Claim, runs: Sequence[AnalysedRun]) -> ClaimResult:
-    if claim.test:
-        return evaluate(claim.test, source.name, claim.workload, runs)
-    # A claim of a run that another version made; the catalogue's own all have tests.
-    return not_tested("this ringside has no test of it")
 
 
 @dataclass(frozen=True, slots=True)

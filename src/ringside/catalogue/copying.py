@@ -9,8 +9,8 @@ import tomllib
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 
-from ringside.catalogue.contenders import MANIFEST, NAME, NAME_RULE, Workloads, unknown
-from ringside.catalogue.decode import read_toml
+from ringside.catalogue.contenders import MANIFEST, NAME, NAME_RULE, Workloads
+from ringside.catalogue.decode import read_toml, unknown
 from ringside.catalogue.loader import Catalogue, own_folder
 from ringside.errors import UsageError
 from ringside.model.catalogue import Contender
@@ -131,7 +131,7 @@ def check_sources(contender: Contender) -> None:
             is_source = re.fullmatch(r"(\./)?[\w/-]+(\.[a-z]+)?", word) and ("." in word) and place > 0
             if is_source and not (contender.folder / word).exists():
                 message = f"the build needs {word}, which is missing: `{contender.name}` cannot be copied"
-                raise file.error(message, ("build", index, "command", place))
+                raise file.error(message, "build", index, "command")
 
 
 def _manifest(text: str, name: str, origin: Contender, left_out: Collection[str]) -> str:

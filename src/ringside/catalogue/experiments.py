@@ -1,41 +1,39 @@
-"""Experiments, suites, and the figures and claims that sources published, read into the model's types."""
+"""Experiments, suites, questions, and the figures and claims that sources published."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec.structs import asdict
-
-from ringside.catalogue.contenders import (
-    Workloads,
-    check_factor,
-    check_levels,
-    known_workload,
-    levels_of,
-    unknown,
-)
+from ringside.catalogue.contenders import Workloads, check_levels, values
 from ringside.catalogue.decode import Key, TomlFile, decode, read_toml
-from ringside.catalogue.schema import (
-    ExperimentFile,
-    FigureTable,
-    Levels,
-    PublishedFile,
-    QuestionFile,
-    SuiteFile,
-)
 from ringside.errors import CatalogueError, UsageError
-from ringside.model.catalogue import Claim, Contender, Figure, Published, Question, QuestionFigure
+from ringside.model.catalogue import (
+    Contender,
+    Figure,
+    FigureKeys,
+    FigureTable,
+    Published,
+    PublishedFile,
+    Question,
+    QuestionFile,
+)
 from ringside.model.claims import ClaimRow, Quantity
-from ringside.model.design import DEFAULT_MARGIN, LEAST_S, Experiment, ExperimentLimits, Show, Suite
-from ringside.text import one_line
+from ringside.model.design import (
+    DEFAULT_MARGIN,
+    LEAST_S,
+    Experiment,
+    ExperimentFile,
+    Show,
+    Suite,
+    SuiteFile,
+    as_tuple,
+)
 from ringside.units import goal, margin, seconds
 
 T = TypeVar("T")
-_WORD = re.compile(r"[a-z][a-z-]{0,30}")
 
 # Longer trials are long enough by themselves.
 _MOST_LEAST_S = 10.0
@@ -57,16 +55,14 @@ def read_suite(path: Path, experiments: Collection[str] | None = None) -> Suite 
     file = read_toml(path)
     if "parts" not in file.data:
         return None
-    suite = decode(file, SuiteFile)
-    for key, parts in (("parts", suite.parts), ("full", suite.full)):
-        if path.stem in parts:
-            raise file.error(f"`{path.stem}` is a part of itself", (key,))
-        if len(set(parts)) != len(parts):
-            raise file.error(f"an experiment is named twice in `{key}`", (key,))
+    table = decode(file, SuiteFile)
+    for key, parts in (("parts", table.experiments), ("full", table.full)):
         for index, part in enumerate(parts):
-            if experiments is not None and part not in experiments:
-                raise file.error(str(unknown("experiment", part, experiments)), (key, index))
-    return Suite(path.stem, suite.title, suite.parts, suite.note, suite.full)
+            if part == path.stem:
+                raise file.error(f"`{part}` is a part of itself", key)
+            if experiments is not None:
+                file.check_known("experiment", part, experiments, key, index)
+    return Suite(name=path.stem, **values(SuiteFile, table))
 
 
 def read_experiment(path: Path, known: Known | None = None) -> Experiment:
@@ -74,102 +70,67 @@ def read_experiment(path: Path, known: Known | None = None) -> Experiment:
     alone."""
     file = read_toml(path)
     if "parts" in file.data:
-        message = "this is a suite, a list of experiments: name one of its `parts`"
-        raise file.error(message, ("parts",))
+        raise file.error("this is a suite, a list of experiments: name one of its `parts`", "parts")
     table = decode(file, ExperimentFile)
-    contenders = table.contenders
     if known is not None:
         _check_names(file, table, known)
-    if len(set(contenders)) != len(contenders):
-        raise file.error("a contender is named twice in `contenders`", ("contenders",))
-    baseline = contenders[0] if table.baseline is None else table.baseline
-    if baseline not in contenders:
-        raise file.error(f"the baseline `{baseline}` is not one of the contenders", ("baseline",))
     until = _read(file, "until", table.until, goal)
-    time_s = None if table.time is None else _read(file, "time", table.time, seconds)
-    least_s = LEAST_S if table.least is None else _read(file, "least", table.least, _least_seconds)
-    own_margin = DEFAULT_MARGIN if table.margin is None else _read(file, "margin", table.margin, margin)
+    least_s = LEAST_S if table.least is None else _read(file, "least", table.least, seconds)
+    if not 0 < least_s <= _MOST_LEAST_S:
+        raise file.error(f"`least` is out of range: above 0, up to {_MOST_LEAST_S:g} s", "least")
+    ratios = [ratio.split("/") for ratio in table.show.ratios]
     return Experiment(
         name=path.stem,
         title=table.title,
         note=table.note,
         workload=table.workload,
-        contenders=contenders,
-        factors=levels_of(file, ("factors",), table.factors),
-        baseline=baseline,
+        contenders=table.contenders,
+        factors={factor: as_tuple(levels) for factor, levels in table.factors.items()},
+        baseline=table.baseline or table.contenders[0],
         blocks=table.blocks,
         published=table.published,
-        limits=ExperimentLimits(**asdict(table.limits)),
-        show=Show(table.show.metrics, table.show.sweep, _ratios(file, table.show.ratios, contenders)),
-        at=table.point,
+        limits=table.limits,
+        show=Show(table.show.metrics, table.show.sweep, tuple((over, under) for over, under in ratios)),
+        at=table.at,
         until=until if isinstance(until, float) else None,
         until_decided=until == "decided",
-        time_s=time_s,
-        margin=own_margin,
+        time_s=None if table.time is None else _read(file, "time", table.time, seconds),
+        margin=DEFAULT_MARGIN if table.margin is None else _read(file, "margin", table.margin, margin),
         least_s=least_s,
     )
-
-
-def _least_seconds(text: str) -> float:
-    value = seconds(text)
-    if not 0 < value <= _MOST_LEAST_S:
-        raise ValueError(f"{one_line(text, 60)} is out of range: above 0, up to {_MOST_LEAST_S:g} s")
-    return value
-
-
-def _check_names(file: TomlFile, table: ExperimentFile, known: Known) -> None:
-    """Workload, contenders, factors, levels, metrics and source must exist."""
-    workload = known_workload(file, table.workload, known.workloads, ("workload",))
-    for index, name in enumerate(table.contenders):
-        _check_contender(file, name, index, table.workload, known)
-    places: list[tuple[tuple[Key, ...], Mapping[str, Levels]]] = [
-        (("factors",), table.factors),
-        *((("point", index), point) for index, point in enumerate(table.point)),
-    ]
-    for keys, levels_by_factor in places:
-        for factor, levels in levels_by_factor.items():
-            check_factor(file, factor, table.workload, workload, (*keys, factor))
-            check_levels(file, factor, levels, workload, (*keys, factor))
-    for index, name in enumerate(table.show.metrics):
-        if name not in workload.metrics:
-            message = unknown(f"metric of `{table.workload}` called", name, workload.metrics)
-            raise file.error(str(message), ("show", "metrics", index))
-    if table.show.sweep is not None:
-        check_factor(file, table.show.sweep, table.workload, workload, ("show", "sweep"))
-    if table.published is not None and table.published not in (sources := known.published()):
-        message = unknown("source of published figures", table.published, sources)
-        raise file.error(str(message), ("published",))
-
-
-def _check_contender(file: TomlFile, name: str, index: int, workload: str, known: Known) -> None:
-    try:
-        contender = known.contender(name)
-    except CatalogueError:
-        return  # A broken manifest is an error of its own, and disables its contender alone.
-    except UsageError as error:
-        raise file.error(str(error), ("contenders", index)) from None
-    if workload not in contender.workloads:
-        message = f"contender `{name}` takes no part in the workload `{workload}`"
-        raise file.error(message, ("contenders", index))
 
 
 def _read(file: TomlFile, key: str, text: str, read: Callable[[str], T]) -> T:
     try:
         return read(text)
     except ValueError as error:
-        raise file.error(f"`{key}`: {error}", (key,)) from None
+        raise file.error(f"`{key}`: {error}", key) from None
 
 
-def _ratios(file: TomlFile, texts: Iterable[str], contenders: Collection[str]) -> tuple[tuple[str, str], ...]:
-    """Pairs written as `A/B`."""
-    pairs = []
-    for text in texts:
-        numerator, slash, denominator = text.partition("/")
-        if not slash or not {numerator, denominator} <= set(contenders):
-            message = f"`{text}` is not of the form A/B with two of the contenders"
-            raise file.error(message, ("show", "ratios"))
-        pairs.append((numerator, denominator))
-    return tuple(pairs)
+def _check_names(file: TomlFile, table: ExperimentFile, known: Known) -> None:
+    """Workload, contenders, factors, levels, metrics and source must exist."""
+    name = table.workload
+    file.check_known("workload", name, known.workloads, "workload")
+    for index, contender in enumerate(table.contenders):
+        try:
+            takes_part = name in known.contender(contender).workloads
+        except CatalogueError:
+            continue  # A broken manifest is an error of its own, and disables its contender alone.
+        except UsageError as error:
+            raise file.error(error, "contenders", index) from None
+        if not takes_part:
+            message = f"contender `{contender}` takes no part in the workload `{name}`"
+            raise file.error(message, "contenders", index)
+    check_levels(file, name, known.workloads, table.factors, "factors")
+    for index, point in enumerate(table.at):
+        check_levels(file, name, known.workloads, point, "point", index)
+    workload = known.workloads[name]
+    for metric in table.show.metrics:
+        file.check_known(f"metric of `{name}` called", metric, workload.metrics, "show", "metrics")
+    if table.show.sweep is not None:
+        file.check_known(f"factor of `{name}` called", table.show.sweep, workload.factors, "show", "sweep")
+    if table.published is not None:
+        file.check_known("source of published figures", table.published, known.published(), "published")
 
 
 def read_question(
@@ -182,50 +143,23 @@ def read_question(
     it is a suite. Raises CatalogueError, also for a figure that its experiment does not give."""
     file = read_toml(path)
     table = decode(file, QuestionFile)
-    for index, figure in enumerate(table.figure):
-        _check_question_figure(file, figure, index, known, experiments, experiment_of)
-    for index, word in enumerate(table.concerns):
-        if not _WORD.fullmatch(word):
-            raise file.error(f"`{word}` is not one word in lower case", ("concerns", index))
-    return Question(
-        path.stem,
-        table.text,
-        table.figure,
-        table.holds.strip(),
-        table.limits.strip(),
-        table.concerns,
-        table.order,
-    )
-
-
-def _check_question_figure(
-    file: TomlFile,
-    figure: QuestionFigure,
-    index: int,
-    known: Workloads,
-    experiments: Collection[str],
-    experiment_of: Callable[[str], Experiment | None],
-) -> None:
-    def error(message: object, *keys: Key) -> CatalogueError:
-        return file.error(str(message), ("figure", index, *keys))
-
-    if figure.experiment not in experiments:
-        raise error(unknown("experiment", figure.experiment, experiments), "experiment")
-    experiment = experiment_of(figure.experiment)
-    if experiment is None:
-        raise error(f"`{figure.experiment}` is a suite: name one of its parts", "experiment")
-    name = experiment.workload
-    workload = known_workload(file, name, known, ("figure", index, "experiment"))
-    if figure.metric not in workload.metrics:
-        raise error(unknown(f"metric of `{name}` called", figure.metric, workload.metrics), "metric")
-    shown = experiment.show.metrics
-    if shown and figure.metric not in shown:
-        message = f"`{figure.experiment}` does not compare `{figure.metric}`: add it to its `show.metrics`"
-        raise error(message, "metric")
-    for key, levels in (("at", figure.at), ("over", figure.over)):
-        for factor, level in levels.items():
-            check_factor(file, factor, name, workload, ("figure", index, key, factor))
-            check_levels(file, factor, level, workload, ("figure", index, key, factor))
+    for index, figure in enumerate(table.figures):
+        keys = ("figure", index)
+        file.check_known("experiment", figure.experiment, experiments, *keys, "experiment")
+        experiment = experiment_of(figure.experiment)
+        if experiment is None:
+            message = f"`{figure.experiment}` is a suite: name one of its parts"
+            raise file.error(message, *keys, "experiment")
+        name = experiment.workload
+        file.check_known(f"metric of `{name}` called", figure.metric, known[name].metrics, *keys, "metric")
+        if experiment.show.metrics and figure.metric not in experiment.show.metrics:
+            message = (
+                f"`{figure.experiment}` does not compare `{figure.metric}`: add it to its `show.metrics`"
+            )
+            raise file.error(message, *keys, "metric")
+        check_levels(file, name, known, figure.at, *keys, "at")
+        check_levels(file, name, known, figure.over, *keys, "over")
+    return Question(name=path.stem, **values(QuestionFile, table))
 
 
 def read_published(
@@ -233,21 +167,15 @@ def read_published(
 ) -> Published:
     """Figures and claims of one source. `known`: the workloads that there are; `contenders`: the names of
     contenders; without them, names are not checked. Raises CatalogueError, also for a claim that nothing
-    tests, and for figures whose source is not named."""
+    tests."""
     file = read_toml(path)
     table = decode(file, PublishedFile)
-    if not (table.source.url or table.source.seed):
-        message = "`source` must name where its figures come from: `url`, or `seed` for a text that was kept"
-        raise file.error(message, ("source", "title"))
     if known is not None:
-        for index, figure in enumerate(table.figure):
-            _check_figure(file, figure, known, contenders, ("figure", index))
+        for index, entry in enumerate(table.figure):
+            _check_figure(file, entry, known, contenders, "figure", index)
         for index, claim in enumerate(table.claim):
-            keys = ("claim", index)
-            known_workload(file, claim.workload, known, (*keys, "workload"))
-            if not claim.test:
-                raise file.error(f"the claim `{claim.id}` has no test: add `[claim.test]`", (*keys, "id"))
-            _check_test(file, claim.test, claim.workload, known, (*keys, "test"))
+            file.check_known("workload", claim.workload, known, "claim", index, "workload")
+            _check_test(file, claim.test, claim.workload, known, "claim", index, "test")
     return Published(
         name=path.stem,
         title=table.source.title,
@@ -256,69 +184,57 @@ def read_published(
         software=table.source.software,
         metric_note=table.source.metric_note,
         figures=tuple(figure for entry in table.figure for figure in _figures(entry)),
-        claims=tuple(Claim(claim.text, claim.id, claim.workload, claim.test) for claim in table.claim),
+        claims=table.claim,
     )
-
-
-def _check_figure(
-    file: TomlFile,
-    table: FigureTable,
-    known: Workloads,
-    contenders: Collection[str] | None,
-    keys: tuple[Key, ...],
-) -> None:
-    """Workload, factors, contender, metric and unit must be known."""
-    workload = known_workload(file, table.workload, known, (*keys, "workload"))
-    for factor in table.point:
-        check_factor(file, factor, table.workload, workload, (*keys, "point", factor))
-    name = table.contender.split("@")[0]
-    if contenders is not None and not any(each == name or each.startswith(f"{name}-") for each in contenders):
-        raise file.error(str(unknown("contender", name, contenders)), (*keys, "contender"))
-    for figure in _figures(table):
-        if figure.metric not in workload.metrics:
-            error = unknown(f"metric of `{table.workload}` called", figure.metric, workload.metrics)
-            raise file.error(str(error), (*keys, "metric"))
-        own = workload.metrics[figure.metric]
-        if table.unit is not None and table.unit != own:
-            message = f"`{figure.metric}` is measured in {own or 'plain numbers'}, not in {table.unit}"
-            raise file.error(f"{message}: convert the value", (*keys, "unit"))
-
-
-def _check_test(file: TomlFile, row: ClaimRow, name: str, known: Workloads, keys: tuple[Key, ...]) -> None:
-    """Metrics and factors of all quantities must be known."""
-    terms = [
-        term for side in (row.over, row.under) for term in (side if isinstance(side, tuple) else (side,))
-    ]
-    quantities = [term for term in terms if not isinstance(term, str)]
-    own = Quantity("", metric=row.metric, at=row.at | row.own)
-    for quantity in (own, *quantities, *(Quantity("", at=place.at) for place in (*row.apart, *row.between))):
-        of = quantity.workload or name
-        workload = known_workload(file, of, known, keys)
-        if quantity.metric and quantity.metric not in workload.metrics:
-            raise file.error(
-                str(unknown(f"metric of `{of}` called", quantity.metric, workload.metrics)), keys
-            )
-        for factors in quantity.at:
-            for factor in factors.split("*"):
-                check_factor(file, factor, of, workload, keys)
 
 
 def _figures(table: FigureTable) -> list[Figure]:
     """One entry's figures: a value by itself, or one for each name (`{ p50 = 611, p90 = 790 }`), which
     then belongs to the metric's name (`latency_s.p50`)."""
-    values = (
-        {f"{table.metric}.{name}": value for name, value in table.value.items()}
-        if isinstance(table.value, dict)
-        else {table.metric: table.value}
-    )
+    shared = values(FigureKeys, table)
+    if isinstance(table.value, float):
+        return [Figure(**shared, value=table.value)]
     return [
-        Figure(
-            workload=table.workload,
-            point=table.point,
-            contender=table.contender,
-            metric=metric,
-            value=value,
-            as_published=table.as_published,
-        )
-        for metric, value in values.items()
+        Figure(**shared | {"metric": f"{table.metric}.{name}"}, value=value)
+        for name, value in table.value.items()
     ]
+
+
+def _check_figure(
+    file: TomlFile, table: FigureTable, known: Workloads, contenders: Collection[str] | None, *keys: Key
+) -> None:
+    """Workload, factors, contender, metric and unit must be known."""
+    file.check_known("workload", table.workload, known, *keys, "workload")
+    workload = known[table.workload]
+    for factor in table.point:
+        file.check_known(
+            f"factor of `{table.workload}` called", factor, workload.factors, *keys, "point", factor
+        )
+    name = table.contender.split("@")[0]
+    if contenders is not None and not any(f"{each}-".startswith(f"{name}-") for each in contenders):
+        file.check_known("contender", name, contenders, *keys, "contender")
+    for figure in _figures(table):
+        metric = figure.metric
+        file.check_known(f"metric of `{table.workload}` called", metric, workload.metrics, *keys, "metric")
+        if table.unit not in (None, workload.metrics[metric]):
+            unit = workload.metrics[metric] or "plain numbers"
+            message = f"`{metric}` is measured in {unit}, not in {table.unit}: convert the value"
+            raise file.error(message, *keys, "unit")
+
+
+def _check_test(file: TomlFile, row: ClaimRow, name: str, known: Workloads, *keys: Key) -> None:
+    """Metrics and factors of all quantities must be known."""
+    terms = [
+        term for side in (row.over, row.under) for term in (side if isinstance(side, tuple) else (side,))
+    ]
+    quantities = [Quantity("", metric=row.metric, at=row.at | row.own)]
+    quantities += [term for term in terms if isinstance(term, Quantity)]
+    quantities += [Quantity("", at=place.at) for place in (*row.apart, *row.between)]
+    for quantity in quantities:
+        workload = quantity.workload or name
+        file.check_known("workload", workload, known, *keys)
+        if quantity.metric:
+            metrics = known[workload].metrics
+            file.check_known(f"metric of `{workload}` called", quantity.metric, metrics, *keys)
+        for factor in (each for factors in quantity.at for each in factors.split("*")):
+            file.check_known(f"factor of `{workload}` called", factor, known[workload].factors, *keys)

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-from ringside.catalogue.contenders import Workloads, added_contenders, read_contender, unknown
+from ringside.catalogue.contenders import Workloads, added_contenders, read_contender
+from ringside.catalogue.decode import unknown
 from ringside.catalogue.experiments import (
     Known,
     read_experiment,
@@ -19,10 +20,9 @@ from ringside.catalogue.experiments import (
     read_question,
     read_suite,
 )
-from ringside.catalogue.schema import DEFAULT_BLOCKS
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import Contender, Published, Question
-from ringside.model.design import Experiment, Suite
+from ringside.model.design import DEFAULT_BLOCKS, Experiment, Suite
 
 
 def own_folder() -> Path:

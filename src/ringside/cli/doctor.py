@@ -114,8 +114,18 @@ def probe_compiler(checkout: Path) -> Runtime | None:
     except (OSError, ValueError, KeyError):
         return None
     # Debian's cargo brings rustc.
-    install = {"debian": ("cargo",), "debian-12": ("cargo-web",), "ubuntu": ("cargo",)}
-    return Runtime("rust", ("rustc",), ("{runtime}", "--version"), minimum, install=install)
+    install: dict[str, tuple[str, ...]] = {
+        "debian": ("cargo",),
+        "debian-12": ("cargo-web",),
+        "ubuntu": ("cargo",),
+    }
+    return Runtime(
+        name="rust",
+        executable=("rustc",),
+        version=("{runtime}", "--version"),
+        minimum=minimum,
+        install=install,
+    )
 
 
 def _machine() -> list[tuple[TableCell, ...]]:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from msgspec import structs
+
 from ringside.catalogue.loader import Catalogue
 from ringside.cluster.groups import GroupEngines
 from ringside.cluster.loop import ClusterLoop
@@ -79,7 +81,7 @@ class ClusterCampaign(Campaign):
             for name, each in there.items():
                 local = here[name]
                 contenders[name] = each if isinstance(local, Unavailable) else replace(each, contender=local)
-                shown = replace(contenders[name].contender, name=f"{name} on {machine}")
+                shown = structs.replace(contenders[name].contender, name=f"{name} on {machine}")
                 self.notify(Event("prepared", replace(contenders[name], contender=shown)))
             workload = find_workload(experiment.workload)
             prepared[machine] = Prepared(experiment, workload, points, contenders, {})

@@ -7,8 +7,9 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 import ringside
 from ringside.errors import ProbeError, UsageError

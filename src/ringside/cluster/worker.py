@@ -189,7 +189,7 @@ def _here(contender: Contender | Unavailable) -> Contender | Unavailable:
     if isinstance(contender, Unavailable):
         return contender
     folder = uploaded(contender.folder)
-    return replace(contender, folder=folder if folder.is_dir() else Path.home())
+    return structs.replace(contender, folder=folder if folder.is_dir() else Path.home())
 
 
 def _keep_off_contender_cpus(executor: Executor) -> None:

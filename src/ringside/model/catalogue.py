@@ -1,173 +1,269 @@
-"""Contenders, their runtimes, and what sources published. Frozen."""
+"""What the files of a catalogue hold, and what is made of it: contenders, published figures, questions.
+
+docs/KEYS.md has the meaning of each key. A class whose name ends in `Table`, `File` or `Manifest` is a table
+as it is written; `catalogue` turns it into the class that shares its keys. An error of `__post_init__` begins
+with the key that it is about.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta
 
 from ringside.model.claims import ClaimRow
-from ringside.model.design import Level
+from ringside.model.design import Level, Levels, Table, Texts, as_tuple, check_distinct
 
 ContenderClass = Literal["idiomatic", "bare", "floor"]
 ContenderFamily = Literal[
     "actors", "channels", "green-threads", "tasks", "event-loop", "generators", "threads", "processes"
 ]
+Command = Annotated[Texts, Meta(min_length=1)]
+# Longer texts would fill tables and pages.
+Title = Annotated[str, Meta(min_length=1, max_length=80)]
+Words = Annotated[str, Meta(max_length=200)]
+FewWords = Annotated[str, Meta(max_length=60)]
 
 # What is replaced in a command: `{runtime}`, `{build}`, `{cores}`. Braces around anything else stay.
 PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
-    """What a contender runs on. `executable` holds names or globs, tried in order; `title` is what its
-    version is a version of, where that is not the language. By system: `install` has the packages that bring
-    it, `instructions` a sentence for people where none does. `optional`: it is used only where it is
-    found. `brings`: the program that the build installs with `executable`, with the arguments for its
-    version; it, not `executable`, is what the contender runs on."""
+def check_placeholders(where: str, command: Iterable[str], known: Collection[str]) -> None:
+    """Raise ValueError for a placeholder that is not known in a command; `where` names the command."""
+    for name in (name for word in command for name in PLACEHOLDER.findall(word)):
+        if name not in known:
+            listed = ", ".join(f"`{{{each}}}`" for each in known)
+            raise ValueError(
+                f"{where}: unknown placeholder `{{{name}}}`; known here: {listed} (`{{ {name} }}` stays)"
+            )
 
-    name: str
-    executable: tuple[str, ...]
-    version: tuple[str, ...]
+
+class RuntimeKeys(Table, frozen=True, kw_only=True):
+    """The keys of a runtime, except those about the contender on it."""
+
+    executable: Command
+    version: Command
     minimum: str | None = None
-    locate: tuple[str, ...] = ()
-    install: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    instructions: Mapping[str, str] = field(default_factory=dict)
+    locate: Texts = ()
+    install: dict[str, Texts] = {}
+    instructions: dict[str, str] = {}
     title: str = ""
     optional: bool = False
-    brings: tuple[str, ...] = ()
+    brings: Texts = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadEntry:
-    """A contender's part in one workload: its command, its class, the largest levels that it takes, and for
-    some factors the only ones. `capabilities`: what it offers beyond the core of the contract. `host`: its
-    server can listen on an address that it is given. `is_plain`: a server that does not speak contract 1; it
-    gets no `key=value` arguments, and is ready when it listens on `{port}`."""
-
-    command: tuple[str, ...]
-    kind: ContenderClass = "idiomatic"
-    most: Mapping[str, int] = field(default_factory=dict)
-    only: Mapping[str, tuple[Level, ...]] = field(default_factory=dict)
-    capabilities: tuple[str, ...] = ()
-    host: bool = False
-    is_plain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Contender:
-    """A program in one folder on one runtime. `name` is `folder@runtime` beyond the first runtime, and
-    `folder@variant` with other settings: `environment` has variables of its own, in which `{build}` is its
-    build's folder, and `built_as` the name of the contender whose build it uses. `family` is one of
-    `ContenderFamily`, and empty where there is no manifest. `kind` is the manifest's `class`: `idiomatic`,
-    written as the library's community writes it; `bare`, by hand on the runtime's sockets; `floor`, by hand
-    down to the system calls: what the others are compared with.
-    `idiom`: the address of a page that its way of writing comes from; `tuning`: what differs from
-    defaults; `unequal`: what others have and it has not, or the other way round.
-    `teaches`: the workloads that a copy of it has at first.
-    `without`: why it takes no part in other workloads, by their names.
-    `has_sources`: the folder is the contender's own, not just where its command was given."""
+class Runtime(RuntimeKeys, frozen=True, kw_only=True):
+    """What a contender runs on."""
 
     name: str
-    folder: Path
-    title: str
-    runtime: Runtime
-    workloads: Mapping[str, WorkloadEntry]
-    family: str = ""
-    model: str = ""
-    queue: str = ""
-    language: str = ""
-    scheduler: str = ""
-    parallel: bool = False
-    builds: tuple[tuple[str, ...], ...] = ()
+
+
+class RuntimeTable(RuntimeKeys, frozen=True, kw_only=True):
+    """`[runtime.NAME]` of a manifest."""
+
+    parallel: bool | None = None
+    without: dict[str, str] = {}
+    arguments: Texts = ()
+    build: tuple[Command, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_placeholders("`version`", self.version, ("runtime",))
+        check_placeholders("`locate`", self.locate, ("runtime",))
+        check_placeholders("`brings`", self.brings, ("build",))
+        for command in self.build:
+            check_placeholders("`build`", command, ("runtime", "build"))
+
+
+class BuildTable(Table, frozen=True, kw_only=True):
+    """`[[build]]` of a manifest."""
+
+    command: Command
+
+    def __post_init__(self) -> None:
+        check_placeholders("`command`", self.command, ("runtime", "build"))
+
+
+class WorkloadKeys(Table, frozen=True):
+    """The keys of a contender's part in a workload that mean the same when they are read."""
+
+    command: Command
+    capabilities: Texts = ()
+    most: dict[str, int] = {}
+    host: bool = False
+
+
+class WorkloadEntry(WorkloadKeys, frozen=True):
+    """A contender's part in one workload."""
+
     kind: ContenderClass = "idiomatic"
-    without: Mapping[str, str] = field(default_factory=dict)
-    teaches: tuple[str, ...] = ()
-    idiom: str = ""
-    tuning: tuple[str, ...] = ()
-    unequal: tuple[str, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
+    only: dict[str, tuple[Level, ...]] = {}
+
+
+class WorkloadTable(WorkloadKeys, frozen=True):
+    """`[workload.NAME]` of a manifest."""
+
+    kind: ContenderClass | None = msgspec.field(name="class", default=None)
+    only: dict[str, Levels] = {}
+
+    def __post_init__(self) -> None:
+        for factor, levels in self.only.items():
+            check_distinct(f"`only.{factor}`", as_tuple(levels))
+
+
+class DescriptionKeys(Table, frozen=True, kw_only=True):
+    """The keys that a contender and a variant of it have in common."""
+
+    title: Title
+    model: Words = ""
+    queue: FewWords = ""
+    idiom: Words = ""
+    tuning: Texts = ()
+    unequal: Texts = ()
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"(https://\S+)?", self.idiom):
+            raise ValueError(f"`idiom` must be the address of a page, https://…, not {self.idiom}")
+
+
+class VariantTable(DescriptionKeys, frozen=True, kw_only=True):
+    """`[variant.NAME]` of a manifest: the same programs with other settings."""
+
+    workloads: Texts = ()
+    arguments: Texts = ()
+    environment: dict[str, str] = {}
+    build: tuple[BuildTable, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_placeholders("`environment`", self.environment.values(), ("build",))
+
+
+class ContenderKeys(DescriptionKeys, frozen=True, kw_only=True):
+    """The keys of a manifest that mean the same when it is read."""
+
+    family: ContenderFamily | Literal[""] = ""
+    language: Annotated[str, Meta(max_length=40)] = ""
+    scheduler: FewWords = ""
+    parallel: bool = False
+    kind: ContenderClass = msgspec.field(name="class", default="idiomatic")
+    teaches: Texts = ()
+    without: dict[str, str] = {}
+
+
+class Manifest(ContenderKeys, frozen=True, kw_only=True):
+    """`contenders/NAME/contender.toml`."""
+
+    family: ContenderFamily
+    model: Words
+    queue: FewWords
+    runtime: Annotated[dict[str, RuntimeTable], Meta(min_length=1)]
+    build: tuple[BuildTable, ...] = ()
+    workload: Annotated[dict[str, WorkloadTable], Meta(min_length=1)]
+    variant: dict[str, VariantTable] = {}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        lists = {
+            "teaches": self.teaches,
+            **{f"runtime.{name}.without": table.without for name, table in self.runtime.items()},
+            **{f"variant.{name}.workloads": table.workloads for name, table in self.variant.items()},
+        }
+        for key, workloads in lists.items():
+            for workload in workloads:
+                if workload not in self.workload:
+                    raise ValueError(f"`{key}`: the manifest has no command for `{workload}`")
+        for name in self.variant.keys() & self.runtime.keys():
+            raise ValueError(f"`variant.{name}`: there is a runtime of this name: rename the variant")
+        for workload, reason in self.without.items():
+            if workload in self.workload:
+                raise ValueError(f"`without.{workload}`: it has a command and a reason why it has none")
+            if not reason.strip():
+                raise ValueError(f"`without.{workload}`: the reason is missing")
+
+
+class Contender(ContenderKeys, frozen=True, kw_only=True):
+    """A program in one folder on one runtime."""
+
+    # `folder@runtime` beyond the first runtime, and `folder@variant` with other settings.
+    name: str
+    folder: Path
+    runtime: Runtime
+    workloads: dict[str, WorkloadEntry]
+    builds: tuple[Command, ...] = ()
+    # Variables of a variant, in which `{build}` is the folder of its build.
+    environment: dict[str, str] = {}
+    # The name of the contender whose build it uses, if that is another one.
     built_as: str = ""
+    # False for a command without a manifest: a server that does not speak contract 1. It gets no `key=value`
+    # arguments, and is ready when it listens on `{port}`.
     has_sources: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A number that a source reported, at one point."""
+class SourceTable(Table, frozen=True, kw_only=True):
+    """`[source]` of published figures."""
+
+    title: str
+    date: str
+    hardware: str = ""
+    software: dict[str, str] = {}
+    metric_note: str = ""
+    url: str = ""
+    seed: str = ""
+    points: tuple[dict[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (self.url or self.seed):
+            raise ValueError("the source of the figures is missing: `url`, or `seed` for a text that is kept")
+
+
+class FigureKeys(Table, frozen=True, kw_only=True):
+    """The keys of a figure that mean the same when it is read."""
 
     workload: str
-    point: Mapping[str, Level]
+    point: dict[str, Level] = {}
     contender: str
     metric: str
-    value: float
     as_published: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A conclusion of a source, in our words. `id`: its name within its source. `test`: what tests it; None
-    where the workload has a function that does."""
+class Figure(FigureKeys, frozen=True, kw_only=True):
+    """A number that a source reported, at one point."""
+
+    value: float
+
+
+class FigureTable(FigureKeys, frozen=True, kw_only=True):
+    """`[[figure]]` of published figures: one value, or one for each name."""
+
+    unit: str | None = None
+    value: float | dict[str, float]
+
+
+class Claim(Table, frozen=True):
+    """A conclusion of a source, in our words. `id`: its name within its source."""
 
     text: str
-    id: str = ""
-    workload: str = ""
-    test: ClaimRow | None = None
+    id: str
+    workload: str
+    test: ClaimRow
 
 
-class QuestionFigure(Struct, frozen=True, forbid_unknown_fields=True):
-    """A figure that answers the question."""
+class PublishedFile(Table, frozen=True, kw_only=True):
+    """`published/NAME.toml`."""
 
-    experiment: str
-    """The experiment that measures it."""
-    metric: str
-    """The metric of its workload."""
-    words: str
-    """What it is a figure of, as in a sentence: `a message that is waited for`."""
-    at: dict[str, Level] = {}
-    """Levels of the point, by factor; of several points that have them, the last with the most figures."""
-    over: dict[str, Level] = {}
-    """Levels in which another point differs: the figure is how many times better the metric is than there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What an engineer asks of a concurrency model. `holds`: for whom the answer holds; `limits`: where it
-    does not. `concerns`: the kinds of work that it matters for, of those that `ringside ask` knows by the
-    questions."""
-
-    name: str
-    text: str
-    figures: tuple[QuestionFigure, ...]
-    holds: str = ""
-    limits: str = ""
-    concerns: tuple[str, ...] = ()
-    order: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class KnownWorkload:
-    """What files of a catalogue may name of a workload: its factors, the units of its metrics by their names,
-    and its capabilities. `check`: raises UsageError for a level that a factor cannot have on any machine.
-    `is_service`: whether its contenders listen; `server_arguments`: what those may get besides factors;
-    `title`: its heading. `questions`: those that its own distribution brings."""
-
-    factors: tuple[str, ...]
-    metrics: Mapping[str, str]
-    capabilities: tuple[str, ...] = ()
-    check: Callable[[str, Level], object] = lambda factor, level: None
-    is_service: bool = False
-    server_arguments: tuple[str, ...] = ()
-    title: str = ""
-    questions: tuple[Question, ...] = ()
+    source: SourceTable
+    figure: tuple[FigureTable, ...] = ()
+    claim: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """Figures and claims of one source."""
+    """Figures and claims of one source, as plans keep them."""
 
     name: str
     title: str
@@ -177,6 +273,48 @@ class Published:
     metric_note: str
     figures: tuple[Figure, ...]
     claims: tuple[Claim, ...]
+
+
+class QuestionFigure(Table, frozen=True, kw_only=True):
+    """A figure that answers a question. `words`: what it is a figure of, as in a sentence."""
+
+    experiment: str
+    metric: str
+    words: str
+    at: dict[str, Level] = {}
+    over: dict[str, Level] = {}
+
+
+class QuestionFile(Table, frozen=True, kw_only=True):
+    """`questions/NAME.toml`: what an engineer asks of a concurrency model, and the figures that answer it."""
+
+    text: Annotated[str, Meta(max_length=120)]
+    order: int = 0
+    holds: str = ""
+    limits: str = ""
+    concerns: tuple[Annotated[str, Meta(pattern=r"^[a-z][a-z-]{0,30}$")], ...] = ()
+    figures: Annotated[tuple[QuestionFigure, ...], Meta(min_length=1)] = msgspec.field(name="figure")
+
+
+class Question(QuestionFile, frozen=True, kw_only=True):
+    """A question by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownWorkload:
+    """What files of a catalogue may name of a workload."""
+
+    factors: tuple[str, ...]
+    metrics: Mapping[str, str]  # units by name
+    capabilities: tuple[str, ...] = ()
+    # Raises UsageError for a level that the factor cannot have on any machine.
+    check: Callable[[str, Level], object] = lambda factor, level: None
+    is_service: bool = False
+    server_arguments: tuple[str, ...] = ()  # what its servers may get besides factors
+    title: str = ""
+    questions: tuple[Question, ...] = ()  # those of its own distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +328,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A contender that can be measured: receipt, build folder and its content's hash. `build_s`: how long
-    its build steps took, in seconds; None where it has none."""
+    """A contender that can be measured. `content`: a hash of what was built."""
 
     contender: Contender
     receipt: Receipt
@@ -202,8 +339,8 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A contender that cannot be measured, why, and the way out. `receipt`: that of its runtime, where only
-    the build failed; `log`: what that printed, hostile text."""
+    """A contender that cannot be measured, and why. `log`: what a failed build printed, hostile text;
+    `receipt`: that of the runtime, if only the build failed."""
 
     contender: Contender
     reason: str

@@ -1,4 +1,4 @@
-"""What is to be run: experiments, points, cells, metrics. Frozen; imports nothing of ours."""
+"""What is to be run: experiments, points, cells, metrics. docs/KEYS.md has the meaning of each key."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
+
+import msgspec
+from msgspec import Meta
 
 Level = int | str
+# One level may stand by itself: `nodes = 100` is `nodes = [100]`.
+Levels = Level | Annotated[tuple[Level, ...], Meta(min_length=1)]
+Texts = tuple[str, ...]
+Names = Annotated[Texts, Meta(min_length=1)]
+Positive = Annotated[int, Meta(gt=0)]
 _NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 # The units of metrics: times, bytes, rates, shares of a hundred, and ratios and counts, which have none.
@@ -20,6 +28,7 @@ NS_OF = {"ns": 1.0, "s": 1e9}
 # interval is narrower than a share of its ratio.
 Goal = Literal["decided", "end"] | float
 
+DEFAULT_BLOCKS = 40
 # Ratios closer to 1 than this rarely decide which of two programs is chosen.
 DEFAULT_MARGIN = 0.05
 
@@ -85,25 +94,78 @@ class Block:
     cells: tuple[Cell, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentLimits:
-    """Bounds on one trial. `memory_bytes` and `output_bytes` of None are chosen when it starts."""
-
-    wall_s: float = 300.0
-    memory_bytes: int | None = None
-    output_bytes: int | None = None
-    processes: int = 1024
+class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of a file, or what has its keys."""
 
 
-@dataclass(frozen=True, slots=True)
-class Show:
-    """How an experiment is shown: the metrics that are compared, the first as the headline; the factor
-    that a plot sweeps; and the pairs (numerator, denominator) whose ratios stand in the tables, each
-    contender over the baseline where none are given."""
+def check_distinct(where: str, values: Collection[Level]) -> None:
+    """Raise ValueError if a list has an item twice; `where` names the list."""
+    if len(set(values)) < len(values):
+        raise ValueError(f"{where}: an item is listed twice")
 
-    metrics: tuple[str, ...] = ()
+
+def as_tuple(levels: Levels) -> tuple[Level, ...]:
+    return levels if isinstance(levels, tuple) else (levels,)
+
+
+class ExperimentLimits(Table, frozen=True):
+    """Bounds on one trial: `[limits]`. Those of None are chosen when it starts."""
+
+    wall_s: Annotated[float, Meta(gt=0, le=1e9)] = 300.0
+    memory_bytes: Positive | None = None
+    output_bytes: Positive | None = None
+    processes: Positive = 1024
+
+
+class ShowKeys(Table, frozen=True):
+    """What tables and plots show: the metrics that are compared, the first as the headline, and the factor on
+    the x axis of plots."""
+
+    metrics: Texts = ()
     sweep: str | None = None
+
+
+class Show(ShowKeys, frozen=True):
+    """`ratios`: pairs of numerator and denominator; each contender over the baseline where there are none."""
+
     ratios: tuple[tuple[str, str], ...] = ()
+
+
+class ShowTable(ShowKeys, frozen=True):
+    """`[show]` of an experiment, with ratios as `A/B`."""
+
+    ratios: Texts = ()
+
+
+class ExperimentFile(Table, frozen=True, kw_only=True):
+    """`experiments/NAME.toml`."""
+
+    title: str
+    workload: str
+    contenders: Names
+    baseline: str | None = None
+    note: str = ""
+    blocks: Annotated[int, Meta(ge=1, le=10_000)] = DEFAULT_BLOCKS
+    until: str = "decided"
+    time: str | None = None
+    margin: str | None = None
+    least: str | None = None
+    published: str | None = None
+    factors: dict[str, Levels] = {}
+    at: tuple[dict[str, Level], ...] = msgspec.field(name="point", default=())
+    limits: ExperimentLimits = ExperimentLimits()
+    show: ShowTable = ShowTable()
+
+    def __post_init__(self) -> None:
+        check_distinct("`contenders`", self.contenders)
+        for factor, levels in self.factors.items():
+            check_distinct(f"`factors.{factor}`", as_tuple(levels))
+        if self.baseline is not None and self.baseline not in self.contenders:
+            raise ValueError(f"`baseline`: `{self.baseline}` is not one of the contenders")
+        for ratio in self.show.ratios:
+            pair = ratio.split("/")
+            if len(pair) != 2 or not {*pair} <= {*self.contenders}:
+                raise ValueError(f"`show.ratios`: {ratio} is not of the form A/B with two of the contenders")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +175,7 @@ class Experiment:
 
     A run ends after `blocks` blocks, or after `time_s` seconds; before that, where `until_decided`, as soon
     as every comparison of the headline is decided. `until`: instead, after `blocks` blocks more are made
-    until every interval of the headline is narrower than this share of its ratio. `margin`: ratios between
-    1 / (1 + margin) and 1 + margin count as equivalent. `least_s`: programs that can repeat their work in one
-    process do so until it took as long, where the experiment names no number. `sandbox`: programs run under
-    bubblewrap. `engines`: the load comes from so many engines on other machines; 0: from the probe beside the
-    program."""
+    until every interval of the headline is narrower than this share of its ratio."""
 
     name: str
     title: str
@@ -134,22 +192,32 @@ class Experiment:
     until: float | None = None
     until_decided: bool = False
     time_s: float | None = None
+    # Ratios between 1 / (1 + margin) and 1 + margin count as equivalent.
     margin: float = DEFAULT_MARGIN
+    # Programs that can repeat their work in one process do so until it took as long.
     least_s: float = LEAST_S
-    sandbox: bool = False
-    engines: int = 0
+    sandbox: bool = False  # Under bubblewrap.
+    engines: int = 0  # So many on other machines load the programs; 0: the probe beside the program does.
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """Experiments that are run one after another, by their names. `full`: those of `run --full`, at sizes
-    that take long; empty where there are none."""
+class SuiteFile(Table, frozen=True, kw_only=True):
+    """`experiments/NAME.toml` with `parts`: experiments that run one after another. `full`: those of
+    `run --full`, at sizes that take long."""
+
+    title: str
+    experiments: Names = msgspec.field(name="parts")
+    full: Texts = ()
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        check_distinct("`parts`", self.experiments)
+        check_distinct("`full`", self.full)
+
+
+class Suite(SuiteFile, frozen=True, kw_only=True):
+    """A suite by its name."""
 
     name: str
-    title: str
-    experiments: tuple[str, ...]
-    note: str = ""
-    full: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

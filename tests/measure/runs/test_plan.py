@@ -35,7 +35,7 @@ def contender(entry: WorkloadEntry) -> Contender:
         name="a",
         folder=Path(),
         title="",
-        runtime=Runtime("r", ("r",), ("r",)),
+        runtime=Runtime(name="r", executable=("r",), version=("r",)),
         workloads={"ring": entry},
     )
 

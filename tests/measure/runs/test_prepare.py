@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ringside.catalogue.loader import Catalogue
@@ -182,8 +183,8 @@ def test_what_is_to_be_shown_is_checked(prepare: Prepare) -> None:
     experiment = Catalogue().experiment("pair")
     for changes in ({"metrics": ("hops",)}, {"sweep": "hops"}):
         with pytest.raises(UsageError, match="hops"):
-            prepare("pair", show=dataclasses.replace(experiment.show, **changes))
-    fine = dataclasses.replace(experiment.show, metrics=("hop_ns",), sweep="nodes")
+            prepare("pair", show=msgspec.structs.replace(experiment.show, **changes))
+    fine = msgspec.structs.replace(experiment.show, metrics=("hop_ns",), sweep="nodes")
     assert prepare("pair", show=fine).experiment.show == fine
 
 
@@ -584,7 +585,7 @@ def test_requests_of_trials(started: Started) -> None:
     short = dataclasses.replace(
         prepared,
         experiment=dataclasses.replace(
-            prepared.experiment, limits=dataclasses.replace(prepared.experiment.limits, wall_s=5.0)
+            prepared.experiment, limits=msgspec.structs.replace(prepared.experiment.limits, wall_s=5.0)
         ),
     )
     maker = ContenderTrials(run.seed, short, executor)

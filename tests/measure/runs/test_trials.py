@@ -43,7 +43,7 @@ CONTENDER = Contender(
     folder=Path("/folder"),
     title="",
     parallel=True,
-    runtime=Runtime("r", ("r",), ("r",)),
+    runtime=Runtime(name="r", executable=("r",), version=("r",)),
     workloads={
         workload.name: WorkloadEntry(COMMAND, capabilities=("hold",))
         for workload in (RING, BATCH, FANOUT, FEED, JOBS, SLEEPERS)
@@ -90,7 +90,7 @@ def test_the_request_holds_the_command_the_point_and_the_evidence() -> None:
 
 def test_only_a_contender_that_offers_it_waits() -> None:
     assert request_for().awaits == ("spawned",)
-    core = dataclasses.replace(CONTENDER, workloads={"ring": WorkloadEntry(COMMAND)})
+    core = msgspec.structs.replace(CONTENDER, workloads={"ring": WorkloadEntry(COMMAND)})
     request = request_for(ready=dataclasses.replace(READY, contender=core))
     assert request.awaits == ()
     assert "hold=1" not in request.argv
@@ -138,8 +138,8 @@ def test_the_seed_of_a_block_is_in_the_evidence_and_marks_are_awaited() -> None:
 
 
 def test_a_plain_server_gets_a_free_port_and_no_arguments() -> None:
-    entry = WorkloadEntry(("{runtime}", "-p", "{port}", "{build}/{requests}"), is_plain=True)
-    contender = dataclasses.replace(CONTENDER, workloads={FANOUT.name: entry})
+    entry = WorkloadEntry(("{runtime}", "-p", "{port}", "{build}/{requests}"))
+    contender = msgspec.structs.replace(CONTENDER, workloads={FANOUT.name: entry}, has_sources=False)
     argv = request_for(FANOUT, {"requests": 7}, ready=dataclasses.replace(READY, contender=contender)).argv
     port = int(argv[4])
     assert 1024 <= port < 65536
@@ -157,8 +157,8 @@ def test_servers_listen_where_engines_on_other_machines_reach_them() -> None:
     assert not any(word.startswith("host=") for word in here.argv)
     assert here.service == msgspec.structs.replace(request.service, host="127.0.0.1", remote=False)
     assert request_for(host="10.0.0.7") == request_for()
-    entry = WorkloadEntry(("{runtime}", "{host}:{port}"), host=True, is_plain=True)
-    contender = dataclasses.replace(CONTENDER, workloads={FEED.name: entry})
+    entry = WorkloadEntry(("{runtime}", "{host}:{port}"), host=True)
+    contender = msgspec.structs.replace(CONTENDER, workloads={FEED.name: entry}, has_sources=False)
     ready = dataclasses.replace(READY, contender=contender)
     for host in ("127.0.0.2", None):
         address = request_for(FEED, {}, ready=ready, host=host).argv[-1]
@@ -180,7 +180,7 @@ def test_the_environment_is_small_and_writes_nowhere_else() -> None:
     assert environment == own
     bare = trials.environment({}, READY, 1, 2, 3)
     assert bare == {**own, "PATH": "/usr/local/bin:/usr/bin:/bin", "TMPDIR": "/tmp"}
-    contender = dataclasses.replace(CONTENDER, environment={"THINGS": "{build}/{x}"})
+    contender = msgspec.structs.replace(CONTENDER, environment={"THINGS": "{build}/{x}"})
     variant = trials.environment(base, dataclasses.replace(READY, contender=contender), 1, 2, 3)
     assert variant == {**own, "THINGS": "/build/{x}"}
 

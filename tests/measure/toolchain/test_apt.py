@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import setup
@@ -35,7 +35,13 @@ thing:
         500 https://deb.test/debian bookworm/main amd64 Packages
         100 /var/lib/dpkg/status
 """
-THING = Runtime("thing", ("no-such-thing",), ("{runtime}",), "1.21", install={"debian": ("thing", "other")})
+THING = Runtime(
+    name="thing",
+    executable=("no-such-thing",),
+    version=("{runtime}",),
+    minimum="1.21",
+    install={"debian": ("thing", "other")},
+)
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ringside.measure import host
 from ringside.measure.toolchain import receipts
@@ -104,7 +104,7 @@ def test_a_program_without_a_version_is_known_by_its_content(
     thing: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     digest = hashlib.sha256(thing.read_bytes()).hexdigest()
-    plain = Runtime("r", (str(thing),), ())
+    plain = Runtime(name="r", executable=(str(thing),), version=())
     assert find_receipt(plain) == Receipt(str(thing), digest[:12], f"{thing} sha256:{digest}")
     monkeypatch.setattr(receipts, "candidates", lambda names: iter(names))
     thing.unlink()

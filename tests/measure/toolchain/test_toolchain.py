@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ringside.errors import BuildError
 from ringside.measure.toolchain import builds as toolchain
@@ -257,7 +258,7 @@ def test_a_build_that_was_cut_off_or_discarded_is_made_anew(
     assert failed.value.log == f"$ sh -c echo text; test ! -e {tmp_path}/x {ready.build}\ntext\n"
     # Once more, and where there is no folder, it does nothing.
     toolchain.discard(ready)
-    toolchain.discard(replace(ready, build=tmp_path / "thing" / "none"))
+    toolchain.discard(dataclasses.replace(ready, build=tmp_path / "thing" / "none"))
 
 
 def test_what_a_build_command_prints(tmp_path: Path) -> None:
@@ -354,9 +355,9 @@ def test_a_build_is_known_by_all_that_decides_it(tmp_path: Path) -> None:
         toolchain.content_hash(replace(base, builds=(("cc", "-O2"), ("strip",))), receipt),
         toolchain.content_hash(replace(base, builds=(("cc", "-O1"),)), receipt),
         toolchain.content_hash(replace(base, runtime=replace(base.runtime, name="s")), receipt),
-        toolchain.content_hash(base, replace(receipt, executable="/usr/bin/cc")),
-        toolchain.content_hash(base, replace(receipt, version="1.1")),
-        toolchain.content_hash(base, replace(receipt, text="cc 1.0 (patched)")),
+        toolchain.content_hash(base, dataclasses.replace(receipt, executable="/usr/bin/cc")),
+        toolchain.content_hash(base, dataclasses.replace(receipt, version="1.1")),
+        toolchain.content_hash(base, dataclasses.replace(receipt, text="cc 1.0 (patched)")),
     }
     (base.folder / "main.txt").write_text("other source", encoding="utf-8")
     hashes.add(toolchain.content_hash(base, receipt))

@@ -170,7 +170,7 @@ def with_contenders(experiment: Experiment, names: Sequence[str]) -> Experiment:
     chosen += [name for name in dict.fromkeys(names) if name not in chosen]
     baseline = experiment.baseline if experiment.baseline in chosen else chosen[0]
     ratios = tuple(pair for pair in experiment.show.ratios if set(pair) <= set(chosen))
-    show = dataclasses.replace(experiment.show, ratios=ratios)
+    show = msgspec.structs.replace(experiment.show, ratios=ratios)
     return dataclasses.replace(experiment, contenders=tuple(chosen), baseline=baseline, show=show)
 
 

@@ -112,7 +112,7 @@ def request(
 
 def _argv(ready: Ready, entry: WorkloadEntry, point: Point, arguments: Mapping[str, str]) -> tuple[str, ...]:
     names = {"runtime": ready.receipt.executable, "build": str(ready.build), **point.as_dict()}
-    if entry.is_plain:
+    if not ready.contender.has_sources:
         host = arguments.get("host", LOOPBACK)
         port = free_port(host)
         command = expand(entry.command, {**arguments, **names, "port": port, "host": host})
@@ -286,7 +286,7 @@ class ContenderTrials:
         limits = self._prepared.experiment.limits
         if block == 0:
             # It is not measured: what hangs need not cost its whole limit here, too.
-            limits = replace(limits, wall_s=min(limits.wall_s, _REHEARSAL_S))
+            limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, _REHEARSAL_S))
         probe_request = request(
             ready,
             cell,

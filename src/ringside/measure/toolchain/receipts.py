@@ -124,7 +124,7 @@ def find_receipt(runtime: Runtime) -> Receipt | str:
 def brought(runtime: Runtime, build: Path) -> Receipt | str:
     """The receipt of a runtime that a build has brought, or in words why there is none."""
     program, *arguments = expand(runtime.brings, {"build": build})
-    return find_receipt(Runtime(runtime.name, (program,), ("{runtime}", *arguments)))
+    return find_receipt(Runtime(name=runtime.name, executable=(program,), version=("{runtime}", *arguments)))
 
 
 def _content_receipt(path: str) -> Receipt | str:
