@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
@@ -10,24 +11,22 @@ import pytest
 
 from ringside.analysis.comparisons import (
     BLOCKS_FOR_VERDICT,
-    ComparisonFamily,
     Ranking,
     compared_pairs,
     rank,
     shown_pairs,
 )
+from ringside.analysis.examination import Examination, Observations
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import log_ratios, paired_ratio
-from ringside.stats.sequential import Look
-from tests.support.analyses import HOP, NOISE, RATE, exactly, near, point, scaled
+from tests.support.analyses import HOP, NOISE, RATE, Exact, exactly, near, point, scaled
 from tests.support.p_values import adjusted_p_values
 
 HERE, THERE = point(nodes=10), point(nodes=20)
 # The p-value of seven pairs that all show the same direction, in whatever family.
 SEVEN_ALIKE = 1 / 64
-SEVEN = Look(7, 0.05)
 
 # By metric, point and contender: the value in each block.
 Values = Mapping[tuple[Metric, Point], Mapping[str, Mapping[int, float]]]
@@ -50,37 +49,29 @@ def experiment(*ratios: tuple[str, str]) -> Experiment:
 
 
 def family(
-    everywhere: Values, *, look: Look = SEVEN, confidence: float = 0.95, margin: float = 0.05
-) -> ComparisonFamily:
-    """The family of these contenders after one look."""
-    by_cell = {
-        (metric.name, Cell(name, place)): blocks
-        for (metric, place), names in everywhere.items()
-        for name, blocks in names.items()
-    }
-    result = ComparisonFamily(
+    everywhere: Values, *, until: float | None = None, margin: float = 0.05, held_back: str = ""
+) -> Examination:
+    """The family of these contenders after one look. `held_back`: one that failed too often."""
+    observations = Observations(Exact())
+    for (metric, place), at in everywhere.items():
+        for name, blocks in at.items():
+            observations.values[metric.name, Cell(name, place)] = dict(blocks)
+            observations.attempted[Cell(name, place)] = set(range(99)) if name == held_back else set(blocks)
+    names = dict.fromkeys(name for at in everywhere.values() for name in at)
+    result = Examination(
+        dataclasses.replace(experiment(), until=until),
         tuple(dict.fromkeys(metric for metric, _ in everywhere)),
         tuple(dict.fromkeys(place for _, place in everywhere)),
-        [
-            (name, other)
-            for other, name in itertools.combinations(dict.fromkeys(cell.contender for _, cell in by_cell), 2)
-        ],
+        observations,
+        [(name, other) for other, name in itertools.combinations(names, 2)],
         margin,
     )
-    result.examine(by_cell, look)
-    result.conclude(by_cell, confidence)
+    result.last_look(7)
     return result
 
 
-def compared(
-    of: ComparisonFamily,
-    one: str,
-    other: str,
-    metric: Metric = HOP,
-    place: Point = HERE,
-    obstacle: Obstacle | None = None,
-) -> Comparison:
-    comparison = of.comparison(metric.name, place, one, other, obstacle)
+def compared(of: Examination, one: str, other: str, metric: Metric = HOP, place: Point = HERE) -> Comparison:
+    comparison = of.comparison(metric, place, one, other)
     assert comparison is not None
     return comparison
 
@@ -120,9 +111,9 @@ def test_the_direction_of_a_metric_decides_what_is_better(
 def test_the_two_orders_of_a_pair_have_inverse_intervals() -> None:
     spread = by_block([11.0, 10.4, 9.7, 10.1, 9.1, 12.0, 10.9])
     at = {**values(base=10.0), "spread": spread}
-    of = family({(HOP, HERE): at}, confidence=0.9)
+    of = family({(HOP, HERE): at}, until=0.05)
     forth, back = compared(of, "spread", "base"), compared(of, "base", "spread")
-    assert forth.ratio == paired_ratio(spread, at["base"], 0.9)
+    assert forth.ratio == paired_ratio(spread, at["base"], 0.97)
     assert forth.ratio.low is not None
     assert forth.ratio.high is not None
     assert back.ratio == Interval(
@@ -176,8 +167,8 @@ def test_all_pairs_of_contenders_points_and_metrics_are_one_family() -> None:
     assert alone.p == SEVEN_ALIKE < expected["hop_ns", "base", "slow"]
     assert compared(of, "slow", "base").p == expected["hop_ns", "base", "slow"]
     assert compared(of, "third", "slow", RATE, THERE).p == expected["rate", "slow", "third"]
-    assert of.comparison(RATE.name, HERE, "slow", "base") is None
-    assert of.comparison(HOP.name, THERE, "slow", "base") is None
+    assert of.comparison(RATE, HERE, "slow", "base") is None
+    assert of.comparison(HOP, THERE, "slow", "base") is None
 
 
 def test_far_contenders_are_told_apart_beside_even_ones() -> None:
@@ -195,8 +186,8 @@ def test_a_pair_without_a_common_block_has_no_comparison() -> None:
     at: dict[str, Mapping[int, float]] = {**values(base=1.0, slow=1.5), "late": {8: 1.0}, "empty": {}}
     of = family({(HOP, HERE): at})
     for other in ("late", "empty", "unknown"):
-        assert of.comparison(HOP.name, HERE, "slow", other) is None
-        assert of.comparison(HOP.name, HERE, other, "slow") is None
+        assert of.comparison(HOP, HERE, "slow", other) is None
+        assert of.comparison(HOP, HERE, other, "slow") is None
     assert compared(of, "slow", "base").p == SEVEN_ALIKE
 
 
@@ -214,7 +205,7 @@ def test_fewer_than_six_common_blocks_give_no_verdict() -> None:
 def test_six_blocks_have_no_interval_of_97_percent() -> None:
     six = {name: {block: blocks[block] for block in range(1, 7)} for name, blocks in values(a=1, b=2).items()}
     assert compared(family({(HOP, HERE): six}), "b", "a").verdict is Verdict.SLOWER
-    few = compared(family({(HOP, HERE): six}, confidence=0.97), "b", "a")
+    few = compared(family({(HOP, HERE): six}, until=0.05), "b", "a")
     assert (few.obstacle, few.ratio, few.blocks_needed) == (
         Obstacle.TOO_FEW_BLOCKS,
         Interval(near(2.0), None, None, 6),
@@ -232,13 +223,13 @@ def test_the_same_values_in_all_blocks_give_no_verdict() -> None:
     assert compared(family({(HOP, HERE): five}), "same", "base").obstacle is Obstacle.TOO_FEW_BLOCKS
 
 
-def test_a_given_obstacle_holds_back_any_verdict() -> None:
-    of = family({(HOP, HERE): {**values(base=1.0, slow=1.5), "mixed": MIXED, "same": by_block(NOISE)}})
+def test_an_obstacle_holds_back_any_verdict() -> None:
+    at = {(HOP, HERE): {**values(base=1.0, slow=1.5), "mixed": MIXED, "same": by_block(NOISE)}}
     for name in ("slow", "mixed", "same"):
-        free, held = compared(of, name, "base"), compared(of, name, "base", obstacle=Obstacle.NO_STEADY_STATE)
+        free, held = compared(family(at), name, "base"), compared(family(at, held_back=name), name, "base")
         assert (held.verdict, held.obstacle, held.blocks_needed) == (
             Verdict.INCONCLUSIVE,
-            Obstacle.NO_STEADY_STATE,
+            Obstacle.FAILED_BLOCKS,
             None,
         )
         assert (held.ratio, held.p) == (free.ratio, free.p)
@@ -247,17 +238,20 @@ def test_a_given_obstacle_holds_back_any_verdict() -> None:
 def test_looks_add_up_and_the_last_values_are_shown() -> None:
     """What was decided at the first look stays with more blocks; the interval is that of all of them."""
     ratios = (1.5, 1.4, 1.6, 1.45, 1.55, 1.52, 1.48, 1.3, 0.9)
-    by_cell = {
-        ("hop_ns", Cell("base", HERE)): by_block([1.0] * 9),
-        ("hop_ns", Cell("slow", HERE)): by_block(ratios),
+    observations = Observations(Exact())
+    observations.values = {
+        ("hop_ns", Cell("b", HERE)): by_block([1.0] * 9),
+        ("hop_ns", Cell("a", HERE)): by_block(ratios),
     }
-    of = ComparisonFamily((HOP,), (HERE,), [("slow", "base")], 0.05)
-    assert of.comparison("hop_ns", HERE, "slow", "base") is None
-    of.examine(by_cell, Look(7, 0.02))
-    of.conclude(by_cell)
-    comparison = compared(of, "slow", "base")
+    of = Examination(
+        dataclasses.replace(experiment(), until_decided=True, blocks=40), (HOP,), (HERE,), observations
+    )
+    assert of.comparison(HOP, HERE, "a", "b") is None
+    assert of.look(7)
+    of.conclude()
+    comparison = compared(of, "a", "b")
     assert (comparison.verdict, comparison.p) == (Verdict.SLOWER, SEVEN_ALIKE)
-    assert comparison.ratio == paired_ratio(by_block(ratios), by_block([1.0] * 9))
+    assert comparison.ratio == paired_ratio(by_block(ratios), by_block([1.0] * 9), 0.97)
 
 
 def ranking(at: Mapping[str, Mapping[int, float]], metric: Metric = HOP) -> Ranking:
@@ -265,7 +259,7 @@ def ranking(at: Mapping[str, Mapping[int, float]], metric: Metric = HOP) -> Rank
         name: median_interval(list(blocks.values())) if blocks else None for name, blocks in at.items()
     }
     of = family({(metric, HERE): at})
-    return rank(medians, metric, lambda one, other: of.comparison(metric.name, HERE, one, other))
+    return rank(medians, metric, lambda one, other: of.comparison(metric, HERE, one, other))
 
 
 def test_the_best_comes_first_whichever_way_is_better() -> None:

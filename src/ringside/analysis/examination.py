@@ -4,15 +4,27 @@ through the same looks, so they decide the same."""
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from ringside.analysis.cells import MAX_FAILED_SHARE, has_no_steady_state, trial_figures
-from ringside.analysis.comparisons import ComparisonFamily, compared_pairs, shown_pairs
+from ringside.analysis.comparisons import compared_pairs, shown_pairs
 from ringside.model.design import Cell, Experiment, Metric, Point
-from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
+from ringside.model.results import (
+    REPEATABLE,
+    Comparison,
+    Interval,
+    Obstacle,
+    Outcome,
+    Stalls,
+    Trial,
+    Verdict,
+)
+from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution
 from ringside.stats.interval import CONFIDENCE
-from ringside.stats.paired import paired_ratio
+from ringside.stats.paired import differences, logarithms, paired_ratio, stalls
 from ringside.stats.sequential import (
     FIRST_LOOK,
     SEQUENTIAL_CONFIDENCE,
@@ -25,6 +37,9 @@ from ringside.workloads.base import Measurement
 
 # Where more trials than this reach no steady state, noise in the others may only look like one.
 _MAX_UNSTEADY_SHARE = 0.5
+
+# Metric, point, numerator, denominator.
+_Key = tuple[str, Point, str, str]
 
 
 def nominal_confidence(experiment: Experiment) -> float:
@@ -90,8 +105,9 @@ class Observations:
 
 
 class Examination:
-    """The comparisons of `pairs` [default: all that get a verdict] in some metrics as one family. The
-    observations grow from look to look, by blocks that are whole. `margin` [default: the experiment's]."""
+    """The comparisons of `pairs` (numerator, denominator) [default: all that get a verdict] at all points in
+    some metrics: one family with one error rate. The observations grow from look to look, by blocks that are
+    whole. `margin` [default: the experiment's]."""
 
     def __init__(
         self,
@@ -105,13 +121,15 @@ class Examination:
         self._metrics = metrics
         self._points = points
         self._observations = observations
-        self._pairs = shown_pairs(experiment)
-        self._family = ComparisonFamily(
-            metrics,
-            points,
-            compared_pairs(experiment) if pairs is None else pairs,
-            experiment.margin if margin is None else margin,
+        self._shown_pairs = shown_pairs(experiment)
+        if pairs is None:
+            pairs = compared_pairs(experiment)
+        self._keys: tuple[_Key, ...] = tuple(
+            (metric.name, point, *pair) for metric in metrics for point in points for pair in pairs
         )
+        self._tests: ComparisonTests[_Key] = ComparisonTests(experiment.margin if margin is None else margin)
+        self._logs: dict[_Key, dict[int, float]] = {}
+        self._decisions: dict[_Key, Decision] = {}
         self._confidence = nominal_confidence(experiment)
         self._has_interim_looks = experiment.until_decided
         planned = planned_looks(experiment.blocks) if self._has_interim_looks else []
@@ -131,14 +149,15 @@ class Examination:
         self._examine(look)
 
     def _examine(self, look: Look) -> None:
-        self._family.examine(self._observations.values, look, self._confidence)
+        self.conclude()
+        self._tests.examine(self._logs, look)
         self._open = {
-            cell
+            Cell(name, point)
             for metric in self._metrics
             for point in self._points
-            for pair in self._pairs
+            for pair in self._shown_pairs
             if self._is_open(metric, point, pair)
-            for cell in (Cell(name, point) for name in pair)
+            for name in pair
         }
 
     def _is_open(self, metric: Metric, point: Point, pair: tuple[str, str]) -> bool:
@@ -154,34 +173,82 @@ class Examination:
 
     def conclude(self) -> None:
         """Settle the ratios with all observations."""
-        self._family.conclude(self._observations.values, self._confidence)
+        values = self._observations.values
+        # Once for each cell, not for each of its pairs.
+        logs_of = functools.cache(lambda metric, cell: logarithms(values.get((metric, cell), {})))
+        self._logs = {}
+        for key in self._keys:
+            metric, point, numerator, denominator = key
+            if logs := differences(
+                logs_of(metric, Cell(numerator, point)), logs_of(metric, Cell(denominator, point))
+            ):
+                self._logs[key] = logs
+        # Made on demand: most looks are followed by another, and nobody asks for their intervals.
+        self._decisions = {}
 
     def comparison(
         self, metric: Metric, point: Point, contender: str, baseline: str, *, is_over: bool = True
     ) -> Comparison | None:
-        """The comparison of a pair, None without a block in common. `is_over`: the run has ended, so what is
-        not decided stays so."""
-        cells = (Cell(contender, point), Cell(baseline, point))
-        obstacles = (self._observations.obstacle(metric.name, cell) for cell in cells)
+        """The comparison of a pair, in either order; None without a block in common. `is_over`: the run has
+        ended, so what is not decided stays so."""
+        key, turned = (metric.name, point, contender, baseline), (metric.name, point, baseline, contender)
+        if is_turned := turned in self._logs:
+            key = turned
+        if key not in self._logs:
+            return None
+        logs = self._logs[key]
+        if key not in self._decisions:
+            self._decisions[key] = self._tests.decision(key, logs, self._confidence)
+        decision = self._decisions[key]
+        ratio = decision.ratio.inverse if is_turned else decision.ratio
+        obstacles = (
+            self._observations.obstacle(metric.name, Cell(name, point)) for name in (contender, baseline)
+        )
         obstacle = next(filter(None, obstacles), None)
-        comparison = self._family.comparison(metric.name, point, contender, baseline, obstacle)
-        if (
-            comparison
-            and not is_over
-            and comparison.verdict is Verdict.INCONCLUSIVE
-            and comparison.obstacle is None
-        ):
-            return dataclasses.replace(comparison, obstacle=Obstacle.UNFINISHED, blocks_needed=None)
-        return comparison
+        # More than `BLOCKS_FOR_VERDICT` where the interval is that of a run with interim looks.
+        if obstacle is None and ratio.low is None:
+            obstacle = Obstacle.TOO_FEW_BLOCKS
+        if obstacle is None and has_no_resolution(logs):
+            obstacle = Obstacle.SAME_VALUES
+        contradicted = None if obstacle else decision.contradicted
+        verdict, needed, stall = Verdict.INCONCLUSIVE, None, None
+        if obstacle is None and decision.direction:
+            is_larger = (decision.direction > 0) != is_turned
+            is_slower = is_larger == metric.smaller_is_better
+            verdict = Verdict.SLOWER if is_slower else Verdict.FASTER
+            # Stalls of the worse of the two, where they alone make the difference.
+            stalled = stalls([decision.direction * value for value in logs.values()], self._confidence)
+            if stalled:
+                worse = contender if is_slower else baseline
+                stall = Stalls(worse, len(stalled), len(logs), math.exp(stalled[0]))
+        elif obstacle is None and decision.equivalent:
+            verdict = Verdict.EQUIVALENT
+        elif obstacle is None and is_over:
+            needed = decision.blocks_needed
+        elif obstacle is None:
+            obstacle = Obstacle.UNFINISHED
+        return Comparison(
+            point,
+            metric.name,
+            contender,
+            baseline,
+            ratio,
+            verdict,
+            decision.p,
+            obstacle,
+            needed,
+            contradicted,
+            stalls=stall,
+        )
 
     def is_needed(self, cell: Cell) -> bool:
         """Whether a comparison of this cell was open at the last look."""
-        return self._open is None or not self._pairs or cell in self._open
+        return self._open is None or not self._shown_pairs or cell in self._open
 
     @property
     def is_decided(self) -> bool:
         """Whether no comparison was open at the last look; False where there is none, or no look yet."""
-        return self._open is not None and not self._open and bool(self._pairs)
+        return self._open is not None and not self._open and bool(self._shown_pairs)
 
 
 class RunExamination:
