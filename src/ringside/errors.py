@@ -1,17 +1,4 @@
-"""What can go wrong, as types. Each error is one line that says what to do.
-
-::
-
-    RingsideError                  exit status 2 unless said otherwise
-    ├── UsageError                 the command line asks for what does not exist or makes no sense
-    │   └── NoStoreError           there is no store yet to read from
-    ├── CatalogueError             a manifest, experiment or published file is wrong (file and line)
-    ├── BuildError                 a contender cannot be built; carries the log
-    ├── StoreError                 the store cannot be opened, read or written
-    ├── ProbeError                 the probe is missing, of another version, or broke off
-    ├── ClusterError               a cluster cannot be reached, has no suitable node, or was lost
-    └── ReportError                a page or a plot cannot be made
-"""
+"""What can go wrong, as types. Each error says what to do, and ends the command with status 2."""
 
 from __future__ import annotations
 

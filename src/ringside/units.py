@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TimeUnit:
-    """`symbol`: as options have it, in ASCII; `name`: as it is shown; `ns`: how many nanoseconds it has."""
+    """`symbol`: as options have it, in ASCII; `name`: as it is shown."""
 
     symbol: str
     name: str
@@ -29,15 +29,13 @@ class TimeUnit:
     ns: float
 
 
-TIME_UNITS = {
-    unit.symbol: unit
-    for unit in (
-        TimeUnit("s", "s", "seconds", 1e9),
-        TimeUnit("ms", "ms", "milliseconds", 1e6),
-        TimeUnit("us", "µs", "microseconds", 1e3),
-        TimeUnit("ns", "ns", "nanoseconds", 1.0),
-    )
-}
+_EACH_TIME_UNIT = (
+    TimeUnit("s", "s", "seconds", 1e9),
+    TimeUnit("ms", "ms", "milliseconds", 1e6),
+    TimeUnit("us", "µs", "microseconds", 1e3),
+    TimeUnit("ns", "ns", "nanoseconds", 1.0),
+)
+TIME_UNITS = {unit.symbol: unit for unit in _EACH_TIME_UNIT}
 MILLISECONDS = TIME_UNITS["ms"]
 _SCALES = {
     "ns": tuple((unit.ns, unit.name) for unit in TIME_UNITS.values()),
@@ -99,12 +97,10 @@ def all_of(number: int, noun: str) -> str:
 
 def duration(seconds: float) -> str:
     """`45 s`, `3 min 20 s`, `2 h 05 min`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    minutes, rest = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest} s"
+    return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def quantity(value: float, unit: str) -> str:
@@ -127,8 +123,8 @@ def with_interval(value: Interval, unit: str) -> str:
     """`123 ns (118–131)`: the interval in the estimate's scale, with as many decimals; without it where there
     is none."""
     factor, name = scale(value.estimate, unit)
-    text = f"{significant(value.estimate / factor)} {name}".strip()
     place = _last_place(value.estimate / factor, _DIGITS)
+    text = f"{significant(value.estimate / factor)} {name}".strip()
     ends = _ends(value, factor, place)
     return f"{text} ({ends})" if ends else text
 
@@ -143,13 +139,11 @@ def ratio_parts(value: Interval) -> tuple[str, str]:
     """A ratio and the two ends of its interval, `1.63` and `1.55–1.74`, with the same number of decimals; the
     second is empty where there is no interval. An interval that excludes 1 is written so that it does."""
     place = _last_place(value.estimate, _DIGITS)
-    if value.low is None or value.high is None:
-        return significant(value.estimate), ""
-    if value.low > 1 or value.high < 1:
+    if value.low is not None and value.high is not None and (value.low > 1 or value.high < 1):
         nearest = value.low if value.low > 1 else value.high
         while place < _MAX_RATIO_DECIMALS and round(nearest, place) == 1:
             place += 1
-    return _to_place(value.estimate, place), _ends(value, 1.0, place)
+    return _to_place(value.estimate, place) if value.estimate else "0", _ends(value, 1.0, place)
 
 
 # From this ratio on a difference is read as times, below it as a percentage.
@@ -257,15 +251,6 @@ def seconds(text: str) -> float:
     return sum(float(number) * unit_s for number, unit_s in numbers)
 
 
-def share(text: str) -> float:
-    """`2%` or `0.5 %` as 0.02 or 0.005."""
-    match = _SHARE.fullmatch(text)
-    value = float(match[1]) / 100 if match and match[2] else math.nan
-    if not 0 < value <= 1:
-        raise ValueError(f"write {text!r} as a share from 0 to 100 %, like 2%")
-    return value
-
-
 def margin(text: str, most: float = 1.0) -> float:
     """`5%` or `0.05` as 0.05, up to `most`; what has no `%` is up to 1."""
     match = _SHARE.fullmatch(text)
@@ -281,7 +266,7 @@ def goal(text: str) -> Goal:
         return "decided"
     if text == "end":
         return "end"
-    try:
-        return share(text)
-    except ValueError:
-        raise ValueError(f"write {text!r} as decided, end, or a share like 2%") from None
+    with suppress(ValueError):
+        if text.endswith("%") and (share := margin(text)):
+            return share
+    raise ValueError(f"write {text!r} as decided, end, or a share like 2%")

@@ -90,7 +90,7 @@ def test_numbers_elsewhere_are_digits(workplace: Path, odd: str) -> None:
     for words in ((odd, "20", None), ("1", odd, None), ("1", "20", odd)):
         with pytest.raises(UsageError, match="is no number"):
             scanned_levels(*words)
-    for read in (units.whole, units.number, units.seconds, units.share, units.margin, units.goal):
+    for read in (units.whole, units.number, units.seconds, units.margin, units.goal):
         # `10 %` is how a share may be written.
         for text in (odd, f"{odd}%" if odd != "10 " else odd):
             with pytest.raises(ValueError, match="write"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ringside import units
 from ringside.model.design import Goal
 from ringside.model.results import Interval
-from ringside.units import goal, margin, seconds, share
+from ringside.units import goal, margin, seconds
 
 
 @pytest.mark.parametrize(
@@ -134,17 +134,6 @@ def test_what_is_no_duration(text: str) -> None:
         seconds(text)
 
 
-@pytest.mark.parametrize(("text", "value"), [("2%", 0.02), ("0.5 %", 0.005), ("100%", 1.0)])
-def test_shares(text: str, value: float) -> None:
-    assert share(text) == value
-
-
-@pytest.mark.parametrize("text", ["", "2", "0%", "101%", "nan%", "inf%", "x%", "-1%", "2%%", "2% of all"])
-def test_what_is_no_share(text: str) -> None:
-    with pytest.raises(ValueError, match="as a share from 0 to 100 %, like 2%"):
-        share(text)
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [("5%", 0.05), ("0.04", 0.04), ("3 %", 0.03), ("0", 0.0), ("0%", 0.0), ("1", 1.0), ("100%", 1.0)],
@@ -161,12 +150,16 @@ def test_what_is_no_margin(text: str) -> None:
         margin(text)
 
 
-@pytest.mark.parametrize(("text", "value"), [("decided", "decided"), ("end", "end"), ("2%", 0.02)])
+@pytest.mark.parametrize(
+    ("text", "value"), [("decided", "decided"), ("end", "end"), ("2%", 0.02), ("0.5 %", 0.005), ("100%", 1.0)]
+)
 def test_goals(text: str, value: Goal) -> None:
     assert goal(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "0.02", "0%", "Decided", "soon", "end ", "101%"])
+@pytest.mark.parametrize(
+    "text", ["", "2", "0.02", "0%", "Decided", "end ", "101%", "nan%", "x%", "-1%", "2%%", "2% of all"]
+)
 def test_what_is_no_goal(text: str) -> None:
     with pytest.raises(ValueError, match=f"write '{text}' as decided, end, or a share like 2%"):
         goal(text)
@@ -174,7 +167,7 @@ def test_what_is_no_goal(text: str) -> None:
 
 @given(st.text(max_size=20))
 def test_any_other_text_is_refused_with_a_reason(text: str) -> None:
-    for read in (seconds, share, margin, goal):
+    for read in (seconds, margin, goal):
         reason = ""
         try:
             read(text)

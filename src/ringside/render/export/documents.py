@@ -41,9 +41,7 @@ def document(analysis: RunAnalysis) -> dict[str, Any]:
         "experiment": experiment.name,
         "title": experiment.title,
         "workload": analysis.measurement.name,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "seed": run.seed,
+        **_fields(run, "started_at", "ended_at", "seed"),
         "blocks": analysis.blocks_done,
         "margin": experiment.margin,
         "host": dict(run.host),
@@ -115,10 +113,8 @@ def claims_document(examined: Iterable[JudgedClaim]) -> dict[str, Any]:
         "claims": [
             {
                 "source": each.source.name,
-                "title": each.source.title,
-                "date": each.source.date,
-                "id": each.claim.id,
-                "workload": each.claim.workload,
+                **_fields(each.source, "title", "date"),
+                **_fields(each.claim, "id", "workload"),
                 "claim": each.claim.text,
                 "answer": str(each.finding.answer),
                 "sentence": each.finding.sentence,
@@ -129,6 +125,12 @@ def claims_document(examined: Iterable[JudgedClaim]) -> dict[str, Any]:
             for each in examined
         ],
     }
+
+
+def _fields(value: object, *names: str) -> dict[str, Any]:
+    """These attributes of a value, by their names."""
+    values = {name: getattr(value, name, None) for name in names}
+    return {name: list(each) if isinstance(each, tuple) else each for name, each in values.items()}
 
 
 def _interval(value: Interval, name: str = "median") -> dict[str, Any]:
@@ -150,8 +152,7 @@ def _verdict(pair: Comparison | CellChange, metric: Metric) -> dict[str, Any]:
         "verdict": str(pair.verdict),
         "word": verdict_word(pair.verdict, metric),
         "obstacle": str(pair.obstacle) if pair.obstacle else None,
-        "blocks_needed": getattr(pair, "blocks_needed", None),
-        "contradicted": getattr(pair, "contradicted", None),
+        **_fields(pair, "blocks_needed", "contradicted"),
     }
 
 
@@ -159,9 +160,7 @@ def _comparison(analysis: RunAnalysis, comparison: Comparison) -> dict[str, Any]
     """A comparison without its point. `exploratory`: its error rate is not the headline's."""
     metric = analysis.measurement.metric(comparison.metric)
     return {
-        "metric": comparison.metric,
-        "contender": comparison.contender,
-        "baseline": comparison.baseline,
+        **_fields(comparison, "metric", "contender", "baseline"),
         **_ratio(comparison.ratio),
         "p": comparison.p,
         **_verdict(comparison, metric),
@@ -219,16 +218,12 @@ _UNAVAILABLE = ("unavailable", "remedy", "log")
 
 
 def _contender(contender: PlannedContender) -> dict[str, Any]:
-    fields = (*_CONTENDER, *(_UNAVAILABLE if contender.unavailable else _AVAILABLE))
-    own = {
-        "log": last_lines(contender.log, LOG_LINES),
-        "released": str(contender.release.day) if contender.release else None,
-    }
-    values = {name: own[name] if name in own else getattr(contender, name) for name in fields}
-    return {
-        "class" if name == "kind" else name: list(value) if isinstance(value, tuple) else value
-        for name, value in values.items()
-    }
+    values = _fields(contender, *_CONTENDER, *(_UNAVAILABLE if contender.unavailable else _AVAILABLE))
+    if contender.unavailable:
+        values["log"] = last_lines(contender.log, LOG_LINES)
+    else:
+        values["released"] = str(contender.release.day) if contender.release else None
+    return {"class" if name == "kind" else name: value for name, value in values.items()}
 
 
 def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -316,8 +311,7 @@ def _execution(analysis: RunAnalysis, trial: Trial) -> dict[str, Any]:
     by_block = analysis.cells[trial.cell].by_block
     report = trial.report
     return {
-        "block": trial.block,
-        "position": trial.position,
+        **_fields(trial, "block", "position"),
         "name": trial.cell.contender,
         **_parameters(trial.cell.point),
         **{each.name: by_block.get(each.name, {}).get(trial.block) for each in analysis.measurement.metrics},
@@ -333,18 +327,9 @@ def questions_document(answers: Iterable[QuestionAnswer]) -> dict[str, Any]:
         "format": 1,
         "questions": [
             {
-                "name": answer.question.name,
-                "text": answer.question.text,
-                "holds": answer.question.holds,
-                "limits": answer.question.limits,
-                "concerns": list(answer.question.concerns),
+                **_fields(answer.question, "name", "text", "holds", "limits", "concerns"),
                 "figures": [
-                    {
-                        "words": part.figure.words,
-                        "experiment": part.figure.experiment,
-                        "metric": part.figure.metric,
-                        **_measured(part.standing),
-                    }
+                    _fields(part.figure, "words", "experiment", "metric") | _measured(part.standing)
                     for part in answer.parts
                 ],
             }

@@ -72,18 +72,18 @@ def repeat_command(analysis: RunAnalysis, contender: str, levels: Mapping[str, A
 
 def _comparison(analysis: RunAnalysis) -> list[str]:
     options = analysis.plan.options
-    words = [word for option, values in options.items() for each in values for word in _option(option, each)]
+    words: list[str] = []
+    for option, values in options.items():
+        for value in values:
+            if isinstance(value, str):
+                words.append(f"{option}={value}")
+            else:
+                words += [option] if isinstance(value, bool) else [option, *value]
     texts = [analysis.contenders[name].title for name in analysis.experiment.contenders]
     if is_load(analysis):
         return ["load", *words, texts[0], *(word for text in texts[1:] for word in ("--vs", text))]
     texts = texts["--reference" in options :]
     return ["vs", *words, *(["--"] if any(text.startswith("-") for text in texts) else []), *texts]
-
-
-def _option(option: str, value: bool | str | tuple[str, ...]) -> tuple[str, ...]:
-    if isinstance(value, bool):
-        return (option,)
-    return (f"{option}={value}",) if isinstance(value, str) else (option, *value)
 
 
 def _words(selection: KeptSelection) -> list[str]:

@@ -19,7 +19,7 @@ from ringside.render.text import cells, diagnostics, markdown, terminal
 from ringside.render.text.cells import Row, TableCell, TableData
 from ringside.render.text.command import is_load
 from ringside.render.text.sentences import pair_sentence
-from ringside.render.text.tables import point_notes, point_rows
+from ringside.render.text.tables import other_metrics, point_notes, point_rows
 from ringside.render.text.words import Sentence
 from ringside.text import one_line
 
@@ -88,20 +88,15 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
     if point.levels:
         return cells.table(title, _scan_rows(analysis, order), subtitle, narrow=reversed(_SPREAD))
     names = analysis.rankings[analysis.headline.name, point].order
-    rows = dict(zip(names, point_rows(analysis, point), strict=True))
+    rows = list(zip(names, point_rows(analysis, point), strict=True))
     if order != "auto":
         shown = [cell.contender for cell in in_order(analysis, order)]
-        names = tuple(sorted(names, key=lambda name: shown.index(name) if name in shown else len(shown)))
+        rows.sort(key=lambda each: shown.index(each[0]) if each[0] in shown else len(shown))
     # Behind the rank; behind the figure, where nothing is compared.
-    place = max(
-        index
-        for index, (column, _) in enumerate(rows[names[0]], 1)
-        if index <= 2 or column in ("verdict", "rank")
-    )
+    place = len(rows[0][1]) - len(other_metrics(analysis, point))
     whole: list[Row] = []
-    for name in names:
-        (_, first), *rest = rows[name]
-        row = [("", first), *rest]
+    for name, row in rows:
+        row[0] = ("", row[0][1])
         if is_load(analysis):
             whole.append([*row, *_counts(analysis, name)])
         else:
@@ -123,26 +118,20 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
 
 def _counts(analysis: RunAnalysis, name: str) -> Row:
     """What the loads of a server counted."""
-    totals = analysis.load_totals
-    has_messages = any(each.messages for each in totals.values())
-    numbers = [
-        ("answered", totals[name].answered),
-        *([("messages", totals[name].messages)] if has_messages else []),
-        ("unfinished", totals[name].unfinished),
-        ("errors", totals[name].errors),
-    ]
-    return [
-        (column, TableCell(f"{n:,}", "failed" if column == "errors" and n else "number"))
-        for column, n in numbers
-    ]
+    every, own = analysis.load_totals.values(), analysis.load_totals[name]
+    counts = {"answered": own.answered, "messages": own.messages, "unfinished": own.unfinished}
+    if not any(each.messages for each in every):
+        del counts["messages"]
+    row: Row = [(column, TableCell(f"{n:,}")) for column, n in counts.items()]
+    return [*row, ("errors", TableCell(f"{own.errors:,}", "failed" if own.errors else "number"))]
 
 
 def _spread(description: Description | None, metric: Metric) -> Row:
     """Mean with standard deviation, the least and the most value."""
-    texts = [cells.ABSENT] * len(_SPREAD)
-    if description:
-        ends = (units.quantity(end, metric.unit) for end in (description.least, description.most))
-        texts = [TableCell(text) for text in (mean(description, metric.unit), *ends)]
+    if description is None:
+        return [(column, cells.ABSENT) for column in _SPREAD]
+    ends = (units.quantity(end, metric.unit) for end in (description.least, description.most))
+    texts = map(TableCell, (mean(description, metric.unit), *ends))
     return list(zip(_SPREAD, texts, strict=True))
 
 
