@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from ringside.measure.vs.commands import (
     scan_points,
     scanned_levels,
     split_shell,
-    without_loader,
     words,
 )
 from ringside.model.design import Level, Point, is_number
@@ -36,8 +34,8 @@ POINT = Point(())
 @pytest.mark.parametrize(
     ("text", "syntax"),
     [
-        ("echo a && sleep 1", "`&&`"),
-        ("echo a||true", "`||`"),
+        ("echo a && sleep 1", "`&`"),
+        ("echo a||true", "`|`"),
         ("echo a;echo b", "`;`"),
         ("cat <in >out", "`<`"),
         ("sleep 1 &", "`&`"),
@@ -46,23 +44,23 @@ POINT = Point(())
         ("echo >&2", "`>`"),
         ("echo a\necho b", "a new line"),
         ("echo a\n| b", "a new line"),
-        ("echo $HOME | cat", "`$HOME`"),
+        ("echo $HOME | cat", "`$`"),
         ("echo hi # x", "`#`"),
-        ("echo a\\\nb", "`\\\n`"),
-        ("echo $HOME", "`$HOME`"),
-        ("echo ${HOME}", "`${`"),
-        ("echo a $'b'", "`$'`"),
-        ("echo $=", "`$=`"),
+        ("echo a\\\nb", "`\\`"),
+        ("echo $HOME", "`$`"),
+        ("echo ${HOME}", "`$`"),
+        ("echo a $'b'", "`$`"),
+        ("echo $=", "`$`"),
         ("echo $", "`$`"),
-        ('echo "\\$HOME"', "`\\$`"),
+        ('echo "\\$HOME"', "`\\`"),
         ("echo {1..3}", "`{`"),
         ("echo {a,b}", "`{`"),
         ("ls a?", "`?`"),
         ("ls [ab]", "`[`"),
-        ("echo $?", "`$?`"),
-        ('echo "$1"', "`$1`"),
-        ('echo "a\\\\$b"', "`$b`"),
-        ('echo "$(date)"', "`$(`"),
+        ("echo $?", "`$`"),
+        ('echo "$1"', "`$`"),
+        ('echo "a\\\\$b"', "`\\`"),
+        ('echo "$(date)"', "`$`"),
         ("echo `date`", "```"),
         ("ls *.txt", "`*`"),
         ("echo ~/x", "`~`"),
@@ -76,9 +74,7 @@ def test_what_only_a_shell_understands_gets_one_unless_it_is_meant(text: str, sy
     assert parse_commands([text], is_literal=True)[0].argv(POINT) == tuple(shlex.split(text))
 
 
-@pytest.mark.parametrize(
-    "text", ["# x", "! true", "command true", "hash -r", ". ./x", "source x", "if true", "A=1 env"]
-)
+@pytest.mark.parametrize("text", ["# x", "! true", "command true", "hash -r", ". ./x", "if true", "A=1 env"])
 def test_what_is_no_program_but_known_to_a_shell_gets_one(text: str) -> None:
     commands = parse_commands([text])
     assert commands[0].argv(POINT) == ("sh", "-c", text)
@@ -397,7 +393,7 @@ def test_why_a_name_is_no_parameter() -> None:
         ("echo a\n", "cannot be started: it has no `#!` line"),
         ("", "cannot be started: it has no `#!` line"),
         ("#!/no/such/python\n", "cannot be started: its interpreter /no/such/python does not exist"),
-        ("#!/bin/sh\r\necho a\r\n", r"cannot be started: its first line ends with \r"),
+        ("#!/bin/sh\r\necho a\r\n", "cannot be started: its interpreter /bin/sh· does not exist"),
     ],
 )
 def test_the_cause_is_named_where_a_script_cannot_be_started(
@@ -415,22 +411,11 @@ def test_the_cause_is_named_where_a_script_cannot_be_started(
         assert in_process("vs", "-r1", "-S", "./script").status == 0
 
 
-@pytest.mark.parametrize(
-    ("head", "places", "segment"),
-    [
-        (b"\x7fELF\x02\x01", "<Q14xHH", "<I4xQ16xQ8x8x"),
-        (b"\x7fELF\x01\x02", ">I10xHH", ">II8xI12x"),
-        (b"\x7fELF\x02\x01", "<Q14xHH", ""),
-    ],
-)
-def test_a_missing_loader_is_the_cause(head: bytes, places: str, segment: str, workplace: Path) -> None:
-    loader = b"/lib/no-such-loader.so.2\0"
-    entry = struct.pack(segment, 3, 400, len(loader)) if segment else b""
-    file = head.ljust(32 if head[4] == 2 else 28, b"\0") + struct.pack(places, 64, len(entry), 1)
-    Path("program").write_bytes(file.ljust(64, b"\0") + entry.ljust(336, b"\0") + loader)
-    cause = "./program cannot be started: its loader /lib/no-such-loader.so.2 does not exist"
-    assert without_loader("./program").startswith(cause) is bool(segment)
-    assert without_loader("true") == ""
+def test_a_program_whose_loader_is_missing_says_so(workplace: Path, complaint: Callable[..., str]) -> None:
+    program = Path("program")
+    program.write_bytes(Path("/bin/true").read_bytes().replace(b"/ld-", b"/no-"))
+    program.chmod(0o755)
+    assert "it is there, but its loader is not" in complaint("vs", "./program")
 
 
 def test_prepares_that_differ_are_named() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -22,7 +23,7 @@ from ringside.measure.host.executor import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.events import TICK, Event, Notify
 from ringside.measure.runs.stopping import StoppingRule
-from ringside.measure.vs.commands import Command, filled_in, without_loader
+from ringside.measure.vs.commands import Command, filled_in
 from ringside.measure.vs.outputs import Output
 from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -229,7 +230,10 @@ class CommandTrials:
         report = trial.report
         crashed = trial.outcome is Outcome.CRASHED
         if crashed and report and report.exit_status is None and report.signal is None:
-            raise UsageError(without_loader(self._argv[trial.cell][0]) or trial.detail)
+            # The kernel finds no file either where that of a program's loader is missing.
+            is_there = "No such file" in trial.detail and shutil.which(self._argv[trial.cell][0])
+            hint = "; it is there, but its loader is not: it was built for another system" if is_there else ""
+            raise UsageError(trial.detail + hint)
         ignored = self._options.ignored
         if crashed and (ignored == "all" or (report and report.exit_status in ignored)):
             # It counts; its detail still says how it ended.

@@ -12,7 +12,6 @@ import shlex
 import shutil
 import statistics
 import string
-import struct
 import subprocess
 import tempfile
 import time
@@ -41,7 +40,6 @@ _BASHISM = re.compile(r"&>|\[\[ |[<>]\(|\|&|<<<|\{\d+\.\.\d+\}|(?:^|[;&|] *)sour
 _MAX_INPUT_BYTES = 1 << 30
 # Of a program's file: the kernel reads no more of a `#!` line.
 _LOOK_BYTES = 256
-_PT_INTERP, _MAX_LOADER_BYTES = 3, 4096
 
 # Quoted parts of a line, as far as they hide words of bash.
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
@@ -51,8 +49,8 @@ _PLAIN = re.compile(
     r"(?:[ \t]+|[\w./,:@%+=^\x80-\U0010ffff-]+|\{\w*\}|\\[^\n]|'[^']*'|\"(?:[^\"\\$`]|\\[\"\\])*\""
     r"|(?<=[^ \t])[#~])*"
 )
-_DOUBLE_QUOTED = re.compile(r"(?P<plain>\"(?:[^\"\\$`]|\\[\"\\])*)(?:\\.|[^\"\\])*\"", re.DOTALL)
-_SYNTAX = re.compile(r"&&|\|\||\$(?:\w+|.)?|\\.|.", re.DOTALL)
+# The first sign after that which a shell understands; in double quotes only some mean something.
+_SIGN = re.compile(r"[^\"]|\"[^$`\\]*[$`\\]", re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
@@ -268,18 +266,14 @@ def _shell_reason(line: str) -> str | None:
     or nothing that a shell knows. Raises UsageError where a quotation is not closed."""
     rest = line.removeprefix(_PLAIN.match(line)[0])  # type: ignore[index]
     if rest:
-        quoted = _DOUBLE_QUOTED.match(rest)
-        if quoted:
-            rest = rest[quoted.end("plain") :]
-        elif rest[0] in "'\"" or rest == "\\":
+        if rest[0] in "'\"" or rest == "\\":
             _split(line)
-        syntax = _SYNTAX.match(rest)
-        return "a new line" if rest[0] == "\n" else f"`{syntax[0] if syntax else ''}`"
+        sign = _SIGN.match(rest)
+        return "a new line" if rest[0] == "\n" else f"`{sign[0][-1] if sign else rest[0]}`"
     program = next(iter(_split(line)), "")
     if not program or os.sep in program or shutil.which(program):
         return None
-    is_known = _ASSIGNMENT.match(program) or _BASHISM.match(line) or _is_of_shell(program)
-    return f"`{one_line(program, 40)}`" if is_known else None
+    return f"`{one_line(program, 40)}`" if _ASSIGNMENT.match(program) or _is_of_shell(program) else None
 
 
 @functools.cache
@@ -307,8 +301,7 @@ def _check_program(program: str, *, is_made: bool) -> None:
 
 
 def _why_not_started(file: str) -> str:
-    """What the kernel would call `Exec format error`, or `No such file` of a file that is there; empty where
-    nothing is wrong, or nothing can be known."""
+    """Why the kernel does not start a script that is there; empty where nothing is known."""
     try:
         with open(file, "rb") as opened:
             start = opened.read(_LOOK_BYTES)
@@ -318,48 +311,8 @@ def _why_not_started(file: str) -> str:
         # Other formats of binaries have their own handlers.
         is_text = b"\0" not in start
         return "it has no `#!` line: add one, or name its interpreter, as in `sh FILE`" if is_text else ""
-    line = start[2:].partition(b"\n")[0]
-    if line.endswith(b"\r"):
-        return "its first line ends with \\r, as on Windows: remove those with `sed -i 's/\\r$//' FILE`"
-    interpreter = os.fsdecode((line.split() or [b""])[0])
-    if not interpreter or not Path(interpreter).exists():
-        return f"its interpreter {one_line(interpreter, 80)} does not exist"
-    return ""
-
-
-def without_loader(program: str) -> str:
-    """Why the kernel found no file to start, of a program that is there: its dynamic loader is missing. Empty
-    where that is not why. Said after a failure only: with an emulator the loader may be elsewhere."""
-    loader = _elf_loader(shutil.which(program) or program)
-    if not loader or Path(loader).exists():
-        return ""
-    return (
-        f"{one_line(program, 80)} cannot be started: its loader {one_line(loader, 80)} does not exist: it "
-        "was built for another system, or its libraries are not installed"
-    )
-
-
-def _elf_loader(file: str) -> str:
-    """The dynamic loader that a program names (ELF's segment PT_INTERP); empty where it names none."""
-    try:
-        with open(file, "rb") as opened:
-            head = opened.read(64)
-            if head[:4] != b"\x7fELF":
-                return ""
-            order, is_wide = "<>"[head[5] == 2], head[4] == 2
-            # Where program headers begin, how long and how many they are; of one, its type, offset and size.
-            places = (f"{order}Q14xHH", 32) if is_wide else (f"{order}I10xHH", 28)
-            segment = f"{order}I4xQ16xQ" if is_wide else f"{order}II8xI"
-            table, size, number = struct.unpack_from(*(places[0], head), places[1])
-            for index in range(number):
-                opened.seek(table + index * size)
-                kind, offset, length = struct.unpack_from(segment, opened.read(size))
-                if kind == _PT_INTERP:
-                    opened.seek(offset)
-                    return os.fsdecode(opened.read(min(length, _MAX_LOADER_BYTES)).rstrip(b"\0"))
-    except (struct.error, OSError, OverflowError):
-        return ""
-    return ""
+    interpreter = os.fsdecode(start[2:].partition(b"\n")[0].strip(b" \t").partition(b" ")[0])
+    return "" if Path(interpreter).exists() else f"its interpreter {one_line(interpreter, 80)} does not exist"
 
 
 def _split(text: str) -> list[str]:
