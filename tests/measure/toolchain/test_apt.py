@@ -22,18 +22,10 @@ from tests.support import ROOT
 Add = Callable[..., None]
 
 DEBIAN_12 = """\
-thing:
-  Installed: (none)
-  Candidate: 2:1.19~1
-  Version table:
-     2:1.24~1 1
-          1 https://deb.test/debian experimental/main amd64 Packages
-     2:1.23~2~bpo12+1 100
-        100 https://deb.test/debian bookworm-backports/main amd64 Packages
-        100 https://mirror.test/debian other-backports/main amd64 Packages
- *** 2:1.19~1 500
-        500 https://deb.test/debian bookworm/main amd64 Packages
-        100 /var/lib/dpkg/status
+     thing | 2:1.24~1 | https://deb.test/debian experimental/main amd64 Packages
+     thing | 2:1.23~2~bpo12+1 | https://deb.test/debian bookworm-backports/main amd64 Packages
+     thing |   2:1.19~1 | https://deb.test/debian bookworm/main amd64 Packages
+     thing |   2:1.19~1 | https://deb.test/debian bookworm/main Sources
 """
 THING = Runtime(
     name="thing",
@@ -46,13 +38,13 @@ THING = Runtime(
 
 @pytest.fixture
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Has `apt-cache policy` print a text, here and in processes, on a Debian 12."""
+    """Has `apt-cache madison` print a text, here and in processes, on a Debian 12."""
     programs = tmp_path / "apt"
     programs.mkdir()
 
     def prints(text: str) -> None:
         (programs / "answer").write_text(text)
-        (programs / "apt-cache").write_text(f'#!/bin/sh\n[ "$1" = policy ] && exec cat {programs}/answer\n')
+        (programs / "apt-cache").write_text(f'#!/bin/sh\n[ "$1" = madison ] && exec cat {programs}/answer\n')
         (programs / "apt-cache").chmod(0o755)
 
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
@@ -78,7 +70,7 @@ def test_the_release_with_the_oldest_version_that_will_do(
     assert newer_release("thing", minimum) == release
 
 
-@pytest.mark.parametrize("text", ["", "N: Unable to locate package thing\n", "thing:\n  Candidate: (none)\n"])
+@pytest.mark.parametrize("text", ["", "N: Unable to locate package thing\n"])
 def test_a_package_that_apt_does_not_know(policy: Callable[[str], None], text: str) -> None:
     policy(text)
     assert newer_release("thing", "1.21") == ""
@@ -102,13 +94,13 @@ def test_instructions_are_for_a_system_without_such_a_release(policy: Callable[[
     told = replace(THING, instructions={"debian-12": "look at https://thing.test/"})
     policy(DEBIAN_12)
     assert packages_of(told)[0] == Package("thing", "bookworm-backports")
-    policy(re.sub(r"(?s) {5}2:1\.2.*(?= \*\*\*)", "", DEBIAN_12))
+    policy(re.sub(r"(?m)^.*2:1\.2.*$", "", DEBIAN_12))
     assert packages_of(told) == ()
 
 
 @pytest.mark.parametrize("name", ["go", "go-sync", "go-workers"])
 def test_debian_12_has_go_in_its_backports(name: str, policy: Callable[[str], None]) -> None:
-    policy(DEBIAN_12.replace("thing:", "golang-go:"))
+    policy(DEBIAN_12.replace("thing", "golang-go"))
     runtime = Catalogue([ROOT]).contender(name).runtime
     assert packages_of(runtime) == (Package("golang-go", "bookworm-backports"),)
 
@@ -170,11 +162,3 @@ def test_contenders_of_one_compiler_get_each_its_library(
     assert f"{compiler} printed no recognisable version: <stdin>:1:10: fatal error: x.hpp: No such" in reason
     names = {package.name for package in apt.packages_for(contenders)}
     assert names == {"g++", "libboost-dev", "libasio-dev"}
-
-
-def test_each_package_is_asked_for_in_english(policy: Callable[[str], None], tmp_path: Path) -> None:
-    policy(DEBIAN_12)
-    script = tmp_path / "apt" / "apt-cache"
-    script.write_text('#!/bin/sh\necho "$LC_ALL $*" >"${0%/*}/asked"\n')
-    apt.newer_release("thing", "1.21")
-    assert (tmp_path / "apt" / "asked").read_text() == "C policy thing\n"

@@ -1,11 +1,9 @@
-"""Files of contenders that change during a run, and in whose trial that was."""
+"""Files of contenders that change during a run."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -52,8 +50,7 @@ def test_what_does_not_change_is_not_reported(make: Make) -> None:
     for _ in range(2):
         assert watch.changed_sources(one) is None
         assert watch.mend_build(one) is None
-        with watch.trial(one):
-            pass
+        watch.end_trial(one)
     # Written as it was, it has other times but is the same; so it is with another mode.
     source(one).write_bytes(source(one).read_bytes())
     assert watch.changed_sources(one) is None
@@ -103,40 +100,6 @@ def test_names_of_files_are_hostile(make: Make) -> None:
     assert "·[31mxxx" in (watch.changed_sources(one) or "")
 
 
-def test_a_change_outside_of_trials_is_nobodys(make: Make) -> None:
-    one = make("one")
-    watch = FileWatch([one])
-    with watch.trial(one):
-        pass
-    time.sleep(0.05)
-    source(one).write_text("# changed\n", encoding="utf-8")
-    assert (watch.changed_sources(one) or "").endswith("fake.py")
-
-
-def test_a_change_belongs_to_the_trial_in_which_it_was_made(make: Make) -> None:
-    """Though trials follow each other faster than the clock of files ticks. Those of a contender itself count
-    as those of others do."""
-    changed, one = make("changed"), make("one")
-    watch = FileWatch([changed, one])
-    for count in range(10):
-        culprit, other = (changed, one)[:: 1 if count % 2 else -1]
-        with watch.trial(culprit):
-            source(changed).write_text(f"# {count}\n", encoding="utf-8")
-        with watch.trial(other):
-            pass
-        when = f"changed/fake.py during the trial of `{culprit.contender.name}`"
-        assert (watch.changed_sources(changed) or "").endswith(when)
-
-
-def test_a_trial_that_fails_counts(make: Make) -> None:
-    one, two = make("one"), make("two")
-    watch = FileWatch([one, two])
-    with suppress(KeyboardInterrupt), watch.trial(two):
-        source(one).write_text("# changed\n", encoding="utf-8")
-        raise KeyboardInterrupt
-    assert (watch.changed_sources(one) or "").endswith(" during the trial of `two`")
-
-
 # --- builds ---
 
 
@@ -146,21 +109,19 @@ def test_a_build_that_was_changed_is_made_anew(make: Make, change: str) -> None:
     text = (one.build / "deep" / "fake.py").read_text()
     watch = FileWatch([one, two])
     file = one.build / "deep" / "fake.py"
-    with watch.trial(two):
-        if change == "remove":
-            file.unlink()
-        elif change == "add":
-            (one.build / "deep" / "more").touch()
-        elif change == "link":
-            (one.build / "link").unlink()
-            (one.build / "link").symlink_to("/etc/passwd")
-        elif change == "touch":
-            os.utime(file)
-        else:
-            file.write_text("# changed\n", encoding="utf-8")
-    when = "" if change == "remove" else " during the trial of `two`"
+    if change == "remove":
+        file.unlink()
+    elif change == "add":
+        (one.build / "deep" / "more").touch()
+    elif change == "link":
+        (one.build / "link").unlink()
+        (one.build / "link").symlink_to("/etc/passwd")
+    elif change == "touch":
+        os.utime(file)
+    else:
+        file.write_text("# changed\n", encoding="utf-8")
     assert watch.mend_build(two) is None
-    assert watch.mend_build(one) == f"its build was changed{when}, and was built again"
+    assert watch.mend_build(one) == "its build was changed, and was built again"
     assert watch.mend_build(one) is None
     assert sorted(path.name for path in one.build.iterdir()) == [".built", ".seconds", "deep", "link"]
     assert [path.name for path in (one.build / "deep").iterdir()] == ["fake.py"]
@@ -170,14 +131,14 @@ def test_a_build_that_was_changed_is_made_anew(make: Make, change: str) -> None:
 def test_what_a_contender_does_to_its_own_build_is_its_business(make: Make) -> None:
     one = make("one")
     watch = FileWatch([one])
-    with watch.trial(one):
-        (one.build / "cache").touch()
+    (one.build / "cache").touch()
+    watch.end_trial(one)
     assert watch.mend_build(one) is None
     watch.discard_changed()
     assert has_build(one)
     # Without its marker it is made anew.
-    with watch.trial(one):
-        (one.build / ".built").unlink()
+    (one.build / ".built").unlink()
+    watch.end_trial(one)
     assert watch.mend_build(one) == "its build was changed, and was built again"
     assert has_build(one)
 
@@ -186,14 +147,12 @@ def test_a_build_that_cannot_be_made_anew(make: Make, workplace: Path) -> None:
     build = f'\n[[build]]\ncommand = ["sh", "-c", "test ! -e {workplace}/broken || exit 3"]\n'
     one, two = make("one", build), make("two")
     watch = FileWatch([one, two])
-    with watch.trial(two):
-        (one.build / "more").touch()
+    (one.build / "more").touch()
     (workplace / "broken").touch()
     with pytest.raises(BuildError) as failed:
         watch.mend_build(one)
     assert str(failed.value) == (
-        "its build was changed during the trial of `two`, and cannot be built again: cannot be built: `sh` "
-        "ended with 3"
+        "its build was changed, and cannot be built again: cannot be built: `sh` ended with 3"
     )
     assert isinstance(failed.value.__cause__, BuildError)
 
@@ -201,25 +160,10 @@ def test_a_build_that_cannot_be_made_anew(make: Make, workplace: Path) -> None:
 def test_at_the_end_builds_that_others_changed_are_discarded(make: Make) -> None:
     one, two = make("one"), make("two")
     watch = FileWatch([one, two])
-    with watch.trial(one):
-        pass
-    with watch.trial(two):
-        (one.build / "more").touch()
+    watch.end_trial(one)
+    (one.build / "more").touch()
     watch.discard_changed()
     assert (has_build(one), has_build(two)) == (False, True)
-
-
-def test_a_clock_of_files_that_stands_still_is_not_waited_for_long(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = make("one")
-    watch = FileWatch([one])
-    with watch.trial(one):
-        pass
-    monkeypatch.setattr("ringside.measure.toolchain.watch.file_clock_ns", lambda: 0)
-    with watch.trial(one):
-        pass
-    assert watch.changed_sources(one) is None
 
 
 def test_a_program_of_a_command_that_is_built_anew_during_a_run_is_noticed(workplace: Path) -> None:

@@ -357,7 +357,9 @@ class ContenderTrials:
             memory_limit_bytes=request.limits.memory_bytes,
             input_bytes=input_file.size_bytes if input_file else None,
         )
-        with self._watch.trial(ready):
+        try:
             messages = self._executor.trial(request, tick)
+        finally:
+            self._watch.end_trial(ready)
         trial = trial_from_messages(blank, messages, rebuilt)
         return validated(trial, self._prepared.workload, self._seed_of(block))

@@ -19,10 +19,10 @@ from ringside.model.catalogue import Contender, Runtime
 _TRIES = 3
 _PAUSE_S = 5.0
 
-# ` *** 2:1.19~1 500`: a version, below it where it comes from: `500 http://… bookworm/main amd64 Packages`.
-_VERSION = re.compile(r"^ (?:\*\*\*|   ) (?P<version>\S+)(?: -?\d+)?$")
-_SOURCE = re.compile(r"^ +-?\d+ \S+ (?P<release>[^\s/]+)/\S+ \S+ Packages$")
-_CANDIDATE = re.compile(r"^ +Candidate: (?P<version>\S+)$")
+# `thing | 2:1.19~1 | http://deb.debian.org/debian bookworm/main amd64 Packages`
+_SOURCE = re.compile(
+    r"^ *\S+ \| *(?P<version>\S+) \| \S+ (?P<release>[^\s/]+)/\S+ \S+ Packages$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -51,47 +51,28 @@ def packages_of(runtime: Runtime) -> tuple[Package, ...]:
 
 
 def newer_release(package: str, minimum: str) -> str:
-    """The release with the oldest version of a package that is not below `minimum`; empty where apt's own
-    choice is not below it either, and where no release has one. Versions are those of upstream."""
-    candidate, by_version = _policy(package)
-    if candidate and _is_new_enough(candidate, minimum):
+    """The release with the oldest version of a package that is not below `minimum`; empty where no release
+    has one that is below it, or none has another. Versions are those of upstream."""
+    try:
+        done = subprocess.run(
+            ["apt-cache", "madison", package],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            check=False,
+        )
+    except OSError:
         return ""
     # The newest version comes first.
-    for version, release in reversed(by_version.items()):
-        if _is_new_enough(version, minimum):
-            return release
-    return ""
+    sources = [*_SOURCE.finditer(done.stdout)]
+    able = [each["release"] for each in sources if _is_new_enough(each["version"], minimum)]
+    return able[-1] if 0 < len(able) < len(sources) else ""
 
 
 def _is_new_enough(version: str, minimum: str) -> bool:
     upstream = version_of(version.rpartition(":")[2])
     return upstream is not None and at_least(upstream, minimum)
-
-
-def _policy(package: str) -> tuple[str | None, dict[str, str]]:
-    """The version that apt would install, and by version the first release that has it."""
-    try:
-        done = subprocess.run(
-            ["apt-cache", "policy", package],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "LC_ALL": "C"},
-            text=True,
-            check=False,
-        )
-    except OSError:
-        return None, {}
-    candidate = version = None
-    releases: dict[str, str] = {}
-    for line in done.stdout.splitlines():
-        if match := _CANDIDATE.match(line):
-            candidate = match["version"]
-        elif match := _VERSION.match(line):
-            version = match["version"]
-        elif version and (match := _SOURCE.match(line)):
-            releases.setdefault(version, match["release"])
-    return candidate, releases
 
 
 def install_missing(
