@@ -26,6 +26,11 @@ from ringside.workloads.base import AUTO, Workload
 # Sources larger than this are not kept with a run.
 _SOURCE_BYTES = 256 * 1024
 _LOG_CHARACTERS = 20_000
+# What a plan keeps of a contender's manifest as it is.
+_DESCRIPTION = (
+    *("title", "family", "model", "language", "queue", "scheduler", "parallel", "idiom", "tuning"),
+    "unequal",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,41 +156,22 @@ def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, s
             text = data.decode("utf-8", errors="replace")
             files[path] = text_hash(text)
             sources[files[path]] = text
+    own, receipt = contender.workloads[workload], prepared.receipt
+    same = {name: getattr(contender, name) for name in _DESCRIPTION}
     description = PlannedContender(
-        title=contender.title,
-        family=contender.family,
-        model=contender.model,
-        language=contender.language,
-        queue=contender.queue,
-        scheduler=contender.scheduler,
-        parallel=contender.parallel,
-        idiom=contender.idiom,
-        tuning=contender.tuning,
-        unequal=contender.unequal,
-        kind=contender.workloads[workload].kind,
+        **same,
+        kind=own.kind,
         runtime=contender.runtime.name,
         runs_on=contender.runtime.title or contender.language,
-        command=contender.workloads[workload].command,
-        capabilities=contender.workloads[workload].capabilities,
+        command=own.command,
+        capabilities=own.capabilities,
         files=files,
-    )
-    if isinstance(prepared, Ready):
-        return replace(
-            description,
-            version=prepared.receipt.version,
-            receipt=prepared.receipt.text,
-            executable=prepared.receipt.executable,
-            origin=origin(prepared.receipt.executable),
-            content=prepared.content,
-            build_s=prepared.build_s,
-        )
-    receipt = prepared.receipt
-    return replace(
-        description,
         version=receipt.version if receipt else None,
         receipt=receipt.text if receipt else None,
         executable=receipt.executable if receipt else None,
-        unavailable=prepared.reason,
-        remedy=prepared.remedy,
-        log=prepared.log[-_LOG_CHARACTERS:],
     )
+    if isinstance(prepared, Ready):
+        where = origin(prepared.receipt.executable)
+        return replace(description, origin=where, content=prepared.content, build_s=prepared.build_s)
+    log = prepared.log[-_LOG_CHARACTERS:]
+    return replace(description, unavailable=prepared.reason, remedy=prepared.remedy, log=log)

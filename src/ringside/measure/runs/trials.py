@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from typing import TypeVar
 
 import msgspec
 
@@ -43,6 +44,8 @@ from ringside.store import now
 from ringside.text import one_line
 from ringside.workloads.base import AUTO, HOLD, LARGEST_SEED, REPEATS, Workload
 from ringside.workloads.phases import Pause, impossible_phases, phase_contradictions
+
+Kind = TypeVar("Kind")
 
 # The longest that a contender is run before the first block.
 _REHEARSAL_S = 60.0
@@ -154,54 +157,33 @@ def trial_from_messages(
 ) -> Trial:
     """The trial with the probe's messages. `interference`: of another program with this one, in words. Raises
     ProbeError where the outcome is missing or unknown."""
-    phases: list[Phase] = []
-    samples: list[Sample] = []
-    loads: list[LoadMessage] = []
-    spans: list[Span] = []
-    missing: tuple[str, ...] = ()
-    report: TrialOutcome | None = None
-    for message in messages:
-        match message:
-            case Phase():
-                phases.append(message)
-            case Sample():
-                samples.append(message)
-            case LoadMessage():
-                loads.append(message)
-            case SpanMessage():
-                spans.append(Span(message.unit, message.begin_ns, message.end_ns))
-            case Started():
-                missing = message.missing
-            case TrialOutcome():
-                report = message
-    if report is None:
+    if not isinstance(report := messages[-1] if messages else None, TrialOutcome):
         raise ProbeError("the probe ended without an outcome")
     if interference:
         report = msgspec.structs.replace(report, interference=(*report.interference, interference))
+    phases = _of_kind(messages, Phase)
+    read_ns: dict[str, tuple[int, int]] = {}
+    for phase in phases:
+        read_ns[phase.name] = (read_ns.get(phase.name, (phase.t_ns,))[0], phase.t_ns)
+    samples, spans = _of_kind(messages, Sample), _of_kind(messages, SpanMessage)
     return replace(
         blank,
         outcome=outcome_of(report),
         detail=report.detail,
         report=report,
-        phases={
-            name: tuple(phase.ns for phase in phases if phase.name == name)
-            for name in dict.fromkeys(phase.name for phase in phases)
-        },
-        phase_lines=tuple(phases),
-        read_ns=_read_ns(phases),
+        phases={name: tuple(phase.ns for phase in phases if phase.name == name) for name in read_ns},
+        phase_lines=phases,
+        read_ns=read_ns,
         marks={sample.mark: sample for sample in samples if sample.mark},
-        samples=tuple(samples),
-        loads=tuple(loads),
-        spans=tuple(spans),
-        missing=missing,
+        samples=samples,
+        loads=_of_kind(messages, LoadMessage),
+        spans=tuple(Span(span.unit, span.begin_ns, span.end_ns) for span in spans),
+        missing=next((started.missing for started in _of_kind(messages, Started)), ()),
     )
 
 
-def _read_ns(phases: Sequence[Phase]) -> dict[str, tuple[int, int]]:
-    read_ns: dict[str, tuple[int, int]] = {}
-    for phase in phases:
-        read_ns[phase.name] = (read_ns.get(phase.name, (phase.t_ns,))[0], phase.t_ns)
-    return read_ns
+def _of_kind(messages: Sequence[TrialMessage], kind: type[Kind]) -> tuple[Kind, ...]:
+    return tuple(message for message in messages if isinstance(message, kind))
 
 
 def validated(trial: Trial, workload: Workload, seed: int) -> Trial:
