@@ -111,13 +111,6 @@ def test_a_histogram_without_counts_has_no_latency() -> None:
     assert load.latency("none") is load.latency("missing") is None
 
 
-def test_plain_messages_are_json_values_that_convert_back() -> None:
-    load = LoadMessage(step="s", name="n", errors={"reset": 2})
-    values = protocol.plain(load)
-    assert values["type"] == "load"
-    assert msgspec.convert(values, LoadMessage) == load
-
-
 def test_both_reference_computations_of_a_trial() -> None:
     """A trial has one of them, both or none."""
     line = b'{"type":"outcome","outcome":"ok","reference_ns":7,"memory_reference_ns":11}'

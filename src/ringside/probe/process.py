@@ -27,7 +27,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -77,8 +77,6 @@ _LIMITS = {
     "CPU time": resource.RLIMIT_CPU,
 }
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# What `signal` is made of. The lookups in its enums take longer than all that a trial does with signals.
-_signal: Any = signal._signal  # type: ignore[attr-defined]
 _OWN_NAME = "ringside-probe: "
 # Nobody else knows who did it. A shell, or the first process of the probe, says 128 and the signal.
 _KILLED = (
@@ -95,19 +93,19 @@ def interrupts(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    heeded = [number for number in _SIGNALS if _signal.getsignal(number) != _signal.SIG_IGN]
-    before = {number: _signal.signal(number, handler) for number in heeded}
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in heeded}
     try:
         yield
     finally:
         for number, previous in before.items():
-            _signal.signal(number, previous)
+            signal.signal(number, previous)
 
 
 class Probe:
-    """Carries out one request at a time. `close` ends its process; so does the end of the object.
-    `started_within_s`: of engines that share a load, how far apart they started; a probe is one alone."""
+    """Carries out one request at a time. `close` ends its process; so does the end of the object."""
 
+    # How far apart the engines of a load started; a probe is one alone.
     started_within_s: float | None = None
 
     def __init__(self, path: str | None = None, *, grace_s: float = _WATCHDOG_GRACE_S) -> None:
@@ -145,16 +143,8 @@ class Probe:
         if service and (service.steps or service.stub):
             self._need_loads()
         is_reused = bool(self._idle)
-        carry_out = partial(
-            self._carry_out,
-            request.encode(),
-            trial_message,
-            limit_s,
-            on_tick=on_tick,
-            on_message=on_message,
-            keep=True,
-            number=request.number,
-        )
+        what = (request.encode(), trial_message, limit_s, on_tick, on_message)
+        carry_out = partial(self._carry_out, *what, keep=True, number=request.number)
         before_ns = time.process_time_ns()
         # A command may write to files of this process: `vs --output inherit`.
         with nullcontext() if request.plain else hidden():
@@ -189,7 +179,7 @@ class Probe:
         with all their threads would have sent. Raises as `trial`."""
         self._need_loads()
         request = MergeRequest(Merge(plan, len(records)))
-        lines = [request.encode(), *(record.encode() for record in records)]
+        lines = [request.encode(), *map(msgspec.json.encode, records)]
         return self._carry_out(b"\n".join(lines), engine_message, _MERGE_S)
 
     def _need_loads(self) -> None:
@@ -208,7 +198,7 @@ class Probe:
         # Another thread may close it meanwhile.
         with suppress(OSError, ValueError):
             if stdin:
-                stdin.write(notice.encode() + b"\n")
+                stdin.write(msgspec.json.encode(notice) + b"\n")
                 stdin.flush()
 
     def _carry_out(
@@ -216,9 +206,9 @@ class Probe:
         request: bytes,
         decode: Callable[[bytes], Message],
         limit_s: float | None,
-        *,
         on_tick: Callable[[], None] | None = None,
         on_message: Callable[[Message], None] | None = None,
+        *,
         go: Callable[[], None] | None = None,
         keep: bool = False,
         number: str | None = None,
@@ -245,7 +235,7 @@ class Probe:
                             _send(process, b"", is_last=True)
                     if keep and _has_outcome(messages) and not more:
                         break
-                if keep and _is_good(messages):
+                if keep and messages and _is_good(messages[-1]):
                     self._idle.append(process)
                 else:
                     _end(process, messages)
@@ -332,8 +322,7 @@ def _read(line: bytes, decode: Callable[[bytes], Message], number: str | None) -
 def _start(path: str) -> subprocess.Popen[bytes]:
     """Start the probe, which waits for its request. Raises ProbeError."""
     # Pipes could be opened once more below /proc, and messages written into them.
-    pairs = [socket.socketpair() for _ in range(3)]
-    own, its = zip(*pairs, strict=True)
+    own, its = zip(*(socket.socketpair() for _ in range(3)), strict=True)
     try:
         process = subprocess.Popen(
             [path],
@@ -470,9 +459,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _is_good(messages: list[Message]) -> bool:
-    """Whether a probe carries out another trial: its own rule, by the last outcome."""
-    last = messages[-1] if messages else None
+def _is_good(last: Message) -> bool:
+    """Whether a probe carries out another trial after this message: its own rule."""
     if not isinstance(last, TrialOutcome) or last.outcome != "ok":
         return False
     return not last.interference and not last.left_files

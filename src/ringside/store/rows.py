@@ -12,7 +12,7 @@ import msgspec
 
 from ringside.model.design import Cell, Level, Point
 from ringside.model.results import Outcome, Run, Span, Trial
-from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, SecondOfLoad, TrialOutcome, plain
+from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, SecondOfLoad, TrialOutcome
 
 
 def trial_values(trial: Trial) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def trial_values(trial: Trial) -> dict[str, Any]:
         "cpus": _compact(trial.cpus),
         "outcome_line": _compact(_outcome_values(trial)),
         "phases": _compact({name: sum(each) for name, each in trial.phases.items()}),
-        "marks": _compact({name: plain(sample) for name, sample in trial.marks.items()}),
+        "marks": _compact({name: msgspec.to_builtins(sample) for name, sample in trial.marks.items()}),
         "missing": _compact(trial.missing),
     }
 
@@ -210,10 +210,10 @@ def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
 
 
 def _outcome_values(trial: Trial) -> dict[str, Any]:
-    values: dict[str, Any] = plain(trial.report) if trial.report else {}
+    values: dict[str, Any] = msgspec.to_builtins(trial.report) if trial.report else {}
     values.pop("type", None)
     if trial.loads:
-        values["loads"] = [_without_type(plain(load)) for load in trial.loads]
+        values["loads"] = [_without_type(msgspec.to_builtins(load)) for load in trial.loads]
     if trial.spans:
         values["spans"] = [(span.unit, span.begin_ns, span.end_ns) for span in trial.spans]
     if repeats := {name: each for name, each in trial.phases.items() if len(each) > 1}:

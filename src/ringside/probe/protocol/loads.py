@@ -16,10 +16,15 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
     """A part of a request. Keys at their defaults are left out: the probe has the same defaults."""
 
 
-def encoded(request: Request, version: int) -> bytes:
-    """A whole request as one line of JSON, without its newline."""
-    # The version is always sent, though it is a default.
-    return msgspec.json.encode({"version": version, **msgspec.to_builtins(request)})
+class WholeRequest(Request, frozen=True, kw_only=True):
+    """A request."""
+
+    version: int = VERSION
+
+    def encode(self) -> bytes:
+        """The request as one line of JSON, without its newline."""
+        # The version is always sent, though it is a default.
+        return msgspec.json.encode({"version": self.version, **msgspec.to_builtins(self)})
 
 
 class ClosedLoop(Request, frozen=True, tag_field="kind", tag="closed"):
@@ -195,25 +200,27 @@ class LoadPlan(Request, frozen=True):
         return not isinstance(self.pacing, ClosedLoop)
 
 
-class LoadRequest(Request, frozen=True):
+class LoadRequest(WholeRequest, frozen=True):
     """Drive a load at a server that is there already."""
 
     load: LoadPlan
-    version: int = VERSION
 
     def encode(self) -> bytes:
-        """The request as one line of JSON, which a large body follows, without the last newline."""
-        plan, body = _split(self.load)
-        return b"\n".join((encoded(replace(self, load=plan), self.version), *body))
+        """As one line of JSON, which a large body follows, without the last newline."""
+        plan = _without_body(self.load)
+        if plan is self.load:
+            return super().encode()
+        assert self.load.request
+        return replace(self, load=plan).encode() + b"\n" + self.load.request.body.encode("latin-1")
 
 
-def _split(plan: LoadPlan) -> tuple[LoadPlan, tuple[bytes, ...]]:
-    """A plan without its body where that is large, and the body."""
+def _without_body(plan: LoadPlan) -> LoadPlan:
+    """A plan without its body where that is large."""
     request = plan.request
     if request is None or len(request.body) <= _INLINE_BODY_BYTES:
-        return plan, ()
-    body = request.body.encode("latin-1")
-    return replace(plan, request=replace(request, body="", body_bytes=len(body))), (body,)
+        return plan
+    # A character stands for a byte.
+    return replace(plan, request=replace(request, body="", body_bytes=len(request.body)))
 
 
 class Merge(Request, frozen=True):
@@ -223,13 +230,12 @@ class Merge(Request, frozen=True):
     records: int
 
 
-class MergeRequest(Request, frozen=True):
+class MergeRequest(WholeRequest, frozen=True):
     """Make one outcome of the engines' records, which follow the request, one a line."""
 
     merge: Merge
-    version: int = VERSION
 
     def encode(self) -> bytes:
-        """The request as one line of JSON, without its newline; no figure needs a large body."""
-        plan, _ = _split(self.merge.load)
-        return encoded(replace(self, merge=replace(self.merge, load=plan)), self.version)
+        plan = _without_body(self.merge.load)  # no figure needs a large one
+        without = replace(self, merge=replace(self.merge, load=plan))
+        return super(MergeRequest, without).encode()

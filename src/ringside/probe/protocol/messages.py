@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
 
@@ -17,11 +18,6 @@ Counts = Annotated[str, msgspec.Meta(pattern=r"^([0-9]{1,19} [0-9]{1,19}( [0-9]{
 
 class Message(msgspec.Struct, frozen=True):
     """A part of a message."""
-
-
-def plain(message: Message | tuple[Message, ...]) -> Any:
-    """A message as JSON values, for the store. Keys of a wire message, without its `type`."""
-    return msgspec.to_builtins(message)
 
 
 class LatencySummary(Message, frozen=True):
@@ -374,10 +370,6 @@ class EngineRecord(Message, frozen=True, tag_field="type", tag="record"):
     descriptors: Count
     peak_memory_bytes: Bytes | None
 
-    def encode(self) -> bytes:
-        """The record as one line of JSON, without its newline."""
-        return msgspec.json.encode(self)
-
 
 class LoadOutcome(LoadFigures, frozen=True, tag_field="type", tag="outcome"):
     """The last message of a load by itself."""
@@ -385,24 +377,7 @@ class LoadOutcome(LoadFigures, frozen=True, tag_field="type", tag="outcome"):
 
 TrialMessage = Started | ServiceReady | Phase | SpanMessage | Drive | Sample | LoadMessage | TrialOutcome
 EngineMessage = Started | LoadProgress | Histogram | EngineRecord | LoadOutcome
-_TRIAL = msgspec.json.Decoder(TrialMessage)
-_ENGINE = msgspec.json.Decoder(EngineMessage)
-_ENGINE_ALL = msgspec.json.Decoder(list[EngineMessage])
-
-
-def trial_message(line: bytes) -> TrialMessage:
-    """A message of a trial. Raises ValueError (msgspec's) with what is wrong."""
-    message: TrialMessage = _TRIAL.decode(line)
-    return message
-
-
-def engine_message(line: bytes) -> EngineMessage:
-    """A message of a load by itself. Raises ValueError (msgspec's) with what is wrong."""
-    message: EngineMessage = _ENGINE.decode(line)
-    return message
-
-
-def engine_messages(text: bytes) -> list[EngineMessage]:
-    """All messages of a load, as a list in JSON. Raises ValueError (msgspec's) with what is wrong."""
-    messages: list[EngineMessage] = _ENGINE_ALL.decode(text)
-    return messages
+# Each raises ValueError (msgspec's) with what is wrong.
+trial_message: Callable[[bytes], TrialMessage] = msgspec.json.Decoder(TrialMessage).decode
+engine_message: Callable[[bytes], EngineMessage] = msgspec.json.Decoder(EngineMessage).decode
+engine_messages: Callable[[bytes], list[EngineMessage]] = msgspec.json.Decoder(list[EngineMessage]).decode

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ringside.probe.protocol.loads import VERSION, LoadPlan, Request, encoded
+from ringside.probe.protocol.loads import LoadPlan, Request, WholeRequest
 from ringside.probe.protocol.messages import EngineRecord
 
 
@@ -133,7 +133,7 @@ class Service(Request, frozen=True):
     remote: bool = False
 
 
-class TrialRequest(Request, frozen=True):
+class TrialRequest(WholeRequest, frozen=True):
     """One trial of a program. `awaits`: the names that it may wait for by `::await`, each once. `stdout` and
     `stderr`: files that exist, to which a plain command writes in place of the probe's pipes. `number`: what
     the outcome repeats, made by the driver. `temporary`: it gets a temporary folder of its own, below the
@@ -160,11 +160,6 @@ class TrialRequest(Request, frozen=True):
     awaits: tuple[str, ...] = ()
     reference: bool = False
     temporary: bool = False
-    version: int = VERSION
-
-    def encode(self) -> bytes:
-        """The request as one line of JSON, without its newline."""
-        return encoded(self, self.version)
 
 
 class Begun(Request, frozen=True):
@@ -182,27 +177,22 @@ class PartRecord(Request, frozen=True):
     record: EngineRecord
 
 
-class Notice(Request, frozen=True):
-    """A line of them."""
-
-    def encode(self) -> bytes:
-        """The notice as one line of JSON, without its newline."""
-        return msgspec.json.encode(self)
-
-
-class LoadsBegun(Notice, frozen=True):
+class LoadsBegun(Request, frozen=True):
     """The engines have been started."""
 
     begun: Begun
 
 
-class PartEnded(Notice, frozen=True):
+class PartEnded(Request, frozen=True):
     """An engine has ended its part of a load."""
 
     record: PartRecord
 
 
-class LoadsFailed(Notice, frozen=True):
+class LoadsFailed(Request, frozen=True):
     """The loads of the step do not take place: why, in one line."""
 
     failed: str
+
+
+Notice = LoadsBegun | PartEnded | LoadsFailed
