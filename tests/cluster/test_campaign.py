@@ -181,24 +181,6 @@ def test_a_run_of_one_machine_without_a_cluster_is_resumed_without(
         Driver(session("alpha"), store).carry_out(resumed_task(local.id, store, Catalogue()))
 
 
-def test_a_run_of_commands_cannot_be_resumed(store: Store, session: MakeSession) -> None:
-    run = cut_off(Driver(session("alpha"), store), 2)
-    plan = {**run.plan, "experiment": {**run.plan["experiment"], "workload": "command"}}
-    other = store.begin_run("vs", 1, plan, run.host, {})
-    with pytest.raises(UsageError, match=f"run {other.id} is not one of `ringside run`"):
-        Driver(session("alpha"), store).carry_out(resumed_task(other.id, store, Catalogue()))
-
-
-def test_a_contender_that_has_changed_is_refused(store: Store, session: MakeSession, workplace: Path) -> None:
-    run = cut_off(Driver(session("alpha", "beta"), store), 4)
-    with (workplace / "contenders" / "two" / "fake.py").open("a") as file:
-        file.write("# changed\n")
-    with pytest.raises(
-        UsageError, match=f"contender `two` has changed since run {run.id} began: start a new"
-    ):
-        resume(Driver(session("alpha", "beta"), store))
-
-
 def test_another_machine_of_a_known_name_is_refused(store: Store, session: MakeSession) -> None:
     run = cut_off(Driver(session("alpha", "beta"), store), 4)
     other = session("alpha", "beta", facts={"beta": {"kernel": "1.2.3"}})

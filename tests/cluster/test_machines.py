@@ -12,9 +12,8 @@ from ringside.cluster import groups, machines, upload
 from ringside.cluster.groups import GroupEngines, GroupPlacement
 from ringside.cluster.machines import Machines
 from ringside.cluster.session import Node
-from ringside.errors import ClusterError, ProbeError
-from ringside.probe.process import Probe, find_probe
-from ringside.probe.protocol import VERSION
+from ringside.errors import ClusterError
+from ringside.probe.process import find_probe
 from tests.support.fake_cluster import FakeSession, node, pretend
 
 MakeSession = Callable[..., FakeSession]
@@ -233,16 +232,3 @@ def test_a_probe_that_does_not_start_on_a_node_is_replaced_by_its_own(
     own = program(tmp_path / "own", f'exec {find_probe()} "$@"')
     monkeypatch.setattr(upload, "uploaded", lambda path: own)
     assert upload.uploaded_probe().path == str(own)
-
-
-def test_a_node_whose_own_probe_has_another_version_too_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old = program(tmp_path / "old", f"echo ringside-probe 0.0.1, protocol {VERSION - 1}")
-    monkeypatch.setattr(upload, "uploaded", lambda path: tmp_path / "missing")
-    monkeypatch.setattr(upload, "Probe", lambda path=str(old): Probe(path))
-    said = (
-        rf"does not speak protocol {VERSION} \(it printed: ringside-probe 0\.0\.1, protocol {VERSION - 1}\)"
-    )
-    with pytest.raises(ProbeError, match=said):
-        upload.uploaded_probe()

@@ -36,21 +36,6 @@ def test_nobody_waits_for_a_free_lock(lock: Path) -> None:
 
 
 @pytest.mark.usefixtures("lock")
-def test_a_second_measurement_waits_for_the_first() -> None:
-    with another() as other:
-        waits: list[int] = []
-
-        def end_other() -> None:
-            waits.append(1)
-            assert other.stdin
-            other.stdin.close()
-
-        with alone(end_other):
-            assert waits == [1]
-            assert other.wait(timeout=30) == 0
-
-
-@pytest.mark.usefixtures("lock")
 def test_the_second_of_two_runs_says_so_and_waits(
     workplace: Path, add_fake: Callable[..., None], add_experiment: Callable[..., None]
 ) -> None:

@@ -244,12 +244,6 @@ def test_facts_that_differ_or_cannot_be_had(
     assert {name: found[name] for name in facts} == facts
 
 
-@pytest.mark.parametrize("text", [None, "", "-1", "many"])
-def test_what_is_no_number(monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
-    machine(monkeypatch, **{"threads-max": text})
-    assert host.facts()["limits"]["threads_max"] is None
-
-
 def test_a_gigabyte_is_assumed_where_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     machine(monkeypatch, meminfo=None)
     assert host.memory_available_bytes() == 1 << 30

@@ -84,14 +84,6 @@ def interrupted(selection: Selection, workplace: Path, after: int) -> Campaign:
 # --- tasks ---
 
 
-def test_a_task_of_one_experiment(catalogue: Catalogue) -> None:
-    selection = Selection("second", blocks=4)
-    task = new_task(selection, catalogue)
-    assert [(each.name, each.blocks) for each in task.experiments] == [("second", 4)]
-    assert (task.selection, task.suite_id, task.runs, task.unfinished) == (selection, None, (), ())
-    assert not task.is_empty
-
-
 def test_a_task_of_a_suite_has_its_id(catalogue: Catalogue) -> None:
     task = new_task(Selection("both"), catalogue)
     assert [each.name for each in task.experiments] == ["first", "second"]
@@ -111,13 +103,6 @@ def test_suites_that_begin_in_one_second_have_ids_of_their_own(
         ids.append(campaign.task.suite_id)
         assert [run.suite["id"] for run in runs_of(campaign.store, "both")] == [ids[-1]] * 2
     assert ids == [f"20260102-030405-both{number}" for number in ("", ".2", ".3")]
-
-
-def test_nothing_is_an_empty_task(catalogue: Catalogue) -> None:
-    assert Task().is_empty
-    run = Run("x", "x", "", None, 1, {}, {})
-    assert Task(runs=[run]).is_empty
-    assert not Task(unfinished=[run]).is_empty
 
 
 # --- runs ---

@@ -248,14 +248,6 @@ def test_a_resumed_block_times_the_reference_with_its_first_trial(benchmark: Mak
     assert [(block, position) for block, position, _, first in again.made if first] == [(2, 1), (3, 0)]
 
 
-def test_nothing_is_left_of_a_run_that_ended(benchmark: Make, store: Store, run: Run) -> None:
-    benchmark(Maker()).conduct()
-    again = Maker()
-    assert benchmark(again).conduct()
-    assert again.made == []
-    assert len(store.trials(run)) == len(PLANNED)
-
-
 def test_two_processes_cannot_work_on_one_run(benchmark: Make, store: Store, run: Run) -> None:
     maker = Maker()
     with (
@@ -319,15 +311,6 @@ def test_a_resume_remembers_the_hopeless_cells(benchmark: Make, store: Store, ru
     assert {cell.contender for _, _, cell, _ in again.made} == {"a"}
     last = [trial for trial in store.trials(run) if trial.block == 3 and trial.cell.contender == "b"]
     assert [trial.outcome for trial in last] == [Outcome.UNAVAILABLE] * 2
-
-
-def test_a_cell_that_is_left_out_names_its_last_failure(benchmark: Make, store: Store, run: Run) -> None:
-    numbers = [number for number, (_, _, cell) in enumerate(PLANNED, 1) if cell == Cell("b", POINTS[0])]
-    maker = Maker({numbers[0]: Outcome.TIMED_OUT, numbers[1]: Outcome.FLOODED})
-    assert benchmark(maker).conduct()
-    last = in_order(store.trials(run))[numbers[2] - 1]
-    assert last.outcome is Outcome.UNAVAILABLE
-    assert last.detail == "left out: 2 trials of this cell were flooded"
 
 
 def test_a_block_whose_first_cell_is_left_out_still_times_the_reference(benchmark: Make) -> None:

@@ -107,13 +107,6 @@ def test_levels_that_do_not_go_together_are_refused() -> None:
         plan.points(of, workload("fib"), cores=2)
 
 
-def test_settings_replace_levels() -> None:
-    changed = plan.with_settings(experiment(nodes=(2, 3)), {"nodes": ["7"], "mode": ["token"]})
-    (only,) = plan.points(changed, RING, cores=1)
-    assert only["nodes"] == 7
-    assert only["mode"] == "token"
-
-
 def test_only_keeps_the_order_and_moves_the_baseline() -> None:
     base = Experiment("x", "X", "ring", ("a", "b", "c"), {}, "a", 3)
     assert plan.with_contenders(base, ["c", "b"]).contenders == ("b", "c")
@@ -242,10 +235,6 @@ def test_an_experiment_by_itself(catalogue: Catalogue) -> None:
     assert chosen(catalogue, "second", "three", "one") == [("second", ("one", "three"))]
 
 
-def test_a_suite_is_its_experiments_in_order(catalogue: Catalogue) -> None:
-    assert chosen(catalogue, "both") == [("first", ("one",)), ("second", ("one", "two"))]
-
-
 def test_of_a_suite_each_experiment_takes_the_contenders_that_are_its_own(catalogue: Catalogue) -> None:
     assert chosen(catalogue, "both", "one") == [("first", ("one",)), ("second", ("one",))]
     # An experiment that is left without contenders is left out.
@@ -336,11 +325,6 @@ def test_all_of_a_selection_is_kept(selection: Selection) -> None:
     assert kept.pop("id") == "1-both"
     assert kept == json.loads(json.dumps(selection.kept()))
     assert selection_of({"id": "1-both", "title": "Both", "note": "", **kept}) == selection
-    # Earlier versions did not have all of these.
-    later = ("until", "margin", "full", "sandbox", "engines", "outside")
-    earlier = {key: value for key, value in kept.items() if key not in later}
-    changes = {name: getattr(Selection(""), name) for name in later}
-    assert selection_of(earlier) == dataclasses.replace(selection, **changes)
 
 
 # --- the full form, sandboxes, contenders from outside ---

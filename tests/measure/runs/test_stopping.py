@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 import random
@@ -9,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ringside.measure.runs.stopping import MAX_BLOCKS_UNTIL, BlockProgress, StoppingRule, rule_of
 from ringside.model.design import Cell, Experiment, Point, Show
@@ -20,7 +17,6 @@ from ringside.stats.paired import paired_ratio
 from ringside.stats.sequential import (
     FIRST_LOOK,
     SEQUENTIAL_CONFIDENCE,
-    planned_looks,
     width_looks,
 )
 from ringside.workloads.base import Measurement
@@ -202,14 +198,6 @@ def test_a_clear_difference_is_decided_at_the_first_look() -> None:
     assert ends_after(of) == FIRST_LOOK
 
 
-def test_what_is_nearly_the_same_is_decided_once_it_is_shown_to_be_equivalent() -> None:
-    of = deciding()
-    relays(of, range(1, 41), {"a": 1.0, "b": 1.001}, noise=0.02)
-    end = ends_after(of)
-    assert FIRST_LOOK < end < 40
-    assert end in [look.blocks for look in planned_looks(40)]
-
-
 def test_a_wider_margin_is_decided_earlier_and_none_never() -> None:
     ends = []
     for margin in (0.0, 0.05, 0.2):
@@ -218,14 +206,6 @@ def test_a_wider_margin_is_decided_earlier_and_none_never() -> None:
         ends.append(ends_after(of))
     assert ends[0] == 40
     assert ends[0] > ends[1] > ends[2]
-
-
-def test_runs_end_at_planned_looks_only() -> None:
-    """Even where values have been clear for long."""
-    of = deciding()
-    relays(of, range(1, 41), {"a": 1.0, "b": 2.0}, noise=0.02)
-    looks = [look.blocks for look in planned_looks(40)]
-    assert [blocks for blocks in range(41) if of.is_reached(blocks)] == sorted({*looks, 40})
 
 
 @pytest.mark.parametrize("least", [1, 5, 7, 8, 12])
@@ -254,82 +234,6 @@ def test_one_comparison_that_is_open_is_enough_to_go_on() -> None:
         of = deciding()
         fill(of, 20, noise=0.2, noisy_point=noisy_point)
         assert not any(of.is_reached(blocks) for blocks in range(21))
-
-
-def test_cells_of_open_comparisons_are_needed() -> None:
-    of = deciding("abc")
-    relays(of, range(1, 8), {"a": 1.0, "b": 2.0, "c": 1.03}, noise=0.05)
-    # Without a look, all are.
-    assert all(of.is_needed(Cell(name, at)) for name in "abc" for at in POINTS)
-    assert not of.is_reached(FIRST_LOOK)
-    assert [name for name in "abc" if of.is_needed(Cell(name, POINTS[0]))] == ["a", "c"]
-
-
-def test_cells_are_needed_point_by_point() -> None:
-    of = deciding()
-    for block in range(1, 8):
-        for at, ratio in zip(POINTS, (2.0, 1.0 + 0.3 * (-1) ** block), strict=True):
-            of.add(trial(block, "a", at, 1e9 + block))
-            of.add(trial(block, "b", at, 1e9 * ratio))
-    assert not of.is_reached(FIRST_LOOK)
-    needed = [of.is_needed(Cell(name, at)) for at in POINTS for name in "ab"]
-    assert needed == [False, False, True, True]
-
-
-def test_pairs_that_are_not_shown_keep_no_run_going() -> None:
-    ratios = {"a": 1.0, "b": 2.0, "c": 2.06}
-    of = deciding("abc")
-    relays(of, range(1, 8), ratios, noise=0.04)
-    # b and c cannot be told from each other yet, but both are compared with a only.
-    assert of.is_reached(FIRST_LOOK)
-    of = deciding("abc", show=Show(ratios=(("c", "b"),)))
-    relays(of, range(1, 8), ratios, noise=0.04)
-    assert not of.is_reached(FIRST_LOOK)
-    assert [name for name in "abc" if of.is_needed(Cell(name, POINTS[0]))] == ["b", "c"]
-
-
-def test_what_more_blocks_would_not_decide_does_not_keep_a_run_going() -> None:
-    of = deciding("abc")
-    for block in range(1, 8):
-        for at in POINTS:
-            of.add(trial(block, "a", at, 1e9))
-            # The same value in every block, and failures in more than a tenth of all that there can be.
-            of.add(trial(block, "b", at, 1e9))
-            of.add(trial(block, "c", at, 1e9, Outcome.CRASHED if block > 2 else Outcome.OK))
-    assert of.is_reached(FIRST_LOOK)
-
-
-def test_the_metrics_of_one_family_are_decided_together() -> None:
-    for one_family, reached in ((False, True), (True, False)):
-        measurement = copy.copy(RING)
-        measurement.one_family = one_family
-        of = deciding(measurement=measurement, show=Show(("hop_ns", "spawn_ns")))
-        generator = random.Random(3)
-        for block in range(1, 8):
-            for at in POINTS:
-                for name, ratio in (("a", 1), ("b", 2)):
-                    spawn_ns = round(1e9 * math.exp(generator.gauss(0, 0.3)))
-                    phases = {"relay": (ratio * 1_000_000_000 + block,), "spawn": (spawn_ns,)}
-                    of.add(dataclasses.replace(trial(block, name, at, 1), phases=phases))
-        assert of.is_reached(FIRST_LOOK) is reached
-
-
-@settings(max_examples=15)
-@given(st.floats(0.7, 1.4), st.floats(0.01, 0.2))
-def test_a_cell_that_is_not_needed_stays_so(ratio: float, noise: float) -> None:
-    """Its trials are missing from then on."""
-    of = deciding("abc")
-    needed = {Cell(name, at) for name in "abc" for at in POINTS}
-    generator = random.Random(5)
-    for block in range(1, 41):
-        for cell in sorted(needed, key=str):
-            ns = 1e9 * {"a": 1.0, "b": ratio, "c": 2.0}[cell.contender]
-            of.add(trial(block, cell.contender, cell.point, ns * math.exp(generator.gauss(0, noise))))
-        if of.is_reached(block):
-            break
-        now = {Cell(name, at) for name in "abc" for at in POINTS if of.is_needed(Cell(name, at))}
-        assert now <= needed
-        needed = now
 
 
 # --- narrow intervals ---
@@ -371,15 +275,6 @@ def test_a_goal_is_a_share_of_the_ratio() -> None:
             # A hundred times as long, so an interval of 5 % is 5 wide.
             of.add(trial(block, "b", at, 1e8 * math.exp(generator.gauss(0, 0.02))))
     assert of.is_reached(10)
-
-
-def test_trials_that_failed_do_not_count() -> None:
-    of = progress(StoppingRule(500, until=0.05))
-    for block in range(1, 11):
-        for at in POINTS:
-            for name in "ab":
-                of.add(trial(block, name, at, 1e9, Outcome.WRONG_EVIDENCE))
-    assert not of.is_reached(10)
 
 
 def test_a_contender_without_figures_does_not_keep_a_run_going() -> None:

@@ -140,9 +140,6 @@ def test_a_failed_build_is_a_reason_with_its_log_and_is_tried_again(
             )
             for line in (
                 "curl: (6) Could not resolve host: crates.io",
-                "Temporary failure in name resolution",
-                "connect: Network is unreachable",
-                "  cause: dns error",
                 "npm error code ENOTFOUND",
             )
         ),
@@ -155,9 +152,6 @@ def test_a_failed_build_is_a_reason_with_its_log_and_is_tried_again(
             for line in (
                 "npm error code EINTEGRITY",
                 "your package.json and package-lock.json or npm-shrinkwrap.json are in sync.",
-                "error: cannot update the lock file Cargo.lock because --locked was passed",
-                "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
-                "verifying golang.org/x/net@v0.10.0: checksum mismatch",
             )
         ),
     ],

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from ringside.errors import RingsideError, UsageError
@@ -203,17 +202,6 @@ def test_a_command_that_cannot_be_started_is_wrong_use(tmp_path: Path, ignored: 
         execute(trials_of(FakeExecutor(cat=missing), tmp_path, ignored=ignored))
 
 
-def test_what_prepares_a_command_runs_before_each_execution_of_it(tmp_path: Path) -> None:
-    executor = FakeExecutor()
-    commands = trials_of(
-        executor, tmp_path, Hooks(prepares=("sh -c 'echo a >> prepared'", "sh -c 'echo b >> prepared'"))
-    )
-    for name in "ABB":
-        execute(commands, name)
-    assert (tmp_path / "prepared").read_text() == "a\nb\nb\n"
-    assert len(executor.requests) == 3
-
-
 # --- the run ---
 
 
@@ -356,46 +344,6 @@ def test_output_goes_to_the_file_of_the_command(tmp_path: Path) -> None:
     assert [request.stdout for request in executor.requests] == [str(tmp_path.resolve() / "out"), None]
     assert [request.stderr for request in executor.requests] == [None, None]
     assert (tmp_path / "out").read_bytes() == b""
-
-
-def test_requests_without_options(tmp_path: Path) -> None:
-    executor = FakeExecutor()
-    of = trials_of(executor, tmp_path)
-    of.trial(3, 1, Cell("B", POINT), first=True, tick=lambda: None)
-    (request,) = executor.requests
-    assert (request.stdin, request.stdout, request.stderr, request.cpus) == (None, None, None, ())
-    assert request.limits == Limits(300.0, 1 << 40, 1 << 34, 4096)
-    assert request.env["HYPERFINE_ITERATION"] == "2"
-    assert set(request.env["RINGSIDE_PADDING"]) == {"."}
-    assert len(request.env["RINGSIDE_PADDING"]) == padding_bytes(7, 3, 1)
-
-
-def test_the_first_execution_times_the_references_even_where_it_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    executor = FakeExecutor(cat=FAILED)
-    of = trials_of(executor, tmp_path)
-    monkeypatch.setattr("time.monotonic", lambda: 0.5)
-    with pytest.raises(CommandFailedError):
-        execute(of)
-    execute(of, "A")
-    execute(of, "A")
-    assert [request.reference for request in executor.requests] == [True, False, False]
-
-
-def test_failures_are_told_in_a_line_that_fits(tmp_path: Path) -> None:
-    silent = msgspec.structs.replace(FAILED, stderr_tail=" \n")
-    with pytest.raises(CommandFailedError, match="^B .cat -. crashed: exit status 3$"):
-        execute(trials_of(FakeExecutor(cat=silent), tmp_path))
-    words = "x" * 100
-    commands = parse_commands([f"cat {words}"], ["name"])
-    failed = msgspec.structs.replace(FAILED, stderr_tail=f"first\n{'y' * 300}\n")
-    of = CommandTrials(commands, ExecutionOptions(tmp_path, {}), 7, FakeExecutor(cat=failed))
-    with pytest.raises(CommandFailedError) as caught:
-        execute(of, "name")
-    assert str(caught.value) == (
-        f"name ({one_line('cat ' + words, 80)}) crashed: exit status 3: {one_line('y' * 300, 200)}"
-    )
 
 
 def test_commands_are_the_contenders_of_a_run(tmp_path: Path) -> None:
