@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from ringside.conformance.common import parse
 from ringside.conformance.subject import RULES as SHARED
 from ringside.workloads import WORKLOADS
 from tests.support import ROOT
@@ -115,26 +114,6 @@ def test_the_rules_are_those_of_the_contract() -> None:
     table = re.findall(r'^\| <a id="rule-([a-z0-9-]+)"></a>`([a-z0-9-]+)` \| (.*) \|$', page, re.MULTILINE)
     assert {name: text for _, name, text in table} == RULES
     assert all(anchor == name for anchor, name, _ in table)
-
-
-@pytest.mark.parametrize(
-    ("output", "problem"),
-    [
-        (b"::result a=1\n", ""),
-        (b"::resul a=1\n", "there is no protocol line `::resul`"),
-        (b"::phase name=x  ns=1\n", "is not key=value"),
-        (b"::phase name=x ns=-1\n", "`ns` must be a whole number"),
-        (b"::phase name=x\n", "`ns` is missing"),
-        (b"::result a=1 a=2\n", "`a` twice"),
-        (b"::result a=1\n::result a=1\n", "a second ::result"),
-        (b"::result a=\xff\n", "not UTF-8"),
-        (b"::result a=1\r\n", "a control character"),
-        (b"::result " + b"x" * 70_000 + b"=1\n", "longer than"),
-    ],
-)
-def test_protocol_lines(output: bytes, problem: str) -> None:
-    came = parse(b"other\n" + output).problem
-    assert problem in came if problem else not came
 
 
 def test_a_file_is_no_folder(workplace: Path, complaint: Callable[..., str]) -> None:

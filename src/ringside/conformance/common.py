@@ -1,105 +1,21 @@
-"""The rules that programs and servers share: their protocol lines, their arguments, and their evidence by the
-probe."""
+"""The rules that programs and servers share: their arguments, and their evidence by the probe."""
 
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 from ringside.conformance.subject import Finding, Subject, files_below
 from ringside.model.design import Level, Point
 from ringside.model.results import Outcome, Trial
 
-# The words, each with the keys that it must have; `None`: any.
-_WORDS: dict[str, tuple[str, ...] | None] = {
-    "ready": ("port",),
-    "phase": ("name", "ns"),
-    "await": ("name",),
-    "span": ("unit", "begin", "end"),
-    "result": None,
-}
-_NUMBERS = {"ns", "port", "unit", "begin", "end"}
-_MAX_BYTES = 64 * 1024
-
-
-@dataclass
-class Stdout:
-    """What a program printed. `problem`: what is wrong with the first bad protocol line."""
-
-    phases: list[tuple[str, int]] = field(default_factory=list)
-    awaits: list[str] = field(default_factory=list)
-    spans: list[tuple[int, int, int]] = field(default_factory=list)
-    result: dict[str, str] | None = None
-    problem: str = ""
-
-    def times(self, phase: str) -> int:
-        """How often a phase was reported."""
-        return sum(1 for name, _ in self.phases if name == phase)
-
-
-def parse(output: bytes) -> Stdout:
-    """The lines of a program's stdout."""
-    lines = Stdout()
-    for line in output.split(b"\n"):
-        if line.startswith(b"::"):
-            problem = _add(lines, line)
-            lines.problem = lines.problem or problem
-    return lines
-
-
-def _add(lines: Stdout, line: bytes) -> str:
-    shown = repr(line[:100])[2:-1]
-    if len(line) > _MAX_BYTES:
-        return f"{shown}…: longer than {_MAX_BYTES} bytes"
-    try:
-        text = line.decode()
-    except UnicodeDecodeError:
-        return f"{shown}: not UTF-8"
-    if any(ord(character) < 32 or ord(character) == 127 for character in text):
-        return f"{shown}: a control character"
-    word, *pairs = text[2:].split(" ")
-    if word not in _WORDS:
-        return f"{shown}: there is no protocol line `::{word}`"
-    values: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            return f"{shown}: `{pair}` is not key=value (one space stands between two pairs)"
-        if key in values:
-            return f"{shown}: `{key}` twice"
-        if key in _NUMBERS and word != "result" and not re.fullmatch(r"[0-9]{1,19}", value):
-            return f"{shown}: `{key}` must be a whole number"
-        values[key] = value
-    for key in _WORDS[word] or ():
-        if key not in values:
-            return f"{shown}: `{key}` is missing"
-    return _keep(lines, word, values, shown)
-
-
-def _keep(lines: Stdout, word: str, values: dict[str, str], shown: str) -> str:
-    if word == "phase":
-        lines.phases.append((values["name"], int(values["ns"])))
-    elif word == "await":
-        lines.awaits.append(values["name"])
-    elif word == "span":
-        lines.spans.append((int(values["unit"]), int(values["begin"]), int(values["end"])))
-    elif word == "result":
-        if lines.result is not None:
-            return f"{shown}: a second ::result"
-        lines.result = values
-    return ""
-
-
 # A quick check tries so many invalid inputs.
 _QUICK = 4
 _AT_ONE_TIME = 4
-# What the details of the probe contain where a thread allows itself other CPUs, or a server ends badly.
-_OTHER_CPUS = "other CPUs"
-_AFTER_SIGTERM = "after SIGTERM"
+# What the details of the probe contain where a rule of its own is broken: a bad line is quoted.
+_RULES = {"'::": "lines", "protocol line": "lines", "other CPUs": "cores", "after SIGTERM": "sigterm"}
 
 
 def without(arguments: Sequence[str], *words: str) -> list[str]:
@@ -109,12 +25,7 @@ def without(arguments: Sequence[str], *words: str) -> list[str]:
 
 
 def check_arguments(
-    subject: Subject,
-    arguments: Sequence[str],
-    required: Sequence[str],
-    bad: Sequence[str],
-    *,
-    is_server: bool,
+    subject: Subject, arguments: Sequence[str], required: Sequence[str], bad: Sequence[str]
 ) -> None:
     """Without one that is required, and with bad words in place of good ones, it must end with status 2 and
     one line on stderr."""
@@ -122,12 +33,10 @@ def check_arguments(
     uses += [[*without(arguments, *words.split()), *words.split()] for words in bad]
     chosen = uses[: _QUICK if subject.quick else None]
     with ThreadPoolExecutor(min(_AT_ONE_TIME, os.cpu_count() or 1)) as pool:
-        for arguments, done in zip(chosen, pool.map(lambda words: subject.run(*words), chosen), strict=True):
-            output = parse(done.stdout)
-            began = b"::ready" in done.stdout if is_server else output.result is not None
-            if done.status != 2 or len(done.complaint) != 1 or began:
+        for use, done in zip(chosen, pool.map(lambda words: subject.run(*words), chosen), strict=True):
+            if not done.is_refusal:
                 expected = "status 2 and one line on stderr, and no work"
-                subject.report("args-bad", expected, done, subject.by_hand(*arguments))
+                subject.report("args-bad", expected, done, subject.by_hand(*use))
                 return
 
 
@@ -141,7 +50,7 @@ def side_by_side(subject: Subject, checks: Sequence[Callable[[Subject], object]]
 
 
 def check_evidence(
-    subject: Subject, points: Sequence[tuple[Mapping[str, Level], int]], phases: Collection[str]
+    subject: Subject, points: Sequence[tuple[Mapping[str, Level], int]], phases: Collection[str] = ()
 ) -> None:
     """Trials by the probe, each with its seed; besides the evidence, what they leave behind."""
     sources = files_below(subject.ready.contender.folder)
@@ -153,7 +62,8 @@ def check_evidence(
         if stalled or (subject.workload.checks.waits and trial.outcome is not Outcome.OK):
             # A host may stall for longer than any limit; beside others a program may have been too slow.
             trial, line = subject.trial(point, seed)
-        if not _is_good(subject, trial, line, f"the trial at {point} with seed={seed} is ok", phases):
+        if fault := _fault(trial, f"the trial at {point} with seed={seed} is ok", phases):
+            subject.report(*fault, line)
             break
     changed = files_below(subject.ready.contender.folder).items() ^ sources.items()
     if changed:
@@ -171,35 +81,22 @@ def _trials(subject: Subject, points: Sequence[tuple[Point, int]]) -> Iterator[t
         yield from pool.map(lambda at: subject.beside().trial(*at), points)
 
 
-def _is_good(subject: Subject, trial: Trial, line: str, expected: str, phases: Collection[str]) -> bool:
-    """Whether a trial shows nothing wrong; else a finding is added."""
+def _fault(trial: Trial, expected: str, phases: Collection[str]) -> tuple[str, str, str] | None:
+    """The rule that a trial breaks, what was expected, and what came."""
     report = trial.report
-    came = f"{trial.outcome}: {trial.detail}"
-    if report and report.stderr_tail.strip():
-        came += f"; stderr: {report.stderr_tail.strip()}"
     if trial.outcome is not Outcome.OK:
-        rule = "evidence"
-        if trial.outcome is Outcome.WRONG_EVIDENCE and _OTHER_CPUS in trial.detail:
-            rule = "cores"
-        elif _AFTER_SIGTERM in trial.detail:
-            rule = "sigterm"
-        subject.report(rule, expected, came, line)
-        return False
+        rule = next((rule for text, rule in _RULES.items() if text in trial.detail), "evidence")
+        wrote = report.stderr_tail.strip() if report else ""
+        return rule, expected, f"{trial.outcome}: {trial.detail}" + (f"; stderr: {wrote}" if wrote else "")
     if report and report.left_behind:
         came = f"{report.left_behind} still ran when the program had ended"
-        subject.report("left-behind", "no other process", came, line)
-        return False
+        return "left-behind", "no other process", came
     if report and report.left_files:
-        came = f"{report.left_files} left in TMPDIR or in shared memory"
-        subject.report("files", "no file", came, line)
-        return False
-    missing = sorted(set(phases) - set(trial.phases))
-    if missing:
-        printed = ", ".join(trial.phases) or "none"
+        return "files", "no file", f"{report.left_files} left in TMPDIR or in shared memory"
+    if missing := sorted({*phases} - {*trial.phases}):
         names = ", ".join(f"::phase name={name}" for name in missing)
-        subject.report("phases", names, f"phases: {printed}", line)
-        return False
-    return True
+        return "phases", names, f"phases: {', '.join(trial.phases) or 'none'}"
+    return None
 
 
 def in_time(attempt: Callable[[], None], tries: int = 3) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from email.message import Message
+from http.client import HTTPException, parse_headers
 
 from ringside.conformance.servers import Server
 from ringside.conformance.subject import PORT, Subject
 
-_MAX_HEAD_BYTES = 1 << 16
 # What comes earlier by less is not early.
 GRAIN_S = 0.002
 NONSENSE = (
@@ -32,8 +32,8 @@ class Reply:
     """A response. `chunks`: those of its body, each with when it arrived, in seconds since the request."""
 
     status: int
-    headers: dict[str, str]
-    chunks: list[tuple[float, bytes]]
+    headers: Message
+    chunks: list[tuple[float, bytes]] = field(default_factory=list)
 
     @property
     def body(self) -> str:
@@ -44,20 +44,18 @@ class Reply:
 
 
 class Client:
-    """Reads responses from a connection. Raises ValueError for what is no HTTP/1.1."""
+    """Sends requests on a connection and reads responses. Raises ValueError for what is no HTTP/1.1."""
 
     def __init__(self, connection: socket.socket) -> None:
-        self._socket = connection
-        self._rest = b""
+        self._socket, self._file = connection, connection.makefile("rb")
         self.sent_s = time.monotonic()
 
-    def send(self, target: str, method: str = "GET", body: str = "", **headers: str) -> None:
-        named = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    def send(self, target: str = "/", method: str = "GET", body: str = "", **headers: str) -> None:
         if body:
-            named += f"Content-Length: {len(body)}\r\n"
+            headers["Content_Length"] = str(len(body))
+        named = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
         self.sent_s = time.monotonic()
-        text = f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{named}\r\n{body}"
-        self._socket.sendall(text.encode())
+        self._socket.sendall(f"{method} {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n{named}\r\n{body}".encode())
 
     def send_in_pieces(self, target: str) -> None:
         for piece in ("GE", f"T {target} HTTP/1.1\r\nHos", "t: 127.0.0.1\r\nX-More: 1\r\n\r"):
@@ -80,55 +78,42 @@ class Client:
         if "chunked" in reply.headers.get("transfer-encoding", ""):
             while chunk := self.chunk():
                 reply.chunks.append((time.monotonic() - self.sent_s, chunk))
-        elif "content-length" in reply.headers:
-            reply.chunks.append((0.0, self._exactly(int(reply.headers["content-length"]))))
+        elif length := reply.headers.get("content-length"):
+            reply.chunks.append((0.0, self._exactly(int(length))))
         return reply
 
     def head(self) -> Reply:
-        """The status and the headers, their names in lower case."""
-        lines = []
-        while line := self._line():
-            lines.append(line)
-        match = re.fullmatch(r"HTTP/1\.1 ([1-5][0-9]{2})(?: .*)?", lines[0] if lines else "")
+        """The status and the headers."""
+        line = self._file.readline(200)
+        match = re.fullmatch(rb"HTTP/1\.1 ([1-5][0-9]{2})(?: .*)?\r\n", line)
         if not match:
-            raise ValueError(f"no HTTP/1.1 response: {lines[0][:80] if lines else 'nothing'}")
-        pairs = (line.partition(":") for line in lines[1:])
-        return Reply(int(match[1]), {name.lower(): value.strip() for name, _, value in pairs}, [])
+            raise ValueError(f"no HTTP/1.1 response: {line[:80]!r}")
+        try:
+            return Reply(int(match[1]), parse_headers(self._file))
+        except HTTPException as error:
+            raise ValueError(str(error)) from error
 
     def chunk(self) -> bytes:
         """The next chunk, empty at the end of the body."""
-        text = self._line().partition(";")[0]
-        if not re.fullmatch(r"[0-9A-Fa-f]{1,8}", text):
-            raise ValueError(f"no size of a chunk: {text[:40]!r}")
-        data = self._exactly(int(text, 16))
-        if self._line():
+        line = self._file.readline(200)
+        match = re.fullmatch(rb"([0-9A-Fa-f]{1,8})(?:;.*)?\r\n", line)
+        if not match:
+            raise ValueError(f"no size of a chunk: {line[:40]!r}")
+        data = self._exactly(int(match[1], 16))
+        if self._exactly(2) != b"\r\n":
             raise ValueError("a chunk does not end where its size says")
         return data
 
     def end(self) -> None:
         """Raises ValueError where the server has not closed the connection."""
-        if rest := self._rest or self._socket.recv(100):
-            raise ValueError(f"{rest[:100]!r} in place of the end")
-
-    def _line(self) -> str:
-        while b"\r\n" not in self._rest:
-            if len(self._rest) > _MAX_HEAD_BYTES:
-                raise ValueError("a line without an end")
-            self._more()
-        line, _, self._rest = self._rest.partition(b"\r\n")
-        return line.decode("latin-1")
+        if rest := self._file.read1(100):
+            raise ValueError(f"{rest!r} in place of the end")
 
     def _exactly(self, size: int) -> bytes:
-        while len(self._rest) < size:
-            self._more()
-        data, self._rest = self._rest[:size], self._rest[size:]
-        return data
-
-    def _more(self) -> None:
-        piece = self._socket.recv(1 << 16)
-        if not piece:
+        data = self._file.read(size)
+        if len(data) < size:
             raise ConnectionError("the connection ended within a response")
-        self._rest += piece
+        return data
 
 
 def curl(target: str, method: str = "GET", *options: str) -> str:
@@ -136,19 +121,14 @@ def curl(target: str, method: str = "GET", *options: str) -> str:
     return f"curl -sN -m5 {words} http://127.0.0.1:{PORT}{target}"
 
 
-def check_paths(
-    subject: Subject,
-    server: Server,
-    arguments: Sequence[str],
-    uses: Sequence[tuple[str, str, int]],
-    body: str = "",
-) -> None:
-    """Each of these methods and targets gets its status. `body`: what is sent with POST."""
-    for method, target, status in uses[: 4 if subject.quick else None]:
-        line = subject.served_by_hand(arguments, curl(target, method))
+def check_paths(subject: Subject, server: Server) -> None:
+    """Each of the workload's methods and targets gets its status."""
+    checks = subject.workload.server_checks
+    for method, target, status, body in checks.paths[: 4 if subject.quick else None]:
+        line = subject.served_by_hand(checks.arguments.split(), curl(target, method))
         with subject.expects("http-paths", f"{status} for {method} {target}", line):
             with server.connect() as connection:
-                came = Client(connection).get(target, method, body if method == "POST" else "").status
+                came = Client(connection).get(target, method, body).status
             # `//` is no URL to the parsers of some libraries.
             if came != status and not (target == "//" and came == 400):
                 raise ValueError(came)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from ringside.conformance.common import check_arguments, check_evidence, in_time
+from ringside.conformance.common import check_arguments, check_evidence, in_time, without
 from ringside.conformance.subject import (
     PATIENCE_S,
     PORT,
@@ -31,14 +31,10 @@ from ringside.workloads.base import ServerChecks, Workload
 
 # It plays so many clients.
 _BY_HAND = "ringside.conformance.kit"
-_READY_S = 60.0
-_END_S = 2.0
+_READY_S, _END_S = 60.0, 2.0
 # A host may stall: what takes longer than the contract allows is looked at until here.
 _PATIENT_END_S = 10.0
-_CONNECTIONS = 1000
-_QUICK_CONNECTIONS = 100
-_OPEN_AT_END = 100
-_LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}
+_CONNECTIONS, _QUICK_CONNECTIONS, _OPEN_AT_END = 1000, 100, 100
 # What the backlog of a server holds that serves one connection at a time, besides that one.
 _WAITING = 127
 # How long a client sends that never reads, where the server reads on.
@@ -46,9 +42,7 @@ _UNREAD_S = 2.0
 # Kept for all but the clients that are connected at one time; and as many clients as any server gets.
 _OTHER_FILES = 100
 _LEAST_FILES = _OTHER_FILES + _WAITING + 1
-# Another address of the loopback, and how the kernel writes it.
-_OTHER_HOST = "127.0.0.2"
-_OTHER = {"0200007F", "0000000000000000FFFF00000200007F"}
+_LOOPBACK, _OTHER_HOST = "127.0.0.1", "127.0.0.2"
 
 
 def connect(port: int) -> socket.socket:
@@ -56,6 +50,11 @@ def connect(port: int) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
+
+
+def reset_at_close(connection: socket.socket) -> None:
+    """Its end is a reset."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 @dataclass
@@ -66,12 +65,7 @@ class Server:
     port: int
 
     def connect(self) -> socket.socket:
-        """A connection, without delays of its own."""
         return connect(self.port)
-
-    @property
-    def is_alive(self) -> bool:
-        return self.process.poll() is None
 
 
 @dataclass(frozen=True)
@@ -90,6 +84,10 @@ class Kind:
     @property
     def declared(self) -> ServerChecks:
         return self.workload.server_checks
+
+    def asked_by_hand(self, subject: Subject, before: str = "") -> str:
+        """A line for a shell that starts the server, and asks it."""
+        return subject.served_by_hand(self.arguments, before + self.declared.ask)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -118,21 +116,21 @@ def check_server(subject: Subject, kind: Kind) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, _LEAST_FILES), hard))
     if not _starts(subject, kind):
         return
-    check_arguments(subject, kind.arguments, kind.declared.required, kind.declared.bad, is_server=True)
+    check_arguments(subject, kind.arguments, kind.declared.required, kind.declared.bad)
     _arguments(subject, kind)
     _stdin_end(subject, kind)
     before = len(subject.findings)
     with running(subject, *kind.arguments) as server:
         for check in kind.checks:
             check(subject, server)
-            if not server.is_alive:
+            if server.process.poll() is not None:
                 break
     # Where the workload's own rules are broken, what follows would only say it again.
     if len(subject.findings) == before:
         for further in kind.further:
             further(subject)
     if len(subject.findings) == before:
-        check_evidence(subject, kind.declared.sizes[: 1 if subject.quick else None], ())
+        check_evidence(subject, kind.declared.sizes[: 1 if subject.quick else None])
     _nonsense(subject, kind)
     _sigterm(subject, kind)
     _connections(subject, kind)
@@ -152,36 +150,28 @@ def running(subject: Subject, *arguments: str) -> Iterator[Server]:
 def _starts(subject: Subject, kind: Kind) -> bool:
     line = subject.by_hand(*kind.arguments)
     with subject.started(*kind.arguments) as process:
-        lines, at_end = lines_until(process, b"::", _READY_S if not subject.quick else PATIENCE_S)
-        last = lines[-1] if lines else b""
+        lines, at_end = lines_until(process, b"::", PATIENCE_S if subject.quick else _READY_S)
+        last = lines[-1].decode(errors="replace") if lines else ""
         ports = listeners(alive_in_session(process.pid))
-        ready = re.fullmatch(rb"::ready port=([1-9][0-9]{0,4})", last)
-        shown = last.decode(errors="replace")
-        if not last.startswith(b"::"):
-            wrote = shown
-            if at_end:
-                wrote = process.communicate()[1].decode(errors="replace") or "it ended"
-            rule = "flush" if ports and not at_end else "ready"
-            came = "nothing on stdout, though it listens" if rule == "flush" else wrote or "nothing on stdout"
-            subject.report(rule, "::ready port=P", came, line)
+        ready = re.fullmatch(r"::ready port=([1-9][0-9]{0,4})", last)
+        port = int(ready[1]) if ready else 0
+        if not last.startswith("::"):
+            if ports and not at_end:
+                subject.report("flush", "::ready port=P", "nothing on stdout, though it listens", line)
+            else:
+                wrote = process.communicate()[1].decode(errors="replace") or "it ended" if at_end else last
+                subject.report("ready", "::ready port=P", wrote or "nothing on stdout", line)
         elif not ready:
-            rule = "ready" if last.startswith(b"::ready") else "lines"
-            subject.report(rule, "::ready port=P", shown, line)
-        elif int(ready[1]) not in ports:
-            subject.report("ready", f"a listener on port {int(ready[1])}", f"listens on {[*ports]}", line)
-        elif ports[int(ready[1])] not in _LOOPBACK:
-            subject.report("loopback", "127.0.0.1", f"listens on {_address(ports[int(ready[1])])}", line)
+            rule = "ready" if last.startswith("::ready") else "lines"
+            subject.report(rule, "::ready port=P", last, line)
+        elif port not in ports:
+            subject.report("ready", f"a listener on port {port}", f"listens on {[*ports]}", line)
+        elif ports[port] != _LOOPBACK:
+            subject.report("loopback", _LOOPBACK, f"listens on {ports[port]}", line)
         if not subject.findings:
-            server = Server(process, int(ready[1]) if ready else 0)
-            with subject.expects(
-                "evidence", "an answer", subject.served_by_hand(kind.arguments, kind.declared.ask)
-            ):
-                _asks(server, kind)
+            with subject.expects("evidence", "an answer", kind.asked_by_hand(subject)):
+                _asks(Server(process, port), kind)
     return not subject.broken - {"loopback"}
-
-
-def _address(text: str) -> str:
-    return "all addresses" if not text.strip("0") else text
 
 
 def _asks(server: Server, kind: Kind) -> None:
@@ -191,29 +181,20 @@ def _asks(server: Server, kind: Kind) -> None:
 
 
 def _arguments(subject: Subject, kind: Kind) -> None:
-    """Keys that it does not know, the address and the port that it is given."""
-    arguments = (*kind.arguments, "colour=red", "x-y.z=1=2")
-    line = subject.by_hand(*arguments)
-    with subject.expects("args-unknown", "::ready port=P", line), running(subject, *arguments):
-        pass
-    if subject.ready.contender.workloads[subject.workload.name].host:
-        arguments = (*kind.arguments, f"host={_OTHER_HOST}")
-        with subject.expects("host", f"a listener on {_OTHER_HOST}", subject.by_hand(*arguments)):
-            with running(subject, *arguments) as server:
-                address = listeners(alive_in_session(server.process.pid)).get(server.port)
-            if not address:
-                raise ValueError(f"no listener on port {server.port}")
-            if address not in _OTHER:
-                raise ValueError(f"listens on {_address(address)}")
+    """Keys that it does not know, the port and the address that it is given."""
     port = free_port()
-    arguments = tuple(f"port={port}" if word == "port=0" else word for word in kind.arguments)
-    expected = f"::ready port={port}"
-    with (
-        subject.expects("port", expected, subject.by_hand(*arguments)),
-        running(subject, *arguments) as server,
-    ):
-        if server.port != port:
-            raise ValueError(f"::ready port={server.port}")
+    uses = {"args-unknown": ["colour=red", "x-y.z=1=2"], "port": [f"port={port}"]}
+    if subject.ready.contender.workloads[subject.workload.name].host:
+        uses["host"] = [f"host={_OTHER_HOST}"]
+    for rule, words in uses.items():
+        arguments = [*without(kind.arguments, *words), *words]
+        line = subject.by_hand(*arguments)
+        with subject.expects(rule, f"::ready with {words[0]}", line), running(subject, *arguments) as server:
+            address = listeners(alive_in_session(server.process.pid)).get(server.port)
+            if rule == "port" and server.port != port:
+                raise ValueError(f"::ready port={server.port}")
+            if rule == "host" and address != _OTHER_HOST:
+                raise ValueError(f"listens on {address}")
 
 
 def _stdin_end(subject: Subject, kind: Kind) -> None:
@@ -251,8 +232,7 @@ def _nonsense(subject: Subject, kind: Kind) -> None:
             for reset in (False, True):
                 _misbehave(server, sent, reset=reset)
             shown = repr(sent[:40])[2:-1]
-            text = f"printf '{shown}' | nc -q1 127.0.0.1 {PORT}; {kind.declared.ask}"
-            line = subject.served_by_hand(kind.arguments, text)
+            line = kind.asked_by_hand(subject, f"printf '{shown}' | nc -q1 127.0.0.1 {PORT}; ")
             expected = f"an answer to others after a client sent {shown} and went away"
             with subject.expects("survives", expected, line):
                 in_time(lambda: _asks(server, kind))
@@ -263,14 +243,14 @@ def _nonsense(subject: Subject, kind: Kind) -> None:
             server.process.wait(_PATIENT_END_S)
             output, errors = server.process.communicate(timeout=_PATIENT_END_S)
             if wrote := output + errors:
-                line = subject.served_by_hand(kind.arguments, kind.declared.ask)
+                line = kind.asked_by_hand(subject)
                 subject.report("quiet", "no output", wrote.decode(errors="replace"), line)
 
 
 def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
     """A client that sends requests and reads no answer."""
-    line = subject.served_by_hand(kind.arguments, kind.declared.ask)
-    with subject.expects("survives", "an answer beside a client that never reads", line):
+    expected = "an answer beside a client that never reads"
+    with subject.expects("survives", expected, kind.asked_by_hand(subject)):
         with server.connect() as connection:
             connection.setblocking(False)
             sent, give_up_s = 0, time.monotonic() + _UNREAD_S
@@ -288,9 +268,8 @@ def _never_reads(subject: Subject, kind: Kind, server: Server) -> None:
 
 def _most(subject: Subject, kind: Kind) -> int:
     """How many connections at one time the manifest allows."""
-    return subject.ready.contender.workloads[subject.workload.name].most.get(
-        kind.declared.factor, _CONNECTIONS
-    )
+    entry = subject.ready.contender.workloads[subject.workload.name]
+    return entry.most.get(kind.declared.factor, _CONNECTIONS)
 
 
 def _misbehave(server: Server, sent: bytes, *, reset: bool) -> None:
@@ -298,7 +277,7 @@ def _misbehave(server: Server, sent: bytes, *, reset: bool) -> None:
         connection.settimeout(0.1)
         connection.sendall(sent)
         if reset:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            reset_at_close(connection)
         else:
             connection.shutdown(socket.SHUT_WR)
             connection.recv(1000)
@@ -343,39 +322,36 @@ def _connections(subject: Subject, kind: Kind) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if count < most:
-        line = subject.served_by_hand(
-            kind.arguments, by_hand(_BY_HAND, str(most), subject.workload.name, str(PORT))
-        )
+        client = by_hand(_BY_HAND, str(most), subject.workload.name, str(PORT))
+        line = subject.served_by_hand(kind.arguments, client)
         subject.report("connections", f"{most} clients at one time get an answer", f"{count} did", line)
 
 
 def _one_at_a_time(subject: Subject, kind: Kind) -> None:
     """The others wait until the first leaves, and each is then answered."""
-    with running(subject, *kind.arguments) as server, ExitStack() as stack:
-        count = 0
-        with suppress(OSError, ValueError):
-            with server.connect() as first:
-                kind.answers(first)
-                waiting = [stack.enter_context(server.connect()) for _ in range(_WAITING)]
-                kind.answers(first)
-            for count, connection in enumerate(waiting, start=1):  # noqa: B007
-                kind.answers(connection)
-                connection.close()
+    count = 0
+    with running(subject, *kind.arguments) as server, ExitStack() as stack, suppress(OSError, ValueError):
+        with server.connect() as first:
+            kind.answers(first)
+            waiting = [stack.enter_context(server.connect()) for _ in range(_WAITING)]
+            kind.answers(first)
+        for connection in waiting:
+            kind.answers(connection)
+            connection.close()
+            count += 1
     if count < _WAITING:
-        line = subject.served_by_hand(kind.arguments, kind.declared.ask)
+        line = kind.asked_by_hand(subject)
         subject.report("connections", f"{_WAITING} clients wait, and get an answer", f"{count} did", line)
 
 
 def answered(kind: Kind, port: int, count: int) -> int:
     """How many of so many clients that are connected at one time get an answer, in turn."""
-    with ExitStack() as stack:
-        connections = []
+    answers, connections = 0, []
+    with ExitStack() as stack, suppress(OSError, ValueError):
         with suppress(OSError):
             for _ in range(count):
                 connections.append(stack.enter_context(connect(port)))
-        for number, connection in enumerate(connections):
-            try:
-                kind.answers(connection)
-            except (OSError, ValueError):
-                return number
-        return len(connections)
+        for connection in connections:
+            kind.answers(connection)
+            answers += 1
+    return answers

@@ -10,9 +10,11 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from pathlib import Path
 
 import msgspec
@@ -24,7 +26,7 @@ from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.repeat import plain_command
 from ringside.measure.toolchain.receipts import expand
 from ringside.model.catalogue import Ready
-from ringside.model.design import Cell, ExperimentLimits, Level, Point
+from ringside.model.design import Cell, ExperimentLimits, Input, Level, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe import orphans
 from ringside.text import one_line
@@ -39,47 +41,21 @@ def by_hand(module: str, *words: str) -> str:
     return shlex.join([sys.executable, "-m", module, *words])
 
 
-# The rules that are no single workload's, by their ids, which stay the same from one version to the next.
-# `check.py` of a workload has its own. docs/PROTOCOL.md has the same table; a test compares them.
-RULES = {
-    "args-bad": "for a value that it cannot use, or a required one that is missing, a program exits with "
-    "status 2 and prints one line on stderr",
-    "args-unknown": "a program ignores keys that it does not know",
-    "lines": "every line that begins with `::` is a protocol line, and there is one `::result`",
-    "flush": "every protocol line is flushed when it is written",
-    "result": "a program prints `::result` with the evidence",
-    "exit": "a program exits with status 0 after its `::result`",
-    "evidence": "the evidence is right at every size, for every seed, on any number of cores",
-    "cores": "a program uses the CPUs that it is given, and no others",
-    "phases": "a program reports the phases of its workload, each when it ends",
-    "growth": "a phase whose beginning no line shows grows with its work as the probe sees it grow",
-    "hold": "with `hold=1`, and only then, a program prints `::await` and waits for one line on stdin",
-    "repeats": "`repeats=R` does the work R times, with the phases of each, and one `::result`",
-    "left-behind": "a program leaves no processes behind",
-    "files": "a program leaves no files behind, neither in its folder nor in TMPDIR or shared memory",
-    "ready": "a server prints `::ready port=P` when it listens on P",
-    "loopback": "a server listens on 127.0.0.1 alone",
-    "host": "a server whose manifest declares `host` listens on the address that it is given alone",
-    "port": "a server listens on the port that it is given",
-    "sigterm": "a server ends with status 0 within two seconds of SIGTERM, with connections open",
-    "stdin-end": "a server ends with status 0 within two seconds of the end of its stdin",
-    "quiet": "a server prints nothing for a request or a connection",
-    "survives": "a server keeps running, and answers others, whatever a client does",
-    "http-paths": "another path gets 404, another method 405",
-    "connections": "a server accepts a thousand connections at one time, or as many as its manifest says",
-}
+# The rules that are no single workload's.
+RULES: dict[str, str] = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that a contender breaks: where, what was expected, what came, and a line for a shell that
-    repeats it. `meaning`: the rule, in a sentence."""
+    """A rule that a contender breaks."""
 
     rule: str
+    # The rule in a sentence.
     meaning: str
     workload: str
     expected: str
     came: str
+    # A line for a shell that repeats it.
     command: str
 
 
@@ -102,6 +78,16 @@ class Done:
     @property
     def complaint(self) -> list[str]:
         return self.stderr.decode(errors="replace").strip().splitlines()
+
+    @property
+    def results(self) -> list[dict[str, str]]:
+        """The pairs of each `::result`."""
+        return results_of(self.stdout)
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether it ended with status 2 and one line on stderr, as for arguments that it cannot use."""
+        return self.status == 2 and len(self.complaint) == 1 and b"::re" not in self.stdout
 
     def __str__(self) -> str:
         how = f"status {self.status}" if self.status is not None else f"no end within {PATIENCE_S:.0f} s"
@@ -134,8 +120,7 @@ class Subject:
         """Add a finding, one for each rule."""
         if rule in self.broken:
             return
-        text = one_line(str(came), 2 * _SHOWN)
-        meaning = {**RULES, **self.workload.rules}[rule]
+        meaning, text = {**RULES, **self.workload.rules}[rule], one_line(str(came), 2 * _SHOWN)
         self.findings.append(Finding(rule, meaning, self.workload.name, expected, text, command))
 
     @contextmanager
@@ -216,6 +201,11 @@ class Subject:
         factors = {factor.name: factor.default for factor in self.workload.factors}
         return Point(tuple((factors | levels).items()))
 
+    def input(self, point: Point) -> Input | None:
+        """The file that the program reads at a point."""
+        file = self.workload.input(point)
+        return self.inputs.get(file) if file else None
+
     def can(self, point: Point) -> bool:
         """Whether the manifest has this point."""
         cores = self.workload.cores(point) <= self.executor.capacity().cpus
@@ -225,7 +215,7 @@ class Subject:
         """A trial by the probe, and a line for a shell that repeats it."""
         cell = Cell(self.ready.contender.name, point)
         cpus, probe_cpus = self.executor.cpus(self.workload.cores(point))
-        file = self.workload.input(point)
+        input = self.input(point)
         request = trials.request(
             self.ready,
             cell,
@@ -236,18 +226,24 @@ class Subject:
             environment=self.environment,
             seed=seed,
             memory_available_bytes=host.memory_available_bytes(),
-            input=self.inputs.get(file) if file else None,
+            input=input,
         )
         if request.service:
             service = msgspec.structs.replace(request.service, idle_s=_IDLE_S)
             request = msgspec.structs.replace(request, service=service)
-        size_bytes = self.inputs.get(file).size_bytes if file else None
-        blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "", input_bytes=size_bytes)
+        blank = Trial(1, 0, cell, Outcome.INTERRUPTED, "", input_bytes=input.size_bytes if input else None)
         trial = trials.trial_from_messages(blank, self.executor.trial(request))
         # The temporary folder is gone when somebody repeats it.
         lasting = {name: value for name, value in request.env.items() if name != "TMPDIR"}
         line = plain_command(msgspec.structs.replace(request, env=lasting))
         return trials.validated(trial, self.workload, seed), line
+
+
+def results_of(stdout: bytes) -> list[dict[str, str]]:
+    """The pairs of each `::result`; the probe looks whether they are well-formed."""
+    lines = stdout.decode(errors="replace").splitlines()
+    words = (line.split(" ")[1:] for line in lines if line.startswith("::result"))
+    return [{key: value for key, _, value in (word.partition("=") for word in each)} for each in words]
 
 
 def lines_until(
@@ -283,7 +279,7 @@ def alive_in_session(session: int) -> list[int]:
 
 
 def listeners(pids: Sequence[int]) -> dict[int, str]:
-    """The TCP ports on which these processes listen, each with its address as the kernel writes it."""
+    """The TCP ports on which these processes listen, each with its address."""
     inodes = set()
     for pid in pids:
         with suppress(OSError):
@@ -299,8 +295,15 @@ def listeners(pids: Sequence[int]) -> dict[int, str]:
                 fields = line.split()
                 if fields[3] == "0A" and fields[9] in inodes:
                     address, _, port = fields[1].rpartition(":")
-                    ports[int(port, 16)] = address
+                    ports[int(port, 16)] = _address(address)
     return ports
+
+
+def _address(text: str) -> str:
+    """An address as the kernel writes it, in words of four bytes; one of IPv4 inside IPv6 as that of IPv4."""
+    words = (bytes.fromhex(text[at : at + 8])[::-1] for at in range(0, len(text), 8))
+    address = ip_address(b"".join(words))
+    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def files_below(folder: Path) -> dict[str, tuple[int, int]]:
@@ -308,8 +311,6 @@ def files_below(folder: Path) -> dict[str, tuple[int, int]]:
     files = {}
     for path in folder.rglob("*"):
         with suppress(OSError):
-            state = path.stat()
-            files[str(path.relative_to(folder))] = (
-                (state.st_size, state.st_mtime_ns) if path.is_file() else (0, 0)
-            )
+            state, name = path.stat(), str(path.relative_to(folder))
+            files[name] = (state.st_size, state.st_mtime_ns) if path.is_file() else (0, 0)
     return files

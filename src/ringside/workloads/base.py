@@ -246,6 +246,8 @@ class ServerChecks(Declared, frozen=True):
     bad: tuple[str, ...] = ("port=abc", "port=65536", "port=", "port=-1")
     # A client for a shell.
     ask: str = "nc -z 127.0.0.1 8123"
+    # Of HTTP: methods, targets, their statuses, and the bodies that are sent.
+    paths: tuple[tuple[str, str, int, str], ...] = ()
     # Levels and seeds of trials.
     sizes: tuple[tuple[Mapping[str, Level], int], ...] = (({}, 1), ({}, 2))
     # The factor that is a number of connections.

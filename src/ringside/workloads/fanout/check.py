@@ -251,12 +251,6 @@ def _again(client: Client) -> None:
     client.end()
 
 
-def _other_paths(subject: Subject, server: Server) -> None:
-    uses = [("GET", "/other", 404), ("DELETE", "/", 405), ("GET", "/other?q", 404), ("POST", "/", 405)]
-    more = [("PUT", "/other", 404), ("GET", "//", 404), ("HEAD", "/", 405), ("GET", "/?q=/other", 200)]
-    check_paths(subject, server, _SUMMING, uses + more, body="something")
-
-
 @dataclass(frozen=True, slots=True)
 class _Case:
     """What a gateway has to make of three upstreams. `expected`: statuses, in this order where `ordered`. The
@@ -483,7 +477,7 @@ CHECKS = Kind(
     _sums,
     nonsense=NONSENSE,
     request=b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    checks=(_summing, _other_paths),
+    checks=(_summing, check_paths),
     further=(_gateway, _work),
 )
 

@@ -64,12 +64,6 @@ def _messages(subject: Subject, server: Server) -> None:
             return
 
 
-def _other_paths(subject: Subject, server: Server) -> None:
-    uses = [("GET", "/", 404), ("POST", "/test/1", 405), ("GET", "/test/x1", 404), ("DELETE", "/test/1", 405)]
-    longer = [("GET", "/test/", 404), ("GET", "/test/1/2", 404), ("GET", "/test/123456789012345678901", 404)]
-    check_paths(subject, server, _FEEDING, [*uses, *longer, ("GET", "/test/%D9%A3", 404)])
-
-
 def _released(subject: Subject, server: Server) -> None:
     """Descriptors of the server before, with and after sixty feeds, half of which are reset."""
     line = subject.served_by_hand(_FEEDING, curl("/test/5"))
@@ -172,7 +166,7 @@ CHECKS = Kind(
     _welcome,
     nonsense=NONSENSE,
     request=_REQUEST,
-    checks=(_messages, _other_paths, _released),
+    checks=(_messages, check_paths, _released),
     further=(_slow_reader, _full),
 )
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from ringside.conformance.common import in_time, parse, side_by_side
+from ringside.conformance.common import in_time, side_by_side
 from ringside.conformance.programs import Checks
-from ringside.conformance.subject import PATIENCE_S, Subject, lines_until
+from ringside.conformance.subject import PATIENCE_S, Subject, lines_until, results_of
 from ringside.workloads.base import HOLD
 from ringside.workloads.sleepers.evidence import SECOND_NS, instant_ns, lateness_ns, numbers
 
@@ -54,11 +54,9 @@ def _sleep_on(subject: Subject) -> None:
             # They are due within two seconds.
             time.sleep(4)
             stdout, _ = process.communicate(b"\n", timeout=PATIENCE_S)
-        late = lateness_ns(parse(stdout).result or {})
-        if late is None:
-            raise ValueError("no lateness in ::result")
-        if late["late_max_ns"] > SECOND_NS:
-            raise ValueError(f"late_max_ns={late['late_max_ns']}")
+        late = lateness_ns(next(iter(results_of(stdout)), {}))
+        if late is None or late["late_max_ns"] > SECOND_NS:
+            raise ValueError(f"lateness: {late}")
 
     with subject.expects("sleepers-instants", "tasks that wake while the program waits", line):
         in_time(attempt)
