@@ -11,7 +11,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Input
 from ringside.model.results import Interval
 from ringside.workloads.batch import BATCH
-from tests.support.points import PROCESS, REPORT, ok_trial, point
+from tests.support.points import point
 
 ANSWERS = b"Case #1: 5\nCase #2: -7\n"
 
@@ -44,68 +44,6 @@ def test_its_input() -> None:
     assert file.smaller == "take fewer cases with --set cases=N"
     assert BATCH.input_cached(point(BATCH))
     assert not BATCH.input_cached(point(BATCH, source="disk"))
-
-
-PHASES = {
-    "read": 4_000_000_000,
-    "compute": 7_000_000_000,
-    "write": 500_000_000,
-    "wait_ahead": 600_000_000,
-    "wait_full": 700_000_000,
-    "wait_empty": 800_000_000,
-    "work": 4_500_000_000,
-}
-
-
-def test_figures_of_a_trial() -> None:
-    trial = ok_trial(
-        BATCH,
-        {
-            "report": REPORT,
-            "phases": {name: (ns,) for name, ns in PHASES.items()},
-            "input_bytes": 6_000,
-        },
-        cases=1000,
-        cores=2,
-    )
-    assert BATCH.figures(trial) == pytest.approx(
-        {
-            "cases_per_s": 200,
-            "input_per_cpu_s": 2000,
-            "work_s": 4.5,
-            "read_s": 4,
-            "compute_s": 7,
-            "write_s": 0.5,
-            "wait_ahead_s": 0.6,
-            "wait_full_s": 0.7,
-            "wait_empty_s": 0.8,
-            "read_share": 0.8,
-            "busy_share": 0.3,
-            "busiest_core": 0.9,
-            "idlest_core": 0.25,
-            **PROCESS,
-        }
-    )
-    assert BATCH.repeats_of(trial) == ()
-
-
-def test_figures_of_repeats() -> None:
-    """Phases are means over all repeats; the work is the median of the later half."""
-    phases = {
-        "work": (9_000_000_000, 5_000_000_000, 2_000_000_000, 4_000_000_000, 3_000_000_000),
-        "read": (1_000_000_000, 100_000_000, 200_000_000, 300_000_000, 400_000_000),
-    }
-    trial = ok_trial(
-        BATCH, {"report": REPORT, "phases": phases, "input_bytes": 6_000}, cases=1000, repeats=5, cores=2
-    )
-    figures = BATCH.figures(trial)
-    assert figures["work_s"] == 3
-    assert figures["first_work_s"] == 9
-    assert BATCH.repeats_of(trial) == (9, 5, 2, 4, 3)
-    assert figures["cases_per_s"] == 1000
-    assert figures["input_per_cpu_s"] == 10_000
-    assert figures["read_s"] == pytest.approx(0.4)
-    assert figures["read_share"] == pytest.approx(0.4)
 
 
 def test_the_size_of_work_and_output() -> None:

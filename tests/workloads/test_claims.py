@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tomllib
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import judge_claims, sources_of
@@ -23,18 +22,7 @@ from ringside.model.design import Level, Point
 from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.store import Store
 from ringside.workloads import WORKLOADS
-from ringside.workloads.claim_rows import evaluate
-from ringside.workloads.claims import (
-    LESS,
-    MORE,
-    Band,
-    about,
-    answer,
-    at_least,
-    between,
-    decided_by,
-    elsewhere,
-)
+from ringside.workloads.claims import band_of, decided_by, elsewhere, evaluate
 from tests.support import ROOT, points
 from tests.support.analyses import analysis, with_figures
 from tests.support.command_line import in_process
@@ -70,80 +58,6 @@ def ratio(
     ]
 
 
-def gap(x: float) -> list[RunAnalysis]:
-    """multitask over erlang: 800 times in the ring, 800 / x over a network."""
-    million: Levels = {"nodes": 1000, "messages": 1000}
-    three: Levels = {"load": "hammer", "clients": 3}
-    return [
-        run_of(
-            "ring",
-            "ring-showdown",
-            [("multitask", million, "cpu_s", 80)],
-            [("erlang", million, "cpu_s", 0.1)],
-        ),
-        run_of(
-            "fib",
-            "fib-concurrent",
-            [("multitask", three, "requests_per_s", x)],
-            [("erlang", three, "requests_per_s", 800)],
-        ),
-    ]
-
-
-def printing(x: float) -> list[RunAnalysis]:
-    """Printing makes erlang 3 x times as slow, and stackless-pypy 3 times."""
-    silent, traced = ({**SWEPT, "trace": trace} for trace in (0, 1))
-    noisy: list[Row] = [("erlang", traced, "wall_s", 3 * x)]
-    exact: list[Row] = [
-        ("erlang", silent, "wall_s", 1),
-        ("stackless-pypy", silent, "wall_s", 2),
-        ("stackless-pypy", traced, "wall_s", 6),
-    ]
-    return [run_of("ring", "ring-fixed-nodes", noisy, exact)]
-
-
-def cores(workload: str, metric: str, names: Sequence[str], least: int, **levels: Level) -> Runs:
-    """Runs in which the metric of the last contender grows x times from `least` cores to twice as many, and
-    that of the others not at all."""
-    return lambda x: [
-        run_of(
-            workload,
-            "cores",
-            [(names[-1], {**levels, "cores": 2 * least}, metric, x)],
-            [
-                *((name, {**levels, "cores": least}, metric, 1.0) for name in names),
-                *((name, {**levels, "cores": 2 * least}, metric, 1.0) for name in names[:-1]),
-            ],
-        )
-    ]
-
-
-def queues(x: float) -> list[RunAnalysis]:
-    at: list[Row] = [("go", {"capacity": size}, "wall_s", 1.0) for size in (0, 1)]
-    return [run_of("batch", "batch-capacity", [("go", {"capacity": 100}, "wall_s", x)], at)]
-
-
-def reading(x: float) -> list[RunAnalysis]:
-    """The reader is busy for x s on one core, for 0.9 s on two, of which all takes one."""
-    one, two = ({"cores": cores} for cores in (1, 2))
-    exact: list[Row] = [("go", two, "read_s", 0.9), ("go", two, "wall_s", 1.0), ("go", one, "wall_s", 2.0)]
-    return [run_of("batch", "batch-cores", [("go", one, "read_s", x)], [*exact, ("limit", two, "wall_s", 1)])]
-
-
-def full_queue(x: float) -> list[RunAnalysis]:
-    """Places in the queue are waited for a lot, and a queue that has none makes it x times as slow."""
-    none, endless = ({"capacity": size, "cores": 2} for size in (0, "unbounded"))
-    exact: list[Row] = [("go", endless, "wall_s", 1.0), ("go", none, "wait_full_s", 100.0)]
-    return [run_of("batch", "batch-capacity", [("go", none, "wall_s", x)], exact)]
-
-
-def alike(x: float) -> list[RunAnalysis]:
-    one: Levels = {"load": "hammer", "clients": 1}
-    slow: list[Row] = [("python-sync@pypy", one, "requests_per_s", x)]
-    others: list[Row] = [(name, one, "requests_per_s", 1.0) for name in ("python-sync", "go-sync")]
-    return [run_of("fib", "fib-sync", slow, others)]
-
-
 def feed(metric: str, hibernating: float | None = None) -> Runs:
     """Go over MochiWeb; where a ratio is given, over the variant that hibernates too."""
     at: Levels = {"connections": 10_000}
@@ -155,45 +69,6 @@ def feed(metric: str, hibernating: float | None = None) -> Runs:
         return [run_of("feed", "feed-c10k", [("go", at, metric, 0.1 * x)], rows)]
 
     return runs
-
-
-def threads(x: float) -> list[RunAnalysis]:
-    at = {"connections": 1000, "cores": 2}
-    other: list[Row] = [("limit", at, "peak_threads", 1)]
-    return [run_of("feed", "feed-threads", [("go", at, "peak_threads", 2 * x)], other)]
-
-
-def settling(x: float) -> list[RunAnalysis]:
-    at = {"connections": 10_000, "seconds": 60}
-    return [
-        run_of(
-            "feed",
-            "feed-c10k",
-            [("go", at, "memory_settled_s", 2 * x)],
-            [("go", at, "cpu_settled_s", 2), ("limit", at, "cpu_settled_s", 2)],
-        )
-    ]
-
-
-def memory(x: float) -> list[RunAnalysis]:
-    at = {"connections": 10_000}
-    other: list[Row] = [("limit", at, "bytes_per_connection", 1)]
-    return [run_of("feed", "feed-c10k", [("go", at, "bytes_per_connection", 1000 * x)], other)]
-
-
-def late(x: float) -> list[RunAnalysis]:
-    """Virtual threads are x seconds late, and asyncio three times that."""
-    noisy: list[Row] = [("java-virtual-threads", MILLION_TASKS, "late_s.p99", x)]
-    exact: list[Row] = [("python-asyncio", MILLION_TASKS, "late_s.p99", 3 * x)]
-    return [run_of("sleepers", "sleepers-million", noisy, exact)]
-
-
-def bytes_per_task(x: float) -> list[RunAnalysis]:
-    """A megabyte without tasks; the noise of a million of them is that of x."""
-    most: Row = ("rust-tokio", MILLION_TASKS, "held_pss_bytes", x * 999_999)
-    fewest: Row = ("rust-tokio", {"tasks": 1}, "held_pss_bytes", 1e-3)
-    others: list[Row] = [("go", levels, "held_pss_bytes", 1.0) for levels in ({"tasks": 1}, MILLION_TASKS)]
-    return [run_of("sleepers", "sleepers-million", [most], [fewest, *others])]
 
 
 def gateway(kind: str, tuned: float | None = None) -> Runs:
@@ -208,29 +83,6 @@ def gateway(kind: str, tuned: float | None = None) -> Runs:
             [("go", at, metric, 0.1)],
         )
     ]
-
-
-def in_between(x: float) -> list[RunAnalysis]:
-    """Tornado takes x times Go's time where it computes, a quarter of that in the mix."""
-    return [*gateway("io")(1), *gateway("mixed")(x / 4), *gateway("cpu")(x)]
-
-
-def open_threads(x: float) -> list[RunAnalysis]:
-    """Sleeping goroutines have x times the threads of those with a ticker."""
-    at: Levels = {"connections": 2000, "cores": 2}
-    rows: list[Row] = [("go@ticker", at, "peak_threads", 5.0)]
-    return [run_of("feed", "feed-threads", [("go@sleep", at, "peak_threads", 5 * x)], rows)]
-
-
-def untold(x: float) -> list[RunAnalysis]:
-    """With the runtime's own choice two cores take x times as long; on one it makes no difference."""
-    one, two = ({"cores": cores} for cores in (1, 2))
-    exact: list[Row] = [
-        ("go", one, "wall_s", 1.0),
-        ("go@unset", one, "wall_s", 1.0),
-        ("go", two, "wall_s", 0.5),
-    ]
-    return [run_of("batch", "batch-cores", [("go@unset", two, "wall_s", 0.5 * x)], exact)]
 
 
 def of_programs(go_lines: int, python_lines: int) -> list[RunAnalysis]:
@@ -267,107 +119,30 @@ MILLION: Levels = {"nodes": 1000, "messages": 1000}
 SWEPT: Levels = {"nodes": 100, "messages": 10_000}
 MILLION_TASKS: Levels = {"tasks": 1_000_000, "seconds": 30}
 PYPY, ERLANG, POOL = "stackless-pypy", "erlang", "python-coroutines"
-# For each claim, runs by a planted size, and the sizes that confirm it, refute it, and decide nothing.
-CASES: dict[str, tuple[Runs, float, float, float]] = {
-    "2007-ring-showdown/stackless-12-times": (
-        ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at=MILLION),
-        *(12, 2.6, 18),
-    ),
-    "2007-ring-showdown/multitask-40-times": (
-        ratio("ring", "ring-showdown", "cpu_s", "multitask", PYPY, at=MILLION),
-        *(50, 300, 40),
-    ),
-    "2007-ring-showdown/network-narrows-the-gap": (gap, 600, 1.5, 2),
-    "2009-erlang-vs-stackless/stackless-ahead-with-output": (
-        ratio("ring", "ring-fixed-nodes", "wall_s", PYPY, ERLANG, at={**SWEPT, "trace": 1}),
-        *(0.5, 1.2, 0.9715),
-    ),
-    "2009-erlang-vs-stackless/erlang-ahead-without-output": (
-        ratio("ring", "ring-fixed-nodes", "wall_s", PYPY, ERLANG, at=SWEPT),
-        *(1.5, 3, 2),
-    ),
-    "2009-erlang-vs-stackless/erlang-output-is-slow": (printing, 2, 0.5, 1.02),
-    "2011-background-jobs/multiprocessing-does-as-well": (
-        ratio(
-            "jobs", "jobs-background", "makespan_s", "python-pool", "parallel-python", kind="sleep", jobs=2
-        ),
-        *(1, 1.5, 1.1),
-    ),
-    "2011-background-jobs/multiprocessing-hands-over-as-well": (
-        ratio("jobs", "jobs-dispatch", "makespan_s", "python-pool", "parallel-python", kind="noop"),
-        *(0.2, 1.5, 1.1),
-    ),
-    "2011-go-c10k/ticker-keeps-threads-few": (open_threads, 3, 1, 1.5),
-    "2011-go-c10k/hour-and-a-half-of-cpu": (feed("cpu_per_kchunk_s"), 3, 1, 2),
-    "2011-go-code-jam/one-core-by-default": (untold, 2, 1, 1.2),
-    "2015-python-vs-go/two-letters-make-it-concurrent": (lambda x: of_programs(int(x), 90), 3, 40, 0),
-    "2015-python-vs-go/python-takes-a-page": (lambda x: of_programs(3, int(x)), 90, 3, 0),
-    "2009-erlang-vs-stackless/failures-are-erlangs": (
-        ratio("restarts", "posts-restarts", "recovery_s.p50", "gevent", ERLANG, units=10),
-        *(3, 0.5, 1.02),
-    ),
-    "2011-go-c10k/go-takes-32-kb": (memory, 30, 10, 48),
-    "2011-go-c10k/go-takes-less-memory-than-erlang": (feed("bytes_per_connection", 0.7), 0.7, 1.2, 0.9715),
-    "2011-go-c10k/more-threads-than-cores": (threads, 3, 0.5, 1.03),
-    "2011-go-c10k/memory-settles-after-cpu": (settling, 5, 1, 1.5),
-    "2011-go-c10k/go-computes-far-more-than-erlang": (feed("cpu_per_kchunk_s", 2), 3, 1, 2),
-    "2011-go-code-jam/eight-cores-are-enough": (
-        # Wall time falls to x from 8 cores to 16.
-        lambda x: cores("batch", "wall_s", ("limit", "go"), 8)(1 / x),
-        *(1, 2, 1.05),
-    ),
-    "2011-go-code-jam/queue-has-no-big-effect": (queues, 1, 2, 1.2),
-    "2011-go-code-jam/reading-dominates": (reading, 0.8, 0.2, 0.5),
-    "2011-go-code-jam/queue-is-full": (full_queue, 1.5, 1, 1.2),
-    "2015-python-vs-go/synchronous-servers-are-alike": (alike, 1.5, 50, 10),
-    "2015-python-vs-go/pypy-ahead-of-go": (
-        ratio("fib", "fib-sync", "requests_per_s", "python-sync@pypy", "go-sync", load="hammer", clients=1),
-        *(1.2, 0.8, 1.02),
-    ),
-    "2015-python-vs-go/pool-takes-more-memory": (
-        ratio("fib", "fib-concurrent", "rss_bytes", POOL, "go", load="hammer", clients=3, cores=4),
-        *(1.6, 8, 2.35),
-    ),
-    "2015-python-vs-go/go-45-times": (
-        ratio("fib", "fib-concurrent", "requests_per_s", "go", POOL, load="hammer", clients=3, cores=4),
-        *(45, 10, 30),
-    ),
-    "2015-python-vs-go/fib-30-in-a-46th": (
-        ratio("fib", "fib-concurrent", "latency_s", POOL, "go", load="single", n=30, cores=4),
-        *(46, 10, 31),
-    ),
-    "2015-python-vs-go/go-uses-all-cores": (
-        cores("fib", "requests_per_s", ("tornado", "go"), 1, load="hammer"),
-        *(2, 1.1, 1.8),
-    ),
-    "2015-python-vs-go/python-uses-no-second-core": (
-        cores("fib", "requests_per_s", ("go", "tornado", "python-processes"), 1, load="hammer"),
-        *(1, 2, 1.8),
-    ),
-    "2016-go-fanout/go-7-times-where-it-waits": (gateway("io", 14), 7, 1.1, 14),
-    "2016-go-fanout/go-way-faster-where-it-computes": (gateway("cpu"), 30, 2, 5),
-    "2016-go-fanout/go-20-times-in-between": (in_between, 25, 8, 13.4),
-    "2024-million-tasks/goroutines-twice-virtual-threads": (
-        ratio(
-            "sleepers", "sleepers-million", "peak_pss_bytes", "go", "java-virtual-threads", at=MILLION_TASKS
-        ),
-        *(2.5, 1.2, 2),
-    ),
-    "2024-million-tasks/too-slow-for-a-million": (late, 2, 0.2, 1),
-    "2024-million-tasks/tokio-takes-few-bytes": (bytes_per_task, 450, 900, 600),
+# For most claims the rows of runs, and sizes that confirm it, refute it, and decide nothing.
+CASES = tomllib.loads((Path(__file__).parent / "planted_claims.toml").read_text(encoding="utf-8"))
+# What is counted has no width: a count is inside the band or outside.
+COUNTED: dict[str, tuple[Runs, float, float]] = {
+    "2015-python-vs-go/two-letters-make-it-concurrent": (lambda x: of_programs(int(x), 90), 3, 40),
+    "2015-python-vs-go/python-takes-a-page": (lambda x: of_programs(3, int(x)), 90, 3),
 }
-# What else they answer than confirmed, refuted and inconclusive, in this order.
-ELSE = {
-    # What is counted has no width: a count is inside the band or outside.
-    "2015-python-vs-go/two-letters-make-it-concurrent": (CONFIRMED, REFUTED, CONFIRMED),
-    "2015-python-vs-go/python-takes-a-page": (CONFIRMED, REFUTED, REFUTED),
-    "2011-go-c10k/hour-and-a-half-of-cpu": (UNTESTABLE,) * 3,
-    "2007-ring-showdown/stackless-12-times": (UNTESTABLE,) * 3,
-    "2007-ring-showdown/multitask-40-times": (UNTESTABLE,) * 3,
-    # The reader's clock is a bound from above.
-    "2011-go-code-jam/reading-dominates": (INCONCLUSIVE, REFUTED, INCONCLUSIVE),
-    "2016-go-fanout/go-20-times-in-between": (OTHER_CONDITIONS, REFUTED, INCONCLUSIVE),
-}
+
+
+def planted(name: str, x: float) -> list[RunAnalysis]:
+    """The runs of a claim's case: a text is a value by x, which varies over blocks unless it begins with
+    `=`."""
+    runs = []
+    for each in CASES[name]["runs"]:
+        noisy: list[Row] = []
+        exact: list[Row] = []
+        for contender, levels, metric, value in each["rows"]:
+            number = eval(value.lstrip("= "), {"x": x}) if isinstance(value, str) else value
+            varies = isinstance(value, str) and not value.startswith("=")
+            (noisy if varies else exact).append((contender, levels, metric, number))
+        runs.append(run_of(each["workload"], each["experiment"], noisy, exact))
+    return runs
+
+
 # Tests that no figures could answer: each says why.
 NEVER_TESTED = {
     "2009-erlang-vs-stackless/several-hosts": "several hosts",
@@ -395,14 +170,18 @@ def catalogues_claims() -> dict[str, Claim]:
 
 def test_every_claim_has_a_test_and_a_case_here() -> None:
     """The catalogue refuses a claim without a test."""
-    assert {*CASES, *NEVER_TESTED, COMPILERS} == set(catalogues_claims())
+    assert {*CASES, *COUNTED, *NEVER_TESTED, COMPILERS} == set(catalogues_claims())
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *COUNTED])
 def test_planted_figures_answer_it(name: str) -> None:
-    runs, *sizes = CASES[name]
-    answers = ELSE.get(name, (CONFIRMED, REFUTED, INCONCLUSIVE))
-    for size, expected in zip(sizes, answers, strict=True):
+    if name in COUNTED:
+        runs, *sizes = COUNTED[name]
+        answers = ["CONFIRMED", "REFUTED"]
+    else:
+        runs, sizes = (lambda x: planted(name, x)), CASES[name]["sizes"]
+        answers = CASES[name].get("answers", ["CONFIRMED", "REFUTED", "INCONCLUSIVE"])
+    for size, expected in zip(sizes, (Answer[each] for each in answers), strict=True):
         found = finding(name, runs(size))
         assert found.answer is expected, (size, found)
         assert found.figure is not None
@@ -411,7 +190,7 @@ def test_planted_figures_answer_it(name: str) -> None:
         assert found.experiment
 
 
-@pytest.mark.parametrize("name", [*CASES, *NEVER_TESTED, COMPILERS])
+@pytest.mark.parametrize("name", [*CASES, *COUNTED, *NEVER_TESTED, COMPILERS])
 def test_without_runs_it_is_not_tested(name: str) -> None:
     found = finding(name, [])
     assert found.answer is NOT_TESTED
@@ -423,7 +202,7 @@ def test_without_runs_it_is_not_tested(name: str) -> None:
         assert found.experiment in Catalogue([ROOT]).experiment_names()
 
 
-@pytest.mark.parametrize("name", sorted({*CASES, COMPILERS}))
+@pytest.mark.parametrize("name", sorted({*CASES, *COUNTED, COMPILERS}))
 def test_the_experiment_of_a_claim_belongs_to_its_source_and_has_figures(name: str) -> None:
     """Else its tables would stand without the source's figures, or beside another's."""
     catalogue, source = Catalogue([ROOT]), name.split("/", maxsplit=1)[0]
@@ -448,7 +227,8 @@ def test_one_build_of_each_decides_nothing() -> None:
 
 def test_the_pair_that_decides_is_named() -> None:
     """Of three pairs, two of which have the same numerator."""
-    found = finding("2015-python-vs-go/synchronous-servers-are-alike", alike(50))
+    name = "2015-python-vs-go/synchronous-servers-are-alike"
+    found = finding(name, planted(name, 50))
     assert "python-sync gives 0.0199" in found.sentence
     assert "times the answers of python-sync@pypy;" in found.sentence
 
@@ -503,7 +283,7 @@ def test_what_was_never_measured_stays_so() -> None:
 def test_printing_needs_both_halves_in_one_run() -> None:
     """They may be in any, and another with more points of one half does not hide them."""
     name = "2009-erlang-vs-stackless/erlang-output-is-slow"
-    (both,) = printing(2)
+    (both,) = planted(name, 2)
     silent = ratio("ring", "other", "wall_s", PYPY, ERLANG, at=SWEPT)(1)
     traced = ratio("ring", "ring-fixed-nodes", "wall_s", PYPY, ERLANG, at={**SWEPT, "trace": 1})(1)
     assert finding(name, [*silent, both, *traced]).answer is CONFIRMED
@@ -597,7 +377,10 @@ def test_other_runs_do_not_answer() -> None:
     small = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, nodes=10, messages=10)(12)
     traced = ratio("ring", "ring-showdown", "cpu_s", PYPY, ERLANG, at={**MILLION, "trace": 1})(12)
     others = ratio("ring", "ring-showdown", "cpu_s", "go", ERLANG, at=MILLION)(12)
-    assert {finding(name, runs).answer for runs in (small, traced, others, gap(10))} == {NOT_TESTED}
+    assert {
+        finding(name, runs).answer
+        for runs in (small, traced, others, planted("2007-ring-showdown/network-narrows-the-gap", 10))
+    } == {NOT_TESTED}
 
 
 def test_the_claims_own_experiment_comes_first() -> None:
@@ -647,41 +430,37 @@ def test_an_examined_claim_has_its_source_and_the_answer_of_its_own_test() -> No
     assert (second.claim, second.finding.answer, second.command) == (never, NOT_TESTED, "")
 
 
-def test_claims_follow_their_bands() -> None:
-    def decided(low: float | None, high: float | None, band: Band) -> Answer:
-        return answer(Interval(1.0, low, high, 7), band)
-
-    assert decided(8.1, 17.9, about(12)) is CONFIRMED
-    assert decided(7.9, 12, about(12)) is INCONCLUSIVE
-    assert decided(18.1, 30, about(12)) is REFUTED
-    assert decided(1, 7.9, about(12)) is REFUTED
-    assert decided(40, 60, between(40, 60)) is CONFIRMED
-    assert decided(5, 1e9, at_least(5)) is CONFIRMED
-    assert decided(4, 4.9, at_least(5)) is REFUTED
-    assert decided(None, None, at_least(0.1)) is INCONCLUSIVE
-    # As verdicts: a shown difference is one; none within the margin is none; between is open.
-    assert decided(0.97, 0.99, LESS) is CONFIRMED
-    assert decided(0.96, 1.01, LESS) is REFUTED
-    assert decided(0.90, 1.01, LESS) is INCONCLUSIVE
-    assert decided(1.01, 1.03, MORE) is CONFIRMED
-    assert decided(0.99, 1.04, MORE) is REFUTED
-    assert decided(0.99, 1.10, MORE) is INCONCLUSIVE
-
-
-@given(st.lists(st.floats(0.01, 100), min_size=2, max_size=2), st.floats(0.02, 50), st.floats(1.0, 4))
-def test_no_interval_confirms_and_refutes(ends: list[float], low: float, factor: float) -> None:
-    first, last = sorted(ends)
-    interval = Interval(first, first, last, 7)
-    band = between(low, low * factor)
-    # Unless both are one point on an end of the band.
-    assert not (band.holds(interval) and band.fails(interval))
+@pytest.mark.parametrize(
+    ("row", "low", "high", "expected"),
+    [
+        (ClaimRow(about=12), 8.1, 17.9, CONFIRMED),
+        (ClaimRow(about=12), 7.9, 12, INCONCLUSIVE),
+        (ClaimRow(about=12), 18.1, 30, REFUTED),
+        (ClaimRow(about=12), 1, 7.9, REFUTED),
+        (ClaimRow(low=40, high=60), 40, 60, CONFIRMED),
+        (ClaimRow(low=5), 5, 1e9, CONFIRMED),
+        (ClaimRow(low=5), 4, 4.9, REFUTED),
+        (ClaimRow(high=5), 4, 4.9, CONFIRMED),
+        (ClaimRow(low=0.1), None, None, INCONCLUSIVE),
+        # As verdicts: a shown difference is one; none within the margin is none; between is open.
+        (ClaimRow(direction="less"), 0.97, 0.99, CONFIRMED),
+        (ClaimRow(direction="less"), 0.96, 1.01, REFUTED),
+        (ClaimRow(direction="less"), 0.90, 1.01, INCONCLUSIVE),
+        (ClaimRow(direction="more"), 1.01, 1.03, CONFIRMED),
+        (ClaimRow(direction="more"), 0.99, 1.04, REFUTED),
+        (ClaimRow(direction="more"), 0.99, 1.10, INCONCLUSIVE),
+    ],
+)
+def test_claims_follow_their_bands(
+    row: ClaimRow, low: float | None, high: float | None, expected: Answer
+) -> None:
+    assert band_of(row).answer(Interval(1.0, low, high, 7)) is expected
 
 
 def test_a_claim_of_several_parts_needs_all_of_them() -> None:
     """One server of three that uses its cores refutes that none does; with all below it is confirmed."""
     name = "2015-python-vs-go/python-uses-no-second-core"
-    one = cores("fib", "requests_per_s", ("go", "tornado", "python-processes"), 1, load="hammer")
-    refuted = finding(name, one(2))
+    refuted = finding(name, planted(name, 2))
     assert refuted.answer is REFUTED
     assert "python-processes" in refuted.sentence
     assert "of 2 servers" in refuted.sentence

@@ -34,22 +34,6 @@ def codes(*trials: Trial) -> dict[str, Diagnostic]:
     return {diagnostic.code: diagnostic for diagnostic in COMMAND.diagnostics(trials)}
 
 
-def test_figures() -> None:
-    trial = Trial(1, 0, Cell("A", Point(())), Outcome.OK, "", report=REPORT)
-    assert COMMAND.figures(trial) == {
-        "wall_s": 5,
-        "cpu_s": 3,
-        "user_s": 2,
-        "system_s": 1,
-        "peak_memory_bytes": 12,
-    }
-    without_memory = Trial(
-        1, 0, Cell("A", Point(())), Outcome.OK, "", report=replace(REPORT, peak_memory_bytes=None)
-    )
-    assert "peak_memory_bytes" not in COMMAND.figures(without_memory)
-    assert COMMAND.figures(Trial(1, 0, Cell("A", Point(())), Outcome.OK, "")) == {}
-
-
 def test_equal_commands_have_no_weak_points() -> None:
     assert COMMAND.diagnostics([execution(name, block) for block in (1, 2) for name in "BA"]) == []
 

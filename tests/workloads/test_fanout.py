@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from msgspec.structs import replace
 
 from ringside.errors import UsageError
 from ringside.model.design import Level
@@ -13,18 +12,12 @@ from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,
     ExpectedReply,
-    LoadMessage,
     LoadPlan,
     LognormalDelay,
-    OrphanedCalls,
-    Sample,
     TailedDelay,
-    UpstreamCalls,
 )
 from ringside.workloads.fanout import FANOUT
-from tests.support import served
-from tests.support.points import REPORT, ok_trial, point
-from tests.workloads.test_serving import MARKS
+from tests.support.points import point
 
 WARM_UP = ["warm-up", *(f"warm-up-{number}" for number in range(2, 17))]
 
@@ -86,50 +79,6 @@ def test_its_upstreams() -> None:
     assert FANOUT.service(point(FANOUT, kind="mixed"), 5).stub == stub
 
 
-LOAD = LoadMessage(
-    step="measured",
-    name="all",
-    requests=100,
-    achieved_rate_per_s=50.0,
-    busy_share_most=0.2,
-    concurrency=19.5,
-    histograms={"latency": served.summary(0.15)},
-    upstreams=UpstreamCalls(80, 60, overhead=served.summary(0.002), slowest=served.summary(0.14)),
-)
-
-
-def test_figures() -> None:
-    report = replace(REPORT, peak_pss_bytes=503)
-    trial = ok_trial(FANOUT, {"report": report, "marks": MARKS, "loads": (LOAD,)}, concurrency=20)
-    assert FANOUT.figures(trial) == pytest.approx(
-        {
-            "latency_s.p50": 0.15,
-            "latency_s.p90": 0.24,
-            "latency_s.p95": 0.3,
-            "latency_s.p99": 0.6,
-            "latency_s.p99_9": 1.35,
-            "overhead_s.p50": 0.002,
-            "overhead_s.p99": 0.008,
-            "overlapped_percent": 75,
-            "requests_per_s": 50,
-            "cpu_per_request_s": 0.04,
-            # Peak less idle, over 20 in flight.
-            "bytes_in_flight": 20,
-            "idle_pss_bytes": 103,
-            "rss_bytes": 113,
-            "peak_pss_bytes": 503,
-            "peak_threads": 13,
-            "engine_share_percent": 20,
-        }
-    )
-
-
-def test_figures_without_upstreams() -> None:
-    for upstreams in (None, UpstreamCalls(0, 0)):
-        trial = ok_trial(FANOUT, {"loads": (replace(LOAD, upstreams=upstreams),)})
-        assert not [name for name in FANOUT.figures(trial) if name.startswith("over")]
-
-
 def test_clients_that_hang_up() -> None:
     service = FANOUT.service(point(FANOUT, requests=500, concurrency=50, vanish=50), 5)
     steps = {step.name: {load.name: load.plan for load in step.loads} for step in service.steps}
@@ -148,30 +97,3 @@ def test_clients_that_hang_up() -> None:
     for levels in ({"kind": "cpu"}, {"rate": 100}, {"concurrency": 1}):
         with pytest.raises(UsageError, match="vanish"):
             point(FANOUT, vanish=50, **levels)
-
-
-def test_figures_of_those_who_stay() -> None:
-    orphans = OrphanedCalls(requests=30, answered=60, cut=20)
-    before = replace(LOAD, step="before", upstreams=UpstreamCalls(100, 90, overhead=served.summary(0.001)))
-    others = replace(LOAD, name="others")
-    leaving = replace(LOAD, name="leaving", requests=0, upstreams=UpstreamCalls(0, 0, orphans=orphans))
-    marks = {
-        **MARKS,
-        "begin before": Sample(1, None, cpu_ns=0),
-        "end before": Sample(2, None, cpu_ns=1_000_000_000, pss_bytes=100),
-        "end after": Sample(4, None, pss_bytes=150),
-    }
-    trial = ok_trial(FANOUT, {"marks": marks, "loads": (before, others, leaving)}, vanish=50)
-    figures = FANOUT.figures(trial)
-    right = {
-        "orphaned_percent": 75,
-        "cpu_per_request_s": 0.04,
-        "cpu_over_before": 4,
-        "overhead_s.p99": 0.008,
-        "overhead_before_s.p99": 0.004,
-        "leftover_bytes": 50,
-    }
-    assert {name: figures[name] for name in right} == pytest.approx(right)
-    nobody = replace(leaving, upstreams=UpstreamCalls(0, 0))
-    trial = ok_trial(FANOUT, {"marks": marks, "loads": (before, others, nobody)}, vanish=50)
-    assert "orphaned_percent" not in FANOUT.figures(trial)

@@ -27,7 +27,7 @@ from ringside.probe.protocol import (
 from ringside.workloads.base import OTHER_THREADS
 from ringside.workloads.feed import FEED
 from tests.support import ROOT, served
-from tests.support.points import REPORT, ok_trial, point
+from tests.support.points import ok_trial, point
 
 EXPERIMENTS = ROOT / "experiments"
 
@@ -74,18 +74,6 @@ def test_others_are_held_before() -> None:
     assert FEED.work(feeds) - FEED.work(feeds.but(warm=0)) == 11
 
 
-def test_cpu_of_the_first_second() -> None:
-    levels = {"connections": 2000, "ramp": 1000, "interval_ms": 500}
-    cold = {
-        "cold": Sample(5_000_000_000, cpu_ns=100_000_000),
-        "cold-end": Sample(6_000_000_000, cpu_ns=700_000_000),
-    }
-    # Of a thousand feeds, however many are measured: two thousand chunks in that second.
-    trial = ok_trial(FEED, {"marks": cold}, **levels, warm=3)
-    assert FEED.figures(trial) == pytest.approx({"cold_cpu_per_kchunk_s": 0.3})
-    assert FEED.figures(ok_trial(FEED, {"marks": cold}, **levels)) == {}
-
-
 def test_points_that_make_no_sense_are_refused() -> None:
     with pytest.raises(UsageError, match="more than 100 percent"):
         point(FEED, slow=60, vanish=50, interval_ms=10, seconds=60)
@@ -116,77 +104,6 @@ LOAD = LoadMessage(
         "latency": LatencySummary(),
     },
 )
-
-
-def sample(seconds: float, *, cpu_ms: int, pss: int, rss: int, kernel: int, tcp: int) -> Sample:
-    """A sample so many seconds after the load began."""
-    return Sample(
-        2_000_000_000 + round(seconds * 1e9),
-        cpu_ns=cpu_ms * 1_000_000,
-        pss_bytes=pss,
-        rss_bytes=rss,
-        kernel_bytes=kernel,
-        tcp_bytes=tcp,
-    )
-
-
-MARKS = {
-    "idle": sample(-1, cpu_ms=10, pss=1_000_000, rss=2_000_000, kernel=50_000, tcp=3_000),
-    "ramped": sample(1, cpu_ms=400, pss=4_000_000, rss=5_000_000, kernel=60_000, tcp=4_000),
-    "held": sample(5, cpu_ms=600, pss=6_000_000, rss=7_000_000, kernel=150_000, tcp=53_000),
-    "after": sample(10, cpu_ms=800, pss=3_500_000, rss=8_000_000, kernel=90_000, tcp=40_000),
-    "end measured": sample(11, cpu_ms=900, pss=3_000_000, rss=9_000_000, kernel=80_000, tcp=30_000),
-}
-FIGURES = {
-    "late_s.p50": 0.001,
-    "late_s.p90": 0.0016,
-    "late_s.p95": 0.002,
-    "late_s.p99": 0.004,
-    "late_s.p99_9": 0.009,
-    "late_s.max": 0.02,
-    "connect_s.p99": 0.008,
-    "first_s.p99": 0.012,
-    "behind": 3,
-    "bytes_per_connection": 5_000,
-    "kernel_bytes_per_connection": 150,
-    # 200 ms for a thousand connections, each with 8 chunks in four seconds.
-    "cpu_per_kchunk_s": 0.025,
-    "held_pss_bytes": 6_000_000,
-    "held_kernel_bytes": 203_000,
-    # While all are held, not after the load.
-    "rss_bytes": 7_000_000,
-    "idle_pss_bytes": 1_000_000,
-    "peak_pss_bytes": 11,
-    "peak_threads": 13,
-    "engine_share_percent": 20,
-}
-
-
-def changes(**others: Any) -> dict[str, Any]:
-    return {"report": REPORT, "marks": MARKS, "loads": (LOAD,), **others}
-
-
-def test_figures() -> None:
-    trial = ok_trial(FEED, changes(), connections=1000, ramp=1000, interval_ms=500)
-    assert FEED.figures(trial) == pytest.approx(FIGURES)
-
-
-def test_memory_that_is_given_back() -> None:
-    levels = {"connections": 1000, "ramp": 1000, "interval_ms": 500, "vanish": 40}
-    assert FEED.figures(ok_trial(FEED, changes(), **levels)) == pytest.approx(
-        {**FIGURES, "given_back_percent": 50}
-    )
-    # A server that grows meanwhile gives back less than nothing.
-    grown = {**MARKS, "after": replace(MARKS["after"], pss_bytes=7_000_000)}
-    assert FEED.figures(ok_trial(FEED, changes(marks=grown), **levels))["given_back_percent"] == -20
-
-
-def test_figures_that_the_kernel_does_not_report_are_left_out() -> None:
-    blind = {name: replace(mark, tcp_bytes=None) for name, mark in MARKS.items()}
-    trial = ok_trial(FEED, changes(marks=blind), connections=1000, ramp=1000, interval_ms=500)
-    assert FEED.figures(trial) == pytest.approx(
-        {name: value for name, value in FIGURES.items() if "kernel" not in name}
-    )
 
 
 def test_when_memory_and_cpu_settle() -> None:

@@ -105,45 +105,6 @@ def test_points_that_make_no_sense_are_refused() -> None:
         point(FIB, load="mixed")
 
 
-def test_figures() -> None:
-    loads = (load("warm-up", "all", 1.0), load("measured", "all", 0.002))
-    trial = ok_trial(FIB, {"report": REPORT, "marks": MARKS, "loads": loads}, clients=4)
-    assert FIB.figures(trial) == pytest.approx(
-        {
-            "requests_per_s": 50,
-            "requests_per_s_per_client": 12.5,
-            "latency_s": 0.002,
-            "p90_s": 0.0032,
-            "p95_s": 0.004,
-            "p99_s": 0.008,
-            "p99_9_s": 0.018,
-            "cpu_per_request_s": 0.04,
-            "idle_pss_bytes": 103,
-            "rss_bytes": 113,
-            "peak_pss_bytes": 11,
-            "peak_threads": 13,
-            "engine_share_percent": 20,
-        }
-    )
-
-
-def test_short_requests_alone_and_beside_a_long_request() -> None:
-    loads = (load("alone", "all", 0.003), load("measured", "all", 0.002), load("measured", "long", 0.5))
-    trial = ok_trial(FIB, {"report": REPORT, "marks": MARKS, "loads": loads}, load="mixed", clients=4, n=30)
-    figures = FIB.figures(trial)
-    assert figures["short_p99_alone_s"] == pytest.approx(0.012)
-    assert figures["short_p99_s"] == pytest.approx(0.008)
-    assert figures["latency_s"] == pytest.approx(0.002)
-    assert figures["rss_bytes"] == 113
-    # The rate and the CPU time of two loads are no figures of a request.
-    assert figures.keys() & {"requests_per_s", "requests_per_s_per_client", "cpu_per_request_s"} == set()
-    beside, alone = FIB.curves[2].steps[1], FIB.curves[2].steps[0]
-    assert (alone[1:], beside[1:]) == (("alone", "short_p99_alone_s"), ("beside", "short_p99_s"))
-    # A load that shares its step is slower in the trials of tests.support.served.
-    random_figures = FIB.figures(measured(load="mixed", clients=4, n=30))
-    assert random_figures["short_p99_s"] > 1.5 * random_figures["short_p99_alone_s"]
-
-
 def test_the_highest_rate_that_is_sustained() -> None:
     trial = measured(load="rate", clients=64)
     figures = FIB.figures(trial)

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from ringside.errors import UsageError
 from ringside.model.design import Cell, Level
 from ringside.model.results import Outcome, Trial
-from ringside.probe.protocol import ExpectedLines, Sample
+from ringside.probe.protocol import ExpectedLines
 from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE
 from ringside.workloads.jobs import JOBS
 from ringside.workloads.jobs.workload import answer, order
-from tests.support.points import PROCESS, REPORT, ok_trial, point
+from tests.support.points import ok_trial, point
 
 
 @given(
@@ -99,59 +99,6 @@ def test_only_so_many_jobs_can_be_traced() -> None:
         point(JOBS, jobs=2, trace=1, repeats=2)
     with pytest.raises(UsageError, match="1900 jobs at most, not 1901"):
         point(JOBS, jobs=1901, trace=1)
-
-
-def test_figures_of_a_trial() -> None:
-    phases = {
-        "makespan": (4_000_000_000,),
-        "gap": (12_000_000,),
-        "submit": (3_000,),
-        "alone": (1_600_000_000,),
-    }
-    trial = ok_trial(
-        JOBS,
-        {
-            "report": REPORT,
-            "phases": phases,
-            "marks": {"submitted": Sample(1, "submitted", pss_bytes=4096, rss_bytes=8192)},
-        },
-        jobs=8,
-        kind="cpu",
-        workers=4,
-        cores=2,
-    )
-    assert JOBS.figures(trial) == pytest.approx(
-        {
-            "makespan_s": 4,
-            "gap_s": 0.012,
-            "submit_s": 3e-6,
-            "alone_s": 1.6,
-            "jobs_per_s": 2,
-            "over_ideal": 0.625,
-            "waiting_pss_bytes": 4096,
-            "busy_share": 0.3,
-            "busiest_core": 0.9,
-            "idlest_core": 0.25,
-            **PROCESS,
-        }
-    )
-    assert JOBS.repeats_of(trial) == ()
-
-
-def test_figures_of_repeats_are_those_of_the_later_half() -> None:
-    seconds = (9, 7, 2, 4, 3)
-    phases = {
-        "makespan": tuple(s * 10**9 for s in seconds),
-        "gap": (50, 40, 10_000_000, 12_000_000, 11_000_000),
-    }
-    trial = ok_trial(JOBS, {"phases": phases}, jobs=6, kind="noop", repeats=5)
-    assert JOBS.figures(trial) == {
-        "makespan_s": 3,
-        "first_makespan_s": 9,
-        "jobs_per_s": 2,
-        "gap_s": 0.011,
-    }
-    assert JOBS.repeats_of(trial) == seconds
 
 
 def test_the_size_of_the_work() -> None:

@@ -3,10 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.probe.protocol import Sample
 from ringside.workloads.evidence import MODULUS
 from ringside.workloads.ring import RING, checksum, order
-from tests.support.points import PROCESS, REPORT, ok_trial, point
+from tests.support.points import point
 
 
 @given(st.integers(2, 500), st.integers(1, 500))
@@ -81,30 +80,3 @@ def test_floods_are_more_than_the_trace() -> None:
     traced = RING.output_bytes(point(RING, nodes=100, messages=100, trace=1))
     twice = RING.output_bytes(point(RING, nodes=100, messages=100, trace=1, repeats=2))
     assert (traced - silent, twice - silent) == (1_200_000, 2_400_000)
-
-
-def test_figures_of_a_trial() -> None:
-    trial = ok_trial(
-        RING,
-        {
-            "report": REPORT,
-            "phases": {"spawn": (1000,), "relay": (70_000,)},
-            "marks": {"spawned": Sample(1, "spawned", pss_bytes=4096, rss_bytes=8192)},
-        },
-        nodes=10,
-        messages=100,
-    )
-    assert RING.figures(trial) == {
-        "hop_ns": 70,
-        "spawn_ns": 100,
-        "held_pss_bytes": 4096,
-        **PROCESS,
-    }
-    assert RING.repeats_of(trial) == ()
-
-
-def test_figures_of_repeats_are_those_of_the_later_half() -> None:
-    phases = {"relay": (9000, 5000, 2000, 1000, 3000), "spawn": (50, 40, 10, 20, 30)}
-    trial = ok_trial(RING, {"phases": phases}, nodes=10, messages=100)
-    assert RING.figures(trial) == {"hop_ns": 2, "first_hop_ns": 9, "spawn_ns": 2}
-    assert RING.repeats_of(trial) == (9, 5, 2, 1, 3)

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
-from ringside.probe.protocol import ExpectedLines, Phase, Sample, TrialOutcome
+from ringside.probe.protocol import ExpectedLines, Phase, TrialOutcome
 from ringside.workloads.evidence import MODULUS
 from ringside.workloads.sleepers import SLEEPERS
 from ringside.workloads.sleepers.evidence import (
@@ -24,7 +23,7 @@ from ringside.workloads.sleepers.evidence import (
     order,
     reported_after,
 )
-from tests.support.points import PROCESS, REPORT, ok_trial, point
+from tests.support.points import ok_trial, point
 
 SEEDS = st.integers(0, 2**32 - 1)
 SECOND = 10**9
@@ -168,46 +167,7 @@ def test_lateness_that_is_missing_or_longer_than_the_trial() -> None:
     assert "a task was" in refusal(result=LATE | {"late_max_ns": str(longest + 1)})
 
 
-def test_figures_of_a_trial() -> None:
-    report = msgspec.structs.replace(REPORT, result=LATE, kernel_bytes=70_000)
-    changes = {
-        "report": report,
-        "phases": {"start": (5_000_000,), "wake": (1, 2, 3 * SECOND + 7_000_000)},
-        "marks": {"started": Sample(1, "started", pss_bytes=4096, rss_bytes=8192, kernel_bytes=71_000)},
-    }
-    figures = SLEEPERS.figures(ok_trial(SLEEPERS, changes, tasks=1000, seconds=3))
-    assert figures == pytest.approx(
-        {
-            "held_pss_bytes": 4096,
-            "held_kernel_bytes": 1000,
-            "held_bytes": 5096,
-            "start_ns": 5000,
-            "start_s": 0.005,
-            "late_s.p50": 2e-06,
-            "late_s.p99": 3e-05,
-            "late_s.max": 0.0004,
-            "end_late_s": 0.007,
-            **PROCESS,
-        }
-    )
-    older = SLEEPERS.figures(
-        ok_trial(SLEEPERS, changes | {"report": msgspec.structs.replace(report, kernel_bytes=None)})
-    )
-    assert "held_bytes" not in older
-    assert older["held_pss_bytes"] == 4096
-    shrunk = SLEEPERS.figures(
-        ok_trial(SLEEPERS, changes | {"report": msgspec.structs.replace(report, kernel_bytes=72_000)})
-    )
-    assert (shrunk["held_kernel_bytes"], shrunk["held_bytes"]) == (0, 4096)
-    in_time = changes | {"phases": {"wake": (2 * SECOND,)}}
-    assert SLEEPERS.figures(ok_trial(SLEEPERS, in_time, tasks=1, seconds=3))["end_late_s"] == 0
-
-
 def test_a_rehearsal_is_short() -> None:
     rehearsed = SLEEPERS.rehearsal(point(SLEEPERS, tasks=1_000_000, seconds=60))
     assert (rehearsed["tasks"], rehearsed["seconds"]) == (1000, 2)
     assert SLEEPERS.rehearsal(point(SLEEPERS, tasks=1))["tasks"] == 1
-
-
-def test_the_program_is_told_to_hold() -> None:
-    assert SLEEPERS.awaits(point(SLEEPERS)) == ("started",)

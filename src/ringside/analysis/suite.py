@@ -13,8 +13,7 @@ from ringside.model.catalogue import Claim, Published, Question
 from ringside.model.design import Point
 from ringside.model.results import ClaimResult, Diagnostic, Outcome, Run
 from ringside.store import Store
-from ringside.workloads.claim_rows import evaluate
-from ringside.workloads.claims import AnalysedRun
+from ringside.workloads.claims import AnalysedRun, evaluate
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Judges claims of sources: bands, quantities in blocks, and what an interval says.
+"""Tests claims of sources, which are rows of `published/`: finds the run and the points of a row, and judges.
 
 It follows the rules of verdicts: an answer comes from an interval, never from an estimate, and a claim of
 several parts is confirmed only where each part is.
@@ -7,24 +7,28 @@ several parts is confirmed only where each part is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from statistics import median
+from typing import Any, Protocol
+
+from msgspec import structs
 
 from ringside import units
-from ringside.model.design import Experiment, Metric, Point
-from ringside.model.results import Answer, ClaimResult, Interval, Outcome, Run
+from ringside.model.claims import ClaimRow, LevelRule, Place, Product, Quantity, Where
+from ringside.model.design import Experiment, Level, Metric, Point
+from ringside.model.results import Answer, ClaimResult, Interval, Run
 from ringside.stats.interval import exponential, median_interval
-from ringside.stats.paired import hodges_lehmann, logarithms
+from ringside.stats.paired import differences, hodges_lehmann, logarithms
 
 # A figure "about x" is one from x / 1.5 to x · 1.5.
 _ABOUT = 1.5
-_WHY_ABOUT = "the source rounds, and had another machine"
 # A difference smaller than this is none, as in verdicts.
 _MARGIN = 0.05
-
-# Logarithms of a figure, or of a ratio, by block.
-Logs = Mapping[int, float]
+# Lines of a program that are no code of its own.
+_NO_CODE = re.compile(r"(?:#|//|import |from |[\"'()\[\]{}\s,]*$)")
 
 
 class AnalysedRun(Protocol):
@@ -51,9 +55,6 @@ class AnalysedRun(Protocol):
     def values(self, metric: str, contender: str, point: Point) -> Mapping[int, float]:
         """The metric of a cell by block; empty where it has no figures, or too many blocks failed."""
 
-    def outcomes(self, contender: str, point: Point) -> Mapping[Outcome, int]:
-        """How often the trials of a cell ended in which way."""
-
     def build_s(self, contender: str) -> float | None:
         """How long its build took, in seconds; None where that is not known."""
 
@@ -61,80 +62,116 @@ class AnalysedRun(Protocol):
         """The texts of its files by path; empty where they are not stored."""
 
 
+Runs = Sequence[AnalysedRun]
+
+
+# --- bands and judgements --------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The values for which a claim holds, from `low` to `high`; `words` say so: `the claim holds` …. It is
-    refuted below `refuted_below` and above `refuted_above`, which are `low` and `high` where they are None:
-    only claims of a direction have others. `why`: why a band that is ours is what it is; empty where the
-    source states it, or the direction of its claim does."""
+    """The values for which a claim holds, from `low` to `high`."""
 
     low: float = 0.0
     high: float = math.inf
+    # The values in words: `the claim holds` ….
     words: str = ""
+    # Why a band that is ours is what it is; empty where the source states it, or its direction does.
     why: str = ""
+    # Where it is refuted: below `low` and above `high`, except for claims of a direction.
     refuted_below: float | None = None
     refuted_above: float | None = None
 
-    def holds(self, interval: Interval) -> bool:
-        """Whether the whole interval lies inside."""
+    def answer(self, interval: Interval) -> Answer:
+        """What an interval says of the claim: whether it lies inside, or outside on one side."""
         if interval.low is None or interval.high is None:
-            return False
-        return self.low <= interval.low and interval.high <= self.high
-
-    def fails(self, interval: Interval) -> bool:
-        """Whether the whole interval lies outside, on one side."""
-        if interval.low is None or interval.high is None:
-            return False
+            return Answer.INCONCLUSIVE
+        if self.low <= interval.low and interval.high <= self.high:
+            return Answer.CONFIRMED
         below = self.low if self.refuted_below is None else self.refuted_below
         above = self.high if self.refuted_above is None else self.refuted_above
-        return interval.high < below or interval.low > above
+        is_outside = interval.high < below or interval.low > above
+        return Answer.REFUTED if is_outside else Answer.INCONCLUSIVE
+
+    def explained(self, finding: ClaimResult) -> ClaimResult:
+        """With the values for which the claim holds, and why it is undecided."""
+        sentence, figure = f"{finding.sentence}; the claim holds {self.words}", finding.figure
+        if self.why:
+            sentence += f" (our band: {self.why})"
+        if figure and figure.low is None:
+            are = "is" if figure.n == 1 else "are"
+            sentence += f"; {units.count(figure.n, 'block')} {are} too few for an interval"
+        return replace(finding, sentence=sentence)
 
 
-def about(value: float, unit: str = "") -> Band:
-    low, high = value / _ABOUT, value * _ABOUT
-    return Band(low, high, f"from {units.quantity(low, unit)} to {units.quantity(high, unit)}", _WHY_ABOUT)
-
-
-def between(low: float, high: float, why: str = "") -> Band:
-    return Band(low, high, f"from {units.significant(low)} to {units.significant(high)}", why)
-
-
-def at_least(low: float, why: str = "") -> Band:
-    return Band(low=low, words=f"from {units.significant(low)} on", why=why)
-
-
-def at_most(high: float, why: str = "") -> Band:
-    return Band(high=high, words=f"up to {units.significant(high)}", why=why)
-
-
-# The ratio of a contender that has less than the other; refuted where it has more, or as much.
-LESS = Band(high=1.0, words="below 1", refuted_above=1 / (1 + _MARGIN))
-MORE = Band(low=1.0, words="above 1", refuted_below=1 + _MARGIN)
+def band_of(row: ClaimRow, unit: str = "", gain: tuple[int, int] | None = None) -> Band:
+    """The band of a claim. `gain`: the levels of its `gain_over`, of the denominator and of the numerator."""
+    if row.direction == "less":
+        return Band(high=1.0, words="below 1", refuted_above=1 / (1 + _MARGIN))
+    if row.direction == "more":
+        return Band(low=1.0, words="above 1", refuted_below=1 + _MARGIN)
+    if row.about is not None:
+        low, high = row.about / _ABOUT, row.about * _ABOUT
+        words = f"from {units.quantity(low, unit)} to {units.quantity(high, unit)}"
+        return Band(low, high, words, "the source rounds, and had another machine")
+    least, most = row.low, row.high
+    if gain:
+        few, many = gain
+        least, most = (None if share is None else 1 + share * (many - few) / few for share in (least, most))
+    if least is None:
+        words = f"up to {units.significant(most or 0.0)}"
+    elif most is None:
+        words = f"from {units.significant(least)} on"
+    else:
+        words = f"from {units.significant(least)} to {units.significant(most)}"
+    return Band(least or 0.0, math.inf if most is None else most, row.words or words, row.why)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A quantity of a claim, named as in a sentence, by its logarithms in each block."""
+class _Part:
+    """A quantity of a claim, named as in a sentence, by block."""
 
     name: str
-    logs: Logs
+    # Logarithms, unless `is_plain`.
+    values: Mapping[int, float]
+    is_plain: bool = False
 
     def interval(self, confidence: float) -> Interval | None:
-        if not self.logs:
-            return None
-        return exponential(hodges_lehmann([self.logs[block] for block in sorted(self.logs)], confidence))
+        values = [self.values[block] for block in sorted(self.values)]
+        if not values or self.is_plain:
+            return median_interval(values) if values else None
+        return exponential(hodges_lehmann(values, confidence))
+
+
+def _judge(
+    run: AnalysedRun, parts: Sequence[_Part], band: Band, sentence: Callable[[str, Interval], str]
+) -> ClaimResult:
+    """The result of a claim that each of its parts lies inside the band. It is confirmed where all intervals
+    do (an intersection-union test: no part needs a correction). It is refuted where all lie outside, or one
+    of the k parts does at an error rate that is k times smaller (Bonferroni).
+
+    `sentence`: of a part's name and figure. Of several, the one that decides is written."""
+    intervals = [interval for part in parts if (interval := part.interval(run.confidence))]
+    if len(intervals) < len(parts):
+        figures = "figures" if parts[0].is_plain else "figures of both"
+        why = f"there are no {figures}, or more than a tenth of the blocks failed, in this run"
+        return ClaimResult(Answer.INCONCLUSIVE, why, run.experiment.name, (run.run.id,))
+    answers = [band.answer(interval) for interval in intervals]
+    strict = [part.interval(1 - (1 - run.confidence) / len(parts)) for part in parts]
+    failing = [place for place, each in enumerate(strict) if each and band.answer(each) is Answer.REFUTED]
+    answer, shown = Answer.INCONCLUSIVE, 0
+    if set(answers) == {Answer.CONFIRMED}:
+        answer = Answer.CONFIRMED
+    elif failing or set(answers) == {Answer.REFUTED}:
+        answer, shown = Answer.REFUTED, failing[0] if failing else 0
+    else:
+        shown = next(place for place, each in enumerate(answers) if each is not Answer.CONFIRMED)
+    text = sentence(parts[shown].name, intervals[shown])
+    return ClaimResult(answer, text, run.experiment.name, (run.run.id,), intervals[shown])
 
 
 def not_tested(why: str, experiment: str = "") -> ClaimResult:
     return ClaimResult(Answer.NOT_TESTED, why, experiment)
-
-
-def stand_in(finding: ClaimResult, original: str) -> ClaimResult:
-    """The result of a claim of figures of programs that cannot be had any more: what was measured is what
-    others in their place give. `original`: what is missing, and what stands in for it."""
-    if finding.answer is Answer.NOT_TESTED:
-        return finding
-    return replace(finding, answer=Answer.UNTESTABLE, sentence=f"{original}: {finding.sentence}")
 
 
 def elsewhere(finding: ClaimResult, condition: str) -> ClaimResult:
@@ -158,110 +195,456 @@ def decided_by(condition: str, with_it: ClaimResult, without: ClaimResult) -> Cl
         with_it,
         answer=Answer.OTHER_CONDITIONS if only else with_it.answer,
         sentence=f"{sentence}; without that, {without.sentence}",
-        runs=tuple(dict.fromkeys((*with_it.runs, *without.runs))),
+        runs=_run_ids([with_it, without]),
     )
 
 
-def agreeing(findings: Sequence[ClaimResult], band: Band) -> ClaimResult:
-    """The result of a claim that is judged several times, apart: their answer where all have the same, else
-    none. Of `judge_part`; at least one."""
-    tested = [finding for finding in findings if finding.answer is not Answer.NOT_TESTED]
-    if not tested:
-        return findings[0]
-    shown = next((finding for finding in tested if finding.answer is not Answer.CONFIRMED), tested[0])
-    is_one = len({finding.answer for finding in tested}) == 1
-    finding = replace(
-        shown,
-        answer=shown.answer if is_one else Answer.INCONCLUSIVE,
-        sentence="; ".join(dict.fromkeys(finding.sentence for finding in tested)),
-        runs=tuple(dict.fromkeys(run for finding in tested for run in finding.runs)),
-    )
-    return _explained(finding, band)
+def _run_ids(findings: Sequence[ClaimResult]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(run for finding in findings for run in finding.runs))
 
 
-def logs(run: AnalysedRun, metric: str, contender: str, points: Sequence[Point]) -> dict[int, float]:
-    """The logarithm of the geometric mean over points in each block that has a figure at all of them."""
-    at = [logarithms(run.values(metric, contender, point)) for point in points]
-    blocks = set.intersection(*map(set, at)) if at else set()
-    return {block: math.fsum(values[block] for values in at) / len(at) for block in sorted(blocks)}
+# --- runs and points -------------------------------------------------------------------------------
 
 
-def judge_values(
-    run: AnalysedRun,
-    values: Mapping[int, float],
-    band: Band,
-    sentence: Callable[[Interval], str],
-    unit: str = "",
-) -> ClaimResult:
-    """The result of a claim that the median of values, given by block, lies inside the band."""
-    if not values:
-        return _undecided(run, "there are no figures, or more than a tenth of the blocks failed,")
-    interval = median_interval(list(values.values()))
-    finding = ClaimResult(
-        answer(interval, band), sentence(interval), run.experiment.name, (run.run.id,), interval, unit
-    )
-    return _explained(finding, band)
+def _level(point: Point, factor: str) -> Level:
+    """The level of a factor, or the product of two."""
+    first, _, second = factor.partition("*")
+    return int(point[first]) * int(point[second]) if second else point[first]
 
 
-def answer(interval: Interval, band: Band) -> Answer:
-    """What one interval says of a claim."""
-    if band.holds(interval):
-        return Answer.CONFIRMED
-    return Answer.REFUTED if band.fails(interval) else Answer.INCONCLUSIVE
+def _accepts(point: Point, where: Where) -> bool:
+    levels = point.as_dict()
+    for factor, rule in where.items():
+        if not levels.keys() >= set(factor.split("*")):
+            return False
+        level = _level(point, factor)
+        if isinstance(rule, LevelRule):
+            if rule.least is not None and not (isinstance(level, int) and level >= rule.least):
+                return False
+            if rule.other_than is not None and level == rule.other_than:
+                return False
+        elif level not in (rule if isinstance(rule, tuple) else (rule,)):
+            return False
+    return True
 
 
-def judge(
-    run: AnalysedRun, parts: Sequence[Part], band: Band, sentence: Callable[[str, Interval], str]
-) -> ClaimResult:
-    """The result of a claim that each of its parts lies inside the band. It is confirmed where all intervals
-    do (an intersection-union test: no part needs a correction). It is refuted where all lie outside, or one
-    of the k parts does at an error rate that is k times smaller (Bonferroni).
-
-    `sentence`: of a part's name and figure. Of several, the one that decides is written."""
-    finding = judge_part(run, parts, band, sentence)
-    return finding if finding.figure is None else _explained(finding, band)
-
-
-def judge_part(
-    run: AnalysedRun, parts: Sequence[Part], band: Band, sentence: Callable[[str, Interval], str]
-) -> ClaimResult:
-    """As `judge`, for a claim that is judged several times: without the band in words."""
-    error = (1 - run.confidence) / max(1, len(parts))
-    intervals = [part.interval(run.confidence) for part in parts]
-    if not intervals or any(interval is None for interval in intervals):
-        return _undecided(run, "there are no figures of both, or more than a tenth of the blocks failed,")
-    known = [interval for interval in intervals if interval is not None]
-    strict = [part.interval(1 - error) for part in parts]
-    failing = [index for index, interval in enumerate(strict) if interval and band.fails(interval)]
-    if all(band.holds(interval) for interval in known):
-        result, shown = Answer.CONFIRMED, 0
-    elif failing or all(band.fails(interval) for interval in known):
-        result, shown = Answer.REFUTED, failing[0] if failing else 0
-    else:
-        undecided = (index for index, interval in enumerate(known) if not band.holds(interval))
-        result, shown = Answer.INCONCLUSIVE, next(undecided, 0)
-    figure = known[shown]
-    return ClaimResult(
-        result, sentence(parts[shown].name, figure), run.experiment.name, (run.run.id,), figure
-    )
+def _points(run: AnalysedRun, where: Where) -> list[Point]:
+    """The points of a run that are meant."""
+    points = [point for point in run.points if _accepts(point, where)]
+    for factor, rule in where.items():
+        if not isinstance(rule, LevelRule) or rule.pick is None:
+            continue
+        levels = {level for point in points if isinstance(level := _level(point, factor), int)}
+        if not levels:
+            return []
+        chosen = max(levels) if rule.pick == "most" else min(levels)
+        chosen = rule.prefer if rule.prefer is not None and rule.prefer in levels else chosen
+        points = [point for point in points if _level(point, factor) == chosen]
+    return points
 
 
-def _explained(finding: ClaimResult, band: Band) -> ClaimResult:
-    """With the values for which the claim holds, and why it is undecided."""
-    figure = finding.figure
-    few = figure is not None and figure.low is None
-    why = (
-        f"; {units.count(figure.n, 'block')} {'is' if figure.n == 1 else 'are'} too few for an interval"
-        if figure and few
-        else ""
-    )
-    ours = f" (our band: {band.why})" if band.why else ""
-    return _with_sentence(finding, f"; the claim holds {band.words}{ours}{why}")
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A quantity, and where it was measured."""
+
+    quantity: Quantity
+    run: AnalysedRun
+    points: tuple[Point, ...]
+
+    @property
+    def logs(self) -> Mapping[int, float]:
+        """The logarithm of the geometric mean over points in each block that has a figure at all of them."""
+        metric, contender = self.quantity.metric, self.quantity.contender
+        return _summed(
+            [logarithms(self.run.values(metric, contender, point)) for point in self.points], len(self.points)
+        )
 
 
-def _undecided(run: AnalysedRun, why: str) -> ClaimResult:
-    return ClaimResult(Answer.INCONCLUSIVE, f"{why} in this run", run.experiment.name, (run.run.id,))
+def _summed(terms: Sequence[Mapping[int, float]], over: int = 1) -> dict[int, float]:
+    """Sums in the blocks that all terms have."""
+    blocks = set.intersection(*map(set, terms)) if terms else set()
+    return {block: math.fsum(term[block] for term in terms) / over for block in sorted(blocks)}
 
 
-def _with_sentence(finding: ClaimResult, more: str) -> ClaimResult:
-    return replace(finding, sentence=finding.sentence + more)
+def _terms(product: Product) -> tuple[Quantity, ...]:
+    terms = product if isinstance(product, tuple) else (product,)
+    return tuple(Quantity(term) if isinstance(term, str) else term for term in terms)
+
+
+class _Number(int):
+    """A level in a sentence: `{at[cores]:core}` is `2 cores`, `{at[seconds]:duration}` `1 min 00 s`."""
+
+    def __format__(self, spec: str) -> str:
+        if spec == "duration":
+            return units.duration(self)
+        return units.count(self, spec) if spec.isalpha() else int.__format__(self, spec)
+
+
+def _levels(point: Point) -> dict[str, object]:
+    return {name: _Number(level) if isinstance(level, int) else level for name, level in point.levels}
+
+
+# --- the test of a row -----------------------------------------------------------------------------
+
+
+def evaluate(row: ClaimRow, source: str, workload: str, runs: Runs) -> ClaimResult:
+    """The answer of runs to a claim of a source."""
+    if row.never:
+        return not_tested(row.never)
+    finding = _Test(row, source, workload, runs).result()
+    if row.only_refutes and finding.answer is Answer.CONFIRMED:
+        sentence = f"{finding.sentence}; {row.only_refutes}"
+        finding = replace(finding, answer=Answer.INCONCLUSIVE, sentence=sentence)
+    if finding.answer is Answer.NOT_TESTED:
+        return finding
+    if row.budget is not None or row.stand_in:
+        finding = replace(finding, answer=Answer.UNTESTABLE)
+    # What was measured is what others give in place of programs that cannot be had any more.
+    return replace(finding, sentence=f"{row.stand_in}: {finding.sentence}") if row.stand_in else finding
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A row, and the runs that can test it."""
+
+    row: ClaimRow
+    source: str
+    workload: str
+    runs: Runs
+
+    def but(self, runs: Runs | None = None, **changes: Any) -> _Test:
+        row = structs.replace(self.row, **changes)
+        return replace(self, row=row, runs=self.runs if runs is None else runs)
+
+    def result(self) -> ClaimResult:
+        row = self.row
+        if row.lines:
+            return self.further_lines()
+        if row.builds:
+            return self.build_times()
+        if row.between:
+            return self.between_ends()
+        if row.apart:
+            return self.at_each_place()
+        if row.known_by:
+            default = self.but([run for run in self.runs if row.known_by in run.names]).judged()
+            if default.answer is Answer.NOT_TESTED:
+                return elsewhere(self.judged(), row.unknown)
+            base = row.known_by.partition("@")[0]
+            over, under = (row.known_by if side == base else side for side in (row.over, row.under))
+            return decided_by(row.condition, default, self.but(over=over, under=under).judged())
+        if row.own:
+            own = self.but(at=row.at | row.own).judged()
+            if own.answer is not Answer.NOT_TESTED:
+                return own
+            (factor,) = row.own
+            where = f"{row.where}, on {{at[{factor}]:{factor.removesuffix('s')}}}"
+            fewest = self.but(at=row.at | {factor: LevelRule(pick="fewest")}, where=where)
+            return elsewhere(fewest.judged(), row.elsewhere)
+        return self.judged()
+
+    # --- quantities --------------------------------------------------------------------------------
+
+    def quantities(self, *products: Product) -> tuple[Quantity, ...]:
+        """The products' quantities, with what the claim says where they say nothing."""
+        row = self.row
+        return tuple(
+            structs.replace(
+                each,
+                metric=each.metric or row.metric,
+                at=each.at if each.workload else row.at | each.at,
+                workload=each.workload or self.workload,
+                experiment=each.experiment or row.experiment,
+            )
+            for product in products
+            for each in _terms(product)
+        )
+
+    def measured(self, quantities: Sequence[Quantity], runs: Runs | None = None) -> list[_Measured]:
+        """Each quantity in the run that tests it; empty where one is missing. Those of one workload come from
+        one run: of the claim's experiment, else of one of the source's experiments, else of any, with most
+        points."""
+        best: dict[str, AnalysedRun] = {}
+        for workload in {each.workload for each in quantities}:
+            wanted = [each for each in quantities if each.workload == workload]
+            names = {each.contender for each in wanted if each.contender != "*"} | {*self.row.needs}
+            having = [
+                run
+                for run in (self.runs if runs is None else runs)
+                if run.experiment.workload == workload and names <= {*run.names}
+                if all(_points(run, each.at) for each in wanted)
+            ]
+            if not having:
+                return []
+
+            def rank(run: AnalysedRun, first: Quantity = wanted[0]) -> tuple[bool, bool, int]:
+                number = sum(_accepts(point, first.at) for point in run.points)
+                is_own = run.experiment.published == self.source
+                return run.experiment.name == first.experiment, is_own, number
+
+            best[workload] = max(having, key=rank)
+        return [
+            _Measured(each, best[each.workload], tuple(_points(best[each.workload], each.at)))
+            for each in quantities
+        ]
+
+    def missing(self, quantities: Sequence[Quantity]) -> ClaimResult:
+        row = self.row
+        if row.missing:
+            # By factor, the highest level of any point of all runs.
+            most: defaultdict[str, _Number] = defaultdict(_Number)
+            for factor, level in (each for run in self.runs for point in run.points for each in point.levels):
+                if isinstance(level, int):
+                    most[factor] = _Number(max(level, most[factor]))
+            return not_tested(row.missing.format(most=most), row.experiment)
+        names = dict.fromkeys(each.contender for each in quantities)
+        # No point gives the words of other levels than the source's.
+        where = row.where.partition(", on {")[0]
+        return not_tested(f"no run has {' beside '.join(names)} {where}".rstrip(), row.experiment)
+
+    def sides(self, run: AnalysedRun | None) -> Iterator[tuple[str, Product, Product]]:
+        """The name, numerator and denominator of each part; of all that can be, without a run."""
+        row = self.row
+        if row.pairs:
+            yield from ((f"{first} / {second}", first, second) for first, second in row.pairs)
+        elif row.levels_of and run:
+            # Words, such as `unbounded`, stand behind all numbers.
+            first, *others = sorted(
+                {point[row.levels_of] for point in _points(run, row.at)},
+                key=lambda level: (isinstance(level, str), level),
+            )
+            name = row.over if isinstance(row.over, str) else ""
+            below = Quantity(name, at={row.levels_of: first})
+            for level in others:
+                yield f"{row.levels_of}={level}", Quantity(name, at={row.levels_of: level}), below
+        elif row.each:
+            names: Sequence[str] = row.each
+            if row.if_present:
+                names = [name for name in run.names if name.split("@")[0] in row.each] if run else []
+            for name in names:
+                over, under = (
+                    tuple(
+                        structs.replace(q, contender=name) if q.contender == "*" else q for q in _terms(side)
+                    )
+                    for side in (row.over, row.under)
+                )
+                yield name, over, under
+        else:
+            yield self.quantities(row.over)[0].contender, row.over, row.under
+
+    # --- one judgement -----------------------------------------------------------------------------
+
+    def judged(self, *, explain: bool = True) -> ClaimResult:
+        """The result of a claim's parts in the run that has them all. `explain`: with the band in words."""
+        row = self.row
+        if row.per or row.growth_over:
+            return self.judged_value()
+        if (row.each and row.if_present) or row.levels_of:
+            needed = self.quantities(row.over, row.under)
+        else:
+            needed = self.quantities(*(side for _, *both in self.sides(None) for side in both))
+        found = self.measured(needed)
+        runs = [each.run for each in found]
+        parts, sources = [], {}
+        for name, over, under in self.sides(runs[0]) if found else ():
+            tops, bottoms = (self.measured(self.quantities(side), runs) for side in (over, under))
+            if under and [(each.quantity.metric, each.quantity.contender, each.points) for each in tops] == [
+                (each.quantity.metric, each.quantity.contender, each.points) for each in bottoms
+            ]:
+                continue
+            ratios = [differences(top.logs, low.logs) for top, low in zip(tops, bottoms, strict=bool(under))]
+            parts.append(_Part(name, _summed(ratios) if under else tops[0].logs))
+            sources[name] = tops, bottoms, ratios
+        if not parts:
+            return self.missing(needed)
+        run, metric = runs[-1], runs[-1].metric(found[-1].quantity.metric)
+        several = len(sources[parts[0].name][0][0].points)
+
+        def sentence(name: str, interval: Interval) -> str:
+            tops, bottoms, ratios = sources[name]
+            each = [_Part("", ratio).interval(run.confidence) for ratio in ratios]
+            levels = _levels(tops[0].points[0])
+            where = row.where.format(at=levels)
+            text = "{name} has {ratio} times the {noun} of {other}{where}" + ", over {points} points" * (
+                several > 1
+            )
+            return (row.sentence or text).format(
+                name=tops[0].quantity.contender if row.pairs else name,
+                other=bottoms[0].quantity.contender if bottoms else "",
+                ratio=units.ratio(interval),
+                value=units.with_interval(interval, metric.unit),
+                noun=metric.noun,
+                where=f" {where}" if where else "",
+                points=several,
+                at=levels,
+                under=_levels(bottoms[0].points[0]) if bottoms else {},
+                first=units.ratio(each[0]) if each and each[0] else "?",
+                second=units.ratio(each[1].inverse) if len(each) > 1 and each[1] else "?",
+                among=f" (of {len(parts)} servers)" if len(parts) > 1 else "",
+                sizes=len(parts) + 1,
+            )
+
+        tops, bottoms, _ = sources[parts[0].name]
+        gain = None
+        if row.gain_over:
+            gain = int(bottoms[0].points[0][row.gain_over]), int(tops[0].points[0][row.gain_over])
+        band = band_of(row, "" if row.under else metric.unit, gain)
+        finding = _judge(run, parts, band, sentence)
+        text = band.explained(finding).sentence if explain and finding.figure else finding.sentence
+        for name in (name for name in row.beside if name in run.names):
+            beside = replace(tops[0], quantity=structs.replace(tops[0].quantity, contender=name))
+            if interval := _Part(name, differences(beside.logs, bottoms[0].logs)).interval(run.confidence):
+                text += f"; {name} {units.ratio(interval)} times"
+        text += f"; {row.note}" if row.note else ""
+        return replace(finding, sentence=text, runs=tuple(dict.fromkeys(each.run.id for each in runs)))
+
+    def judged_value(self) -> ClaimResult:
+        """The result of a claim of a metric's own size."""
+        row = self.row
+        (quantity,) = self.quantities(row.over)
+        found = self.measured([quantity])
+        points = found[0].points if found else ()
+        if row.growth_over:
+            points = tuple(sorted(points, key=lambda point: int(point[row.growth_over])))
+            points = points if len({point[row.growth_over] for point in points}) > 1 else ()
+        if not points:
+            return self.missing([quantity])
+        run, metric = found[0].run, found[0].run.metric(quantity.metric)
+        values, unit = dict(run.values(metric.name, quantity.contender, points[-1])), metric.unit
+        if row.growth_over:
+            low = run.values(metric.name, quantity.contender, points[0])
+            further = int(points[-1][row.growth_over]) - int(points[0][row.growth_over])
+            values = {block: value / further for block, value in differences(values, low).items()}
+        elif row.per != "1":
+            values, unit = {block: value / int(points[-1][row.per]) for block, value in values.items()}, ""
+        if row.budget is not None and not values:
+            return not_tested(f"{quantity.contender} has no figures {row.where}", row.experiment)
+
+        def sentence(name: str, interval: Interval) -> str:
+            return (row.sentence or "{name}: {noun} {value} {where}").format(
+                name=name,
+                noun=metric.noun,
+                value=units.with_interval(interval, unit),
+                ratio=units.ratio(interval),
+                where=row.where,
+                at=_levels(points[-1]),
+                first=_levels(points[0]),
+                budget=units.significant(row.budget / interval.estimate) if row.budget else "",
+            )
+
+        band = Band() if row.budget is not None else band_of(row, unit)
+        finding = _judge(run, [_Part(quantity.contender, values, is_plain=True)], band, sentence)
+        if row.budget is None and finding.figure:
+            finding = band.explained(finding)
+        return replace(finding, unit=unit) if finding.figure else finding
+
+    # --- several judgements ------------------------------------------------------------------------
+
+    def at_each_place(self) -> ClaimResult:
+        """Judged for each stand-in at each place by itself: their answer where all have the same, else
+        none."""
+        row = self.row
+        each = {"sentence": "{name} {ratio} times{where}", "note": ""}
+        findings = [
+            finding
+            for name in row.each
+            for place in row.apart
+            if (finding := self.at(place, each=(name,), **each).judged(explain=False)).answer
+            is not Answer.NOT_TESTED
+        ]
+        if not findings:
+            return not_tested(row.missing, row.experiment)
+        shown = next((each for each in findings if each.answer is not Answer.CONFIRMED), findings[0])
+        finding = replace(
+            shown,
+            answer=shown.answer if len({each.answer for each in findings}) == 1 else Answer.INCONCLUSIVE,
+            sentence="; ".join(dict.fromkeys(each.sentence for each in findings)),
+            runs=_run_ids(findings),
+        )
+        sentence = band_of(row).explained(finding).sentence
+        return replace(finding, sentence=f"{row.sentence}: {sentence}; {row.note}")
+
+    def at(self, place: Place, **changes: Any) -> _Test:
+        return self.but(
+            **{"at": self.row.at | place.at, "where": place.where, "experiment": place.experiment, **changes}
+        )
+
+    def between_ends(self) -> ClaimResult:
+        """A claim of something between two ends: the source does not say where. Each point between them is
+        judged; where the ratio is below the band at one end and not at the other, a mix has it."""
+        row = self.row
+
+        def judged(place: Place, **levels: Level) -> ClaimResult:
+            at = {**place.at, **levels}
+            where = " ".join(f"{factor}={level}" for factor, level in at.items())
+            return self.at(place, at=row.at | at, where=f"at {where}", between=()).judged()
+
+        *outer, middle = row.between
+        ends = [judged(place) for place in outer]
+        amounts = sorted(
+            {
+                int(point[row.along])
+                for run in self.runs
+                for point in run.points
+                if run.experiment.workload == self.workload and _accepts(point, middle.at)
+            }
+        )
+        mixes = [judged(middle, **{row.along: amount}) for amount in amounts]
+        mixes = [each for each in mixes if each.answer is not Answer.NOT_TESTED]
+        if not mixes:
+            return not_tested(row.missing, middle.experiment)
+        holding = [each for each in mixes if each.answer is Answer.CONFIRMED]
+        last, highest = (holding or mixes)[-1], ends[-1].figure
+        answer = Answer.INCONCLUSIVE
+        if holding or (highest is not None and (highest.low or 0.0) >= band_of(row).low):
+            answer = Answer.OTHER_CONDITIONS
+        elif all(each.answer is Answer.REFUTED for each in (ends[-1], *mixes)):
+            answer = Answer.REFUTED
+        at_ends = "".join(
+            f"; where it only {place.where}, {units.ratio(end.figure)} times"
+            for place, end in zip(outer, ends, strict=True)
+            if end.figure
+        )
+        sentence = f"{row.condition}: {last.sentence}{at_ends}"
+        return ClaimResult(answer, sentence, last.experiment, _run_ids([last, *ends]), last.figure)
+
+    # --- programs and builds -----------------------------------------------------------------------
+
+    def further_lines(self) -> ClaimResult:
+        """Lines that the second form has and the first has not; without comments, imports and brackets alone.
+        They are counted, not measured: the interval is the count."""
+        row = self.row
+        assert row.lines is not None
+        codes, ids = [], []
+        for name, path in (row.lines.before, row.lines.after):
+            having = [run for run in self.runs if name in run.names and path in run.program(name)]
+            if not having:
+                return not_tested(f"no run has the program {path} of {name}", row.experiment)
+            lines = (line.strip() for line in having[-1].program(name)[path].splitlines())
+            codes.append(Counter(line for line in lines if not _NO_CODE.match(line)))
+            ids.append(having[-1].run.id)
+        count, band = (codes[1] - codes[0]).total(), band_of(row)
+        interval = Interval(count, count, count, 1)
+        (before, _), (after, _) = row.lines.before, row.lines.after
+        sentence = f"{after} has {units.count(count, 'line')} of code that {before} has not"
+        return band.explained(
+            ClaimResult(band.answer(interval), sentence, row.experiment, tuple(dict.fromkeys(ids)), interval)
+        )
+
+    def build_times(self) -> ClaimResult:
+        """How long builds took, and the median of all others over the first. A program is built once in a
+        run's life, so there is no interval: nothing is decided."""
+        row = self.row
+        times = {name: seconds for run in self.runs for name in run.names if (seconds := run.build_s(name))}
+        name, *names = row.builds
+        others = {other: times[other] for other in names if other in times}
+        if name not in times or not others:
+            return not_tested(row.missing, row.experiment)
+        each = ", ".join(f"{other}'s in {units.quantity(seconds, 's')}" for other, seconds in others.items())
+        return ClaimResult(
+            Answer.INCONCLUSIVE,
+            row.sentence.format(own=units.quantity(times[name], "s"), others=each),
+            row.experiment,
+            tuple(dict.fromkeys(run.run.id for run in self.runs if name in run.names)),
+            Interval(median(others.values()) / times[name], None, None, 1),
+        )
