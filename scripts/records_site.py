@@ -30,7 +30,7 @@ from ringside.render.html.pictures import (
     labelled,
     questions_of_page,
 )
-from ringside.render.site.post import file_name
+from ringside.render.site.site import file_name
 from ringside.render.text import cells, families, heading
 from ringside.render.text.answers import answers
 from ringside.render.text.cells import TableCell, TableData

@@ -36,7 +36,7 @@ from ringside.probe import protocol
 from ringside.probe.protocol import engine_message, trial_message
 from ringside.render.export import documents, formats
 from ringside.render.export.formats import TEXT_FORMATS
-from ringside.render.site import post
+from ringside.render.site import site
 from ringside.render.site.site import render_pages
 from ringside.render.text import markdown, terminal
 from ringside.store import Store, record
@@ -311,7 +311,7 @@ def read_everything(store: Store) -> None:
                 json.loads(render(analysis))
         terminal.show(analysis, Console(file=io.StringIO(), width=90))
         render_pages([page_of(store, run)])
-        json.loads(post.as_bytes(post.published_data(analysis)))
+        site.data_files(analysis)
         diff(analysis, analysis)
 
 

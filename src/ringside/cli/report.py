@@ -39,7 +39,6 @@ def report(
     from ringside.analysis.suite import page_of
     from ringside.cli import context
     from ringside.render.site import folder, post, site
-    from ringside.render.site.post import badge
     from ringside.store.runs import runs_of
 
     instead = site_to or post_to or badge_to
@@ -48,7 +47,7 @@ def report(
     if output:
         check_page(output, "-o")
     if badge_to:
-        folder.refuse_others(badge_to, folder.BADGE_MARKS, "--badge")
+        folder.refuse_others(badge_to, folder.BADGE_MARK, "--badge")
     context.leave_garbage()
     storage = context.open_store(store, create=False)
     named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
@@ -65,7 +64,7 @@ def report(
         paths = post.write_post(post_to, [page.analysis for page in pages])
         print(f"{post_to / 'post.md'}, and {len(paths) - 1} files more", file=sys.stderr)
     if badge_to is not None:
-        folder.write_file(badge_to, badge(pages[0].analysis), "--badge")
+        folder.write_file(badge_to, site.badge(pages[0].analysis).decode(), "--badge")
         print(badge_to, file=sys.stderr)
     if output:
         _announce(output)
@@ -81,7 +80,7 @@ def check_page(path: Path, option: str) -> None:
         raise ReportError(
             f"{path} cannot be written: {path.parent} is no folder; choose another with {option}"
         )
-    folder.refuse_others(path, folder.PAGE_MARKS, option)
+    folder.refuse_others(path, folder.PAGE_MARK, option)
 
 
 def write_page(storage: Store, runs: Sequence[Run], path: Path, option: str) -> None:

@@ -18,8 +18,8 @@ from ringside.model.results import Run
 from ringside.render.plots import charts
 from ringside.render.site import folder
 from ringside.render.site.folder import MANIFEST, Folder, write_figures
-from ringside.render.site.post import badge, write_post
-from ringside.render.site.site import write_site
+from ringside.render.site.post import write_post
+from ringside.render.site.site import badge, write_site
 from ringside.store import Store
 from ringside.units import quantity
 from tests.support.analyses import with_figures
@@ -184,24 +184,24 @@ def test_links_that_lead_out_of_the_folder_are_refused(store: Store, runs: list[
 def test_a_list_that_is_none_is_refused(tmp_path: Path, manifest: str) -> None:
     (tmp_path / MANIFEST).write_text(manifest)
     with pytest.raises(ReportError, match="is no list of Ringside's"):
-        Folder.open(tmp_path, "site")
+        Folder(tmp_path, "site")
 
 
 def test_a_site_is_no_post_and_an_interrupted_one_is_still_ours(tmp_path: Path) -> None:
-    folder = Folder.open(tmp_path / "site", "site")
-    folder.write({"a/b.txt": b"one"}, {})
+    folder = Folder(tmp_path / "site", "site")
+    folder.write({"a/b.txt": b"one"})
     with pytest.raises(ReportError, match="is a site of format 1: name another folder for a post"):
-        Folder.open(tmp_path / "site", "post")
+        Folder(tmp_path / "site", "post")
     # Its writing ends between a file and the next one.
-    again = Folder.open(tmp_path / "site", "site")
+    again = Folder(tmp_path / "site", "site")
     (tmp_path / "site" / "c").touch()
     with pytest.raises(ReportError, match="cannot be written"):
-        again.write({"a/b.txt": b"two", "c/d.txt": b"more"}, {})
+        again.write({"a/b.txt": b"two", "c/d.txt": b"more"})
     (tmp_path / "site" / "c").unlink()
-    third = Folder.open(tmp_path / "site", "site")
+    third = Folder(tmp_path / "site", "site")
     assert third.read("a/b.txt") == b"two"
-    third.write({"a/b.txt": b"three"}, {})
-    assert Folder.open(tmp_path / "site", "site").read("a/b.txt") == b"three"
+    third.write({"a/b.txt": b"three"})
+    assert Folder(tmp_path / "site", "site").read("a/b.txt") == b"three"
 
 
 def test_a_post_shows_what_is_in_its_folder(store: Store, runs: list[Run], tmp_path: Path) -> None:
@@ -253,22 +253,15 @@ def test_a_file_of_another_is_not_overwritten(
 ) -> None:
     path = tmp_path / name
     words = ["report", runs[0].id, "--store", store.where, option, str(path)]
-    marks = folder.PAGE_MARKS if option == "-o" else folder.BADGE_MARKS
-    path.write_bytes(marks[0])
+    mark = folder.PAGE_MARK if option == "-o" else folder.BADGE_MARK
+    path.write_bytes(mark)
     in_process(*words)
-    assert marks[0] in path.read_bytes()[:2000]
+    assert mark in path.read_bytes()[:2000]
     path.write_text("<p>mine</p>")
     refused = in_process(*words, status=2).stderr
     assert refused.count("\n") == 1
     assert f"{name} was not written by ringside" in refused
     assert path.read_text() == "<p>mine</p>"
-
-
-def test_a_page_of_an_earlier_version_is_ours(tmp_path: Path) -> None:
-    (tmp_path / "report.html").write_text("<footer>Made by ringside 0.1.0.")
-    (tmp_path / "empty.html").touch()
-    folder.refuse_others(tmp_path / "empty.html", folder.PAGE_MARKS, "-o")
-    folder.refuse_others(tmp_path / "report.html", folder.PAGE_MARKS, "-o")
 
 
 @pytest.mark.skipif(charts.missing() is not None, reason="the `report` extra is not installed")

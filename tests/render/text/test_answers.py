@@ -19,8 +19,7 @@ from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Metric, NoFloor, Point
 from ringside.model.results import Outcome, Stalls, Trial
 from ringside.render.export.documents import document
-from ringside.render.site import post
-from ringside.render.site.site import render_pages
+from ringside.render.site import post, site
 from ringside.render.text import markdown, terminal
 from ringside.render.text.answers import answers, short_answer
 from ringside.render.text.sentences import at_point, overall
@@ -477,9 +476,9 @@ def test_every_form_has_the_same_sentences(
         console.file.getvalue(),
         markdown.render(of),
         " ".join(document(of)["answers"]),
-        html.unescape(render_pages([Page(of, {})])),
+        html.unescape(site.render_pages([Page(of, {})])),
         (tmp_path / "post" / "post.md").read_text(),
     ]
     for sentence in answers(of):
         assert [sentence.text in form for form in forms] == [True] * len(forms)
-    assert html.escape(short_answer(of)) in post.badge(of)
+    assert html.escape(short_answer(of)) in site.badge(of).decode()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Cell, Metric, Point
+from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval, Span, Timeline
 from ringside.render.plots.lines import estimate_lines
 from ringside.render.plots.spec import (
@@ -23,6 +23,7 @@ from ringside.render.plots.spec import (
     tooltip,
     x_axis,
 )
+from ringside.render.text.words import where
 from ringside.workloads.base import OTHER_THREADS, SpansView, TimelineView
 
 
@@ -39,7 +40,7 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
         }
         blocks = ", ".join(f"{name} {timeline.block}" for name, timeline in timelines.items())
         yield Chart(
-            f"Time line{_where(analysis, point)}",
+            f"Time line{where(analysis, point, ': ')}",
             f"{view.caption} One trial of each, with the median headline (block: {blocks}).",
             tuple(
                 Panel(name, _timeline(timeline, view))
@@ -58,14 +59,10 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             metric = Metric("latest_s", "s", view.latest_y_title, "")
             spec = estimate_lines(analysis, metric, x_axis("x", view.x_title, times, log=True), latest)
             yield Chart(
-                f"{view.latest_title}{_where(analysis, point)}",
+                f"{view.latest_title}{where(analysis, point, ': ')}",
                 f"{view.latest_caption} Of the same trials; both axes are logarithmic.",
                 (Panel(analysis.label(point), spec),),
             )
-
-
-def _where(analysis: RunAnalysis, point: Point) -> str:
-    return f": {analysis.label(point)}" if len(analysis.points) > 1 else ""
 
 
 _MEMORY, _KERNEL = "memory (PSS)", "kernel, grown"
@@ -156,7 +153,7 @@ def span_charts(analysis: RunAnalysis) -> Iterator[Chart]:
         return
     for point in analysis.points:
         yield Chart(
-            f"{view.title}{_where(analysis, point)}",
+            f"{view.title}{where(analysis, point, ': ')}",
             f"{view.caption} One trial of each, with the median headline.",
             tuple(
                 Panel(name, _span_bars(spans, view, colour(name, analysis.floor)))

@@ -5,12 +5,11 @@ themselves who made them."""
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import ReportError
@@ -20,36 +19,59 @@ from ringside.text import one_line
 
 MANIFEST = "ringside.json"
 FOLDER_FORMAT = 1
-# What hosts and version control keep beside a site; never read and never written.
-_OTHERS = {"CNAME"}
-_MAX_BYTES = 64 << 20
+# What hosts keep beside a site; never read and never written.
+_OTHERS = (MANIFEST, "CNAME")
 
 
-@dataclass
+class _Manifest(msgspec.Struct):
+    """`ringside`: the kind of the folder."""
+
+    ringside: str
+    format: int
+    # Of each file all hashes that it may have after an interrupted writing.
+    files: dict[str, set[str]]
+    about: msgspec.Raw
+
+
 class Folder:
-    """An open folder. `kind`: site, post or figures. `files`: hashes by path, of what is there and ours;
-    `about`: what the kind keeps in its list."""
+    """A folder of a `kind`: site, post or figures. `about`: what the kind keeps in the list, of one type."""
 
-    path: Path
-    kind: str
-    files: dict[str, set[str]] = field(default_factory=dict)
-    about: dict[str, Any] = field(default_factory=dict)
-
-    @staticmethod
-    def open(path: Path, kind: str, *, beside_others: bool = False) -> Folder:
-        """The folder, which may not exist yet. Raises ReportError where it is a folder of another kind, or
+    def __init__(self, path: Path, kind: str, about: Any = None, *, beside_others: bool = False) -> None:
+        """Open a folder, which may not exist yet. Raises ReportError where it is a folder of another kind, or
         holds files of others, unless ours may stand beside them."""
-        folder = Folder(path, kind)
+        self.path, self.kind, self.about = path, kind, about
+        self._files: dict[str, set[str]] = {}
         try:
             if path.exists() and not path.is_dir():
                 raise ReportError(f"{path} is a file: name a folder")
             if (path / MANIFEST).exists():
-                folder._read_manifest()
-            if not beside_others:
-                folder._refuse_others()
+                self._read_manifest()
+            for file in () if beside_others else sorted(path.rglob("*")):
+                name = file.relative_to(path)
+                is_hidden = any(part.startswith(".") for part in name.parts)
+                is_known = name.as_posix() in (*_OTHERS, *self._files) or name.suffix == PARTIAL
+                if not (is_hidden or is_known or file.is_dir()):
+                    raise ReportError(
+                        f"{path} holds {one_line(str(name), 200)}, which is not Ringside's: name an empty "
+                        f"folder, or one that `report --{kind}` wrote"
+                    )
         except OSError as error:
             raise ReportError(f"{path} cannot be read: {error.strerror}") from error
-        return folder
+
+    def _read_manifest(self) -> None:
+        path = self.path / MANIFEST
+        try:
+            manifest = msgspec.json.decode(path.read_bytes(), type=_Manifest)
+            if (manifest.ringside, manifest.format) == (self.kind, FOLDER_FORMAT):
+                self.about = msgspec.json.decode(manifest.about, type=type(self.about))
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ReportError(f"{path} is no list of Ringside's: name another folder") from error
+        if (manifest.ringside, manifest.format) != (self.kind, FOLDER_FORMAT):
+            raise ReportError(
+                f"{self.path} is a {one_line(manifest.ringside, 20)} of format {manifest.format}: name "
+                f"another folder for a {self.kind} of format {FOLDER_FORMAT}"
+            )
+        self._files = manifest.files
 
     def read(self, name: str) -> bytes | None:
         """A file of ours; None where it is missing or was changed."""
@@ -57,76 +79,38 @@ class Folder:
             data = (self.path / name).read_bytes()
         except OSError:
             return None
-        return data if _hash(data) in self.files.get(name, ()) else None
+        return data if _hash(data) in self._files.get(name, ()) else None
 
-    def write(self, files: Mapping[str, bytes], about: Mapping[str, Any]) -> None:
-        """Write files, then the list. Before the first one the list names all of them, so that a folder whose
-        writing was interrupted is still ours. Raises ReportError, before anything is written where a file of
+    def write(self, files: Mapping[str, bytes]) -> list[str]:
+        """Write files; their names. The list names all of them before the first one is written, so that an
+        interrupted folder is still ours. Raises ReportError, before anything is written where a file of
         another stands in the way."""
         for name in files:
             target = self.path / name
             leads_away = target.parent.resolve() != (self.path.resolve() / name).parent
-            if leads_away or target.is_symlink() or (target.exists() and not self._is_ours(name)):
+            if leads_away or target.is_symlink() or (target.exists() and self.read(name) is None):
                 raise ReportError(
                     f"{target} was changed or is not Ringside's: nothing is written; move it away, or name "
                     "another folder"
                 )
-        hashes = {name: _hash(data) for name, data in files.items()}
+        hashes = {name: {_hash(data)} for name, data in files.items()}
         try:
-            for name, digest in hashes.items():
-                self.files.setdefault(name, set()).add(digest)
-            self._write_manifest(about)
+            self._write_manifest(
+                self._files | {name: self._files.get(name, set()) | hashes[name] for name in files}
+            )
             for name, data in files.items():
                 _write_whole(self.path / name, data)
-            for name, digest in hashes.items():
-                self.files[name] = {digest}
-            self._write_manifest(about)
+            self._write_manifest(self._files | hashes)
         except OSError as error:
             raise ReportError(f"{self.path} cannot be written: {error.strerror}; choose another") from error
+        return sorted(files)
 
-    def _is_ours(self, name: str) -> bool:
-        return self.read(name) is not None
-
-    def _read_manifest(self) -> None:
-        path = self.path / MANIFEST
-        if path.stat().st_size > _MAX_BYTES:
-            raise ReportError(f"{path} is no list of Ringside's: name another folder")
-        try:
-            values = json.loads(path.read_bytes())
-            kind, version = values["ringside"], values["format"]
-            files = {str(name): {str(each) for each in hashes} for name, hashes in values["files"].items()}
-            about = dict(values["about"])
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ReportError(f"{path} is no list of Ringside's: name another folder") from error
-        if kind != self.kind or version != FOLDER_FORMAT:
-            raise ReportError(
-                f"{self.path} is a {one_line(str(kind), 20)} of format {one_line(str(version), 20)}: name "
-                f"another folder for a {self.kind} of format {FOLDER_FORMAT}"
-            )
-        self.files, self.about = files, about
-
-    def _refuse_others(self) -> None:
-        if not self.path.exists():
-            return
-        for parent, folders, names in os.walk(self.path):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(names):
-                relative = (Path(parent) / name).relative_to(self.path).as_posix()
-                is_known = relative == MANIFEST or relative in self.files or name.endswith(PARTIAL)
-                if not is_known and not name.startswith(".") and relative not in _OTHERS:
-                    raise ReportError(
-                        f"{self.path} holds {one_line(relative, 200)}, which is not Ringside's: name an "
-                        f"empty folder, or one that `report --{self.kind}` wrote"
-                    )
-
-    def _write_manifest(self, about: Mapping[str, Any]) -> None:
-        values = {
-            "ringside": self.kind,
-            "format": FOLDER_FORMAT,
-            "files": {name: sorted(hashes) for name, hashes in sorted(self.files.items())},
-            "about": about,
-        }
-        _write_whole(self.path / MANIFEST, (json.dumps(values, indent=1) + "\n").encode())
+    def _write_manifest(self, files: dict[str, set[str]]) -> None:
+        about = msgspec.Raw(msgspec.json.encode(self.about))
+        manifest = _Manifest(self.kind, FOLDER_FORMAT, files, about)
+        data = msgspec.json.encode(manifest, order="deterministic")
+        _write_whole(self.path / MANIFEST, msgspec.json.format(data, indent=1) + b"\n")
+        self._files = files
 
 
 def _write_whole(path: Path, data: bytes) -> None:
@@ -139,20 +123,17 @@ def _hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-# In each page, the second in pages of earlier versions; and in each badge.
-PAGE_MARKS = (b'<meta name="generator" content="ringside ', b"<footer>Made by ringside ")
-BADGE_MARKS = (b'data-generator="ringside"',)
+# In each page, and in each badge.
+PAGE_MARK, BADGE_MARK = b'<meta name="generator" content="ringside ', b'data-generator="ringside"'
 
 
-def refuse_others(path: Path, marks: tuple[bytes, ...], option: str) -> None:
+def refuse_others(path: Path, mark: bytes, option: str) -> None:
     """Raises ReportError where a file of another stands at the path; an empty file is nobody's."""
     try:
-        if not path.is_file() or not path.stat().st_size:
-            return
-        data = path.read_bytes()
+        data = path.read_bytes() if path.is_file() else b""
     except OSError as error:
         raise ReportError(f"{path} cannot be read: {error.strerror}; choose another with {option}") from error
-    if not any(mark in data for mark in marks):
+    if data and mark not in data:
         raise ReportError(
             f"{path} was not written by ringside: it stays as it is; move it away, or choose another with "
             f"{option}"
@@ -174,7 +155,5 @@ def write_figures(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
     """Write each plot as SVG, PNG and CSV into a folder, which is made; the names of the files. Files of
     others may be in the folder. Raises ReportError, before anything is written where one of them has a name
     of ours."""
-    folder = Folder.open(path, "figures", beside_others=True)
-    files = {name: data for figure in figures(analyses) for name, data in figure.files.items()}
-    folder.write(files, {})
-    return sorted(files)
+    folder = Folder(path, "figures", beside_others=True)
+    return folder.write({name: data for figure in figures(analyses) for name, data in figure.files.items()})

@@ -1,136 +1,45 @@
-"""The page of some runs, and a site: a folder for any static host, with a page for each run, a history for
-each experiment, the data, and a feed (Atom, RFC 4287, and JSON Feed 1.1). Each call adds runs, or brings
+"""The page of some runs, badges, and a site: a folder for any static host with a page for each run, a history
+for each experiment, the data, and a feed (Atom, RFC 4287, and JSON Feed 1.1). Each call adds runs, or brings
 those that are there up to date."""
 
 from __future__ import annotations
 
 import functools
 import json
+import re
+import unicodedata
 import uuid
-import xml.etree.ElementTree as ElementTree
+import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import jinja2
+import msgspec
 from markupsafe import Markup
 
-from ringside.analysis.history import History, HistoryRun, history, of_analysis
+from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import Page, analyse_suite
 from ringside.model.catalogue import Question
-from ringside.model.design import Metric
+from ringside.model.design import Metric, Point
+from ringside.model.results import Interval
 from ringside.render.export import formats
+from ringside.render.export.documents import document
 from ringside.render.html.page import render
 from ringside.render.html.pictures import history_view
 from ringside.render.html.templates import environment, read_file
 from ringside.render.site.folder import Folder
-from ringside.render.site.post import as_bytes, badge, file_name, history_run, published_data
 from ringside.render.text import heading
-from ringside.render.text.answers import answers
+from ringside.render.text.answers import answers, short_answer
+from ringside.render.text.words import where
 from ringside.text import minute, one_line
 
-_ATOM = "http://www.w3.org/2005/Atom"
+_TEMPLATES = Path(__file__).parent / "templates"
+_TITLE = "Runs of Ringside"
 _MAX_ENTRIES = 50
 _MAX_LENGTH = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class SiteRun:
-    """What the site's index and feed show of a run. `name`: the stem of its files; times in ISO 8601."""
-
-    id: str
-    name: str
-    experiment: str
-    title: str
-    started_at: str
-    ended_at: str | None
-    machine: str
-    trials: int
-    answers: tuple[str, ...]
-
-    @property
-    def started(self) -> str:
-        return minute(self.started_at)
-
-    @property
-    def entry(self) -> dict[str, str]:
-        """As an entry of a feed; its id is the same wherever the site lies."""
-        return {
-            "id": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'ringside:run:{self.id}')}",
-            "title": one_line(f"{self.title} ({self.started})", _MAX_LENGTH),
-            "updated": self.ended_at or self.started_at,
-            "path": f"runs/{self.name}.html",
-            "summary": one_line(" ".join(f"{text}." for text in self.answers), _MAX_LENGTH),
-        }
-
-
-def atom(title: str, runs: Sequence[SiteRun], base: str) -> bytes:
-    """The latest runs, which come first. `base`: the address of the site, with its last slash; empty where it
-    is not known."""
-    ElementTree.register_namespace("", _ATOM)
-    feed = ElementTree.Element(f"{{{_ATOM}}}feed")
-    entries = [run.entry for run in runs[:_MAX_ENTRIES]]
-
-    def add(parent: ElementTree.Element, name: str, text: str = "", **attributes: str) -> ElementTree.Element:
-        element = ElementTree.SubElement(parent, f"{{{_ATOM}}}{name}", attributes)
-        element.text = text or None
-        return element
-
-    add(feed, "title", title)
-    add(feed, "id", f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'ringside:site:{base or title}')}")
-    add(feed, "updated", entries[0]["updated"] if entries else "1970-01-01T00:00:00+00:00")
-    add(add(feed, "author"), "name", "Ringside")
-    add(feed, "link", rel="self", href=f"{base}feed.atom")
-    add(feed, "link", href=f"{base}index.html")
-    for each in entries:
-        entry = add(feed, "entry")
-        add(entry, "id", each["id"])
-        add(entry, "title", each["title"])
-        add(entry, "updated", each["updated"])
-        add(entry, "link", href=f"{base}{each['path']}")
-        add(entry, "summary", each["summary"])
-    text: bytes = ElementTree.tostring(feed, encoding="utf-8", xml_declaration=True)
-    return text + b"\n"
-
-
-def json_feed(title: str, runs: Sequence[SiteRun], base: str) -> bytes:
-    """The same as JSON."""
-    values: dict[str, Any] = {
-        "version": "https://jsonfeed.org/version/1.1",
-        "title": title,
-        **({"home_page_url": base, "feed_url": f"{base}feed.json"} if base else {}),
-        "items": [
-            {
-                "id": each["id"],
-                "url": f"{base}{each['path']}",
-                "title": each["title"],
-                "content_text": each["summary"],
-                "date_published": each["updated"],
-            }
-            for each in (run.entry for run in runs[:_MAX_ENTRIES])
-        ],
-    }
-    return (json.dumps(values, indent=1) + "\n").encode()
-
-
-_TEMPLATES = Path(__file__).parent / "templates"
-
-
-@functools.cache
-def _environment() -> jinja2.Environment:
-    templates = environment(_TEMPLATES)
-    templates.globals["style"] = Markup(read_file("page.css") + (_TEMPLATES / "site.css").read_text("utf-8"))
-    return templates
-
-
-def page(template: str, **values: Any) -> bytes:
-    """A whole page. `root`: the way from the page's folder to the site's."""
-    return _environment().get_template(template).render(**values).encode()
-
-
-_TITLE = "Runs of Ringside"
 
 
 def render_pages(pages: Sequence[Page], questions: Sequence[Question] = (), *, home: str = "") -> str:
@@ -140,93 +49,194 @@ def render_pages(pages: Sequence[Page], questions: Sequence[Question] = (), *, h
     return render(analyse_suite([each.analysis for each in pages], questions), sources, home=home)
 
 
+@functools.cache
+def _environment() -> jinja2.Environment:
+    templates = environment(_TEMPLATES)
+    templates.globals["style"] = Markup(read_file("page.css") + (_TEMPLATES / "site.css").read_text("utf-8"))
+    return templates
+
+
+def _rendered(template: str, **values: Any) -> bytes:
+    return _environment().get_template(template).render(**values).encode()
+
+
+_SIDE, _CHARACTER = 6, 6.4
+
+
+def badge(analysis: RunAnalysis) -> bytes:
+    """`time per hop | go 61.2 ns`: the first sentence of the answer in a few words, as SVG."""
+    label = f"{analysis.headline.noun}{where(analysis, analysis.conclusion.here.point)}"
+    label, message = (one_line(text, 60) for text in (label, short_answer(analysis)))
+    left, right = (
+        round(_CHARACTER * sum(1 + (unicodedata.east_asian_width(each) in "WF") for each in text) + 2 * _SIDE)
+        for text in (label, message)
+    )
+    title = one_line(f"{analysis.experiment.title}: {label}: {message}", 200)
+    texts = [(_SIDE, left - 2 * _SIDE, label), (left + _SIDE, right - 2 * _SIDE, message)]
+    return _rendered("badge.svg.j2", title=title, left=left, right=right, texts=texts)
+
+
+def file_name(name: str) -> str:
+    """A run's id, or an experiment's name, as the stem of a file on any host."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip(".") or "run"
+    return safe if safe == name else f"{safe[:80]}-{zlib.crc32(name.encode()):08x}"
+
+
+def data_files(analysis: RunAnalysis) -> dict[str, bytes]:
+    """The figures of a run as CSV, and its document, that of `show --json` with the headline's metric and the
+    medians of the reference computations."""
+    values = {
+        **document(analysis),
+        "headline": asdict(analysis.headline),
+        "references_ns": dict(of_analysis(analysis).references_ns),
+    }
+    text = json.dumps(values, allow_nan=False, separators=(",", ":"))
+    stem = f"data/{file_name(analysis.run.id)}"
+    return {f"{stem}.json": f"{text}\n".encode(), f"{stem}.csv": formats.as_csv(analysis).encode()}
+
+
+class SiteRun(msgspec.Struct, frozen=True):
+    """What the site's list, index and feed have of a run; times in ISO 8601."""
+
+    id: str
+    experiment: str
+    title: str
+    started_at: str
+    ended_at: str | None
+    machine: str
+    trials: int
+    answers: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The stem of its files."""
+        return file_name(self.id)
+
+    @property
+    def started(self) -> str:
+        return minute(self.started_at)
+
+    @property
+    def entry(self) -> dict[str, str]:
+        """As an entry of a feed; its id is the same wherever the site lies."""
+        return {
+            "id": _urn("run", self.id),
+            "title": one_line(f"{self.title} ({self.started})", _MAX_LENGTH),
+            "updated": self.ended_at or self.started_at,
+            "path": f"runs/{self.name}.html",
+            "summary": one_line(" ".join(f"{text}." for text in self.answers), _MAX_LENGTH),
+        }
+
+
+def _urn(kind: str, name: str) -> str:
+    return f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'ringside:{kind}:{name}')}"
+
+
+class SiteList(msgspec.Struct):
+    """What a site's list has besides its files."""
+
+    # The site's address with the last slash.
+    base: str = ""
+    runs: list[SiteRun] = []
+
+
 def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
     """Write or extend a site; the paths of what was written. `base`: its address, for the feed. Raises
     ReportError, before anything is written where the folder holds files of others."""
-    folder = Folder.open(path, "site")
-    base = base or str(folder.about.get("base") or "")
-    base = f"{base.rstrip('/')}/" if base else ""
-    known = {run.id: run for run in map(_site_run, folder.about.get("runs") or ()) if run}
-    files: dict[str, bytes] = {}
-    for each in pages:
-        run = _of_analysis(each.analysis)
-        known[run.id] = run
-        files[f"runs/{run.name}.html"] = render_pages([each], home="../index.html").encode()
-        files[f"data/{run.name}.json"] = as_bytes(published_data(each.analysis))
-        files[f"data/{run.name}.csv"] = formats.as_csv(each.analysis).encode()
-    runs = sorted(known.values(), key=lambda run: (run.started_at, run.id), reverse=True)
+    folder = Folder(path, "site", SiteList())
+    kept: SiteList = folder.about
+    base = f"{base.rstrip('/')}/" if base else kept.base
     analyses = {each.analysis.run.id: each.analysis for each in pages}
-    for experiment in dict.fromkeys(each.analysis.experiment.name for each in pages):
-        mine = [run for run in runs if run.experiment == experiment]
-        name = file_name(experiment)
-        files[f"history/{name}.html"] = _history_page(_history(folder, mine, analyses), mine)
-        if mine[0].id in analyses:
-            files[f"badges/{name}.svg"] = badge(analyses[mine[0].id]).encode()
+    known = {run.id: run for run in kept.runs}
+    for name, analysis in analyses.items():
+        known[name] = SiteRun(
+            name,
+            experiment=analysis.experiment.name,
+            title=analysis.experiment.title,
+            started_at=analysis.run.started_at,
+            ended_at=analysis.run.ended_at,
+            machine=heading.machine(analysis.run.host),
+            trials=analysis.trial_count,
+            answers=tuple(sentence.text for sentence in answers(analysis)),
+        )
+    runs = sorted(known.values(), key=lambda run: (run.started_at, run.id), reverse=True)
+    folder.about = SiteList(base, runs)
     by_experiment: dict[str, list[SiteRun]] = {}
     for run in runs:
         by_experiment.setdefault(run.experiment, []).append(run)
-    files["data/schema.html"] = page("schema.html.j2", root="../", title="What the data mean")
-    files["index.html"] = page(
-        "index.html.j2",
-        root="",
-        title=_TITLE,
-        experiments=[(name, file_name(name), each) for name, each in by_experiment.items()],
-    )
-    files["feed.atom"] = atom(_TITLE, runs, base)
-    files["feed.json"] = json_feed(_TITLE, runs, base)
-    folder.write(files, {"base": base, "runs": [asdict(run) for run in runs]})
-    return sorted(files)
+    experiments = [(name, file_name(name), each) for name, each in by_experiment.items()]
+    entries = [run.entry for run in runs[:_MAX_ENTRIES]]
+    feed = {"title": _TITLE, "site": _urn("site", base or _TITLE), "base": base, "entries": entries}
+    files = {
+        "index.html": _rendered("index.html.j2", root="", title=_TITLE, experiments=experiments),
+        "data/schema.html": _rendered("schema.html.j2", root="../", title="What the data mean"),
+        "feed.atom": _rendered("feed.atom.j2", **feed),
+        "feed.json": _json_feed(entries, base),
+    }
+    for each in pages:
+        name = file_name(each.analysis.run.id)
+        files[f"runs/{name}.html"] = render_pages([each], home="../index.html").encode()
+        files |= data_files(each.analysis)
+    for experiment in dict.fromkeys(analysis.experiment.name for analysis in analyses.values()):
+        mine, name = by_experiment[experiment], file_name(experiment)
+        files[f"history/{name}.html"] = _history_page(folder, mine, analyses)
+        if newest := analyses.get(mine[0].id):
+            files[f"badges/{name}.svg"] = badge(newest)
+    return folder.write(files)
 
 
-def _of_analysis(analysis: RunAnalysis) -> SiteRun:
-    run = analysis.run
-    return SiteRun(
-        id=run.id,
-        name=file_name(run.id),
-        experiment=analysis.experiment.name,
-        title=analysis.experiment.title,
-        started_at=run.started_at,
-        ended_at=run.ended_at,
-        machine=heading.machine(run.host),
-        trials=analysis.trial_count,
-        answers=tuple(sentence.text for sentence in answers(analysis)),
-    )
+def _json_feed(entries: Sequence[Mapping[str, str]], base: str) -> bytes:
+    values: dict[str, Any] = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": _TITLE,
+        **({"home_page_url": base, "feed_url": f"{base}feed.json"} if base else {}),
+        "items": [
+            {
+                "id": each["id"],
+                "url": f"{base}{each['path']}",
+                "title": each["title"],
+                "content_text": each["summary"],
+                "date_published": each["updated"],
+            }
+            for each in entries
+        ],
+    }
+    return (json.dumps(values, indent=1) + "\n").encode()
 
 
-def _site_run(values: Any) -> SiteRun | None:
-    """A run of the folder's own list."""
-    try:
-        run = SiteRun(**values)
-        return replace(run, answers=tuple(map(str, run.answers)), name=file_name(run.id))
-    except TypeError:
-        return None
-
-
-def _history(folder: Folder, runs: Sequence[SiteRun], analyses: Mapping[str, RunAnalysis]) -> History:
+def _history_page(folder: Folder, runs: Sequence[SiteRun], analyses: Mapping[str, RunAnalysis]) -> bytes:
     """The history of an experiment's runs, which come newest first: those of this call, and those whose data
     the site has. Runs of another headline than the newest's are left out."""
-    known = [
-        (of_analysis(analyses[run.id]), analyses[run.id].headline)
-        if run.id in analyses
-        else _earlier(folder, run)
-        for run in runs
-    ]
-    kept = [each for each in known if each]
-    metric = kept[0][1]
-    alike = [run for run, headline in kept if headline.name == metric.name]
-    return history(runs[0].experiment, runs[0].title, metric, alike)
-
-
-def _earlier(folder: Folder, run: SiteRun) -> tuple[HistoryRun, Metric] | None:
-    data = folder.read(f"data/{run.name}.json")
-    if data is None:
-        return None
-    try:
-        return history_run(json.loads(data))
-    except ValueError:
-        return None
-
-
-def _history_page(of: History, runs: Sequence[SiteRun]) -> bytes:
+    known = []
+    for run in runs:
+        if analysis := analyses.get(run.id):
+            known.append((of_analysis(analysis), analysis.headline))
+        elif data := folder.read(f"data/{run.name}.json"):
+            known.append(_published_run(json.loads(data)))
+    metric = known[0][1]
+    alike = [run for run, headline in known if headline.name == metric.name]
     links = {run.id: f"../runs/{run.name}.html" for run in runs}
-    return page("history.html.j2", root="../", title=f"{of.title}: history", view=history_view(of, links))
+    view = history_view(history(runs[0].experiment, runs[0].title, metric, alike), links)
+    return _rendered("history.html.j2", root="../", title=f"{runs[0].title}: history", view=view)
+
+
+def _published_run(values: Mapping[str, Any]) -> tuple[HistoryRun, Metric]:
+    """A run as far as its history needs it, and the metric of its headline, of its `data_files`."""
+    metric, contenders = Metric(**values["headline"]), values["contenders"]
+    figures = {
+        (cell["contender"], Point(tuple(cell["point"].items()))): Interval(
+            figure["median"], figure["low"], figure["high"], figure["n"]
+        )
+        for cell in values["cells"]
+        if (figure := cell["metrics"].get(metric.name))
+    }
+    run = HistoryRun(
+        id=values["run"],
+        started_at=values["started_at"],
+        host=values["host"],
+        figures=figures,
+        versions={name: each["version"] or "" for name, each in contenders.items()},
+        contents={name: each["content"] or "" for name, each in contenders.items()},
+        references_ns=values["references_ns"],
+    )
+    return run, metric
