@@ -12,7 +12,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.render.export import formats
 from ringside.render.export.formats import bencher, github_action, pyperf, write_parquet
-from tests.support.analyses import HOSTILE, NOISE, Exact, analysis, point, scaled
+from tests.support.analyses import HOSTILE, NOISE, analysis, point, scaled
 
 P = point(nodes=10)
 
@@ -116,16 +116,6 @@ def test_pyperf_reads_what_is_written_for_it(run: RunAnalysis, tmp_path: Path) -
     benchmark = suite.get_benchmark("ring go nodes=10 cpu_s")
     assert benchmark.get_nvalue() == 7
     assert benchmark.median() == pytest.approx(3.0)
-
-
-class Rates(Exact):
-    compared = ("rate",)
-
-
-def test_pyperf_knows_times_and_sizes_only() -> None:
-    run = analysis({("go", P): {"rate": NOISE}}, measurement=Rates())
-    with pytest.raises(UsageError, match="no time or size"):
-        pyperf(run)
 
 
 def test_parquet_has_a_row_for_each_figure_of_each_trial(run: RunAnalysis, tmp_path: Path) -> None:

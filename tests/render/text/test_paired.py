@@ -16,10 +16,9 @@ from ringside.probe.protocol import LatencySummary, LoadMessage
 from ringside.render.export import documents
 from ringside.render.text import paired
 from ringside.render.text.cells import brief
-from ringside.workloads.command import COMMAND
 from ringside.workloads.target import TARGET
 from tests.support.analyses import HOSTILE, NOISE, scaled
-from tests.support.executions import HERE, commands, compared, execution
+from tests.support.executions import HERE, commands, compared
 
 
 def warm_up(trial: Trial) -> Trial:
@@ -91,64 +90,6 @@ def test_markdown_is_harmless() -> None:
     assert "- B: a\\|b \\`c\\`" in text
     assert text.startswith("- B took 2.00× A's wall time (2.00–2.00): slower\n\n## Medians over blocks\n")
     assert {line.count("|") - line.count("\\|") for line in text.splitlines()} == {0, 13}
-
-
-def test_the_document_of_vs() -> None:
-    trials = [warm_up(execution(0, "A", 9.0))]
-    for block, (a, b) in enumerate(zip(scaled(0.1), scaled(0.2), strict=True), 1):
-        trials.append(execution(block, "A", a))
-        trials.append(execution(block, "B", b, position=1, peak_memory_bytes=None))
-    document = documents.vs_document(compared(COMMAND, trials), {"seed": 7, "blocks": None})
-    document = json.loads(json.dumps(document, allow_nan=False))
-    assert list(document) == [
-        *("format", "seed", "blocks", "blocks_done", "control", "commands", "comparisons"),
-        *("times", "warnings"),
-    ]
-    assert (document["format"], document["seed"], document["blocks_done"]) == (2, 7, 7)
-    _, b = document["commands"]
-    assert (b["name"], b["command"], b["argv"], b["rank"]) == ("B", "sleep B", ["sleep", "B"], [2, 2])
-    assert b["metrics"].keys() == {"wall_s", "cpu_s", "user_s", "system_s"}
-    assert b["metrics"]["wall_s"] == {
-        "unit": "s",
-        "median": 0.2,
-        "low": pytest.approx(0.194),
-        "high": pytest.approx(0.208),
-        "n": 7,
-    }
-    assert [row["metric"] for row in document["comparisons"]] == ["wall_s", "cpu_s", "peak_memory_bytes"]
-    assert document["comparisons"][0]["verdict"] == "slower"
-    assert document["comparisons"][2] == {
-        "metric": "peak_memory_bytes",
-        "contender": "B",
-        "baseline": "A",
-        "ratio": None,
-        "low": None,
-        "high": None,
-        "n": 0,
-        "p": 1.0,
-        "verdict": "inconclusive",
-        "word": "inconclusive",
-        "obstacle": "too-few-blocks",
-        "blocks_needed": None,
-        "contradicted": None,
-        "overstated": False,
-        "stalls": None,
-        "exploratory": True,
-    }
-    assert len(document["times"]) == 14
-    assert document["times"][3] == {
-        "block": 2,
-        "position": 1,
-        "name": "B",
-        "wall_s": pytest.approx(0.196),
-        "cpu_s": pytest.approx(0.1764),
-        "user_s": pytest.approx(0.1568),
-        "system_s": pytest.approx(0.0196),
-        "peak_memory_bytes": None,
-        "exit_status": 0,
-        "signal": None,
-        "stdout_xxh3": "x",
-    }
 
 
 def load(block: int, name: str, speed: float, messages: int = 0) -> Trial:

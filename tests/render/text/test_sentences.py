@@ -9,7 +9,7 @@ import pytest
 from ringside.model.design import Metric, Point, Unit
 from ringside.model.results import Comparison, Interval, LookVerdict, Obstacle, Verdict
 from ringside.render.text.sentences import at_point, comparison_sentence, overall, pair_sentence
-from ringside.render.text.words import verdict_kind, verdict_word
+from ringside.render.text.words import verdict_word
 from tests.support.analyses import CPU, HOP, MEMORY, NOISE, RATE, Values, analysis, point, scaled
 
 P, Q, R = point(nodes=10), point(nodes=20), point(nodes=40)
@@ -124,13 +124,6 @@ def test_the_best_comes_first_and_the_baseline_is_named() -> None:
     ]
 
 
-def test_a_contender_that_failed_has_its_reason() -> None:
-    run = analysis({("erlang", P): {"hop_ns": scaled(100)}}, failed=[("go", P)])
-    last = at_point(run, HOP, P)[-1]
-    assert last.text == "go has no time per hop: crashed: exit status 3"
-    assert last.kind == "failed"
-
-
 def test_a_figure_of_0_has_no_ratio() -> None:
     run = analysis({("erlang", P): {"hop_ns": scaled(100)}, ("go", P): {"hop_ns": [0.0] * 7}})
     assert at_point(run, HOP, P)[0].text == "go: time per hop 0 ns (0–0); 0 has no ratio"
@@ -241,13 +234,3 @@ def test_verdicts_in_the_words_of_a_metric(unit: Unit, smaller: str, larger: str
     for metric in (cost, gain):
         assert verdict_word(Verdict.EQUIVALENT, metric) == "equivalent"
         assert verdict_word(Verdict.INCONCLUSIVE, metric) == "inconclusive"
-
-
-def test_how_verdicts_look() -> None:
-    kinds = {verdict: verdict_kind(verdict) for verdict in Verdict}
-    assert kinds == {
-        Verdict.FASTER: "faster",
-        Verdict.SLOWER: "slower",
-        Verdict.EQUIVALENT: "even",
-        Verdict.INCONCLUSIVE: "number",
-    }
