@@ -165,13 +165,6 @@ def test_ratios_without_a_column_of_verdicts_have_their_word(without_vega: None)
     assert "ratios within the margin are equivalent; all else is inconclusive" in text
 
 
-def test_a_diagnostic_without_a_remedy_gives_no_advice(without_vega: None) -> None:
-    run = with_figures(example(), diagnostics=(Diagnostic("own", text="a `word`."),))
-    text = read(run).text()
-    assert "Own. A word ." in text
-    assert "What to do" not in text
-
-
 def test_hostile_texts_stay_texts(without_vega: None) -> None:
     report = TrialOutcome(outcome="ok", stderr_tail=HOSTILE)
     values = {("erlang", P): {"hop_ns": scaled(1.0)}}

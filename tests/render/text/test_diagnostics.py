@@ -113,19 +113,10 @@ def test_only_observed_noise_is_named(values: dict[str, float], text: str) -> No
     assert diagnostics.words(Diagnostic("noisy-neighbour", values=values))[0].startswith(text)
 
 
-def test_few_bimodal_contenders_are_all_named() -> None:
-    text, _ = diagnostics.words(Diagnostic("bimodal", values={"ratios": {"a": 1.3, "b": 1.2, "c": 1.1}}))
-    assert text.startswith("a (1.30× apart), b (1.20× apart), c (1.10× apart): ")
-
-
 def test_a_text_of_its_own_is_used_as_it_is() -> None:
     own = Diagnostic("short-run", ("a",), {"x": 1}, "the {run} was short.", "take --duration 10s.")
     assert diagnostics.words(own) == ("the {run} was short", "take --duration 10s")
     assert diagnostics.sentences(own) == "The {run} was short. Take --duration 10s."
-
-
-def test_a_diagnostic_without_a_remedy_is_one_sentence() -> None:
-    assert diagnostics.sentences(Diagnostic("load-failed", text="it failed")) == "It failed."
 
 
 def test_hostile_values_are_no_templates() -> None:

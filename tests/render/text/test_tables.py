@@ -15,7 +15,7 @@ from ringside.model.catalogue import ContenderClass, Published
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval
 from ringside.render.text import contenders, markdown, scaling, sentences
-from ringside.render.text.cells import TableCell, TableData, brief
+from ringside.render.text.cells import TableData, brief
 from ringside.render.text.tables import (
     breakdown_table,
     point_table,
@@ -115,11 +115,6 @@ def test_a_table_says_where_its_figures_are_not_of_the_same_blocks(ring: RunAnal
 def test_a_floor_that_is_the_baseline_has_no_column_of_its_own() -> None:
     run = analysis({("limit", P): {"hop_ns": NOISE}, ("go", P): {"hop_ns": NOISE}}, floor="limit")
     assert point_table(run, P).columns == ("contender", "Per hop", "× limit", "verdict")
-
-
-def test_without_a_floor_there_is_no_ratio_over_it() -> None:
-    run = analysis({("erlang", P): {"hop_ns": NOISE}, ("go", P): {"hop_ns": NOISE}})
-    assert point_table(run, P).columns == ("contender", "Per hop", "× erlang", "verdict", "rank")
 
 
 def test_failures_and_missing_figures_in_a_row() -> None:
@@ -275,10 +270,6 @@ def test_of_too_few_repeats_first_figures_stay() -> None:
     assert table.notes == ("With fewer than 10 repeats no steady state can be detected.",)
 
 
-def test_nothing_repeated_has_no_table(ring: RunAnalysis) -> None:
-    assert warm_up_table(ring) is None
-
-
 NOW = Interval(25.0, 20.0, 30.0, 7)
 
 
@@ -347,12 +338,6 @@ def test_cells_without_figures_have_a_reason() -> None:
     table = tables(run)[-1]
     assert table.title == "Without figures"
     assert texts(table) == [["go", "nodes=10", "7 × crashed", "crashed: exit status 3"]]
-
-
-def test_a_long_model_of_an_earlier_run_does_not_fill_the_page(ring: RunAnalysis) -> None:
-    planned = {"go": PlannedContender("Go", model="m" * 10_000, version="1", runs_on="Go")}
-    table = contenders.contender_table(with_figures(ring, contenders=planned))
-    assert max(len(cell.text) for row in table.rows for cell in row) == 200
 
 
 # --- Texts of the tables of scaling over cores and of growth over the size of the work ---
@@ -453,34 +438,12 @@ def test_growth_has_an_exponent_for_each_contender() -> None:
     assert texts(table) == [["linear", "1.00 (1.00–1.00)"], ["quadratic", "2.00 (2.00–2.00)"]]
 
 
-def test_a_run() -> None:
-    values = {("erlang", P): {"hop_ns": scaled(100.0)}, ("go", P): {"hop_ns": scaled(50.0)}}
-    text = markdown.render(analysis(values))
-    assert text.startswith(
-        "# An example\n\nrun run-1, 7 blocks, 14 trials, nodes=10\n\n"
-        "Example CPU 3000, 4 CPUs, 16 GiB, Linux 6.1.0\n\n"
-        "**go is first: time per hop 50.0 ns (48.5–52.0). "
-        "erlang takes 2.00 times (2.00–2.00) as long as go.**\n\n## nodes=10\n\n"
-        "| contender | Per hop | × erlang | verdict | rank |\n"
-        "|---|---:|---:|---:|---:|\n"
-        "| go | 50.0 ns (48.5–52.0) | 0.500 (0.500–0.500) | faster | 1 |\n"
-        "| erlang | 100 ns (97–104) | 1 | baseline | 2 |\n\n"
-    )
-    assert "Warning" not in text
-
-
 def test_a_run_that_was_interrupted_has_no_verdicts() -> None:
     values = {("erlang", P): {"hop_ns": scaled(100.0)}, ("go", P): {"hop_ns": scaled(50.0)}}
     text = markdown.render(analysis(values, ended=False))
     assert "| go | 50.0 ns (48.5–52.0) | 0.500 (0.500–0.500) | inconclusive | 1–2 |\n" in text
     assert text.endswith("Continue it with \\`ringside run --resume run-1\\`.\n")
     assert "**Warning:** The run was interrupted" in text
-
-
-def test_titles_and_notes_of_a_table() -> None:
-    table = TableData("T", ("a", "b"), ((TableCell("x", "text"), TableCell("1")),), "S", ("N",))
-    assert markdown.table_markdown(table) == "## T\n\n*S*\n\n| a | b |\n|---|---:|\n| x | 1 |\n\nN"
-    assert markdown.table_markdown(TableData("", ("a",), ())) == "| a |\n|---:|"
 
 
 def test_hostile_text_is_text_and_keeps_tables_whole() -> None:
