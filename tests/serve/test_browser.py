@@ -53,7 +53,7 @@ def state_of(page: Page, name: str) -> str:
 def test_what_changes_is_shown_by_itself(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("_LOOK_S", "_HELD_S", "_MIN_PAUSE_S", "_PAUSE_PER_COST"):
+    for name in ("LOOK_S", "ASK_S", "MIN_PAUSE_S", "PAUSE_PER_COST"):
         monkeypatch.setattr(live, name, 0.05)
     path = tmp_path / "runs.sqlite"
     store = Store(path)

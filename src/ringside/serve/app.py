@@ -23,7 +23,6 @@ from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.analysis.run_diff import RunDiff, diff
 from ringside.errors import NoStoreError, RingsideError, StoreError, UsageError
 from ringside.model.catalogue import Question
-from ringside.model.results import RunState
 from ringside.render.export import documents, formats
 from ringside.render.html.pictures import drawing
 from ringside.render.plots.rows import diff_chart
@@ -34,7 +33,6 @@ from ringside.serve.live import MAX_WATCHERS, Hub
 from ringside.serve.source import Source, Worker
 from ringside.store import Store
 from ringside.store.runs import runs_of, single_run, suite_of
-from ringside.text import minute
 
 # Pixels of a plot of a comparison, of which two stand side by side on a wide screen.
 _WIDTH = 620
@@ -44,13 +42,13 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Pages:
-    """What the routes share."""
+    """The routes, and what they share."""
 
     def __init__(self, source: Source, questions: Callable[[], Sequence[Question]]) -> None:
+        """`questions`: all that the catalogue has."""
         self.source = source
         self.worker = Worker()
-        self.reports = views.Reports(questions)
-        self.histories = views.Histories()
+        self.views = views.Views(questions)
         self.hub = Hub(source, self.worker, self._content)
 
     def _content(self, run_id: str) -> dict[str, Any]:
@@ -77,7 +75,9 @@ class Pages:
         return handle
 
     def home(self, store: Store, request: Request) -> Response:
-        return _run_list(store, views.Filter.of(request.query_params))
+        names = ("experiment", "state", "text", "suite")
+        chosen = views.Filter(*(request.query_params.get(name, "").strip() for name in names))
+        return _html("runs.html.j2", **views.run_list(store, chosen))
 
     async def run(self, request: Request) -> Response:
         """The report of a run that is over, the live page of one that is not."""
@@ -104,7 +104,7 @@ class Pages:
         name = request.path_params["run"]
         runs = runs_of(store, name)
         if suite := suite_of(runs, name):
-            return _run_list(store, views.Filter(suite=suite))
+            return _html("runs.html.j2", **views.run_list(store, views.Filter(suite=suite)))
         # By the name of its experiment.
         return RedirectResponse(f"/runs/{runs[0].id}")
 
@@ -123,8 +123,9 @@ class Pages:
         return StreamingResponse(stream, headers={"X-Accel-Buffering": "no"}, media_type="text/event-stream")
 
     def report(self, store: Store, request: Request) -> Response:
-        body, policy = self.reports.report(store, request.path_params["run"])
-        return HTMLResponse(body, headers={"Content-Security-Policy": policy})
+        # The page has its own policy, all but this, in itself.
+        policy = {"Content-Security-Policy": "frame-ancestors 'none'"}
+        return HTMLResponse(self.views.report(store, request.path_params["run"]), headers=policy)
 
     def document(self, store: Store, request: Request) -> Response:
         values = documents.document(_analysis(store, request.path_params["run"]))
@@ -137,71 +138,57 @@ class Pages:
     def compare(self, store: Store, request: Request) -> Response:
         names = [request.query_params.get(key, "").strip() for key in ("one", "other")]
         metric = request.query_params.get("metric", "").strip() or None
-        wrong, shown = "", None
+        wrong, shown = "", {"diff": None}
         if all(names):
             try:
-                both = [_analysis(store, name) for name in names]
-                shown = _difference(diff(both[0], both[1], metric), metric)
+                one, other = (_analysis(store, name) for name in names)
+                shown = _difference(diff(one, other, metric))
             except UsageError as error:
                 wrong = str(error)
         runs = list(reversed(store.summaries()))
-        return _html("compare.html.j2", runs=runs, names=names, trouble=wrong, diff=shown)
+        return _html("compare.html.j2", runs=runs, names=names, metric=metric, trouble=wrong, **shown)
 
     def history(self, store: Store, request: Request) -> Response:
-        return _html("history.html.j2", **self.histories.page(store, request.path_params["experiment"]))
+        return _html("history.html.j2", **self.views.history(store, request.path_params["experiment"]))
 
     async def asset(self, request: Request) -> Response:
-        name = request.path_params["name"]
+        name = request.path_params.get("name", "icon.svg")
         content = await self.worker.run(lambda: pages.file(name))
         if content is None:
-            return _missing()
+            return trouble(UsageError("there is no such page"))
         body, kind = content
         return Response(body, media_type=kind, headers={"Cache-Control": _A_YEAR})
 
-    async def icon(self, request: Request) -> Response:
-        body, kind = pages.file("icon.svg") or (b"", "")
-        return Response(body, media_type=kind)
+    def app(self, hosts: Sequence[str], *, any_address: bool) -> Starlette:
+        """The application. `hosts`, `any_address`: see `Guard`."""
 
+        @asynccontextmanager
+        async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+            yield
+            await self.worker.run(self.source.close)
+            self.worker.close()
 
-def create(
-    source: Source,
-    questions: Callable[[], Sequence[Question]],
-    *,
-    hosts: Sequence[str] = (),
-    any_address: bool = False,
-) -> tuple[Starlette, Pages]:
-    """The application, and the pages that it serves. `questions`: all that the catalogue has;
-    `hosts`, `any_address`: see `Guard`."""
-    of = Pages(source, questions)
+        async def not_found(_request: Request, _error: Exception) -> Response:
+            return trouble(UsageError("there is no such page"))
 
-    @asynccontextmanager
-    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        yield
-        await of.worker.run(source.close)
-        of.worker.close()
+        async def broken(_request: Request, error: Exception) -> Response:
+            return trouble(StoreError(f"the page cannot be made: {type(error).__name__}: {error}"))
 
-    routes = [
-        Route("/", of.of_store(of.home)),
-        Route("/runs/{run}", of.run),
-        Route("/runs/{run}/events", of.events),
-        Route("/runs/{run}/report", of.of_store(of.report)),
-        Route("/runs/{run}/document.json", of.of_store(of.document)),
-        Route("/runs/{run}/figures.csv", of.of_store(of.figures)),
-        Route("/history/{experiment}", of.of_store(of.history)),
-        Route("/compare", of.of_store(of.compare)),
-        Route("/static/{name}", of.asset),
-        Route("/favicon.ico", of.icon),
-    ]
-    guard = Middleware(Guard, hosts=list(hosts), any_address=any_address)
-
-    async def not_found(_request: Request, _error: Exception) -> Response:
-        return _missing()
-
-    async def broken(_request: Request, error: Exception) -> Response:
-        return trouble(StoreError(f"the page cannot be made: {type(error).__name__}: {error}"))
-
-    handlers: Any = {404: not_found, 500: broken}
-    return Starlette(routes=routes, middleware=[guard], lifespan=lifespan, exception_handlers=handlers), of
+        routes = [
+            Route("/", self.of_store(self.home)),
+            Route("/runs/{run}", self.run),
+            Route("/runs/{run}/events", self.events),
+            Route("/runs/{run}/report", self.of_store(self.report)),
+            Route("/runs/{run}/document.json", self.of_store(self.document)),
+            Route("/runs/{run}/figures.csv", self.of_store(self.figures)),
+            Route("/history/{experiment}", self.of_store(self.history)),
+            Route("/compare", self.of_store(self.compare)),
+            Route("/static/{name}", self.asset),
+            Route("/favicon.ico", self.asset),
+        ]
+        guard = [Middleware(Guard, hosts=hosts, any_address=any_address)]
+        handlers: Any = {404: not_found, 500: broken}
+        return Starlette(routes=routes, middleware=guard, lifespan=lifespan, exception_handlers=handlers)
 
 
 def trouble(error: RingsideError) -> Response:
@@ -213,42 +200,21 @@ def trouble(error: RingsideError) -> Response:
     return HTMLResponse(html, status, headers={} if is_missing else {"Refresh": "5"})
 
 
-def _missing() -> Response:
-    html = pages.page("message.html.j2", title="Not here", text="There is no such page.")
-    return HTMLResponse(html, 404)
-
-
 def _analysis(store: Store, name: str) -> RunAnalysis:
     return analysis_of(store, single_run(store, name))
 
 
-def _run_list(store: Store, chosen: views.Filter) -> Response:
-    return _html("runs.html.j2", list=views.run_list(store, chosen), states=list(RunState))
-
-
-def _difference(of: RunDiff, metric: str | None) -> dict[str, Any]:
+def _difference(diff: RunDiff) -> dict[str, Any]:
     """What the template shows of two runs."""
-    plots = diff_chart(of)
+    plots = diff_chart(diff)
     return {
-        "table": changes.diff_table(of),
+        "diff": diff,
+        "table": changes.diff_table(diff),
         "plots": plots,
         "drawings": [(panel.title, drawing(panel.spec, _WIDTH)) for panel in plots.panels],
-        "diagnostics": diagnostics.for_pages(of.diagnostics),
-        "metrics": of.first.metrics,
-        "metric": metric or "",
-        "sides": [
-            {
-                "analysis": analysis,
-                "machine": heading.machine(analysis.run.host),
-                "started": minute(analysis.run.started_at),
-                "is_over": analysis.run.ended_at is not None,
-                "points": [
-                    (analysis.label(point), sentences.at_point(analysis, analysis.headline, point))
-                    for point in analysis.points
-                ],
-            }
-            for analysis in (of.first, of.second)
-        ],
+        "diagnostics": diagnostics.for_pages(diff.diagnostics),
+        "machine": heading.machine,
+        "at_point": sentences.at_point,
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -37,10 +38,8 @@ class Guard:
         self._any_address = any_address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
-            return
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -62,20 +61,13 @@ class Guard:
         await app(scope, receive, send_with_headers)
 
     def _is_ours(self, host: str) -> bool:
-        name = _without_port(host).lower().rstrip(".")
-        if name == "localhost" or name in self._hosts:
-            return True
         try:
-            address = ipaddress.ip_address(name)
+            name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+            return (
+                name == "localhost"
+                or name in self._hosts
+                or ipaddress.ip_address(name).is_loopback
+                or self._any_address
+            )
         except ValueError:
             return False
-        return self._any_address or address.is_loopback
-
-
-def _without_port(host: str) -> str:
-    """`[::1]:8000` → `::1`, `localhost:8000` → `localhost`; empty for what is no host."""
-    if host.startswith("["):
-        name, bracket, port = host[1:].partition("]")
-        return name if bracket and (not port or (port[0] == ":" and port[1:].isdigit())) else ""
-    name, colon, port = host.partition(":")
-    return name if not colon or port.isdigit() else ""

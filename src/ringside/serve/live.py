@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ringside.errors import RingsideError
@@ -16,15 +17,14 @@ from ringside.serve.source import Signature, Source, Worker
 from ringside.text import one_line
 
 # The store's files are looked at so often, which costs microseconds; to count the trials, milliseconds.
-_LOOK_S = 2.0
-# Whether another process still holds a run is asked so often where nothing changes.
-_HELD_S = 5.0
-# A database without files is asked so often.
-_QUERY_S = 3.0
+LOOK_S = 2.0
+# Where no file changes, the store is asked so often: a database without files, and whether another process
+# still holds the run.
+ASK_S = 4.0
 # Analyses of one run are at least so far apart, and so many times what the last one cost: together with
 # sending they stay within 2 % of a core.
-_MIN_PAUSE_S = 3.0
-_PAUSE_PER_COST = 120.0
+MIN_PAUSE_S = 3.0
+PAUSE_PER_COST = 120.0
 _MAX_PAUSE_S = 120.0
 # A line that browsers skip, by which a connection that is gone is noticed.
 _KEEP_ALIVE_S = 15.0
@@ -32,6 +32,8 @@ _KEEP_ALIVE = b": still here\n\n"
 # A producer without watchers goes on so long: a page that is loaded again finds it.
 _LINGER_S = 10.0
 MAX_WATCHERS = 500
+# Runs whose newest analysis is kept.
+_MAX_KEPT = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,42 +47,39 @@ class RunProgress:
     def is_over(self) -> bool:
         return self.state is RunState.DONE
 
-    def event(self) -> dict[str, Any]:
-        return {"trials": self.trials, "state": str(self.state)}
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Content:
     """The newest analysis of a run as the page shows it: `values` has HTML and plots."""
 
     progress: RunProgress
     values: dict[str, Any]
-    made_at_s: float
-    pause_s: float
+    # Until then it is too early for another one.
+    fresh_until_s: float
 
     def is_fresh(self, progress: RunProgress) -> bool:
-        """Whether it is as good as a new one: the run has not changed, or it is too early for another."""
+        """Whether it is as good as a new one."""
         if self.progress.state is not progress.state:
             return False
-        return self.progress.trials == progress.trials or time.monotonic() - self.made_at_s < self.pause_s
+        return self.progress.trials == progress.trials or time.monotonic() < self.fresh_until_s
 
 
-@dataclass
 class Live:
     """One watched run. `render` makes what the page shows of it, in the worker."""
 
-    run_id: str
-    source: Source
-    worker: Worker
-    render: Callable[[str], dict[str, Any]]
-    watchers: int = 0
-    content: Content | None = None
-    is_over: bool = False
-    _events: dict[str, tuple[int, bytes]] = field(default_factory=dict)
-    _version: int = 0
-    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
-    _task: asyncio.Task[None] | None = None
-    _making: asyncio.Lock = field(default_factory=asyncio.Lock)
+    def __init__(
+        self, run_id: str, source: Source, worker: Worker, render: Callable[[str], dict[str, Any]]
+    ) -> None:
+        self.run_id, self.source, self.worker, self.render = run_id, source, worker, render
+        self.watchers = 0
+        self.content: Content | None = None
+        self.is_over = False
+        # By kind: the newest one, and its number.
+        self._events: dict[str, tuple[int, bytes]] = {}
+        self._version = 0
+        self._changed = asyncio.Condition()
+        self._task: asyncio.Task[None] | None = None
+        self._making = asyncio.Lock()
 
     async def progress(self) -> RunProgress:
         """Raises RingsideError."""
@@ -92,14 +91,13 @@ class Live:
 
         return await self.worker.run(look)
 
-    async def newest(self, progress: RunProgress | None = None) -> Content:
+    async def newest(self, progress: RunProgress) -> Content:
         """What the page shows, rendered again where the run has changed. Raises RingsideError."""
         async with self._making:
-            progress = progress or await self.progress()
             if self.content is None or not self.content.is_fresh(progress):
                 values, cost_s = await self.worker.timed(lambda: self.render(self.run_id))
-                pause_s = min(_MAX_PAUSE_S, max(_MIN_PAUSE_S, cost_s * _PAUSE_PER_COST))
-                self.content = Content(progress, values, time.monotonic(), pause_s)
+                pause_s = min(_MAX_PAUSE_S, max(MIN_PAUSE_S, cost_s * PAUSE_PER_COST))
+                self.content = Content(progress, values, time.monotonic() + pause_s)
             return self.content
 
     async def events(self) -> AsyncIterator[bytes]:
@@ -130,59 +128,57 @@ class Live:
 
     async def stop(self) -> None:
         """End the streams of all watchers."""
-        self.is_over = True
         if self._task:
             self._task.cancel()
+        await self._end()
+
+    async def _end(self) -> None:
+        self.is_over = True
         async with self._changed:
             self._changed.notify_all()
 
     async def _publish(self, name: str, values: dict[str, Any]) -> None:
         text = json.dumps(values, separators=(",", ":"), allow_nan=False)
         self._version += 1
+        self._events[name] = (self._version, f"event: {name}\ndata: {text}\n\n".encode())
         async with self._changed:
-            self._events[name] = (self._version, f"event: {name}\ndata: {text}\n\n".encode())
             self._changed.notify_all()
 
     async def _produce(self) -> None:
+        """Look at the store until the run is over, or nobody has watched for a while."""
         seen: Signature | None = None
         progress: RunProgress | None = None
-        asked_s = -_HELD_S
-        idle_since_s: float | None = None
         shown: Content | None = None
         trouble = ""
+        asked_s, watched_s = -math.inf, time.monotonic()
         while True:
             now_s = time.monotonic()
             if self.watchers:
-                idle_since_s = None
-            elif now_s - (idle_since_s := idle_since_s or now_s) > _LINGER_S:
+                watched_s = now_s
+            elif now_s - watched_s > _LINGER_S:
                 return
             signature = self.source.signature()
-            waited_s = now_s - asked_s
-            is_due = waited_s >= (_QUERY_S if signature is None else _HELD_S) or bool(trouble)
             try:
-                if is_due or signature != seen:
-                    before, progress, asked_s = progress, await self.progress(), now_s
-                    seen = signature
+                if progress is None or trouble or signature != seen or now_s - asked_s >= ASK_S:
+                    before, progress = progress, await self.progress()
+                    seen, asked_s = signature, now_s
                     if progress != before or trouble:
-                        await self._publish("progress", progress.event())
-                if progress is not None and (newest := await self.newest(progress)) is not shown:
+                        await self._publish("progress", {"trials": progress.trials, "state": progress.state})
+                if (newest := await self.newest(progress)) is not shown:
                     await self._publish("content", newest.values)
                     shown = newest
                 trouble = ""
+                if progress.is_over and newest.progress == progress:
+                    await self._publish("end", {})
+                    return await self._end()
             # Whatever a store made by others provokes: the watchers are told, and the next look may be good.
             except Exception as error:
-                seen, progress = None, None
+                progress = None
                 text = str(error) if isinstance(error, RingsideError) else f"{type(error).__name__}: {error}"
                 if text != trouble:
                     trouble = text
                     await self._publish("trouble", {"text": one_line(trouble, 600)})
-            if progress is not None and progress.is_over and shown and shown.progress == progress:
-                await self._publish("end", {})
-                self.is_over = True
-                async with self._changed:
-                    self._changed.notify_all()
-                return
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(LOOK_S)
 
 
 class Hub:
@@ -198,20 +194,15 @@ class Hub:
 
     def live(self, run_id: str) -> Live:
         """The run of that id, whether it exists or not."""
-        for name in [name for name, live in self._lives.items() if not live.watchers and name != run_id]:
-            if len(self._lives) > _MAX_KEPT:
-                del self._lives[name]
-        if run_id not in self._lives or self._lives[run_id].is_over:
-            kept = self._lives.get(run_id)
-            live = Live(run_id, self._source, self._worker, self._render)
+        kept = self._lives.get(run_id)
+        if kept is None or kept.is_over:
+            live = self._lives[run_id] = Live(run_id, self._source, self._worker, self._render)
             live.content = kept.content if kept else None
-            self._lives[run_id] = live
+        idle = [name for name, live in self._lives.items() if not live.watchers and name != run_id]
+        for name in idle[: max(0, len(self._lives) - _MAX_KEPT)]:
+            del self._lives[name]
         return self._lives[run_id]
 
     async def stop(self) -> None:
         for live in list(self._lives.values()):
             await live.stop()
-
-
-# Runs whose newest analysis is kept.
-_MAX_KEPT = 20

@@ -14,13 +14,13 @@ import jinja2
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.model.results import Outcome
 from ringside.render.html.templates import environment, read_file, vega
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import colour
 from ringside.render.text import diagnostics, heading, sentences
 from ringside.render.text.answers import answers
 from ringside.render.text.tables import tables
+from ringside.text import minute
 
 _FOLDER = Path(__file__).parent
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -30,6 +30,7 @@ _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 def _environment() -> jinja2.Environment:
     templates = environment(_FOLDER / "templates")
     templates.filters["part"] = lambda text: quote(text, safe="")
+    templates.filters["minute"] = minute
     templates.globals["asset"] = asset
     return templates
 
@@ -46,9 +47,9 @@ def file(name: str) -> tuple[bytes, str] | None:
         return (vega().encode(), _TYPES[".js"]) if missing() is None else None
     if name == "ringside.css":
         return (read_file("page.css") + _read("serve.css")).encode(), _TYPES[".css"]
-    if name not in {path.name for path in (_FOLDER / "static").iterdir()} or name.endswith(".css"):
-        return None
-    return _read(name).encode(), _TYPES[Path(name).suffix]
+    if name in ("live.js", "icon.svg"):
+        return _read(name).encode(), _TYPES[Path(name).suffix]
+    return None
 
 
 @functools.cache
@@ -74,69 +75,36 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
     plots: dict[str, Any] = {}
     drawn = []
     for chart in charts(analysis) if missing() is None else ():
-        panels = []
-        for panel in chart.panels:
-            key = f"plot-{len(plots) + 1}"
-            panels.append({"key": key, "panel": panel})
-            plots[key] = panel.spec
-        drawn.append({"title": chart.title, "caption": chart.caption, "panels": panels})
-    is_over = analysis.run.ended_at is not None
+        keys = [f"plot-{len(plots) + number}" for number, _ in enumerate(chart.panels, 1)]
+        plots |= {key: panel.spec for key, panel in zip(keys, chart.panels, strict=True)}
+        drawn.append((chart, list(zip(keys, chart.panels, strict=True))))
     headline = analysis.headline
-    return {
-        "parts": {
-            "facts": page(
-                "part_facts.html.j2",
-                analysis=analysis,
-                heading=heading.heading(analysis),
-                machine=heading.machine(analysis.run.host),
-                latest=_latest(analysis),
-                count=units.count(analysis.trial_count, "trial"),
-            ),
-            "verdicts": page(
-                "part_verdicts.html.j2",
-                is_over=is_over,
-                noun=headline.noun,
-                answers=answers(analysis),
-                overall=sentences.overall(analysis, headline),
-                points=[
-                    (analysis.label(point), sentences.at_point(analysis, headline, point))
-                    for point in analysis.points
-                ],
-                is_open=len(analysis.points) <= _OPEN_POINTS,
-                diagnostics=diagnostics.for_pages(analysis.diagnostics),
-            ),
-            "plots": page(
-                "part_plots.html.j2",
-                charts=drawn,
-                absent=missing(),
-                colours={name: colour(name, analysis.floor) for name in analysis.names},
-            ),
-            "tables": page("part_tables.html.j2", tables=tables(analysis), is_over=is_over),
-        },
-        "config": config(),
-        "plots": plots,
+    values = {
+        "analysis": analysis,
+        "heading": heading.heading(analysis),
+        "machine": heading.machine(analysis.run.host),
+        "latest": analysis.trials[: -_LATEST - 1 : -1],
+        "trials": units.count(analysis.trial_count, "trial"),
+        "is_over": analysis.run.ended_at is not None,
+        "answers": answers(analysis),
+        "overall": sentences.overall(analysis, headline),
+        "points": [
+            (analysis.label(point), sentences.at_point(analysis, headline, point))
+            for point in analysis.points
+        ],
+        "is_open": len(analysis.points) <= _OPEN_POINTS,
+        "diagnostics": diagnostics.for_pages(analysis.diagnostics),
+        "charts": drawn,
+        "absent": missing(),
+        "colours": {name: colour(name, analysis.floor) for name in analysis.names},
+        "tables": tables(analysis),
     }
+    names = ("facts", "verdicts", "plots", "tables")
+    parts = {name: page(f"part_{name}.html.j2", **values) for name in names}
+    return {"parts": parts, "config": config(), "plots": plots}
 
 
 def empty(title: str, text: str) -> dict[str, Any]:
     """The content of a run that has nothing to show yet."""
-    return {
-        "parts": {"facts": page("part_nothing.html.j2", title=title, text=text)},
-        "config": {},
-        "plots": {},
-    }
-
-
-def _latest(analysis: RunAnalysis) -> list[dict[str, str]]:
-    """The last trials, the latest first."""
-    return [
-        {
-            "contender": trial.cell.contender,
-            "label": analysis.label(trial.cell.point),
-            "block": f"block {trial.block}",
-            "outcome": str(trial.outcome),
-            "kind": "quiet" if trial.outcome is Outcome.OK else "failed",
-            "detail": trial.detail,
-        }
-        for trial in reversed(analysis.trials[-_LATEST:])
-    ]
+    parts = {"facts": page("part_nothing.html.j2", title=title, text=text)}
+    return {"parts": parts, "config": {}, "plots": {}}

@@ -66,13 +66,14 @@ class PageServer:
         """`host`: the name by which it was bound. `cpus`: those that it may use; empty: all."""
         import uvicorn
 
-        from ringside.serve.app import create
+        from ringside.serve.app import Pages
 
         self._listener, self._cpus = listener, cpus
         bound, port = listener.getsockname()[:2]
         is_local = ipaddress.ip_address(bound.partition("%")[0]).is_loopback
         hosts = [host] if is_local else [host, socket.gethostname(), socket.getfqdn()]
-        app, self._pages = create(source, questions, hosts=hosts, any_address=not is_local)
+        self._pages = Pages(source, questions)
+        app = self._pages.app(hosts, any_address=not is_local)
         shown = host if not ipaddress.ip_address(bound.partition("%")[0]).is_unspecified else "localhost"
         self.url = f"http://{_shown(shown)}:{port}/"
         config = uvicorn.Config(

@@ -1,11 +1,8 @@
-"""What pages show of the store: the list of runs with its filters, histories, and static reports. A history
-and a report are made once for as long as their runs have the same trials."""
+"""What pages show of the store: the list of runs with its filters, histories, and static reports."""
 
 from __future__ import annotations
 
-import html
-import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -22,104 +19,54 @@ from ringside.render.html.pictures import history_view
 from ringside.render.site.site import render_pages
 from ringside.store import RunSummary, Store
 from ringside.store.runs import runs_of
-from ringside.text import minute, one_line
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
+from ringside.text import one_line
 
 _PER_PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class ListedRun:
-    """A run of the list."""
-
-    summary: RunSummary
-    state: RunState
-
-    @property
-    def started(self) -> str:
-        return minute(self.summary.started_at)
-
-
-@dataclass(frozen=True, slots=True)
 class Filter:
-    """What is shown: runs of an experiment, in a state, with a text in their ids or titles. Empty: all."""
+    """What is shown: runs of an experiment, in a state, with a text in their ids or titles, of a suite.
+    Empty: all."""
 
     experiment: str = ""
     state: str = ""
     text: str = ""
     suite: str = ""
 
-    @staticmethod
-    def of(query: Mapping[str, str]) -> Filter:
-        """The filter of an address."""
-        return Filter(*(query.get(name, "").strip() for name in ("experiment", "state", "text", "suite")))
-
-    def fits(self, run: ListedRun) -> bool:
+    def fits(self, run: RunSummary, state: RunState) -> bool:
         """Whether a run is shown."""
-        summary = run.summary
-        if self.experiment and summary.experiment != self.experiment:
-            return False
-        if self.state and run.state != self.state:
-            return False
-        if self.suite and summary.suite != self.suite:
-            return False
-        shown = f"{summary.id} {summary.title} {summary.suite}".lower()
-        return all(word in shown for word in self.text.lower().split())
+        shown = f"{run.id} {run.title} {run.suite}".lower()
+        return (
+            self.experiment in ("", run.experiment)
+            and self.state in ("", state)
+            and self.suite in ("", run.suite)
+            and all(word in shown for word in self.text.lower().split())
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class RunList:
-    """The runs that a filter lets through, the latest first, at most 200 of `total`. A comparison begins with
-    `other`, the latest one of which there is an earlier one, and `one`, the run before it of the same
-    experiment; both are empty where there are none."""
-
-    runs: Sequence[ListedRun]
-    total: int
-    experiments: Sequence[str]
-    filter: Filter
-    one: str
-    other: str
-
-    @property
-    def is_filtered(self) -> bool:
-        return self.filter != Filter()
-
-
-def run_list(store: Store, chosen: Filter) -> RunList:
-    """The list of a store. Raises StoreError."""
-    runs = [
-        ListedRun(summary, store.state(summary.id, summary.ended_at))
-        for summary in reversed(store.summaries())
-    ]
-    fitting = [run for run in runs if chosen.fits(run)]
-    experiments = sorted({run.summary.experiment for run in runs})
+def run_list(store: Store, chosen: Filter) -> dict[str, Any]:
+    """What the template of the list shows: the latest 200 runs that fit, with their states; and the two runs
+    with which a comparison begins, the latest of which there is an earlier one of its experiment, and that
+    one. Raises StoreError."""
+    states = {run: store.state(run.id, run.ended_at) for run in reversed(store.summaries())}
+    fitting = [run for run, state in states.items() if chosen.fits(run, state)]
     shown = fitting[:_PER_PAGE]
-    return RunList(shown, len(fitting), experiments, chosen, *_pair(shown))
-
-
-def _pair(runs: Sequence[ListedRun]) -> tuple[str, str]:
-    """The two runs with which a comparison begins."""
-    before: dict[str, str] = {}
-    pairs: dict[str, str] = {}
-    for run in reversed(runs):
-        experiment = run.summary.experiment
-        if experiment in before:
-            pairs[run.summary.id] = before[experiment]
-        before[experiment] = run.summary.id
-    other = next((run.summary.id for run in runs if run.summary.id in pairs), "")
-    return pairs.get(other, ""), other
-
-
-def _kept(values: dict[K, V], most: int, key: K, make: Callable[[], V]) -> V:
-    """The value of a key, made where it is missing; `values` keeps those that were made last, at most so
-    many."""
-    if key not in values:
-        values[key] = make()
-        if len(values) > most:
-            del values[next(iter(values))]
-    return values[key]
+    pairs = (
+        (earlier.id, later.id)
+        for number, later in enumerate(shown)
+        for earlier in shown[number + 1 :]
+        if earlier.experiment == later.experiment
+    )
+    return {
+        "runs": [(run, states[run]) for run in shown],
+        "total": len(fitting),
+        "experiments": sorted({run.experiment for run in states}),
+        "states": list(RunState),
+        "filter": chosen,
+        "is_filtered": chosen != Filter(),
+        "compared": next(pairs, ("", "")),
+    }
 
 
 # Of more runs the latest: each has to be analysed once.
@@ -128,16 +75,21 @@ MAX_RUNS = 50
 _KEPT_FIGURES = 500
 _KEPT_REPORTS = 6
 
+Value = TypeVar("Value")
 _Figures = tuple[HistoryRun, str, Metric]
 
 
-class Histories:
-    """Used by the worker alone."""
+class Views:
+    """Histories and reports, each made once for as long as its runs have the same trials. Used by the worker
+    alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, questions: Callable[[], Sequence[Question]]) -> None:
+        """`questions`: all that the catalogue has now."""
+        self._questions = questions
         self._figures: dict[Hashable, _Figures] = {}
+        self._reports: dict[Hashable, bytes] = {}
 
-    def page(self, store: Store, experiment: str) -> dict[str, Any]:
+    def history(self, store: Store, experiment: str) -> dict[str, Any]:
         """What the template of a history shows. Raises RingsideError, UsageError where the store has no run
         of the experiment that can be read."""
         mine = [run for run in store.summaries() if run.experiment == experiment]
@@ -177,36 +129,24 @@ class Histories:
         except RingsideError:
             return None
 
-
-class Reports:
-    """Used by the worker alone. `questions`: all that the catalogue has now."""
-
-    def __init__(self, questions: Callable[[], Sequence[Question]]) -> None:
-        self._questions = questions
-        self._reports: dict[Hashable, tuple[bytes, str]] = {}
-
-    def report(self, store: Store, name: str) -> tuple[bytes, str]:
+    def report(self, store: Store, name: str) -> bytes:
         """The page that `ringside report` writes of a run or of a suite's runs, with a link to the list of
-        runs, and its Content-Security-Policy. Raises RingsideError."""
+        runs. Raises RingsideError."""
         runs = runs_of(store, name)
-        progress = [store.progress(run.id) for run in runs]
-        key = tuple(
-            (run.id, trials, store.state(run.id, ended_at))
-            for run, (trials, ended_at) in zip(runs, progress, strict=True)
-        )
+        progress = [(run.id, *store.progress(run.id)) for run in runs]
+        key = tuple((run, trials, store.state(run, ended_at)) for run, trials, ended_at in progress)
 
-        def make() -> tuple[bytes, str]:
-            text = render_pages([page_of(store, run) for run in runs], self._questions(), home="/")
-            return text.encode(), f"{policy_of(text)}; frame-ancestors 'none'"
+        def make() -> bytes:
+            return render_pages([page_of(store, run) for run in runs], self._questions(), home="/").encode()
 
         return _kept(self._reports, _KEPT_REPORTS, key, make)
 
 
-_POLICY = re.compile('<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
-
-
-def policy_of(page: str) -> str:
-    """The policy that a report has as an element, for a header."""
-    match = _POLICY.search(page)
-    assert match
-    return html.unescape(match[1])
+def _kept(values: dict[Hashable, Value], most: int, key: Hashable, make: Callable[[], Value]) -> Value:
+    """The value of a key, made where it is missing; `values` keeps those that were made last, at most so
+    many."""
+    if key not in values:
+        values[key] = make()
+        if len(values) > most:
+            del values[next(iter(values))]
+    return values[key]
