@@ -19,20 +19,25 @@ def judged(
     return gates.Judged("B over A", metric, Interval(ratio, ratio, ratio, 7), verdict, obstacle)
 
 
-def test_the_gate_lets_through_what_is_not_worse_by_its_share() -> None:
-    slower = judged(1.2, Verdict.SLOWER)
-    assert gates.beyond([slower], Verdict.SLOWER, 0.199) == [slower]
-    assert gates.beyond([slower], Verdict.SLOWER, 0.201) == gates.beyond([slower], Verdict.FASTER, 0.0) == []
-    # Exactly the share counts.
-    assert gates.beyond([slower], Verdict.SLOWER, slower.worse_by) == [slower]
-    faster = judged(1 / 1.2, Verdict.FASTER)
-    assert faster.worse_by == near(-1 / 6)
-    assert gates.beyond([faster], Verdict.FASTER, 0.16) == [faster]
-    assert gates.beyond([faster], Verdict.FASTER, 0.17) == []
-    # However large the estimate: what is not shown to be worse does not count.
-    noise = judged(1.2, Verdict.INCONCLUSIVE)
-    assert gates.beyond([noise], Verdict.SLOWER, 0.03) == []
-    assert gates.beyond([noise], Verdict.INCONCLUSIVE, 0.03) == [noise]
+@pytest.mark.parametrize(
+    ("ratio", "verdict", "gate", "status"),
+    [
+        (1.2, Verdict.SLOWER, ("slower", 0.199), 1),
+        (1.2, Verdict.SLOWER, ("slower", 0.201), 0),
+        (1.2, Verdict.SLOWER, ("faster", 0.0), 0),
+        # Exactly the share counts.
+        (1.25, Verdict.SLOWER, ("slower", 0.25), 1),
+        (1 / 1.2, Verdict.FASTER, ("faster", 0.16), 1),
+        (1 / 1.2, Verdict.FASTER, ("faster", 0.17), 0),
+        # However large the estimate: what is not shown to be worse does not count.
+        (1.2, Verdict.INCONCLUSIVE, ("slower", 0.03), 0),
+        (1.2, Verdict.INCONCLUSIVE, ("inconclusive", 0.03), 1),
+    ],
+)
+def test_the_gate_lets_through_what_is_not_worse_by_its_share(
+    ratio: float, verdict: Verdict, gate: tuple[str, float], status: int
+) -> None:
+    assert gates.status([gate], [judged(ratio, verdict)]) == status
 
 
 def test_of_a_rate_less_is_worse() -> None:

@@ -14,7 +14,8 @@ import pytest
 from ringside import units
 from ringside.cli import check
 from ringside.cli.main import COMMANDS, cli
-from ringside.cli.run import RunSettings, resume_hint
+from ringside.cli.run_experiments import resume_hint
+from ringside.cli.run_options import RunSettings
 from ringside.errors import UsageError
 from ringside.load import thresholds
 from ringside.measure.vs.commands import scanned_levels

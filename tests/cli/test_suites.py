@@ -175,7 +175,7 @@ def test_the_full_form_of_a_suite(suite: Path, complaint: Complaint) -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ('full = ["first", "first"]', "both.toml:3: an experiment is named twice in `full`"),
+        ('full = ["first", "first"]', "both.toml:3: `full`: an item is listed twice"),
         ('full = ["both"]', "both.toml:3: `both` is a part of itself"),
         ('full = ["third"]', "both.toml:3: there is no experiment `third`"),
         ("blocks = 3", "unknown key `blocks`"),

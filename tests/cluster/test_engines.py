@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from ringside.cluster import parts
 from ringside.cluster.engines import Engines
 from ringside.cluster.session import Node, Session, connect
 from ringside.errors import ClusterError, UsageError
 from ringside.load import result, target
-from ringside.load.versus import with_addresses
 from ringside.probe.protocol import LoadPlan, LoadRequest
 from tests.support import ROOT
 from tests.support.command_line import RINGSIDE, load_document, ringside
@@ -51,7 +51,7 @@ def session(cluster: RayCluster) -> Iterator[Session]:
 
 def plan(text: str, **changed: Any) -> LoadPlan:
     parsed = target.parse(text)
-    return with_addresses(load_plan(parsed, **changed), target.resolve(parsed), None)
+    return structs.replace(load_plan(parsed, **changed), addresses=tuple(target.resolve(parsed)))
 
 
 def silent(text: str) -> None:

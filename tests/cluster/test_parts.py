@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from ringside.errors import ProbeError
 from ringside.load import result, target
-from ringside.load.versus import with_addresses
 from ringside.probe.process import Probe
 from ringside.probe.protocol import EngineMessage, EngineRecord, LoadPlan, LoadRequest, PartOfLoad
 from tests.support.loads import load_plan
@@ -26,7 +25,7 @@ def plan(http: str) -> Callable[..., LoadPlan]:
     def make(**changed: Any) -> LoadPlan:
         parsed = target.parse(f"{http}/")
         plan = load_plan(parsed, connections=5, **changed)
-        return with_addresses(plan, target.resolve(parsed), None)
+        return replace(plan, addresses=tuple(target.resolve(parsed)))
 
     return make
 

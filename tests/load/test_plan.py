@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ringside.cli import load_options, load_plan, params
+from ringside.cli import load_plan, params
 from ringside.cli.load_options import LoadSettings
 from ringside.errors import UsageError
 from ringside.load import target
@@ -62,7 +62,7 @@ def plan(protocol: str = "http", **changed: Any) -> LoadPlan:
 def check(protocol: str, *options: str) -> None:
     given = {name: value for option in options for name, value in GIVEN[option].items()}
     settings = LoadSettings(targets=(TARGETS[protocol],), connections=5, as_json=True, **given)
-    load_options.check(settings, target.parse(TARGETS[protocol]), None)
+    load_plan.check(settings, target.parse(TARGETS[protocol]), None)
 
 
 @pytest.mark.parametrize(

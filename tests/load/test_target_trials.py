@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.load.versus import LOAD, POINT, STEP, TargetTrials, load_message
+from ringside.load.versus import LOAD, POINT, TargetTrials, load_message
 from ringside.measure.runs.events import Listener
 from ringside.measure.runs.loop import BlockLoop
 from ringside.measure.runs.stopping import StoppingRule
@@ -26,7 +26,7 @@ from ringside.probe.protocol import (
     Started,
 )
 from ringside.store import Store
-from ringside.workloads.target import TARGET
+from ringside.workloads.target import STEP, TARGET
 from tests.support import probes
 from tests.support.probes import printing, script
 

@@ -13,9 +13,7 @@ from ringside.cli.options import takes
 from ringside.errors import NoStoreError, RingsideError, UsageError
 
 if TYPE_CHECKING:
-    from ringside.analysis.run import RunAnalysis
     from ringside.model.catalogue import Question
-    from ringside.store import Store
 
 
 @click.command()
@@ -28,18 +26,26 @@ def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | No
     any, all questions are shown. Nothing is ranked that the figures do not rank.
     """
     from ringside.analysis.families import answer
+    from ringside.analysis.run import RunAnalysis, analysis_of
     from ringside.cli import context
     from ringside.render.export import documents
     from ringside.render.text import markdown, terminal
     from ringside.render.text.command import with_store
 
     questions = chosen(context.catalogue().questions(), words)
+    experiments = {each.experiment for question in questions for each in question.figures}
+    analyses: list[RunAnalysis] = []
     try:
         storage = context.open_store(store, create=False)
     except NoStoreError:
-        analyses = []
+        newest = {}
     else:
-        analyses = _newest(storage, {each.experiment for question in questions for each in question.figures})
+        newest = {each.experiment: each.id for each in storage.summaries() if each.ended_at and each.trials}
+    for experiment in sorted(experiments & newest.keys()):
+        try:
+            analyses.append(analysis_of(storage, storage.run(newest[experiment])))
+        except RingsideError as error:
+            streams.say(f"run {newest[experiment]} is left out: {error}")
     answers = answer(questions, analyses)
     if form == "json":
         sys.stdout.write(documents.as_json(documents.questions_document(answers)))
@@ -64,17 +70,3 @@ def chosen(questions: Sequence[Question], words: Iterable[str]) -> list[Question
         if word not in known:
             raise UsageError(f"no question concerns `{word}`; known: {', '.join(known)}")
     return [each for each in questions if not words or set(words) & set(each.concerns)]
-
-
-def _newest(storage: Store, experiments: Iterable[str]) -> list[RunAnalysis]:
-    """The newest run of each experiment that can be read."""
-    from ringside.analysis.run import analysis_of
-
-    newest = {each.experiment: each.id for each in storage.summaries() if each.ended_at and each.trials}
-    analyses = []
-    for experiment in sorted(set(experiments) & newest.keys()):
-        try:
-            analyses.append(analysis_of(storage, storage.run(newest[experiment])))
-        except RingsideError as error:
-            streams.say(f"run {newest[experiment]} is left out: {error}")
-    return analyses

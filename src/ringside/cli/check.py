@@ -18,10 +18,8 @@ from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import count
 
 if TYPE_CHECKING:
-    from ringside.conformance.kit import Checked
-    from ringside.model.catalogue import Contender, Unavailable
+    from ringside.model.catalogue import Contender
 
-FORMAT = 1
 _say = partial(streams.say, name="check")
 
 
@@ -54,22 +52,27 @@ def check(
                 known = ", ".join(each.workloads)
                 raise UsageError(f"contender `{each.name}` takes no part in `{name}`; it has: {known}")
     executor, toolchain = Executor(), context.toolchain()
-    documents = []
+    documents: list[dict[str, Any]] = []
     for each in contenders:
+        document: dict[str, Any] = {"contender": each.name, "conforms": False, "reason": "", "workloads": []}
+        documents.append(document)
         ready = toolchain.prepare(each, lambda one: _say(f"building {one.name}; this may take a minute"))
         if isinstance(ready, Unavailable):
-            documents.append(_unavailable(ready))
+            for line in last_lines(ready.log, LOG_LINES):
+                _say(f"  | {line}")
+            document["reason"] = f"{ready.reason}; {ready.remedy}" if ready.remedy else ready.reason
             continue
         workloads = [name for name in each.workloads if name in chosen or not chosen]
         with alone(lambda: _say("another ringside is measuring on this machine: waiting for its end")):
             checked = kit.check(
                 ready, workloads, executor, quick=quick, on_workload=lambda name: _say(f"checking {name}")
             )
-        documents.append(_document(each, checked))
+        document["conforms"] = not any(one.findings for one in checked)
+        document["workloads"] = [asdict(one) | {"seconds": round(one.seconds, 1)} for one in checked]
         took = ", ".join(f"{one.workload} {one.seconds:.1f}" for one in checked)
         _say(f"{each.name} took {sum(one.seconds for one in checked):.1f} s ({took})")
     if as_json:
-        print(json.dumps({"format": FORMAT, "contenders": documents}, indent=2))
+        print(json.dumps({"format": 1, "contenders": documents}, indent=2))
     else:
         for document in documents:
             print_document(document)
@@ -81,17 +84,18 @@ def _contenders(word: str | None, outside: Sequence[str]) -> list[Contender]:
     from ringside.catalogue.contenders import MANIFEST
     from ringside.cli import context
 
-    if word is not None and Path(word).name == MANIFEST and Path(word).is_file():
-        word = str(Path(word).resolve().parent)
-    if word is not None and ("/" in word or Path(word).suffix) and Path(word).is_file():
-        folder = Path(word).parent
+    path = Path(word or "")
+    is_path = word is not None and ("/" in word or word in (".", "..") or (path / MANIFEST).is_file())
+    if path.name == MANIFEST and path.is_file():
+        path, is_path = path.resolve().parent, True
+    elif word is not None and path.is_file() and (is_path or path.suffix):
+        folder = path.parent
         named = folder if folder.is_absolute() or folder == Path() else f"./{folder}"
         raise UsageError(f"{word} is a file: name its folder, as in `ringside check {named}`")
-    is_folder = word is not None and ("/" in word or word in (".", "..") or Path(word, MANIFEST).is_file())
-    words = [str(Path(word).resolve())] if word is not None and is_folder else []
+    words = [str(path.resolve())] if is_path else []
     catalogue = context.catalogue([*words, *outside])
     names = catalogue.added()
-    if word is not None and not is_folder:
+    if word is not None and not is_path:
         names.insert(0, word)
     if not names:
         raise UsageError(
@@ -104,31 +108,6 @@ def _contenders(word: str | None, outside: Sequence[str]) -> list[Contender]:
                 f"`{contender.name}` is a command, which need not keep the contract: check takes folders"
             )
     return contenders
-
-
-def _document(contender: Contender, checked: Sequence[Checked]) -> dict[str, Any]:
-    return {
-        "contender": contender.name,
-        "conforms": not any(each.findings for each in checked),
-        "reason": "",
-        "workloads": [
-            {
-                "workload": each.workload,
-                "reason": each.reason,
-                "not_offered": list(each.not_offered),
-                "seconds": round(each.seconds, 1),
-                "findings": [asdict(finding) for finding in each.findings],
-            }
-            for each in checked
-        ],
-    }
-
-
-def _unavailable(result: Unavailable) -> dict[str, Any]:
-    for line in last_lines(result.log, LOG_LINES):
-        _say(f"  | {line}")
-    reason = f"{result.reason}; {result.remedy}" if result.remedy else result.reason
-    return {"contender": result.contender.name, "conforms": False, "reason": reason, "workloads": []}
 
 
 def print_document(document: dict[str, Any]) -> None:

@@ -26,13 +26,11 @@ def claims(runs: Sequence[str], *, form: str | None = params.FORM, store: str | 
     from ringside.render.export import documents
     from ringside.render.text import markdown, terminal
     from ringside.render.text.contenders import claim_table
-    from ringside.store.runs import runs_of
 
     storage = context.open_store(store, create=False)
-    named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]
-    examined = judge_claims(sources, [analysis_of(storage, run) for run in named.values()])
+    examined = judge_claims(sources, [analysis_of(storage, run) for run in context.named_runs(storage, runs)])
     if form == "json":
         sys.stdout.write(documents.as_json(documents.claims_document(examined)))
     elif form == "markdown":

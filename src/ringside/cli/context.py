@@ -1,15 +1,18 @@
-"""What commands share: the store, the folder of builds, and consoles."""
+"""What commands share: the store, the catalogue, analyses, and consoles."""
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from ringside.catalogue.contenders import added_contenders
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import streams
 from ringside.errors import RingsideError, UsageError
@@ -18,8 +21,11 @@ from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import KnownWorkload, Question
 from ringside.model.results import Run
+from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import NAMED_STORE
 from ringside.store import Store, record
+from ringside.store.plans import read_plan
+from ringside.store.runs import runs_of
 from ringside.text import one_line
 from ringside.workloads import WORKLOADS
 
@@ -44,10 +50,10 @@ def open_store(where: str | None, *, create: bool = True, anywhere: bool = False
     `create`: make a store where there is none. A record (`FILE.json.xz`) is read as a store. Raises
     StoreError, UsageError where there is no run yet.
     """
-    is_named = bool(where or os.environ.get("RINGSIDE_STORE"))
-    NAMED_STORE.set(where or os.environ.get("RINGSIDE_STORE"))
+    named = where or os.environ.get("RINGSIDE_STORE")
+    NAMED_STORE.set(named)
     where = locate_store(where, create=create, anywhere=anywhere)
-    if is_named and not create and "://" not in where and not Path(where).exists():
+    if named and not create and "://" not in where and not Path(where).exists():
         raise UsageError(
             f"there is no store {one_line(where)}: name another one with --store, or leave it out"
         )
@@ -66,6 +72,11 @@ def locate_store(where: str | None, *, create: bool = False, anywhere: bool = Fa
     if FOLDER.is_dir() or (create and not anywhere) or not (create or users.exists()):
         return str(here)
     return str(users)
+
+
+def named_runs(store: Store, names: Iterable[str]) -> list[Run]:
+    """The runs of these names, each once; the latest one without any."""
+    return list({run.id: run for name in names or ["latest"] for run in runs_of(store, name)}.values())
 
 
 def known_workloads() -> dict[str, KnownWorkload]:
@@ -103,15 +114,11 @@ def questions() -> list[Question]:
 def outside_of(run: Run, named: Sequence[str]) -> list[str]:
     """The contenders outside the catalogue that a run was made with, except those that are not there any
     more; `named`: what the command line names in their place. Says on stderr what it uses."""
-    from ringside.catalogue.contenders import added_contenders
-    from ringside.store.plans import read_plan
-
     if named:
         return list(named)
     chosen = read_plan(run).chosen
-    kept = chosen.get("outside", []) if chosen else []
     usable = []
-    for word in kept:
+    for word in chosen.get("outside", []) if chosen else []:
         try:
             added_contenders([word], None)
         except RingsideError:
@@ -127,8 +134,6 @@ def outside_of(run: Run, named: Sequence[str]) -> list[str]:
 def cluster() -> Any:
     """What reaches other machines: the module that an installed distribution names as its entry point
     `ringside.cluster`, else the one for Ray. It has `machines` for runs, and `engines` for loads."""
-    from importlib.metadata import EntryPoint, entry_points
-
     own = EntryPoint("ray", "ringside.cluster.entry", "ringside.cluster")
     return next(iter(entry_points(group=own.group)), own).load()
 
@@ -151,27 +156,33 @@ def stdout_console(*, colours: bool | None = None) -> Console:
         force_terminal=True if colours else None,
         no_color=None if colours is None else not colours,
     )
-    console.width = _width()
+    # Of COLUMNS where that is above 0, else of the terminal (rich would take a 0).
+    console.width = max(shutil.get_terminal_size((_PIPE_WIDTH, 0)).columns, _MIN_WIDTH)
     return console
-
-
-def _width() -> int:
-    """The width for stdout: of COLUMNS where that is above 0, else of the terminal (rich would take a 0)."""
-    size = shutil.get_terminal_size((_PIPE_WIDTH, 0))
-    return max(size.columns, _MIN_WIDTH)
 
 
 def stderr_console() -> Console:
     """stderr, for all that is no data."""
     console = _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    if console.width < _MIN_WIDTH:
-        console.width = _MIN_WIDTH
+    console.width = max(console.width, _MIN_WIDTH)
     return console
+
+
+def table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | TableCell]],
+    errors: Mapping[str, object] = {},
+) -> TableData:
+    """A table of texts, and below it a line for each file of the catalogue that cannot be read."""
+    cells = tuple(
+        tuple(TableCell(cell, "text") if isinstance(cell, str) else cell for cell in row) for row in rows
+    )
+    notes = tuple(f"{name} is left out: {error}" for name, error in errors.items())
+    return TableData(title, tuple(columns), cells, notes=notes)
 
 
 def leave_garbage() -> None:
     """Switch the garbage collector off before a command's last step: nearly everything lives until the end,
     and looking for garbage takes a tenth of the time."""
-    import gc
-
     gc.disable()

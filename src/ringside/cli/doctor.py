@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ringside.catalogue.releases import age
 from ringside.cli import EXIT_FAILED
-from ringside.cli.listing import left_out
-from ringside.errors import CatalogueError, ProbeError
-from ringside.measure import host
 
 if TYPE_CHECKING:
     from ringside.measure.toolchain.builds import Toolchain
     from ringside.model.catalogue import Contender, Runtime
-    from ringside.render.text.cells import TableCell, TableData
+    from ringside.render.text.cells import TableCell
+
+    Row = tuple[str | TableCell, ...]
 
 # How long the machine is watched for its noise.
 _WATCH_S = 1.0
@@ -33,75 +31,70 @@ def doctor() -> int:
     """
     from ringside.cli import context
     from ringside.render.text import terminal
-    from ringside.render.text.cells import TableData
 
     console, toolchain = context.stdout_console(), context.toolchain()
     contenders, errors = context.catalogue().contenders()
-    table = _contenders(contenders, errors, toolchain)
-    terminal.render(table, console)
+    rows = _contenders(contenders, toolchain)
+    terminal.render(
+        context.table("Contenders", ("contender", "runtime", "get it with"), rows, errors), console
+    )
     console.print()
-    terminal.render(_toolchains(contenders, toolchain), console)
+    columns = ("toolchain", "needed", "here", "get it with", "for")
+    terminal.render(context.table("Toolchains", columns, _toolchains(contenders, toolchain)), console)
     console.print()
-    terminal.render(TableData("Machine", ("fact", "value"), tuple(_machine())), console)
-    return EXIT_FAILED if errors or any(row[1].kind == "failed" for row in table.rows) else 0
+    terminal.render(context.table("Machine", ("fact", "value"), _machine().items()), console)
+    return EXIT_FAILED if errors or not all(isinstance(row[1], str) for row in rows) else 0
 
 
-def _contenders(
-    contenders: Sequence[Contender], errors: Mapping[str, CatalogueError], toolchain: Toolchain
-) -> TableData:
-    """What each contender runs on, and a line for each manifest that cannot be read."""
-    from ringside.measure.toolchain.receipts import remedy as remedy_for
+def _contenders(contenders: Sequence[Contender], toolchain: Toolchain) -> list[Row]:
+    """What each contender runs on; what is missing is a cell of its own kind."""
+    from ringside.measure.toolchain.receipts import remedy
     from ringside.model.catalogue import Receipt
-    from ringside.render.text.cells import TableCell, TableData
+    from ringside.render.text.cells import TableCell
 
-    rows = []
+    rows: list[Row] = []
     for contender in contenders:
         receipt = toolchain.receipt(contender.runtime)
         if isinstance(receipt, Receipt):
             # A program that is started as it stands has nothing to build.
-            is_ready = not contender.builds or toolchain.is_built(contender, receipt)
+            is_built = not contender.builds or toolchain.is_built(contender, receipt)
             installed = toolchain.installed(contender, receipt)
             version = installed.version if installed else "comes with its build"
-            state, remedy = TableCell(f"{version}{'' if is_ready else ', not built yet'}", "text"), ""
-        elif contender.runtime.optional:
-            continue
-        else:
-            state, remedy = TableCell(receipt, "failed"), remedy_for(contender.runtime)
-        rows.append((TableCell(contender.name, "text"), state, TableCell(remedy, "text")))
-    columns = ("contender", "runtime", "get it with")
-    return TableData("Contenders", columns, tuple(rows), notes=left_out(errors))
+            rows.append((contender.name, version if is_built else f"{version}, not built yet", ""))
+        elif not contender.runtime.optional:
+            rows.append((contender.name, TableCell(receipt, "failed"), remedy(contender.runtime)))
+    return rows
 
 
-def _toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableData:
+def _toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> list[Row]:
     """The oldest versions that are new enough, and those that are here."""
-    from ringside.measure.toolchain.receipts import remedy as remedy_for
+    from ringside.catalogue.releases import age
+    from ringside.measure import host
+    from ringside.measure.toolchain.receipts import remedy
     from ringside.model.catalogue import Receipt
-    from ringside.render.text.cells import TableCell, TableData
+    from ringside.render.text.cells import TableCell
 
     rust = probe_compiler(host.SOURCE_FOLDER)
     uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []
     for contender in contenders:
         runtime = contender.runtime
-        if runtime.optional:
-            continue
         title = runtime.executable[0] if runtime.brings else runtime.title or contender.language
-        uses.append((title or runtime.name, runtime, contender.name))
-    users: dict[tuple[TableCell, ...], list[str]] = {}
+        if not runtime.optional:
+            uses.append((title or runtime.name, runtime, contender.name))
+    users: dict[Row, list[str]] = {}
     for title, runtime, user in uses:
         receipt = toolchain.receipt(runtime)
-        floor = f"{runtime.minimum} or newer" if runtime.minimum else "any"
+        row: Row = (title, f"{runtime.minimum} or newer" if runtime.minimum else "any")
         if isinstance(receipt, Receipt):
             released = age(title, receipt.version)
-            here, remedy = TableCell(receipt.version + (f" ({released})" if released else ""), "text"), ""
+            row = (*row, receipt.version + (f" ({released})" if released else ""), "")
         else:
-            here, remedy = TableCell(receipt, "failed"), remedy_for(runtime)
-        row = (TableCell(title, "text"), TableCell(floor, "text"), here, TableCell(remedy, "text"))
+            row = (*row, TableCell(receipt, "failed"), remedy(runtime))
         users.setdefault(row, []).append(user)
-    rows = (
-        (*row, TableCell(", ".join(names[:2]) + f" and {len(names) - 2} more" * (len(names) > 2), "text"))
+    return [
+        (*row, ", ".join(names[:2]) + f" and {len(names) - 2} more" * (len(names) > 2))
         for row, names in users.items()
-    )
-    return TableData("Toolchains", ("toolchain", "needed", "here", "get it with", "for"), tuple(rows))
+    ]
 
 
 def probe_compiler(checkout: Path) -> Runtime | None:
@@ -128,9 +121,10 @@ def probe_compiler(checkout: Path) -> Runtime | None:
     )
 
 
-def _machine() -> list[tuple[TableCell, ...]]:
+def _machine() -> dict[str, str]:
+    from ringside.errors import ProbeError
+    from ringside.measure import host
     from ringside.measure.host.executor import Executor
-    from ringside.render.text.cells import TableCell
     from ringside.render.text.heading import machine
     from ringside.units import quantity
 
@@ -140,18 +134,15 @@ def _machine() -> list[tuple[TableCell, ...]]:
     except ProbeError as error:
         probe = str(error)
     stalls, longest = watch(_WATCH_S)
-    rows = {
+    quiet = f"{stalls:.1%} of {_WATCH_S:g} s went to others, longest stall {longest * 1e3:.1f} ms"
+    return {
         "machine": machine(facts),
         "governor": facts["governor"] or "unknown",
         "load average": ", ".join(f"{load:.2f}" for load in facts["load_average"]),
-        "quiet": (
-            f"{stalls:.1%} of {_WATCH_S:g} s went to others, longest stall {longest * 1e3:.1f} ms"
-            + ("" if stalls < 0.01 else "; trust only paired ratios")
-        ),
+        "quiet": quiet if stalls < 0.01 else f"{quiet}; trust only paired ratios",
         "memory available": quantity(float(facts["memory_available_bytes"] or 0), "B"),
         "probe": probe,
     }
-    return [(TableCell(name, "text"), TableCell(str(value), "text")) for name, value in rows.items()]
 
 
 def watch(seconds: float) -> tuple[float, float]:

@@ -29,23 +29,22 @@ class Judged:
         return (self.ratio.estimate if self.metric.smaller_is_better else 1 / self.ratio.estimate) - 1
 
 
-def beyond(ratios: Sequence[Judged], verdict: Verdict, share: float) -> list[Judged]:
-    """Those with this verdict and an estimate that differs by so much or more."""
-    return [each for each in ratios if each.verdict is verdict and abs(each.worse_by) >= share]
-
-
 def status(gates: Sequence[tuple[str, float]], ratios: Sequence[Judged]) -> int:
-    """The exit status; a line on stderr for each ratio that a gate holds back. Without any verdict nothing
-    passes."""
+    """The exit status; a line on stderr for each ratio with the verdict of a gate, and as large a difference.
+    Without any verdict nothing passes."""
     if gates and all(each.obstacle in _UNDECIDABLE for each in ratios):
         streams.say("--fail-if cannot decide: there are no verdicts")
         return EXIT_FAILED
-    failed = [(each, size) for word, size in gates for each in beyond(ratios, Verdict(word), size)]
-    for each, size in failed:
-        word = verdict_word(each.verdict, each.metric)
-        allowed = f"; --fail-if allows {size * 100:.3g} %" if size else ""
-        # Half as many requests are 100 % worse, as twice the time is: the gate is for that figure.
-        by = "" if each.metric.smaller_is_better else f", {each.worse_by * 100:.1f} % worse"
-        change = f"{each.ratio.estimate - 1:+.1%}{by}"
-        streams.say(f"{each.subject}: {each.metric.title} is {word} ({change}){allowed}")
-    return EXIT_FAILED if failed else 0
+    status = 0
+    for verdict, share in gates:
+        for each in ratios:
+            if each.verdict is not Verdict(verdict) or abs(each.worse_by) < share:
+                continue
+            status = EXIT_FAILED
+            word = verdict_word(each.verdict, each.metric)
+            allowed = f"; --fail-if allows {share * 100:.3g} %" if share else ""
+            # Half as many requests are 100 % worse, as twice the time is: the gate is for that figure.
+            by = "" if each.metric.smaller_is_better else f", {each.worse_by * 100:.1f} % worse"
+            change = f"{each.ratio.estimate - 1:+.1%}{by}"
+            streams.say(f"{each.subject}: {each.metric.title} is {word} ({change}){allowed}")
+    return status

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,19 +13,16 @@ from ringside.errors import CatalogueError, NoStoreError, UsageError
 from ringside.text import one_line
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from ringside.catalogue.loader import Catalogue
     from ringside.render.text.cells import TableData
 
 # One long text would leave no room for the other columns.
 _TITLE, _WORDS = 36, 20
 _PROFILE = 1000
-KINDS = ("workloads", "contenders", "experiments", "runs")
 
 
 @click.command("list")
-@click.argument("kind", required=False, type=click.Choice(KINDS))
+@click.argument("kind", required=False, type=click.Choice(("workloads", "contenders", "experiments", "runs")))
 @click.argument("names", nargs=-1, metavar="[CONTENDER]...")
 @takes()
 def listing(
@@ -45,36 +40,36 @@ def listing(
     from ringside.cli import context
     from ringside.render.text import terminal
 
+    if names and kind != "contenders":
+        raise UsageError(f"only contenders have names here: ringside list contenders {names[0]}")
+    catalogue = context.catalogue(outside)
     if names:
-        if kind != "contenders":
-            raise UsageError(f"only contenders have names here: ringside list contenders {names[0]}")
-        for index, name in enumerate(names):
-            print(("\n" if index else "") + "\n".join(_profile(context.catalogue(outside), name)))
+        print("\n\n".join("\n".join(_profile(catalogue, name)) for name in names))
         return 0
-    console = context.stdout_console()
+    tables = []
+    if kind in (None, "workloads"):
+        tables.append(_workloads())
+    if kind in (None, "contenders"):
+        tables.append(_contenders(catalogue))
+    if kind in (None, "experiments"):
+        tables.append(_experiments(catalogue))
     if kind == "runs":
-        return _runs(store, console)
-    tables: dict[str, Callable[[], TableData]] = {
-        "workloads": _workloads,
-        "contenders": partial(_contenders, outside),
-        "experiments": _experiments,
-    }
-    for index, name in enumerate([kind] if kind else tables):
+        try:
+            tables.append(_runs(store))
+        except NoStoreError as error:
+            streams.say(str(error))
+    console = context.stdout_console()
+    for index, table in enumerate(tables):
         if index:
             console.print()
-        terminal.render(tables[name](), console)
+        terminal.render(table, console)
     return 0
 
 
-def _runs(store: str | None, console: Console) -> int:
+def _runs(store: str | None) -> TableData:
     from ringside.cli import context
-    from ringside.render.text import terminal
 
-    try:
-        storage = context.open_store(store, create=False)
-    except NoStoreError as error:
-        streams.say(str(error))
-        return 0
+    storage = context.open_store(store, create=False)
     rows = [
         (
             run.id,
@@ -87,36 +82,33 @@ def _runs(store: str | None, console: Console) -> int:
     ]
     columns = ("run", "experiment", "started", "state", "suite")
     shown = 5 if any(run[4] for run in rows) else 4
-    terminal.render(_table("runs", columns[:shown], [run[:shown] for run in rows]), console)
-    return 0
+    return context.table("runs", columns[:shown], [run[:shown] for run in rows])
 
 
 def _workloads() -> TableData:
+    from ringside.cli import context
     from ringside.workloads import WORKLOADS
 
-    rows = [
-        (
-            workload.name if index == 0 else "",
-            factor.name,
-            str(factor.default),
-            _levels(factor.choices, factor.least, factor.most),
-            factor.explanation,
-        )
-        for workload in WORKLOADS.values()
-        for index, factor in enumerate(workload.factors)
-    ]
+    rows = []
+    for workload in WORKLOADS.values():
+        for index, factor in enumerate(workload.factors):
+            levels = f"{factor.least} … {factor.most:,}" if factor.most else "1 … all"
+            if factor.choices:
+                levels = " | ".join(map(str, factor.choices))
+            name = "" if index else workload.name
+            rows.append((name, factor.name, str(factor.default), levels, factor.explanation))
     rows += [
         (workload.name, capability.name, "", "capability", capability.explanation)
         for workload in WORKLOADS.values()
         for capability in workload.capabilities
     ]
-    return _table("workloads", ("workload", "factor", "default", "levels", "meaning"), rows)
+    return context.table("workloads", ("workload", "factor", "default", "levels", "meaning"), rows)
 
 
-def _contenders(outside: Sequence[str]) -> TableData:
+def _contenders(catalogue: Catalogue) -> TableData:
     from ringside.cli import context
 
-    contenders, errors = context.catalogue(outside).contenders()
+    contenders, errors = catalogue.contenders()
     rows = [
         (
             contender.name,
@@ -130,7 +122,7 @@ def _contenders(outside: Sequence[str]) -> TableData:
         for contender in contenders
     ]
     columns = ("contender", "title", "class", "family", "queue", "scheduler", "workloads")
-    return _table("contenders", columns, rows, errors)
+    return context.table("contenders", columns, rows, errors)
 
 
 def _profile(catalogue: Catalogue, name: str) -> list[str]:
@@ -165,46 +157,18 @@ def _profile(catalogue: Catalogue, name: str) -> list[str]:
     return [head, *(f"  {what:<9} {one_line(text, _PROFILE)}" for what, text in lines.items())]
 
 
-def _experiments() -> TableData:
+def _experiments(catalogue: Catalogue) -> TableData:
     from ringside.cli import context
 
-    catalogue = context.catalogue()
     rows: list[tuple[str, ...]] = []
     errors: dict[str, CatalogueError] = {}
     for name in catalogue.experiment_names():
         try:
-            rows.append(_experiment(catalogue, name))
+            if suite := catalogue.suite(name):
+                rows.append((name, "", "", f"{suite.title} ({', '.join(suite.experiments)})"))
+            else:
+                experiment = catalogue.experiment(name)
+                rows.append((name, experiment.workload, str(experiment.blocks), experiment.title))
         except CatalogueError as error:
             errors[name] = error
-    return _table("experiments", ("experiment", "workload", "blocks", "title"), rows, errors)
-
-
-def _experiment(catalogue: Catalogue, name: str) -> tuple[str, ...]:
-    if suite := catalogue.suite(name):
-        return (name, "", "", f"{suite.title} ({', '.join(suite.experiments)})")
-    experiment = catalogue.experiment(name)
-    return (name, experiment.workload, str(experiment.blocks), experiment.title)
-
-
-def _table(
-    title: str,
-    columns: tuple[str, ...],
-    rows: Sequence[tuple[str, ...]],
-    errors: Mapping[str, CatalogueError] = MappingProxyType({}),
-) -> TableData:
-    """The rows, and below them a line for each file that cannot be read."""
-    from ringside.render.text.cells import TableCell, TableData
-
-    entries = tuple(tuple(TableCell(text, "text") for text in row) for row in rows)
-    return TableData(title, columns, entries, notes=left_out(errors))
-
-
-def left_out(errors: Mapping[str, CatalogueError]) -> tuple[str, ...]:
-    """A line for each file that cannot be read: what it disables, and why."""
-    return tuple(f"{name} is left out: {error}" for name, error in errors.items())
-
-
-def _levels(choices: tuple[object, ...], least: int, most: int) -> str:
-    if choices:
-        return " | ".join(map(str, choices))
-    return f"{least} … {most:,}" if most else "1 … all"
+    return context.table("experiments", ("experiment", "workload", "blocks", "title"), rows, errors)

@@ -1,71 +1,17 @@
-"""The options of `ringside load`, and how they are held against each other and against the target."""
+"""The options of `ringside load`."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ringside import units
 from ringside.cli import params
-from ringside.cli.options import declared, flag, option
-from ringside.errors import UsageError
-from ringside.text import one_line
+from ringside.cli.options import flag, option
 
 if TYPE_CHECKING:
-    from ringside.load.target import Target
     from ringside.load.thresholds import Threshold
-
-# Options that are not for every kind of target: for which kinds, what to do instead where the target is a
-# stream, and the options.
-_SUITED = (
-    ("http", "", "--close --weights --follow-redirects"),
-    ("http stream", "", "--method --body --placeholders --expect-status"),
-    (
-        "http tcp ws",
-        "its server sends by itself, and --ramp says how fast streams are opened",
-        "--rate --burst --poisson --staircase --slack",
-    ),
-    ("http tcp ws", "its connections are open as long as the server holds them", "--renew"),
-    (
-        "http tcp ws",
-        "--first and --chunk say what its messages must be",
-        "--expect-body --expect-contains --expect-pattern",
-    ),
-    ("http tcp ws", "give --duration", "--requests"),
-    ("http stream ws stream+ws", "", "--header"),
-    ("tcp ws stream+ws", "", "--line"),
-    ("tcp ws", "", "--skip"),
-    ("tcp", "", "--crlf"),
-    ("stream", "", "--framing"),
-    ("stream stream+ws", "", "--first --chunk --interval --due-field"),
-)
-_KINDS = {
-    "http": "an http target",
-    "stream": "a stream",
-    "tcp": "a tcp target",
-    "ws": "a WebSocket",
-    "stream+ws": "a stream of a WebSocket",
-}
-# What options need, and what to do without it.
-_NEEDS = {
-    "TLS": (
-        "is for TLS: leave it out, or name the target as https://…",
-        "--cacert --insecure --cert --key --sni",
-    ),
-    "HTTP/1.1": ("is for HTTP/1.1: leave it out", "--renew"),
-    "HTTP/2": ("is for HTTP/2: add --http2, or name the target as h2://…", "--streams"),
-    "--vs": ("is for --vs: leave it out", "--blocks --margin"),
-    "one load": (
-        "is for one load: leave out --vs",
-        "--fail-if --connect-to --unix --csv --time-unit --hdr",
-    ),
-    "--from": ("is for --from: name the cluster, or leave it out", "--engines"),
-    "--body": ("is for --body: elsewhere braces are placeholders anyway", "--placeholders"),
-}
-# sun_path of unix(7).
-_MAX_SOCKET_BYTES = 108
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,58 +173,3 @@ class LoadSettings:
     def form(self) -> Literal["json", "csv"] | None:
         """How the result is printed; None for a person."""
         return "json" if self.as_json else "csv" if self.as_csv else None
-
-
-def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
-    """Raise UsageError where options exclude each other, or do not suit the target or the `other` one, with
-    which it is compared."""
-    used = {
-        field.metadata["options"][0][0][-1]
-        for name, field in declared(LoadSettings)
-        if getattr(settings, name) != field.default
-    }
-    both = [each for each in (target, other) if each]
-    is_http2 = settings.is_http2 or any(each.carrier == "http2" for each in both)
-    facts = {
-        "TLS": any(each.is_secure for each in both),
-        "HTTP/1.1": not is_http2,
-        "HTTP/2": is_http2,
-        "--vs": other is not None,
-        "one load": other is None,
-        "--from": settings.cluster is not None,
-        "--body": settings.body is not None,
-    }
-    for need, (remedy, options) in _NEEDS.items():
-        for name in options.split():
-            if name in used and not facts[need]:
-                raise UsageError(f"{name} {remedy}")
-    is_stream = target.protocol == "stream"
-    kind = "stream+ws" if is_stream and target.is_websocket else target.protocol
-    for kinds, instead, options in _SUITED:
-        for name in options.split():
-            if name in used and kind not in kinds.split():
-                if is_stream and instead:
-                    raise UsageError(f"{name} is not for a stream: {instead}")
-                raise UsageError(f"{name} is not for {_KINDS[kind]}: leave it out")
-    if bool(settings.cert) != bool(settings.key):
-        raise UsageError("--cert and --key belong together: name both files")
-    if settings.unix and len(os.fsencode(settings.unix)) >= _MAX_SOCKET_BYTES:
-        raise UsageError(f"--unix {one_line(settings.unix, 60)} is too long for the path of a socket")
-    if settings.unix and settings.connect_to:
-        raise UsageError("--unix and --connect-to both say where to connect: leave one out")
-    if settings.unix and settings.cluster:
-        raise UsageError("--unix is a socket of this machine: leave out --from")
-    if settings.as_json and settings.as_csv:
-        raise UsageError("--json and --csv exclude each other: leave one out")
-    if other and len(settings.targets) > 1:
-        raise UsageError("--vs compares two targets: name one before it")
-    if settings.time_unit and settings.as_json:
-        raise UsageError("--time-unit is for the table and --csv: keys of --json name their units")
-    if settings.cluster is not None and settings.due_field:
-        raise UsageError(
-            "--due-field compares the server's clock with the engine's, which --from puts on other machines: "
-            "give --interval instead"
-        )
-    if settings.is_literal and (settings.values_file or settings.has_placeholders):
-        name = "--values" if settings.values_file else "--placeholders"
-        raise UsageError(f"--literal sends braces as they stand: leave out {name}")

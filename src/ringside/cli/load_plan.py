@@ -1,4 +1,5 @@
-"""The plan for the probe that the options of `ringside load` ask for."""
+"""How the options of `ringside load` are held against each other and against the target, and the plan for the
+probe that they ask for."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from itertools import starmap
 from pathlib import Path
 
 from ringside.cli.load_options import LoadSettings
+from ringside.cli.options import declared
 from ringside.cli.params import MAX_BODY_BYTES
 from ringside.errors import UsageError
 from ringside.files import read_at_most
@@ -32,6 +34,55 @@ from ringside.probe.protocol import (
 )
 from ringside.text import one_line
 
+# Options that are not for every kind of target: for which kinds, what to do instead where the target is a
+# stream, and the options.
+_SUITED = (
+    ("http", "", "--close --weights --follow-redirects"),
+    ("http stream", "", "--method --body --placeholders --expect-status"),
+    (
+        "http tcp ws",
+        "its server sends by itself, and --ramp says how fast streams are opened",
+        "--rate --burst --poisson --staircase --slack",
+    ),
+    ("http tcp ws", "its connections are open as long as the server holds them", "--renew"),
+    (
+        "http tcp ws",
+        "--first and --chunk say what its messages must be",
+        "--expect-body --expect-contains --expect-pattern",
+    ),
+    ("http tcp ws", "give --duration", "--requests"),
+    ("http stream ws stream+ws", "", "--header"),
+    ("tcp ws stream+ws", "", "--line"),
+    ("tcp ws", "", "--skip"),
+    ("tcp", "", "--crlf"),
+    ("stream", "", "--framing"),
+    ("stream stream+ws", "", "--first --chunk --interval --due-field"),
+)
+_KINDS = {
+    "http": "an http target",
+    "stream": "a stream",
+    "tcp": "a tcp target",
+    "ws": "a WebSocket",
+    "stream+ws": "a stream of a WebSocket",
+}
+# What options need, and what to do without it.
+_NEEDS = {
+    "TLS": (
+        "is for TLS: leave it out, or name the target as https://…",
+        "--cacert --insecure --cert --key --sni",
+    ),
+    "HTTP/1.1": ("is for HTTP/1.1: leave it out", "--renew"),
+    "HTTP/2": ("is for HTTP/2: add --http2, or name the target as h2://…", "--streams"),
+    "--vs": ("is for --vs: leave it out", "--blocks --margin"),
+    "one load": (
+        "is for one load: leave out --vs",
+        "--fail-if --connect-to --unix --csv --time-unit --hdr",
+    ),
+    "--from": ("is for --from: name the cluster, or leave it out", "--engines"),
+    "--body": ("is for --body: elsewhere braces are placeholders anyway", "--placeholders"),
+}
+# sun_path of unix(7).
+_MAX_SOCKET_BYTES = 108
 _DURATION_S = 10.0
 _CONNECTIONS = {"http": 64, "tcp": 64, "ws": 64, "stream": 100}
 _MAX_EXPECTED = 1 << 20
@@ -41,6 +92,61 @@ _MAX_STREAMS = 1_000_000
 # What the probe needs beside its connections, as probe/engine/src/load/engine.rs counts it.
 OWN_DESCRIPTORS = 64
 DESCRIPTORS_PER_THREAD = 4
+
+
+def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
+    """Raise UsageError where options exclude each other, or do not suit the target or the `other` one, with
+    which it is compared."""
+    used = {
+        field.metadata["options"][0][0][-1]
+        for name, field in declared(LoadSettings)
+        if getattr(settings, name) != field.default
+    }
+    both = [each for each in (target, other) if each]
+    is_http2 = settings.is_http2 or any(each.carrier == "http2" for each in both)
+    facts = {
+        "TLS": any(each.is_secure for each in both),
+        "HTTP/1.1": not is_http2,
+        "HTTP/2": is_http2,
+        "--vs": other is not None,
+        "one load": other is None,
+        "--from": settings.cluster is not None,
+        "--body": settings.body is not None,
+    }
+    for need, (remedy, options) in _NEEDS.items():
+        for name in options.split():
+            if name in used and not facts[need]:
+                raise UsageError(f"{name} {remedy}")
+    is_stream = target.protocol == "stream"
+    kind = "stream+ws" if is_stream and target.is_websocket else target.protocol
+    for kinds, instead, options in _SUITED:
+        for name in options.split():
+            if name in used and kind not in kinds.split():
+                if is_stream and instead:
+                    raise UsageError(f"{name} is not for a stream: {instead}")
+                raise UsageError(f"{name} is not for {_KINDS[kind]}: leave it out")
+    if bool(settings.cert) != bool(settings.key):
+        raise UsageError("--cert and --key belong together: name both files")
+    if settings.unix and len(os.fsencode(settings.unix)) >= _MAX_SOCKET_BYTES:
+        raise UsageError(f"--unix {one_line(settings.unix, 60)} is too long for the path of a socket")
+    if settings.unix and settings.connect_to:
+        raise UsageError("--unix and --connect-to both say where to connect: leave one out")
+    if settings.unix and settings.cluster:
+        raise UsageError("--unix is a socket of this machine: leave out --from")
+    if settings.as_json and settings.as_csv:
+        raise UsageError("--json and --csv exclude each other: leave one out")
+    if other and len(settings.targets) > 1:
+        raise UsageError("--vs compares two targets: name one before it")
+    if settings.time_unit and settings.as_json:
+        raise UsageError("--time-unit is for the table and --csv: keys of --json name their units")
+    if settings.cluster is not None and settings.due_field:
+        raise UsageError(
+            "--due-field compares the server's clock with the engine's, which --from puts on other machines: "
+            "give --interval instead"
+        )
+    if settings.is_literal and (settings.values_file or settings.has_placeholders):
+        name = "--values" if settings.values_file else "--placeholders"
+        raise UsageError(f"--literal sends braces as they stand: leave out {name}")
 
 
 def plan(
@@ -109,7 +215,7 @@ def _pacing(settings: LoadSettings, seed: int) -> Pacing:
 def _slack_s(slack_s: float | None) -> float | None:
     # Whole nanoseconds: `10us` is a little less than 1e-5.
     slack_s = slack_s and round(slack_s, 9)
-    # A shorter wait saves nothing; with a longer one there is no schedule (plan_check.rs of the engine).
+    # A shorter wait saves nothing; with a longer one there is no schedule (plan_check.rs).
     if slack_s and not 1e-5 <= slack_s <= 0.1:
         raise UsageError("--slack is out of range: from 10us to 100ms, or 0")
     return slack_s
@@ -250,7 +356,8 @@ def check_memory(plan: LoadPlan, available_bytes: int) -> None:
     request = plan.request
     if request is None or request.body_path is None:
         return
-    # As the engine keeps them (encoder.rs): for each thread, encrypted for each connection.
+    # As the engine keeps them (probe/engine/src/load/encoder.rs): for each thread, and encrypted for each
+    # connection.
     copies = plan.threads * (
         max(1, len(request.targets)) + (plan.http2 is not None) + request.follow_redirects
     )

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from ringside.analysis.run import analysis_of
-from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, load_options, load_plan, streams
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, load_plan, streams
 from ringside.cli.load_options import LoadSettings
 from ringside.cli.options import given_options
 from ringside.cli.progress import LiveProgress
@@ -27,7 +29,6 @@ from ringside.load import target as targets
 from ringside.load.live import Screen, progress_interval_s
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
-from ringside.load.versus import with_addresses
 from ringside.measure.host import memory_available_bytes
 from ringside.measure.host.exclusive import alone
 from ringside.measure.runs.events import Listener
@@ -51,20 +52,37 @@ def drive(settings: LoadSettings) -> int:
     """Carry out the command; the exit status."""
     parsed, weights = targets.parse_several(settings.targets, settings.weights)
     other = targets.parse(settings.other_target) if settings.other_target else None
-    load_options.check(settings, parsed[0], other)
+    load_plan.check(settings, parsed[0], other)
     seed = secrets.randbelow(2**32) if settings.seed is None else settings.seed
     plan = _plan(settings, parsed, weights, seed)
     if settings.hdr_file:
         _check_writable(settings.hdr_file)
     for each in (parsed[0], other) if other else (parsed[0],):
-        if not settings.unix and not _is_ready(_dialed(settings, each), settings.wait_ready_s):
+        if settings.unix or settings.wait_ready_s is None:
+            break
+        if not targets.wait(_dialed(settings, each), settings.wait_ready_s):
+            streams.say(
+                f"{one_line(each.text)} accepted no connection within {settings.wait_ready_s:g} s "
+                "(--wait-ready): start the server, or wait longer"
+            )
             return EXIT_FAILED
-    with _pattern_refused():
-        if other is None:
-            with _noted(settings):
-                return _load(settings, list(zip(parsed, weights, strict=True)), plan)
-        plans = {"A": plan, "B": _plan(settings, [other], [1], seed)}
-        return _compare(settings, {"A": parsed[0], "B": other}, plans, seed)
+    try:
+        if other:
+            plans = {"A": plan, "B": _plan(settings, [other], [1], seed)}
+            return _compare(settings, {"A": parsed[0], "B": other}, plans, seed)
+        # Runs wait for a load from this machine. It does not wait itself: several may be what is wanted.
+        with nullcontext() if settings.cluster else alone(_warn_of_others, waits=False):
+            return _load(settings, list(zip(parsed, weights, strict=True)), plan)
+    except ProbeError as error:
+        # The probe alone knows its patterns; its refusal of one is a wrong use of the option.
+        _, refused, why = str(error).partition("expect: matches: ")
+        if not refused:
+            raise
+        raise UsageError(f"--expect-pattern {one_line(why)}: write a regular expression") from error
+
+
+def _warn_of_others() -> None:
+    streams.say("another ringside is measuring on this machine: the figures of both may suffer")
 
 
 def _plan(settings: LoadSettings, targets: Sequence[Target], weights: Sequence[int], seed: int) -> LoadPlan:
@@ -78,123 +96,66 @@ def _plan(settings: LoadSettings, targets: Sequence[Target], weights: Sequence[i
 
 
 @contextmanager
-def _noted(settings: LoadSettings) -> Iterator[None]:
-    """Have runs wait for a load from this machine. It does not wait itself: several loads at once may be
-    what is wanted."""
-
-    def warn() -> None:
-        streams.say("another ringside is measuring on this machine: the figures of both may suffer")
-
-    with nullcontext() if settings.cluster else alone(warn, waits=False):
-        yield
-
-
-@contextmanager
-def _pattern_refused() -> Iterator[None]:
-    """The probe alone knows its patterns; its refusal of one is a wrong use of the option."""
-    try:
-        yield
-    except ProbeError as error:
-        _, refused, why = str(error).partition("expect: matches: ")
-        if not refused:
-            raise
-        raise UsageError(f"--expect-pattern {one_line(why)}: write a regular expression") from error
-
-
-def _is_ready(target: Target, wait_ready_s: float | None) -> bool:
-    """Whether the target accepts connections, or nobody asked to wait for that."""
-    if wait_ready_s is None or targets.wait(target, wait_ready_s):
-        return True
-    streams.say(
-        f"{one_line(target.text)} accepted no connection within {wait_ready_s:g} s (--wait-ready): "
-        "start the server, or wait longer"
-    )
-    return False
-
-
-@contextmanager
 def _driver(settings: LoadSettings, addresses: Sequence[str]) -> Iterator[Any]:
     """What carries out loads at these addresses: a probe here, or engines on the nodes of a cluster."""
     if settings.cluster is None:
-        from ringside.probe.process import Probe
-
         yield Probe()
         return
-    cluster = context.cluster()
-    with cluster.engines(settings.cluster, settings.engines, addresses, streams.say) as engines:
+    with context.cluster().engines(settings.cluster, settings.engines, addresses, streams.say) as engines:
         yield engines
 
 
-def _is_watched(settings: LoadSettings) -> bool:
-    """Whether a load may be drawn while it runs: engines elsewhere report at the end."""
-    return settings.form is None and settings.cluster is None
+def _screen(settings: LoadSettings) -> Screen:
+    """Draws a load while it runs, but those of engines elsewhere, which report at the end."""
+    return Screen(context.stderr_console(), wanted=settings.form is None and settings.cluster is None)
 
 
 def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: LoadPlan) -> int:
-
     target = targets.combined([each for each, _ in shares])
     addresses, silent = ([], []) if plan.unix else _addresses(_dialed(settings, target))
-    with (
-        _driver(settings, addresses) as driver,
-        Screen(context.stderr_console(), wanted=_is_watched(settings)) as screen,
-    ):
+    with _driver(settings, addresses) as driver, _screen(settings) as screen:
         progress_s = progress_interval_s(plan) if screen.is_shown else None
         screen.begin(target.text, plan)
-        request = LoadRequest(with_addresses(plan, addresses, progress_s))
-        load_result = results.from_messages(driver.load(request, screen.receive))
+        request = LoadRequest(replace(plan, addresses=tuple(addresses), progress_s=progress_s))
+        result = results.from_messages(driver.load(request, screen.receive))
         if not isinstance(driver, Probe):
-            load_result = dataclasses.replace(
-                load_result, engines=driver.parts, started_within_s=driver.started_within_s
-            )
+            within_s = driver.started_within_s
+            result = dataclasses.replace(result, engines=driver.parts, started_within_s=within_s)
     for address in silent:
-        load_result = load_result.with_warning(
+        result = result.with_warning(
             "address-left-out",
             f"{address} is another address of the target and does not answer: no load was sent to it",
             "name the address in the target to be sure which one is measured",
         )
     if settings.hdr_file:
-        _write_hdr(settings.hdr_file, load_result)
-    if load_result.is_refused:
+        _write_hdr(settings.hdr_file, result)
+    if result.is_refused:
         streams.say(
-            f"{one_line(load_result.figures.detail)}; start the server, name its port, or wait for it with "
+            f"{one_line(result.figures.detail)}; start the server, name its port, or wait for it with "
             "--wait-ready 10s"
         )
-    if load_result.is_untrusted:
-        streams.say(one_line(load_result.figures.detail))
-    checks = [thresholds.check(threshold, load_result) for threshold in settings.thresholds]
+    if result.is_untrusted:
+        streams.say(one_line(result.figures.detail))
+    checks = [thresholds.check(threshold, result) for threshold in settings.thresholds]
     several = shares if len(shares) > 1 else ()
+    unit = TIME_UNITS[settings.time_unit] if settings.time_unit else MILLISECONDS
     with streams.output():
         if settings.form == "json":
-            whole = document.as_document(target, plan, load_result, checks, several)
+            whole = document.as_document(target, plan, result, checks, several)
             print(json.dumps(whole, indent=2))
-        else:
-            _show(settings, target, shares, plan, load_result)
+        elif settings.form == "csv":
+            each, weights = zip(*shares, strict=True)
+            sys.stdout.write(document.as_csv(each, weights, result, unit))
+        elif not (result.is_refused or result.is_untrusted):
+            # A load without a server that is trusted has a line on stderr alone.
+            summary.show(target, plan, result, context.stdout_console(), unit=unit, shares=several)
     crossed = [check for check in checks if check.is_crossed]
     for check in crossed:
         streams.say(check.sentence())
-    if load_result.figures.outcome == "interrupted" or driver.interrupted:
+    if result.figures.outcome == "interrupted" or driver.interrupted:
         return EXIT_INTERRUPTED
-    went_on = load_result.silent_from_s is None
-    is_good = load_result.is_answered and went_on and load_result.figures.outcome == "ok"
+    is_good = result.is_answered and result.silent_from_s is None and result.figures.outcome == "ok"
     return 0 if is_good and not crossed else EXIT_FAILED
-
-
-def _show(
-    settings: LoadSettings,
-    target: Target,
-    shares: Sequence[tuple[Target, int]],
-    plan: LoadPlan,
-    result: LoadResult,
-) -> None:
-    """Print the load as text or CSV. One without a server that is trusted has a line on stderr alone."""
-
-    unit = TIME_UNITS[settings.time_unit] if settings.time_unit else MILLISECONDS
-    if settings.form == "csv":
-        each, weights = zip(*shares, strict=True)
-        sys.stdout.write(document.as_csv(each, weights, result, unit))
-    elif not (result.is_refused or result.is_untrusted):
-        several = shares if len(shares) > 1 else ()
-        summary.show(target, plan, result, context.stdout_console(), unit=unit, shares=several)
 
 
 def _dialed(settings: LoadSettings, target: Target) -> Target:
@@ -229,14 +190,11 @@ def _check_writable(path: Path) -> None:
 
 
 def _write_hdr(path: Path, result: LoadResult) -> None:
-
     name = result.main_histogram
-    summary = result.figures.latency(name)
-    text = results.hdr_text(
-        result.counts.get(name, ()), summary.mean_ns if summary else 0, summary.stdev_ns if summary else 0
-    )
+    latency = result.figures.latency(name)
+    mean_ns, stdev_ns = (latency.mean_ns, latency.stdev_ns) if latency else (0, 0)
     try:
-        streams.write_whole(path, text)
+        streams.write_whole(path, results.hdr_text(result.counts.get(name, ()), mean_ns, stdev_ns))
     except OSError as error:
         raise UsageError(f"--hdr {one_line(str(path))} cannot be written: {error.strerror}") from error
     streams.say(f"{one_line(str(path))}: percentiles of {name} for a plotter of HdrHistogram")
@@ -246,58 +204,53 @@ def _compare(
     settings: LoadSettings, targets: Mapping[str, Target], plans: Mapping[str, LoadPlan], seed: int
 ) -> int:
     """Carry out and show the comparison of the targets A and B. Returns the exit status."""
-
     versus.check(targets, plans["A"])
-    addresses = {name: _addresses(each)[0] for name, each in targets.items()}
+    addresses = {name: tuple(_addresses(each)[0]) for name, each in targets.items()}
     plan, blocks = plans["A"], settings.blocks or _BLOCKS
     margin = DEFAULT_MARGIN if settings.margin is None else settings.margin
-    if plan.requests and plan.requests % blocks:
-        part = versus.part(plan, blocks, 0).requests or 0
-        streams.say(f"{plan.requests:,} requests in {blocks} blocks: {part:,} each, {part * blocks:,} in all")
+    part = versus.part(plan, blocks, 0)
+    if plan.requests and part.requests and plan.requests % blocks:
+        streams.say(
+            f"{plan.requests:,} requests in {blocks} blocks: {part.requests:,} each, "
+            f"{part.requests * blocks:,} in all"
+        )
     storage = context.open_store(settings.store, anywhere=True)
+    options = given_options(_SHOWN)
+    if headers := options.get("--header"):
+        options["--header"] = tuple(_SECRET.sub(r"\1 …", str(header)) for header in headers)
     interrupted = False
-    everywhere = [address for each in addresses.values() for address in each]
-    with _driver(settings, everywhere) as driver:
+    with _driver(settings, [*addresses["A"], *addresses["B"]]) as driver:
         engines = (
             {} if isinstance(driver, Probe) else {node.name: facts for node, facts in driver.facts().items()}
         )
         # Who gives up while another one measures leaves no empty run behind.
         with alone(LiveProgress(context.stderr_console()).on_wait):
-            options = given_options(_SHOWN)
-            if headers := options.get("--header"):
-                options["--header"] = tuple(_SECRET.sub(r"\1 …", str(header)) for header in headers)
             run = versus.begin(targets, plan, blocks, margin, seed, storage, engines, options)
-            experiment = read_plan(run).experiment
-            with Screen(context.stderr_console(), wanted=_is_watched(settings)) as screen:
-                progress_s = progress_interval_s(versus.part(plan, blocks, 0)) if screen.is_shown else None
+            with _screen(settings) as screen:
+                progress_s = progress_interval_s(part) if screen.is_shown else None
                 whole = {
-                    name: versus.with_addresses(plans[name], addresses[name], progress_s) for name in targets
+                    name: replace(plans[name], addresses=addresses[name], progress_s=progress_s)
+                    for name in targets
                 }
                 turns = _Turns(screen, targets, blocks)
                 try:
-                    versus.conduct(run, experiment, whole, storage, driver, turns)
+                    versus.conduct(run, read_plan(run).experiment, whole, storage, driver, turns)
                 except KeyboardInterrupt:
                     # What was measured until then is shown.
                     interrupted = True
     analysis = analysis_of(storage, storage.run(run.id))
     with streams.output():
         if settings.form == "json":
-            duration_s = versus.part(plan, blocks, 0).duration_s
-            facts: dict[str, Any] = {
-                "blocks": blocks,
-                "margin": margin,
-                "seed": seed,
-                "duration_s": duration_s,
-            }
+            facts: dict[str, Any] = {"blocks": blocks, "margin": margin, "seed": seed}
+            facts["duration_s"] = part.duration_s
             if engines:
-                within_ms = versus.started_within_ns(analysis) / 1e6
-                facts |= {"engines": list(engines), "engines_started_within_ms": within_ms}
+                facts["engines"] = list(engines)
+                facts["engines_started_within_ms"] = versus.started_within_ns(analysis) / 1e6
             loads = versus.documents(analysis, targets, plan)
             print(json.dumps(documents.load_document(analysis, facts, loads), indent=2))
         else:
-            paired.show(
-                analysis, versus.how(analysis, targets, plans, list(engines)), context.stdout_console()
-            )
+            how = versus.how(analysis, targets, plans, list(engines))
+            paired.show(analysis, how, context.stdout_console())
     if interrupted:
         streams.say("interrupted")
         return EXIT_INTERRUPTED

@@ -4,6 +4,7 @@ option, and raises ValueError with how to write it."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,12 +66,20 @@ UNTIL_HELP = (
 )
 MARGIN_HELP = "Ratios closer to 1 than this are equivalent"
 STORE_HELP = "The store [default: .ringside/ringside.sqlite]."
-WITH_HELP = "A contender outside the catalogue: its folder, or the command of a server with `{port}` in it."
-PORT_HELP = "The port of the page; 0: any that is free [default: 8000]."
-PORT, DEFAULT_PORT = Whole(0, 65_535), 8000
+DEFAULT_PORT = 8000
 # The options of several commands.
 STORE = option("--store PATH|URL", STORE_HELP)
-OUTSIDE = option("--with FOLDER|NAME=COMMAND", WITH_HELP, multiple=True)
+OUTSIDE = option(
+    "--with FOLDER|NAME=COMMAND",
+    "A contender outside the catalogue: its folder, or the command of a server with `{port}` in it.",
+    multiple=True,
+)
+PORT = option(
+    "--port N",
+    f"The port of the page; 0: any that is free [default: {DEFAULT_PORT}].",
+    Whole(0, 65_535),
+    default=DEFAULT_PORT,
+)
 FORM = forms(json="One JSON document.", markdown="Markdown.")
 FORM_OR_CSV = forms(
     json="One JSON document.", markdown="Markdown.", csv="CSV, a row for each metric of each cell."
@@ -227,6 +236,18 @@ def gate(text: str) -> tuple[str, float]:
     if word not in _GATES:
         raise wrong(text, f"is not a gate: write it as slower:3%; possible are {', '.join(_GATES)}")
     return _GATES[word], units.margin(size, _MAX_GATE) if size else 0.0
+
+
+def levels(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Texts like `factor=level,level` into levels by factor. Raises UsageError."""
+    levels_by_factor: dict[str, tuple[str, ...]] = {}
+    for setting in settings:
+        factor, equals, text = setting.partition("=")
+        texts = tuple(text.split(","))
+        if not equals or not factor or not all(texts):
+            raise UsageError(f"--set {setting}: write it as factor=level or factor=level,level")
+        levels_by_factor[factor] = (*levels_by_factor.get(factor, ()), *texts)
+    return levels_by_factor
 
 
 def wrong(text: str, what: str) -> ValueError:

@@ -61,54 +61,47 @@ class Estimate:
 
 
 class LiveProgress(Listener):
-    """Shows what happens. Redraws when a trial begins or ends and once a second, no
-    more often: nothing should run beside a measurement."""
+    """Shows what happens; where it is `quiet`, on the live line alone. Redraws at the ends of trials and
+    once a second, no more often: nothing should run beside a measurement."""
 
     def __init__(self, console: Console, *, quiet: bool = False) -> None:
-        """`quiet`: nothing but the live line."""
         self._console = console
         self._quiet = quiet
+        self._is_live = console.is_terminal
         # No thread of its own: the line is drawn when something has changed.
-        self._live = (
-            Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
-        )
-        self._doing = ""
-        self._since = time.monotonic()
-        self._block = 0
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._doing, self._since = "", time.monotonic()
+        self._block = self._announced = 0
         self._blocks = ""
         self._estimate: Estimate | None = None
-        self._announced = 0
         self._failed: set[Cell] = set()
         self._is_waiting = False
-        self._repeated = ""
-        self._outside: list[str] = []
+        # What `ringside repeat` needs: the run, and its contenders outside the catalogue.
+        self._repeated: tuple[str, ...] = ()
 
     def __enter__(self) -> LiveProgress:
-        if self._live:
+        if self._is_live:
             self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live:
-            self._live.stop()
+        self._live.stop()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Leave the terminal to other output meanwhile."""
-        if self._live:
+        if self._is_live:
             self._live.update("", refresh=True)
-            self._live.stop()
+        self._live.stop()
         yield
-        if self._live:
+        if self._is_live:
             self._live.start()
 
     def on_prepare(self, contender: str) -> None:
         self._now(f"preparing {contender}")
 
     def on_build(self, contender: Contender) -> None:
-        self._now(f"building {contender.name}")
-        if not self._live:
-            self._print(f"building {contender.name}")
+        self._now(f"building {contender.name}", f"building {contender.name}")
 
     def on_prepared(self, contender: Ready | Unavailable) -> None:
         if isinstance(contender, Unavailable):
@@ -118,9 +111,7 @@ class LiveProgress(Listener):
                 self._print(f"  | {line}")
 
     def on_input(self, name: str, most_bytes: int) -> None:
-        self._now(f"writing {name}")
-        if not self._live:
-            self._print(f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
+        self._now(f"writing {name}", f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
 
     def on_say(self, text: str) -> None:
         """A line that is shown even where it is quiet."""
@@ -128,33 +119,26 @@ class LiveProgress(Listener):
 
     def on_wait(self) -> None:
         # Even where it is quiet: nothing else tells why nothing happens.
-        self._console.print(
-            "another ringside is measuring on this machine: waiting for its end (Ctrl-C gives up)",
-            highlight=False,
-        )
+        self.on_say("another ringside is measuring on this machine: waiting for its end (Ctrl-C gives up)")
 
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
         self._block = self._announced = 0
         self._failed.clear()
-        self._repeated = run.id if isinstance(measurement, Workload) else ""
-        self._outside = with_options(read_plan(run).chosen)
+        self._blocks, self._estimate, self._repeated = "", None, ()
+        if isinstance(measurement, Workload):
+            self._repeated = (run.id, *with_options(read_plan(run).chosen))
         # With a goal, or a time, the number of blocks is not known before.
-        known = rule.is_fixed
-        self._blocks = f" of {rule.max_blocks}" if known else ""
-        self._estimate = (
-            Estimate(cells, rule.max_blocks, measurement)
-            if known and isinstance(measurement, Workload)
-            else None
-        )
-        if known:
+        if rule.is_fixed:
+            self._blocks = f" of {rule.max_blocks}"
             goal = f"in {count(rule.max_blocks, 'block')}"
-        elif rule.decided:
-            goal = "until all is decided"
-        elif rule.until is not None:
-            goal = f"until each interval is narrower than {rule.until:.3g} of its ratio"
+            if isinstance(measurement, Workload):
+                self._estimate = Estimate(cells, rule.max_blocks, measurement)
         else:
             goal = "until the time is over"
-        if not known:
+            if rule.decided:
+                goal = "until all is decided"
+            elif rule.until is not None:
+                goal = f"until each interval is narrower than {rule.until:.3g} of its ratio"
             limits = [duration(rule.time_s)] if rule.time_s is not None else []
             limits += [count(rule.max_blocks, "block")] if rule.max_blocks <= _PLANNED_BLOCKS else []
             goal += f", {' or '.join(limits)} at most" if limits else ""
@@ -166,13 +150,13 @@ class LiveProgress(Listener):
 
     def on_trial(self, block: int, cell: Cell) -> None:
         self._block, self._is_waiting = block, False
-        if not self._live and block != self._announced:
+        if not self._is_live and block != self._announced:
             self._announced = block
             self._print(f"block {block}{self._blocks}{self._left()}")
         self._now(f"{cell.contender}  {cell.point}".rstrip())
 
     def on_tick(self) -> None:
-        if self._is_waiting and not self._live and time.monotonic() - self._since >= _WAIT_S:
+        if self._is_waiting and not self._is_live and time.monotonic() - self._since >= _WAIT_S:
             self._is_waiting = False
             self._print(f"{self._doing}: {duration(_WAIT_S)} so far")
         self._draw()
@@ -180,34 +164,35 @@ class LiveProgress(Listener):
     def on_trial_end(self, trial: Trial, seconds: float) -> None:
         if self._estimate:
             self._estimate.on_trial_end(trial.cell, seconds)
-        if trial.outcome is not Outcome.OK:
-            where = f" at {trial.cell.point}" if trial.cell.point.levels else ""
-            self._print(f"{trial.cell.contender}{where}: {trial.outcome}: {trial.detail}")
-            self._show_why(trial)
-
-    def _show_why(self, trial: Trial) -> None:
-        """The end of what a program wrote, and how to repeat its trial, at the first failure of a cell."""
-        if trial.cell in self._failed or trial.report is None or trial.outcome is Outcome.INTERRUPTED:
+        if trial.outcome is Outcome.OK:
             return
-        self._failed.add(trial.cell)
+        cell = trial.cell
+        where = f" at {cell.point}" if cell.point.levels else ""
+        self._print(f"{cell.contender}{where}: {trial.outcome}: {trial.detail}")
+        # At the first failure of a cell, the end of what the program wrote, and how to repeat its trial.
+        if cell in self._failed or trial.report is None or trial.outcome is Outcome.INTERRUPTED:
+            return
         for line in last_lines(trial.report.stderr_tail):
             self._print(f"  | {line}")
-        if self._repeated and not any(
-            cell.contender == trial.cell.contender for cell in self._failed - {trial.cell}
-        ):
-            again = with_store("repeat", self._repeated, trial.cell.contender, *self._outside)
-            self._print(f"  all output of {trial.cell.contender}: {again}")
+        if self._repeated and cell.contender not in {failed.contender for failed in self._failed}:
+            run, *outside = self._repeated
+            again = with_store("repeat", run, cell.contender, *outside)
+            self._print(f"  all output of {cell.contender}: {again}")
+        self._failed.add(cell)
 
     def _left(self) -> str:
         left = self._estimate.left_s() if self._estimate else None
         return "" if left is None else f", about {duration(left)} left"
 
-    def _now(self, doing: str) -> None:
+    def _now(self, doing: str, line: str = "") -> None:
+        """What is being done; `line`: what a log without a live line says of it."""
         self._doing, self._since = doing, time.monotonic()
         self._draw()
+        if line and not self._is_live:
+            self._print(line)
 
     def _draw(self) -> None:
-        if not self._live:
+        if not self._is_live:
             return
         spent = time.monotonic() - self._since
         block = f"block {self._block}{self._blocks}{self._left()}: " if self._block else ""

@@ -35,7 +35,6 @@ def repeat(
     """
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
-    from ringside.cli.run import parse_settings
     from ringside.measure.host.exclusive import alone
     from ringside.measure.host.executor import Executor
     from ringside.measure.runs.repeat import plain_command, repetition
@@ -55,7 +54,7 @@ def repeat(
             runs[0],
             storage.trials(runs[0]),
             contender,
-            parse_settings(settings),
+            params.levels(settings),
             catalogue=context.catalogue(context.outside_of(runs[0], outside)),
             toolchain=context.toolchain(),
             inputs=context.inputs(),

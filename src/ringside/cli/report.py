@@ -15,8 +15,6 @@ from ringside.errors import ReportError
 
 if TYPE_CHECKING:
     from ringside.analysis.suite import Page
-    from ringside.model.results import Run
-    from ringside.store import Store
 
 
 @click.command()
@@ -39,10 +37,8 @@ def report(
     from ringside.analysis.suite import page_of
     from ringside.cli import context
     from ringside.render.site import folder, post, site
-    from ringside.store.runs import runs_of
 
-    instead = site_to or post_to or badge_to
-    if not instead:
+    if not (site_to or post_to or badge_to):
         output = output or Path("report.html")
     if output:
         check_page(output, "-o")
@@ -50,25 +46,31 @@ def report(
         folder.refuse_others(badge_to, folder.BADGE_MARK, "--badge")
     context.leave_garbage()
     storage = context.open_store(store, create=False)
-    named = {run.id: run for name in runs or ["latest"] for run in runs_of(storage, name)}
-    pages = [page_of(storage, run) for run in named.values()]
-    if output:
-        _write(output, pages, "-o")
+    pages = [page_of(storage, run) for run in context.named_runs(storage, runs)]
+    analyses = [page.analysis for page in pages]
     if figures_to is not None:
-        written = folder.write_figures(figures_to, [page.analysis for page in pages])
-        print(f"{figures_to}: {len(written)} files", file=sys.stderr)
+        print(f"{figures_to}: {len(folder.write_figures(figures_to, analyses))} files", file=sys.stderr)
     if site_to is not None:
         paths = site.write_site(site_to, pages, site_url or "")
         print(f"{site_to / 'index.html'}, and {len(paths) - 1} files more", file=sys.stderr)
     if post_to is not None:
-        paths = post.write_post(post_to, [page.analysis for page in pages])
+        paths = post.write_post(post_to, analyses)
         print(f"{post_to / 'post.md'}, and {len(paths) - 1} files more", file=sys.stderr)
     if badge_to is not None:
-        folder.write_file(badge_to, site.badge(pages[0].analysis).decode(), "--badge")
+        folder.write_file(badge_to, site.badge(analyses[0]).decode(), "--badge")
         print(badge_to, file=sys.stderr)
     if output:
-        _announce(output)
+        write_page(pages, output, "-o")
     return 0
+
+
+def write_page(pages: Sequence[Page], path: Path, option: str) -> None:
+    """Write one page of runs, and print its path. Raises ReportError where it cannot be written."""
+    from ringside.cli import context
+    from ringside.render.site import folder, site
+
+    folder.write_file(path, site.render_pages(pages, context.questions()), option)
+    print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)
 
 
 def check_page(path: Path, option: str) -> None:
@@ -81,23 +83,3 @@ def check_page(path: Path, option: str) -> None:
             f"{path} cannot be written: {path.parent} is no folder; choose another with {option}"
         )
     folder.refuse_others(path, folder.PAGE_MARK, option)
-
-
-def write_page(storage: Store, runs: Sequence[Run], path: Path, option: str) -> None:
-    """Write one page of runs, and print its path. Raises ReportError where it cannot be written."""
-    from ringside.analysis.suite import page_of
-
-    _write(path, [page_of(storage, run) for run in runs], option)
-    _announce(path)
-
-
-def _write(path: Path, pages: Sequence[Page], option: str) -> None:
-    from ringside.cli import context
-    from ringside.render.site import folder
-    from ringside.render.site.site import render_pages
-
-    folder.write_file(path, render_pages(pages, context.questions()), option)
-
-
-def _announce(path: Path) -> None:
-    print(f"{path} ({path.stat().st_size / 1e6:.1f} MB)", file=sys.stderr)

@@ -23,7 +23,7 @@ LOCAL = "127.0.0.1"
 def serve(
     *,
     host: str = option("--host ADDRESS", f"Listen here [default: {LOCAL}].", default=LOCAL),
-    port: int = option("--port N", params.PORT_HELP, params.PORT, default=params.DEFAULT_PORT),
+    port: int = params.PORT,
     store: str | None = params.STORE,
 ) -> int:
     """Show the runs of the store in a browser, also while they are in progress.
@@ -45,15 +45,12 @@ def serve(
 def start(host: str, port: int, store: str | None, *, cpus: Sequence[int] = ()) -> PageServer:
     """A page that is being served; `cpus`: those that it may use, empty: all. Raises UsageError where the
     extra is missing or the port is in use."""
-    from ringside.serve import server
-
-    server.check_installed()
-
     from ringside.cli import context
+    from ringside.serve import server
     from ringside.serve.source import Source
 
-    listener = server.listen(host, port)
-    source = Source(lambda: context.locate_store(store))
+    server.check_installed()
+    listener, source = server.listen(host, port), Source(lambda: context.locate_store(store))
     served = server.PageServer(listener, host, source, context.questions, cpus=cpus)
     served.start()
     return served

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,10 +11,6 @@ from ringside.cli import EXIT_FAILED, streams
 from ringside.cli.options import option, takes
 from ringside.errors import CatalogueError
 from ringside.text import LOG_LINES, last_lines
-
-if TYPE_CHECKING:
-    from ringside.catalogue.loader import Catalogue
-    from ringside.model.catalogue import Contender
 
 _say = partial(streams.say, name="setup")
 
@@ -35,11 +30,27 @@ def setup(
     elsewhere the commands are printed. Exit status 1 where a contender cannot run.
     """
     from ringside.cli import context
+    from ringside.measure.runs import plan
     from ringside.measure.toolchain import apt
     from ringside.model.catalogue import Unavailable
 
-    toolchain = context.toolchain()
-    contenders, errors = _wanted(context.catalogue(), names, experiments)
+    toolchain, catalogue = context.toolchain(), context.catalogue()
+    wanted = dict.fromkeys(names)
+    for experiment in experiments:
+        for part in plan.experiments(catalogue, plan.Selection(experiment)):
+            wanted |= dict.fromkeys(part.contenders)
+    errors: dict[str, CatalogueError] = {}
+    if wanted:
+        contenders = []
+        for name in wanted:
+            try:
+                contenders.append(catalogue.contender(name))
+            except CatalogueError as error:
+                if name in names:
+                    raise
+                errors[name] = error
+    else:
+        contenders, errors = catalogue.contenders()
     contenders = [
         each
         for each in contenders
@@ -49,7 +60,9 @@ def setup(
     ]
     apt.install_missing(contenders, toolchain, _say)
     unavailable = []
-    for result in toolchain.prepare_all(contenders, _building):
+    for result in toolchain.prepare_all(
+        contenders, lambda contender: _say(f"building {contender.name}; this may take a minute")
+    ):
         if isinstance(result, Unavailable):
             unavailable.append(result)
         else:
@@ -59,31 +72,6 @@ def setup(
         for line in last_lines(result.log, LOG_LINES):
             _say(f"  | {line}")
         _say(f"  {result.remedy}")
-    for name, error in errors.items():
-        _say(f"{name} is not available: {error}")
+    for name, why in errors.items():
+        _say(f"{name} is not available: {why}")
     return EXIT_FAILED if unavailable or errors else 0
-
-
-def _wanted(
-    catalogue: Catalogue, names: Sequence[str], experiments: Sequence[str]
-) -> tuple[list[Contender], dict[str, CatalogueError]]:
-    """The contenders that are named or take part in the experiments, all where nothing is named; and the
-    errors of manifests that cannot be read."""
-    from ringside.measure.runs import plan
-
-    if not names and not experiments:
-        return catalogue.contenders()
-    contenders = {name: catalogue.contender(name) for name in names}
-    errors: dict[str, CatalogueError] = {}
-    for experiment in experiments:
-        for part in plan.experiments(catalogue, plan.Selection(experiment)):
-            for name in part.contenders:
-                try:
-                    contenders[name] = catalogue.contender(name)
-                except CatalogueError as error:
-                    errors[name] = error
-    return list(contenders.values()), errors
-
-
-def _building(contender: Contender) -> None:
-    _say(f"building {contender.name}; this may take a minute")

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import click
-
 from ringside import units
 from ringside.cli import params
 from ringside.cli.options import flag, option
-from ringside.model.design import DEFAULT_MARGIN
 
 if TYPE_CHECKING:
     from ringside.model.design import Goal
@@ -85,9 +82,7 @@ class VsSettings:
     min_runs: int | None = option("-m, --min-runs N", "N blocks at least.", _RUNS, section="How often")
     blocks: int | None = option("-M, --max-runs, --blocks N", "N blocks at most.", _RUNS)
     until: Goal | None = option("--until GOAL", params.UNTIL_HELP, units.goal)
-    margin: float = option(
-        "--margin 5%", f"{params.MARGIN_HELP} [default: 5%].", units.margin, default=DEFAULT_MARGIN
-    )
+    margin: float | None = option("--margin 5%", f"{params.MARGIN_HELP} [default: 5%].", units.margin)
     seed: int | None = option("--seed N", "Seed of the random orders [default: a new one].", params.SEED)
     everything: bool = flag("--all", "All columns.", section="Output")
     as_markdown: bool = flag("--markdown", "Markdown.")
@@ -98,16 +93,16 @@ class VsSettings:
     sort: str = option(
         "--sort ORDER",
         "auto (best first), command, or mean-time.",
-        click.Choice(["auto", "command", "mean-time"]),
+        ["auto", "command", "mean-time"],
         default="auto",
     )
     time_unit: str | None = option(
-        "-u, --time-unit UNIT", "millisecond, second, or microsecond.", click.Choice(list(UNITS))
+        "-u, --time-unit UNIT", "millisecond, second, or microsecond.", list(UNITS)
     )
     style: str = option(
         "--style STYLE",
         "nocolor, color, or none: only exports.",
-        click.Choice(["auto", "basic", "full", "nocolor", "color", "none"]),
+        ["auto", "basic", "full", "nocolor", "color", "none"],
         default="auto",
     )
     store: str | None = option("--store PATH|URL", "The store.")

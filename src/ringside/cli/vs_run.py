@@ -7,9 +7,9 @@ import secrets
 import string
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
@@ -37,7 +37,7 @@ from ringside.measure.vs.commands import (
     split_shell,
 )
 from ringside.measure.vs.outputs import INHERIT, check_output
-from ringside.model.design import Experiment, Level, Point
+from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Point
 from ringside.model.results import Run
 from ringside.render.export import documents, hyperfine
 from ringside.render.text import heading, paired
@@ -47,44 +47,18 @@ from ringside.text import one_line
 from ringside.units import TIME_UNITS, TimeUnit, count, percent, time_unit, whole
 from ringside.workloads.command import COMMAND
 
-_HINT = " (--ignore-failure includes failed runs)"
 _TIME_S = 30.0
 _MEMORY_SHARE = 0.9
-# Of a CPU: from here on what hooks left running is worth a word.
+# Of a CPU: from here on what hooks left running is reported.
 _WORKING_SHARE = 0.1
 # A command alone, as hyperfine does: there is no verdict that could end it.
 _ALONE_BLOCKS, _ALONE_S = 10, 3.0
-_ALL = ("all-non-zero", "")
-_STDOUT = "-"
 # The options that say how a run is shown, not how it is measured.
 _SHOWN = {
-    *(
-        "as_json",
-        "as_markdown",
-        "show_output",
-        "everything",
-        "sort",
-        "time_unit",
-        "style",
-        "store",
-        "fail_if",
-    ),
-    *("export_json", "export_csv", "export_markdown", "export_asciidoc", "export_orgmode"),
+    *("as_json", "as_markdown", "show_output", "everything", "sort", "time_unit", "style", "store"),
+    *("fail_if", "export_json", "export_csv", "export_markdown", "export_asciidoc", "export_orgmode"),
 }
 _COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """What goes to stdout. `silent`: nothing but exports; `order` of rows; `unit` of times, None for the one
-    that suits each; `everything`: all columns."""
-
-    kind: Literal["json", "markdown", "text"]
-    silent: bool
-    style: str
-    order: str
-    unit: TimeUnit | None
-    everything: bool
 
 
 def compare(settings: VsSettings) -> int:
@@ -94,70 +68,70 @@ def compare(settings: VsSettings) -> int:
 
 
 def _compare(settings: VsSettings, stdin: Path | None) -> int:
-    form = _form(settings)
+    _check_stdout(settings)
     factors = _factors(settings)
     points = scan_points(factors)
     commands = _commands(settings, points)
+    is_alone = len(commands) == 1
     for note in notes(commands, points):
         streams.say(note)
-    if settings.fail_if and len(commands) == 1:
+    if settings.fail_if and is_alone:
         raise UsageError("--fail-if judges commands by the first one: name two commands or more")
-    rule = _rule(settings, is_alone=len(commands) == 1, points=len(points))
+    rule = _rule(settings, is_alone=is_alone, points=len(points))
     _warn_of_unused(settings, factors)
     execution = _execution(settings, stdin)
     exports = _opened(settings.exports)
     seed = secrets.randbelow(2**31) if settings.seed is None else settings.seed
     storage = context.open_store(settings.store, anywhere=True)
-    experiment = command_trials.experiment_of(commands, rule, settings.margin, factors)
+    margin = DEFAULT_MARGIN if settings.margin is None else settings.margin
+    experiment = command_trials.experiment_of(commands, rule, margin, factors)
     # Who gives up while another one measures leaves no empty run behind.
     with alone(LiveProgress(context.stderr_console()).on_wait):
         # What another one used is available by now.
         memory_bytes = int(host.memory_available_bytes() * _MEMORY_SHARE)
         execution = replace(execution, memory_bytes=memory_bytes)
-        run = command_trials.begin(
-            commands, experiment, execution, seed, storage, points, given_options(_SHOWN)
-        )
+        options = given_options(_SHOWN)
+        run = command_trials.begin(commands, experiment, execution, seed, storage, points, options)
         trials = CommandTrials(commands, execution, seed, Executor(), points)
-        quota = host.quota()
-        status, is_whole = _measured(run, experiment, points, rule, trials, storage)
-    _say_stopped(quota, host.quota())
+        before = host.quota()
+        status, is_whole = _measure(run, experiment, points, rule, trials, storage)
+    quota = host.quota()
+    if quota and (stops := quota.stopped - (before.stopped if before else 0)) > 0:
+        streams.say(
+            f"a CPU quota of {quota.cpus:.3g} CPUs holds here and stopped processes {count(stops, 'time')} "
+            "during the run: wall times include that; run it without a quota, or with a larger one"
+        )
     if trials.hooks_share > _WORKING_SHARE:
         streams.say(
             f"what --setup or --prepare left running used {percent(trials.hooks_share)} of a CPU while the "
             "commands ran: if they do not need it, wait for its end in the hook"
         )
     analysis = analysis_of(storage, storage.run(run.id))
-    if not analysis.executions.descriptions and is_whole and not status:
-        raise ProbeError(storage.trials(run)[-1].detail)
     if analysis.executions.descriptions:
         if is_whole:
-            _show(analysis, _facts(settings, rule, execution, run), form)
+            _show(analysis, settings, rule, execution)
         # A failure late in a long run leaves what was measured before it.
-        _export(analysis, exports, form)
-    if not status:
-        status = gates.status(settings.fail_if, list(_judged(analysis)))
+        _export(analysis, exports, settings)
+    elif is_whole and not status:
+        raise ProbeError(storage.trials(run)[-1].detail)
     if status == EXIT_INTERRUPTED:
         streams.say("interrupted")
-    return status
+    return status or gates.status(settings.fail_if, list(_judged(analysis)))
 
 
 def _judged(analysis: RunAnalysis) -> Iterator[gates.Judged]:
     """The wall time of each pair, point by point."""
+    metric = analysis.headline
     for point in analysis.points:
         for pair in analysis.pairs:
-            comparison = analysis.comparison(analysis.headline, *pair, point)
-            if comparison:
-                subject = f"{' over '.join(pair)}" + (f" at {analysis.label(point)}" if point.levels else "")
-                yield gates.Judged(
-                    one_line(subject),
-                    analysis.headline,
-                    comparison.ratio,
-                    comparison.verdict,
-                    comparison.obstacle,
-                )
+            if comparison := analysis.comparison(metric, *pair, point):
+                where = f" at {analysis.label(point)}" if point.levels else ""
+                subject = one_line(f"{' over '.join(pair)}{where}")
+                figures = (comparison.ratio, comparison.verdict, comparison.obstacle)
+                yield gates.Judged(subject, metric, *figures)
 
 
-def _measured(
+def _measure(
     run: Run,
     experiment: Experiment,
     points: tuple[Point, ...],
@@ -172,7 +146,8 @@ def _measured(
         with LiveProgress(context.stderr_console(), quiet=True) as progress:
             BlockLoop(run, experiment, COMMAND, points, rule, trials, store, progress).conduct()
     except command_trials.CommandFailedError as error:
-        hint = "" if isinstance(error, command_trials.HookFailedError) else _HINT
+        is_hook = isinstance(error, command_trials.HookFailedError)
+        hint = "" if is_hook else " (--ignore-failure includes failed runs)"
         what = "is compared" if len(experiment.contenders) > 1 else "is shown"
         streams.say(f"{error}; nothing {what}{hint}")
         status, is_whole = EXIT_FAILED, False
@@ -180,52 +155,28 @@ def _measured(
         # What was measured until then is shown.
         status = EXIT_INTERRUPTED
     finally:
-        if not _clean_up(trials):
+        try:
+            trials.clean_up()
+        except RingsideError as error:
+            streams.say(str(error))
             status = status or EXIT_FAILED
     return status, is_whole
 
 
-def _say_stopped(before: host.Quota | None, after: host.Quota | None) -> None:
-    """Where a quota of CPU time stopped processes during the run: times include that."""
-    stops = after.stopped - (before.stopped if before else 0) if after else 0
-    if after and stops > 0:
-        streams.say(
-            f"a CPU quota of {after.cpus:.3g} CPUs holds here and stopped processes {count(stops, 'time')} "
-            "during the run: wall times include that; run it without a quota, or with a larger one"
-        )
-
-
-def _clean_up(trials: CommandTrials) -> bool:
-    """Whether it could be done. What was measured is worth showing in any case."""
-    try:
-        trials.clean_up()
-    except RingsideError as error:
-        streams.say(str(error))
-        return False
-    return True
-
-
-def _form(settings: VsSettings) -> _Form:
-    """What goes to stdout. Raises UsageError where several things would mix there."""
+def _check_stdout(settings: VsSettings) -> None:
+    """Raises UsageError where several things would mix on stdout."""
     if settings.as_json and settings.as_markdown:
         raise UsageError(
             "--json and --markdown exclude each other: --export-markdown FILE writes both at once"
         )
-    kind: Literal["json", "markdown", "text"] = (
-        "json" if settings.as_json else "markdown" if settings.as_markdown else "text"
-    )
-    to_stdout = [f"--export-{name} -" for name, file in settings.exports.items() if file == "-"]
     if settings.show_output and settings.output:
         raise UsageError("--show-output and --output exclude each other: --output=inherit is the same")
-    data = [*([f"--{kind}"] if kind != "text" else []), *to_stdout]
+    data = ["--json"] * settings.as_json + ["--markdown"] * settings.as_markdown
+    data += [f"--export-{name} -" for name, file in settings.exports.items() if file == "-"]
     if data and (settings.show_output or "inherit" in settings.output):
         raise UsageError(f"{data[0]} and what the commands print would mix on stdout: export to a file")
     if len(data) > 1:
         raise UsageError(f"{data[0]} and {data[1]} would mix on stdout: export to files")
-    # Only the export is on stdout then, so that a pipe gets it alone.
-    unit = TIME_UNITS[UNITS[settings.time_unit]] if settings.time_unit else None
-    is_silent = settings.style == "none" or bool(to_stdout)
-    return _Form(kind, is_silent, settings.style, settings.sort, unit, settings.everything)
 
 
 def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
@@ -295,19 +246,23 @@ def _execution(settings: VsSettings, stdin: Path | None) -> ExecutionOptions:
     environment.pop("RINGSIDE_PADDING", None)
     for name in left_out:
         streams.say(f"the variable {one_line(name, 60)} is not UTF-8: the commands do not get it")
+    usable = os.sched_getaffinity(0)
+    if missing := [str(cpu) for cpu in settings.cpus if cpu not in usable]:
+        listed = ", ".join(map(str, sorted(usable)))
+        raise UsageError(f"--cpus: {', '.join(missing)} cannot be used here; usable: {listed}")
     return ExecutionOptions(
         folder=folder,
         environment=environment,
         warmups=settings.warmup,
         timeout_s=settings.timeout_s,
         input=stdin,
-        cpus=_usable(settings.cpus or ()),
+        cpus=settings.cpus,
         ignored=_ignored(settings.ignore_failure),
     )
 
 
 def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
-    if text is None or text in _ALL:
+    if text is None or text in ("all-non-zero", ""):
         return frozenset() if text is None else "all"
     try:
         statuses = frozenset(map(whole, text.split(",")))
@@ -321,105 +276,95 @@ def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
 def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
     """Until the goal is reached, or the blocks or the time are over: 30 seconds where neither is given. A
     command alone has no goal, and a time of its own."""
-    others = (settings.blocks, settings.min_runs, settings.until, settings.time_s)
+    until, blocks, min_runs, time_s = settings.until, settings.blocks, settings.min_runs, settings.time_s
     if settings.runs is not None:
-        if any(value is not None for value in others):
+        if any(value is not None for value in (blocks, min_runs, until, time_s)):
             raise UsageError(
                 "--runs is exactly so many: leave out --min-runs, --max-runs, --until and --time"
             )
         return StoppingRule(max_blocks=settings.runs)
-    if settings.min_runs and settings.blocks and settings.min_runs > settings.blocks:
-        raise UsageError(f"--min-runs {settings.min_runs} is more than --max-runs {settings.blocks}")
-    if settings.until == "end" and not (settings.blocks or settings.time_s):
+    if min_runs and blocks and min_runs > blocks:
+        raise UsageError(f"--min-runs {min_runs} is more than --max-runs {blocks}")
+    if until == "end" and not (blocks or time_s):
         raise UsageError("--until end: say which end, with --blocks or --time")
-    if is_alone and isinstance(settings.until, float):
+    if is_alone and isinstance(until, float):
         raise UsageError("--until narrows the ratio of two commands: a command alone has --runs or --time")
-    goal = settings.until or "decided"
-    default_s = _ALONE_S * points if is_alone else _TIME_S
     # Of a command alone blocks are the most, so that --max-runs means what it says in hyperfine.
-    is_timed = settings.time_s is None and (is_alone or not settings.blocks)
-    least = _ALONE_BLOCKS if is_alone and settings.time_s is None else FIRST_LOOK
+    least = _ALONE_BLOCKS if is_alone and time_s is None else FIRST_LOOK
+    if time_s is None and until != "end" and (is_alone or not blocks):
+        time_s = _ALONE_S * points if is_alone else _TIME_S
     return StoppingRule(
-        max_blocks=settings.blocks or MAX_BLOCKS,
-        decided=goal == "decided" and not is_alone,
-        until=goal if isinstance(goal, float) else None,
-        min_blocks=settings.min_runs or 1,
-        time_s=None
-        if settings.until == "end" and settings.time_s is None
-        else default_s
-        if is_timed
-        else settings.time_s,
-        min_timed_blocks=settings.min_runs or least if is_alone else max(FIRST_LOOK, settings.min_runs or 1),
+        max_blocks=blocks or MAX_BLOCKS,
+        decided=until in (None, "decided") and not is_alone,
+        until=until if isinstance(until, float) else None,
+        min_blocks=min_runs or 1,
+        time_s=time_s,
+        min_timed_blocks=min_runs or least if is_alone else max(FIRST_LOOK, min_runs or 1),
     )
-
-
-def _facts(settings: VsSettings, rule: StoppingRule, execution: ExecutionOptions, run: Run) -> dict[str, Any]:
-    """How it was measured, for the JSON document."""
-    return {
-        "seed": run.seed,
-        "blocks": settings.runs or settings.blocks,
-        "until": "end" if settings.runs else settings.until or "decided",
-        "margin": settings.margin,
-        "time_s": rule.time_s,
-        "warmups": execution.warmups,
-        "cpus": list(execution.cpus),
-        "host": dict(run.host),
-    }
-
-
-def _usable(cpus: Sequence[int]) -> tuple[int, ...]:
-    usable = os.sched_getaffinity(0)
-    missing = [str(cpu) for cpu in cpus if cpu not in usable]
-    if missing:
-        listed = ", ".join(map(str, sorted(usable)))
-        raise UsageError(f"--cpus: {', '.join(missing)} cannot be used here; usable: {listed}")
-    return tuple(cpus)
 
 
 def _opened(exports: Mapping[str, str]) -> dict[str, Path | None]:
     """The file of each export, None for stdout; a file that cannot be written is an error before anything is
     measured. Raises UsageError."""
-    files: dict[str, Path | None] = {}
-    for kind, name in exports.items():
-        files[kind] = None if name == _STDOUT else Path(name)
-        if path := files[kind]:
-            try:
+    files = {kind: None if name == "-" else Path(name) for kind, name in exports.items()}
+    for kind, path in files.items():
+        try:
+            if path:
                 streams.open_to_write(path)
-            except OSError as error:
-                raise UsageError(f"--export-{kind} {name}: {error.strerror}") from error
+        except OSError as error:
+            raise UsageError(f"--export-{kind} {path}: {error.strerror}") from error
     return files
 
 
-def _show(analysis: RunAnalysis, facts: Mapping[str, Any], form: _Form) -> None:
-    """Write verdicts and figures to stdout."""
-    run = analysis.run
-    blocks = count(analysis.blocks_done, "block")
-    order = "in random order, " if len(analysis.cells) > 1 else ""
-    how = f"{blocks} {order}seed {run.seed}; run {run.id}" if order else f"{blocks}; run {run.id}"
-    how += heading.control(analysis)
-    if form.silent:
+def _show(
+    analysis: RunAnalysis, settings: VsSettings, rule: StoppingRule, execution: ExecutionOptions
+) -> None:
+    """Write verdicts and figures to stdout, unless an export is there, so that a pipe gets it alone."""
+    if settings.style == "none" or "-" in settings.exports.values():
         return
-    with time_unit(form.unit):
-        if form.kind == "json":
+    run = analysis.run
+    how = count(analysis.blocks_done, "block")
+    if len(analysis.cells) > 1:
+        how += f" in random order, seed {run.seed}"
+    how += f"; run {run.id}{heading.control(analysis)}"
+    with time_unit(_unit(settings)):
+        if settings.as_json:
+            facts = {
+                "seed": run.seed,
+                "blocks": settings.runs or settings.blocks,
+                "until": "end" if settings.runs else settings.until or "decided",
+                "margin": analysis.experiment.margin,
+                "time_s": rule.time_s,
+                "warmups": execution.warmups,
+                "cpus": list(execution.cpus),
+                "host": dict(run.host),
+            }
             sys.stdout.write(documents.as_json(documents.vs_document(analysis, facts)))
-        elif form.kind == "markdown":
-            sys.stdout.write(paired.as_markdown(analysis, how, form.order))
+        elif settings.as_markdown:
+            sys.stdout.write(paired.as_markdown(analysis, how, settings.sort))
         else:
-            console = context.stdout_console(colours=_COLOURS.get(form.style))
-            paired.show(analysis, how, console, form.order, everything=form.everything)
+            console = context.stdout_console(colours=_COLOURS.get(settings.style))
+            paired.show(analysis, how, console, settings.sort, everything=settings.everything)
 
 
-def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], form: _Form) -> None:
+def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], settings: VsSettings) -> None:
     """Write each export to its file."""
     for kind, path in files.items():
-        with time_unit(form.unit):
-            text = hyperfine.FORMATS[kind](analysis, form.order)
-        if path is None:
-            sys.stdout.write(text)
-        else:
-            try:
+        with time_unit(_unit(settings)):
+            text = hyperfine.FORMATS[kind](analysis, settings.sort)
+        try:
+            if path is None:
+                sys.stdout.write(text)
+            else:
                 streams.write_whole(path, text)
-            except OSError as error:
-                raise UsageError(
-                    f"--export-{kind} {path}: {error.strerror}; what was measured is in the store"
-                ) from error
+        except OSError as error:
+            if path is None:
+                raise
+            raise UsageError(
+                f"--export-{kind} {path}: {error.strerror}; what was measured is in the store"
+            ) from error
+
+
+def _unit(settings: VsSettings) -> TimeUnit | None:
+    """The unit of all times; None for the one that suits each."""
+    return TIME_UNITS[UNITS[settings.time_unit]] if settings.time_unit else None

@@ -37,23 +37,25 @@ from ringside.store import Store, now
 from ringside.store.plans import KeptOptions, PlannedContender, plan_values
 from ringside.text import one_line
 from ringside.units import count, quantity
-from ringside.workloads.target import TARGET
+from ringside.workloads.target import STEP, TARGET
 
 # A shorter run measures its own beginning more than the server.
 _MIN_RUN_S = 0.5
 # All targets of a run are at one point without factors.
 POINT = Point(())
-STEP, LOAD = "measured", "all"
+LOAD = "all"
 
 
 class LoadDriver(Protocol):
-    """Carries out loads: a probe, or engines on several machines. `interrupted`: a signal ended one.
-    `started_within_s`: how far apart the engines of the last load started at most; None of a probe."""
+    """Carries out loads: a probe, or engines on several machines."""
 
+    # A signal ended a load.
     interrupted: bool
 
     @property
-    def started_within_s(self) -> float | None: ...
+    def started_within_s(self) -> float | None:
+        """How far apart the engines of the last load started at most; None of a probe."""
+        ...
 
     def load(
         self, request: LoadRequest, on_message: Callable[[EngineMessage], None] | None = None
@@ -98,16 +100,9 @@ class TargetTrials:
         ended, detail = outcome_of(outcome), outcome.detail
         if ended is Outcome.OK and (why := failure(outcome)):
             ended, detail = Outcome.LOAD_FAILED, why
-        return Trial(
-            block,
-            position,
-            cell,
-            ended,
-            detail,
-            started_at=begun,
-            loads=(load_message(outcome, started, self._driver.started_within_s),),
-            missing=started.missing if started else (),
-        )
+        load = load_message(outcome, started, self._driver.started_within_s)
+        missing = started.missing if started else ()
+        return Trial(block, position, cell, ended, detail, started_at=begun, loads=(load,), missing=missing)
 
     def can_measure(self, cell: Cell) -> bool:
         """Not worth a try: a target is no program of the engine's, and cannot reach it."""
@@ -128,12 +123,11 @@ def load_message(
 
 def check(targets: Mapping[str, Target], plan: LoadPlan) -> None:
     """Raise UsageError where targets cannot be compared by this load."""
-    protocols = {target.protocol for target in targets.values()}
-    if len(protocols) > 1 or len({target.is_websocket for target in targets.values()}) > 1:
+    if len({(target.protocol, target.is_websocket) for target in targets.values()}) > 1:
         raise UsageError("--vs compares like with like: name two targets of one scheme")
     if isinstance(plan.pacing, Staircase):
         raise UsageError("--vs compares at one rate: give --rate instead of --staircase")
-    if protocols == {"stream"} and plan.stream.interval_s is None and plan.stream.due_field is None:
+    if plan.protocol == "stream" and plan.stream.interval_s is None and plan.stream.due_field is None:
         raise UsageError(
             "--vs compares how late messages are: say when they are due, by --interval or --due-field"
         )
@@ -166,6 +160,9 @@ def begin(
     facts of the machines that the load comes from, by name, where it comes from others;
     `options`: those of the command line."""
     names = tuple(targets)
+    # Of an open loop the rate is given.
+    metrics = () if plan.is_open_loop else ("rate",)
+    metrics = (*metrics, "latency_p50", "latency_p99")
     experiment = Experiment(
         name="load-vs",
         title=" / ".join(one_line(target.text, 80) for target in targets.values()),
@@ -175,7 +172,7 @@ def begin(
         baseline=names[0],
         blocks=blocks,
         margin=margin,
-        show=Show(metrics=_metrics(plan)),
+        show=Show(metrics=("lateness_p50", "lateness_p99") if plan.protocol == "stream" else metrics),
         engines=len(engines),
     )
     contenders = {name: PlannedContender(title=target.text) for name, target in targets.items()}
@@ -184,14 +181,6 @@ def begin(
     for name, facts in engines.items():
         run = store.add_machine(run, name, facts)
     return run
-
-
-def _metrics(plan: LoadPlan) -> tuple[str, ...]:
-    """What is compared: of streams lateness; of an open loop latency, since its rate is given."""
-    if plan.protocol == "stream":
-        return ("lateness_p50", "lateness_p99")
-    latencies = ("latency_p50", "latency_p99")
-    return latencies if plan.is_open_loop else ("rate", *latencies)
 
 
 def conduct(
@@ -210,16 +199,14 @@ def conduct(
     BlockLoop(run, experiment, TARGET, (POINT,), StoppingRule(blocks), maker, store, notify).conduct()
 
 
-def results(analysis: RunAnalysis, plan: LoadPlan) -> list[tuple[Trial, LoadResult]]:
+def _results(analysis: RunAnalysis, plan: LoadPlan) -> list[tuple[Trial, LoadResult]]:
     """The loads of a run that were not cut short, in the order in which they were carried out."""
     threads = plan.threads * (analysis.experiment.engines or 1)
-    return [(trial, _result(trial, threads)) for trial in analysis.trials if trial.loads]
-
-
-def _result(trial: Trial, threads: int) -> LoadResult:
-    load = trial.loads[0]
-    started = Started(VERSION, io=load.io, threads=threads, missing=trial.missing)
-    return LoadResult(load, {}, started)
+    return [
+        (trial, LoadResult(load, {}, Started(VERSION, io=load.io, threads=threads, missing=trial.missing)))
+        for trial in analysis.trials
+        for load in trial.loads
+    ]
 
 
 def started_within_ns(analysis: RunAnalysis) -> int:
@@ -230,23 +217,11 @@ def started_within_ns(analysis: RunAnalysis) -> int:
 
 def documents(analysis: RunAnalysis, targets: Mapping[str, Target], plan: LoadPlan) -> list[dict[str, Any]]:
     """The document of each load, with its block (from 0) and the name of its target."""
-    return [
-        {
-            "block": trial.block - 1,
-            "name": trial.cell.contender,
-            **as_document(
-                targets[trial.cell.contender],
-                part(plan, analysis.experiment.blocks, trial.block),
-                result,
-            ),
-        }
-        for trial, result in results(analysis, plan)
-    ]
-
-
-def with_addresses(plan: LoadPlan, addresses: list[str], progress_s: float | None) -> LoadPlan:
-    """The plan of a load at these addresses, that reports its progress so often."""
-    return replace(plan, addresses=tuple(addresses), progress_s=progress_s)
+    loads = []
+    for trial, result in _results(analysis, plan):
+        name, load = trial.cell.contender, part(plan, analysis.experiment.blocks, trial.block)
+        loads.append({"block": trial.block - 1, "name": name, **as_document(targets[name], load, result)})
+    return loads
 
 
 def how(
@@ -258,10 +233,10 @@ def how(
     """The load of each block, the blocks, and the nodes of engines elsewhere, in one line."""
     plan, blocks, done = plans["A"], analysis.experiment.blocks, analysis.blocks_done
     parts, differs = [], plans["B"].http2 != plan.http2
-    if loads := results(analysis, plan):
-        first_part = part(plan, blocks, 0)
-        common = replace(first_part, http2=None) if differs else first_part
-        parts.append(f"{summary.how(targets['A'], common, loads[0][1])} each")
+    if loads := _results(analysis, plan):
+        load = part(plan, blocks, 0)
+        load = replace(load, http2=None) if differs else load
+        parts.append(f"{summary.how(targets['A'], load, loads[0][1])} each")
     whole = count(blocks, "block") if done == blocks else f"{done} of {blocks} blocks"
     parts.append(f"{whole} in random order, seed {analysis.run.seed}; run {analysis.run.id}")
     if engines:

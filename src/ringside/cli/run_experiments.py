@@ -1,0 +1,259 @@
+"""What `ringside run` does with its options: show a plan, or carry out a campaign."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from ringside.analysis.run import analysis_of
+from ringside.analysis.suite import page_of
+from ringside.catalogue.loader import Catalogue
+from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, context, params, report, serve, show, streams
+from ringside.cli.progress import LiveProgress
+from ringside.cli.run_options import RunSettings
+from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
+from ringside.measure.host.executor import Executor
+from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_task, resumed_task
+from ringside.measure.runs.plan import Selection, past_limit
+from ringside.measure.runs.prepare import check, readable
+from ringside.measure.toolchain import apt
+from ringside.model.catalogue import Contender
+from ringside.model.design import Experiment
+from ringside.model.results import Run
+from ringside.render.text import terminal
+from ringside.render.text.cells import TableCell
+from ringside.render.text.command import with_options, with_store
+from ringside.store import Store
+from ringside.store.runs import runs_of
+from ringside.text import one_line
+from ringside.units import duration
+from ringside.workloads import workload as find_workload
+
+
+def conduct(settings: RunSettings) -> int:
+    """Carry out the command; the exit status."""
+    _check(settings)
+    if not settings.resume:
+        catalogue = context.catalogue(settings.outside)
+        task = new_task(_selection(settings), catalogue)
+        if settings.is_dry:
+            return _show_plan(settings, task, catalogue)
+        return _carry_out(settings, task, catalogue, None)
+    storage = context.open_store(settings.store, create=False)
+    outside = context.outside_of(runs_of(storage, settings.resume)[0], settings.outside)
+    catalogue = context.catalogue(outside)
+    task = resumed_task(settings.resume, storage, catalogue)
+    return _carry_out(replace(settings, outside=tuple(outside)), task, catalogue, storage)
+
+
+def _check(settings: RunSettings) -> None:
+    """Raises UsageError where options contradict each other."""
+    if settings.resume and settings.experiment:
+        raise UsageError("--resume names the run to go on with: leave out the experiment")
+    if not settings.resume and not settings.experiment:
+        raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
+    planned = (settings.only, settings.levels, settings.cores, settings.blocks, settings.until)
+    numbers = (settings.margin, settings.seed)
+    if settings.resume and (
+        any((*planned, settings.full, settings.sandbox)) or any(number is not None for number in numbers)
+    ):
+        raise UsageError(
+            "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --until, "
+            "--margin, --seed, --full, --sandbox"
+        )
+    measures = {
+        "--resume": settings.resume,
+        "--on": settings.on,
+        "--report": settings.report_to,
+        "--json": settings.as_json,
+        "--all": settings.everything,
+        "--setup": settings.sets_up,
+        "--serve": settings.serves,
+        "--port": settings.port != params.DEFAULT_PORT,
+    }
+    if settings.is_dry and (used := [name for name, is_used in measures.items() if is_used]):
+        raise UsageError(f"--dry-run shows a new run on this machine: leave out {' and '.join(used)}")
+    if settings.sets_up and settings.on:
+        raise UsageError("--setup is for this machine: leave out --on, or set up each machine of the cluster")
+    if settings.engines is not None and not settings.on:
+        raise UsageError("--engines is for --on: name the cluster, or leave it out")
+    if settings.report_to:
+        report.check_page(settings.report_to, "--report")
+
+
+def _selection(settings: RunSettings) -> Selection:
+    """What a new run is of. Raises UsageError."""
+    levels = list(settings.levels)
+    if settings.cores:
+        # Many machines' `all` is one number; asked for by itself it is the way there.
+        cores = ",".join(_names("--cores", settings.cores))
+        levels.append(f"cores={'walk' if cores == 'all' else cores}")
+    engines = settings.engines
+    return Selection(
+        name=settings.experiment or "",
+        only=tuple(name for names in settings.only for name in _names("--only", names)),
+        settings=params.levels(levels),
+        blocks=settings.blocks,
+        until=settings.until,
+        margin=settings.margin,
+        seed=settings.seed,
+        full=settings.full,
+        sandbox=settings.sandbox,
+        engines=len(engines) if isinstance(engines, tuple) else engines or 0,
+        outside=settings.outside,
+    )
+
+
+def _names(option: str, text: str) -> list[str]:
+    """The parts of a list with commas. Raises UsageError for an empty one."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise UsageError(f"{option} {one_line(text, 60)}: a part is empty; write it as A or A,B")
+    return names
+
+
+def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
+    """Show what each experiment of a task would measure on this machine; the exit status."""
+    executor = Executor()
+    rows: list[tuple[str | TableCell, ...]] = []
+    times = []
+    for each in task.experiments:
+        points = check(each, catalogue, executor.capacity())
+        contenders, workload = readable(each, catalogue), find_workload(each.workload)
+        headline = workload.shown(each)[0]
+        cells = sum(
+            not past_limit(contender, workload, point, headline)
+            for contender in contenders.values()
+            for point in points
+        )
+        times.append((each.time_s if settings.time_s is None else settings.time_s) or 0.0)
+        numbers = [f"{number:,}" for number in (len(contenders), len(points), cells, each.blocks)]
+        numbers.append(duration(times[-1]) if times[-1] else "–")
+        rows.append((each.name, each.workload, *map(TableCell, numbers)))
+    notes = [f"blocks: {'; '.join(dict.fromkeys(map(_ending, task.experiments)))}"]
+    facts = {"margin": settings.margin, "seed": settings.seed, "store": settings.store}
+    named = [f"{name} {one_line(str(fact))}" for name, fact in facts.items() if fact is not None]
+    if named := [*named, *(["in the sandbox"] if settings.sandbox else [])]:
+        notes.append(", ".join(named))
+    if all(times) and len(rows) > 1:
+        notes.append(
+            f"in all {duration(sum(times))} of blocks at most, and a warm-up of each cell before them"
+        )
+    columns = ("experiment", "workload", "contenders", "points", "cells", "blocks", "time")
+    table = context.table("To be measured", columns, rows)
+    table = replace(table, notes=tuple(notes), narrow=("workload", "time"))
+    terminal.render(table, context.stdout_console())
+    return 0
+
+
+def _ending(experiment: Experiment) -> str:
+    """When a run of the experiment ends."""
+    if experiment.until_decided:
+        return "at most; a run ends as soon as every comparison of its headline is decided"
+    if experiment.until is None:
+        return "all of them, unless the time is over"
+    return f"then more, until every interval is narrower than {experiment.until:.3g} of its ratio"
+
+
+def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
+    """Carry out a task and show what it measured; the exit status. `storage`: None where the task is new."""
+    # The first answers are there long before the last.
+    shows_parts = task.suite_id is not None and not settings.resume and not settings.as_json
+    with ExitStack() as stack:
+        progress = stack.enter_context(LiveProgress(context.stderr_console()))
+        toolchain = context.toolchain()
+
+        def install(contenders: Sequence[Contender]) -> None:
+            """Install missing runtimes, but for those that nobody is expected to have."""
+            with progress.paused():
+                expected = [each for each in contenders if not each.runtime.optional]
+                apt.install_missing(expected, toolchain, lambda text: streams.say(text, "setup"))
+
+        make: Callable[[Store], Campaign]
+        free_cpus: Sequence[int] = ()
+        if settings.on and not task.is_empty:
+            machines = context.cluster().machines(settings.on, task, catalogue, progress, settings.engines)
+            capacity, make = stack.enter_context(machines)
+        else:
+            executor = Executor()
+            capacity, free_cpus = executor.capacity(), executor.cpus(1)[1]
+
+            def make(store: Store) -> Campaign:
+                tools = (toolchain, context.inputs(), executor, install if settings.sets_up else None)
+                return LocalCampaign(task, catalogue, store, progress, *tools)
+
+        for each in task.experiments:
+            check(each, catalogue, capacity)
+        # Only now: a wrong name leaves no store behind.
+        store = storage or context.open_store(settings.store)
+        if task.is_empty:
+            streams.say(f"{task.suite_id or task.runs[0].id} is finished: nothing is left")
+
+        def show_part(run: Run) -> None:
+            with progress.paused():
+                analysis = analysis_of(store, run)
+                terminal.show(
+                    analysis, context.stdout_console(), everything=settings.everything, is_part=True
+                )
+
+        campaign = make(store)
+        failure = _failure(campaign, settings, show_part if shows_parts else None, free_cpus)
+    if failure is not None:
+        begun = campaign.task.suite_id or (campaign.runs[-1].id if campaign.runs else None)
+        streams.say(f"{failure or 'interrupted'}{resume_hint(settings, begun)}")
+        return EXIT_USAGE if failure else EXIT_INTERRUPTED
+    stored = [store.run(run.id) for run in campaign.runs]
+    status = show.present(
+        store,
+        stored,
+        campaign.task.suite_id,
+        form="json" if settings.as_json else "text",
+        hint=settings.report_to is None,
+        with_parts=not shows_parts,
+        everything=settings.everything,
+    )
+    if settings.report_to:
+        report.write_page([page_of(store, run) for run in stored], settings.report_to, "--report")
+    return status
+
+
+def _failure(
+    campaign: Campaign,
+    settings: RunSettings,
+    on_run_end: Callable[[Run], None] | None,
+    free_cpus: Sequence[int],
+) -> str | None:
+    """Carry out a campaign; why it could not be completed, empty where it was interrupted, else None."""
+    shows_page = settings.serves and not campaign.task.is_empty
+    page = serve.start(serve.LOCAL, settings.port, settings.store, cpus=free_cpus) if shows_page else None
+    if page:
+        print(f"{page.url} shows the run in progress", file=sys.stderr)
+    failure: str | None = None
+    try:
+        campaign.carry_out(settings.time_s, on_run_end)
+    except KeyboardInterrupt:
+        failure = ""
+    except (ProbeError, StoreError, ClusterError, UsageError) as error:
+        # An input of a later experiment that has no room ends neither the runs before it nor their hint.
+        if isinstance(error, UsageError) and len(campaign.runs) == len(campaign.task.runs):
+            raise
+        failure = str(error)
+    finally:
+        if page:
+            page.finish(at_once=failure == "" or bool(sys.exc_info()[0]))
+    return failure
+
+
+def resume_hint(settings: RunSettings, name: str | None) -> str:
+    """How the run, or suite, of that name is resumed; empty where none has begun."""
+    if name is None:
+        return ""
+    resume = ["run", "--resume", name, *with_options({"name": name, "outside": list(settings.outside)})]
+    if settings.on:
+        resume += ["--on", settings.on]
+    if isinstance(settings.engines, tuple):
+        resume += ["--engines", ",".join(settings.engines)]
+    show_trials = with_store("show", name)
+    return f"; `{with_store(*resume)}` continues it, `{show_trials}` shows its trials so far"
