@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ringside.catalogue.loader import Catalogue
+from ringside.cluster import loop
 from ringside.cluster.groups import GroupPlacement
 from ringside.cluster.worker import NodeWorker
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
@@ -236,6 +238,31 @@ def test_the_block_of_a_lost_machine_moves(store: Store, session: MakeSession) -
     (moved,) = [trial for trial in store.trials(store.run()) if trial.outcome in REPEATABLE]
     assert (moved.block, moved.machine) == (2, "beta")
     assert len([line for line in driver.said if line.startswith("beta is left out: lost in block 2")]) == 1
+
+
+@pytest.mark.parametrize("repeats", [False, True])
+def test_a_machine_that_never_answers_is_left_out(
+    store: Store, session: MakeSession, workplace: Path, monkeypatch: pytest.MonkeyPatch, repeats: bool
+) -> None:
+    """In a block, or before the first one, where trials show how often work is repeated."""
+    for name in NAMES if repeats else ():
+        manifest = workplace / "contenders" / name / "contender.toml"
+        manifest.write_text(manifest.read_text().replace('"trace"]', '"trace", "repeats"]'))
+    monkeypatch.setattr(loop, "SILENCE_S", -299.8)
+    driver = Driver(session("alpha", "beta"), store)
+    ask = driver.session.ready
+
+    def ready(refs: Sequence[Any], timeout_s: float) -> list[Any]:
+        if any(call.method == "trial" and call.actor.node.name == "alpha" for call in refs):
+            driver.session.silent.add("alpha")
+        return ask(refs, timeout_s)
+
+    monkeypatch.setattr(driver.session, "ready", ready)
+    begin(driver)
+    assert_whole(store)
+    assert {trial.machine for trial in counted(store)} == {"beta"}
+    where = "before the first block" if repeats else "in block 1, which goes to another machine"
+    assert driver.said == [f"alpha is left out: lost {where}: it did not answer within 0 s"]
 
 
 def test_a_run_without_a_machine_left_ends_with_a_line_and_is_resumed(

@@ -12,16 +12,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
 
-from ringside.cluster import parts
 from ringside.cluster.engines import Engines
-from ringside.cluster.session import Node, Session, connect
+from ringside.cluster.session import Node, Session, check_reach, choose, connect
 from ringside.errors import ClusterError, UsageError
 from ringside.load import result, target
 from ringside.probe.protocol import LoadPlan, LoadRequest
@@ -263,27 +262,24 @@ NODES = [Node(name, name, f"192.0.2.{number}", 2, True) for number, name in enum
 
 
 def test_the_choice_of_nodes() -> None:
-    choose: Callable[[object], list[str]] = lambda wanted: [  # noqa: E731
-        node.name
-        for node in parts.choose(NODES, wanted)  # type: ignore[arg-type]
-    ]
-    assert choose(None) == ["a", "b", "c"]
-    assert choose(2) == ["a", "b"]
-    assert choose(("c", "192.0.2.1")) == ["c", "a"]
+    assert choose(NODES, None) == NODES
+    assert choose(NODES, 2) == NODES[:2]
+    assert choose(NODES, ("c", "192.0.2.1")) == [NODES[2], NODES[0]]
+    wanted: int | tuple[str, ...]
     for wanted, message in (
         (4, "--engines 4: the cluster has 3 nodes for them, a, b, c"),
         (("d",), "--engines: d is not a node"),
         (("a", "192.0.2.1"), "--engines: 192.0.2.1 is named twice"),
     ):
         with pytest.raises(UsageError, match=message):
-            choose(wanted)
+            choose(NODES, wanted)
     with pytest.raises(ClusterError, match="no node for an engine"):
-        parts.choose([], None)
+        choose([], None)
 
 
 def test_the_loopback_is_no_target_for_other_machines() -> None:
     here = Node("here", "here", "127.0.0.1", 2, True)
-    parts.check_reach(["127.0.0.1:80", "[::1]:80"], [here])
-    parts.check_reach(["198.51.100.1:80"], [here, NODES[0]])
+    check_reach(["127.0.0.1:80", "[::1]:80"], [here])
+    check_reach(["198.51.100.1:80"], [here, NODES[0]])
     with pytest.raises(UsageError, match=r"127.0.0.1:80 is another server on each machine: .* c reaches"):
-        parts.check_reach(["198.51.100.1:80", "127.0.0.1:80"], [here, NODES[2]])
+        check_reach(["198.51.100.1:80", "127.0.0.1:80"], [here, NODES[2]])

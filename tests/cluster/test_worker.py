@@ -11,9 +11,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ringside.cluster import parts
-from ringside.cluster.engine import Engine, EngineReply
-from ringside.cluster.engines import Engines
+from ringside.cluster.engines import Engine, EngineReply, Engines, part_of
 from ringside.cluster.session import Node
 from ringside.cluster.worker import TwoSidedExecutor
 from ringside.errors import ProbeError
@@ -59,7 +57,7 @@ class EnginesHere:
         for number, engine in enumerate(engines):
             answer = engine.result(READY_S)
             assert answer
-            part_of_load, record = parts.part_of(Node("", f"node{number}", HOST, 1, True), answer)
+            part_of_load, record = part_of(Node("", f"node{number}", HOST, 1, True), answer)
             counted = msgspec.json.decode(record.record)
             self._change(counted)
             changed = replace(record, record=msgspec.Raw(msgspec.json.encode(counted)))

@@ -7,6 +7,8 @@ of one engine's threads are (docs/PROTOCOL.md).
 
 from __future__ import annotations
 
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,12 +21,12 @@ import msgspec
 from msgspec.structs import replace
 
 from ringside import units
-from ringside.cluster import parts
-from ringside.cluster.engine import READY_S, Engine, EngineReply
-from ringside.cluster.session import Node, NodeLostError, Session, connect
-from ringside.cluster.upload import upload
-from ringside.errors import ClusterError, UsageError
+from ringside.cluster.session import Node, NodeLostError, Session, check_reach, choose, connect
+from ringside.cluster.upload import upload, uploaded_probe
+from ringside.errors import ClusterError, ProbeError, RingsideError, UsageError
 from ringside.load.result import EnginePart
+from ringside.measure import host
+from ringside.probe import protocol
 from ringside.probe.process import Probe, interrupts
 from ringside.probe.protocol import (
     EngineMessage,
@@ -36,6 +38,10 @@ from ringside.probe.protocol import (
 )
 from ringside.text import one_line
 
+# What an engine may take to raise its limits and to read certificates.
+READY_S = 30.0
+# Warnings about an engine's machine: the engines' own say more than that of the merged record.
+_OF_MACHINES = ("generator-bound", "lag", "near-ports", "near-descriptors")
 _TICK_S = 0.5
 # How long a node may take to start an engine, if no other run has it.
 _PLACE_S = 60.0
@@ -46,6 +52,85 @@ _GRACE_S = 60.0
 # Beyond the limits of the load; as in probe/process.py, and the time in which its error comes here.
 _PROBE_GRACE_S = 330.0 + _GRACE_S
 _PATIENCE_S = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class EngineReply:
+    """What became of a call: a text in JSON, or the line that says why there is none."""
+
+    text: bytes = b""
+    error: str = ""
+
+
+class Engine:
+    """Carries out parts of loads, one after another: `prepare`, `start`, and `result` until it has one."""
+
+    def __init__(self) -> None:
+        self._probe: Probe | None = None
+        self._thread: threading.Thread | None = None
+        self._ready, self._go = threading.Event(), threading.Event()
+        self._is_called_off = False
+        self._answer = EngineReply()
+
+    def facts(self) -> dict[str, Any]:
+        return host.facts()
+
+    def prepare(self, plan: bytes, certificates: bytes | None) -> EngineReply:
+        """Make ready for a part of a load. `plan`: in JSON; `certificates`: the contents of its `cacert`. The
+        answer has an error, or nothing."""
+        self._ready, self._go = threading.Event(), threading.Event()
+        self._is_called_off, self._answer = False, EngineReply()
+        if self._probe and self._probe.interrupted:
+            # It would end this load, too.
+            self._probe = None
+        # A thread of its own lives as long as the load: with its parent's thread a probe ends, too.
+        self._thread = threading.Thread(target=self._run, args=(plan, certificates), daemon=True)
+        self._thread.start()
+        if not self._ready.wait(READY_S):
+            self.call_off()
+            return EngineReply(error=f"the engine was not ready within {READY_S:g} s")
+        return self._answer
+
+    def start(self) -> None:
+        """Begin the load that was prepared."""
+        self._go.set()
+
+    def call_off(self) -> None:
+        """End what is under way. A load that had begun still reports."""
+        if not self._go.is_set():
+            self._is_called_off = True
+            self._go.set()
+        elif self._probe:
+            self._probe.interrupt()
+
+    def result(self, wait_s: float) -> EngineReply | None:
+        """All messages of the load, as a list; None where it goes on after so many seconds. Calls of an actor
+        follow one another, so a longer wait would hold back `call_off`."""
+        assert self._thread
+        self._thread.join(wait_s)
+        return None if self._thread.is_alive() else self._answer
+
+    def _run(self, plan: bytes, certificates: bytes | None) -> None:
+        try:
+            with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+                part = msgspec.json.decode(plan, type=LoadPlan)
+                if certificates is not None and part.tls is not None:
+                    file.write(certificates)
+                    file.flush()
+                    part = replace(part, tls=replace(part.tls, cacert=file.name))
+                self._probe = self._probe or uploaded_probe()
+                messages: list[EngineMessage] = self._probe.load(LoadRequest(part), go=self._begin)
+                self._answer = EngineReply(msgspec.json.encode(messages))
+        except (RingsideError, OSError, ValueError, KeyboardInterrupt) as error:
+            self._answer = EngineReply(error=str(error) or "the load was ended")
+        finally:
+            self._ready.set()
+
+    def _begin(self) -> None:
+        self._ready.set()
+        self._go.wait()
+        if self._is_called_off:
+            raise ProbeError("the load was called off")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +192,8 @@ class Engines:
         merged = self._probe.merge(plan, [record for *_, record in each])
         outcome = merged[-1]
         assert isinstance(outcome, LoadOutcome)
-        outcome = replace(outcome, warnings=parts.warnings(outcome, self.parts))
-        messages = [parts.begun(self.parts), *merged[:-1], outcome]
+        outcome = replace(outcome, warnings=warnings(outcome, self.parts))
+        messages = [begun(self.parts), *merged[:-1], outcome]
         for message in messages:
             if on_message:
                 on_message(message)
@@ -189,7 +274,7 @@ class Engines:
                 raise NodeLostError(
                     f"{rest[0].node.name} did not end its part of the load: there are no figures"
                 )
-        return [(slot.number, *parts.part_of(slot.node, answers[slot])) for slot in slots]
+        return [(slot.number, *part_of(slot.node, answers[slot])) for slot in slots]
 
     def _call(
         self,
@@ -288,13 +373,52 @@ def _limit_s(plans: Sequence[LoadPlan]) -> float | None:
     return max(limits) + _PROBE_GRACE_S if len(limits) == len(plans) else None
 
 
+def part_of(node: Node, answer: EngineReply) -> tuple[EnginePart, EngineRecord]:
+    """The messages of an engine's part. Raises ProbeError where they are not complete."""
+    try:
+        messages = protocol.engine_messages(answer.text)
+    except ValueError as error:
+        raise ProbeError(f"{node.name} sent an invalid message: {one_line(str(error), 100)}") from error
+    started = [message for message in messages if isinstance(message, protocol.Started)]
+    records = [message for message in messages if isinstance(message, EngineRecord)]
+    outcome = messages[-1] if messages else None
+    if not (started and records and isinstance(outcome, LoadOutcome)):
+        raise ProbeError(f"{node.name} sent no record of its part: install the same ringside-probe there")
+    return EnginePart(node.name, node.address, started[0], outcome), records[0]
+
+
+def begun(parts: Sequence[EnginePart]) -> protocol.Started:
+    """How the engines began, as one."""
+    each = [part.started for part in parts]
+    return protocol.Started(
+        protocol.VERSION,
+        io=", ".join(sorted({started.io for started in each})),
+        threads=sum(started.threads for started in each),
+        connections=sum(started.connections for started in each),
+        missing=tuple(f"{part.node}: {text}" for part in parts for text in part.started.missing),
+    )
+
+
+def warnings(whole: LoadOutcome, parts: Sequence[EnginePart]) -> tuple[protocol.EngineWarning, ...]:
+    """Warnings of the whole load; those about a machine name it."""
+    named = []
+    for part in parts:
+        if part.figures.outcome == "load-failed":
+            text, remedy = f"{part.node}: {part.figures.detail}", "check that this node reaches the target"
+            named.append(protocol.EngineWarning("engine-failed", text, remedy))
+        own = [warning for warning in part.figures.warnings if warning.code in _OF_MACHINES]
+        named += [replace(warning, text=f"{part.node}: {warning.text}") for warning in own]
+    of_load = [warning for warning in whole.warnings if warning.code not in _OF_MACHINES]
+    return (*of_load, *named)
+
+
 @contextmanager
 def engaged(
     where: str, wanted: int | Sequence[str] | None, addresses: Sequence[str], say: Callable[[str], None]
 ) -> Iterator[Engines]:
     """Engines on nodes of a cluster, for a load at these addresses. Raises UsageError, ClusterError."""
     with upload() as (folder, _), connect(where, folder, option="--from") as session:
-        nodes = parts.choose(session.nodes(), wanted)
-        parts.check_reach(addresses, nodes)
+        nodes = choose(session.nodes(), wanted)
+        check_reach(addresses, nodes)
         with Engines(session, nodes, say) as engines:
             yield engines

@@ -9,8 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ringside.cluster import parts
-from ringside.cluster.session import ADVERTISE, RESOURCE, Node, Session
+from ringside.cluster.session import ADVERTISE, RESOURCE, Node, Session, choose
 from ringside.errors import ClusterError, UsageError
 from ringside.text import one_line
 
@@ -48,7 +47,7 @@ class Reservation:
 
         self._session = session
         count = wanted.engines + 1
-        self._pinned = parts.choose(nodes, wanted.names) if wanted.names else []
+        self._pinned = choose(nodes, wanted.names) if wanted.names else []
         more: dict[str, Any] = {}
         if self._pinned:
             # Ray itself gives this label to every node.
@@ -106,7 +105,7 @@ def most_sites(nodes: Sequence[Node], wanted: GroupEngines) -> int:
     needed = wanted.engines + 1
     try:
         # One that was there before may be gone.
-        parts.choose(nodes, wanted.names or None)
+        choose(nodes, wanted.names or None)
     except UsageError as error:
         raise ClusterError(str(error)) from error
     if len(nodes) < needed:

@@ -27,6 +27,8 @@ from ringside.model.results import Outcome, Run, Trial
 from ringside.store import Store
 
 _TICK_S = 1.0
+# What a machine may take for a trial beyond its wall limit: a build is made anew, a probe hangs and is ended.
+SILENCE_S = 1200.0
 
 
 @dataclass(slots=True)
@@ -98,15 +100,22 @@ class ClusterLoop(RunLoop):
             able = [machine for machine in self._machines if planned not in self._missing[machine.name]]
             if not able:
                 return None
-            ref = able[0].worker.trial.remote(0, 0, cell, False)
+            ref, since = able[0].worker.trial.remote(0, 0, cell, False), time.monotonic()
             try:
                 while not self._session.ready([ref], _TICK_S):
                     self.notify(TICK)
+                    self._check_silence(since)
                 trial: Trial = self._session.result(ref)
             except NodeLostError as error:
                 self._machines.let_go(able[0].name, f"lost before the first block: {error}")
             else:
                 return trial
+
+    def _check_silence(self, since: float) -> None:
+        """Raise NodeLostError where a machine has been at a trial for too long."""
+        limit_s = self.experiment.limits.wall_s + SILENCE_S
+        if time.monotonic() - since > limit_s:
+            raise NodeLostError(f"it did not answer within {limit_s:.0f} s")
 
     def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
         shares = self._shares(done)
@@ -209,14 +218,14 @@ class ClusterLoop(RunLoop):
         """Wait for trials, a second at most, and keep them."""
         heads = {share.asked[0][2]: name for name, share in self._busy.items()}
         ready = self._session.ready(list(heads), _TICK_S)
-        for ref in ready:
-            name = heads[ref]
+        for ref, name in heads.items():
             try:
-                trial = self._session.result(ref)
+                if ref in ready:
+                    self._take(name, self._session.result(ref))
+                else:
+                    self._check_silence(self._busy[name].since)
             except NodeLostError as error:
                 self._lose(name, str(error))
-            else:
-                self._take(name, trial)
         if not ready:
             self.notify(TICK)
 

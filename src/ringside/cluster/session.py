@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import signal
@@ -20,6 +21,7 @@ from urllib.parse import urlsplit
 
 from ringside.errors import ClusterError, RingsideError, UsageError
 from ringside.text import one_line
+from ringside.units import count
 
 # A node has one of it for each run that it can carry out at a time: one.
 RESOURCE = "ringside"
@@ -322,3 +324,50 @@ def telling_line(error: Exception) -> str:
         telling = lines[-1:]
     chosen = (telling or lines or [type(error).__name__])[0]
     return one_line(chosen, 300)
+
+
+def choose(nodes: Sequence[Node], wanted: int | Sequence[str] | None) -> list[Node]:
+    """The nodes for the engines, one each: so many, those of these names or addresses, or all. Raises
+    UsageError where there are not so many, ClusterError where there is none."""
+    if not nodes:
+        raise ClusterError(
+            f"the cluster has no node for an engine: start one with CPUs, or with the resource {RESOURCE}"
+        )
+    names = ", ".join(node.name for node in nodes)
+    if isinstance(wanted, int) and wanted > len(nodes):
+        raise UsageError(f"--engines {wanted}: the cluster has {count(len(nodes), 'node')} for them, {names}")
+    if wanted is None or isinstance(wanted, int):
+        return list(nodes[:wanted])
+    chosen: list[Node] = []
+    for name in wanted:
+        named = [node for node in nodes if node.name == name]
+        named = named or [node for node in nodes if node.address == name]
+        if len(named) != 1 or named[0] in chosen:
+            reason = "is more than one node" if named else "is not a node"
+            reason = "is named twice" if named and named[0] in chosen else reason
+            raise UsageError(f"--engines: {one_line(name, 60)} {reason}; the cluster has {names}")
+        chosen += named
+    return chosen
+
+
+def check_reach(addresses: Sequence[str], nodes: Sequence[Node]) -> None:
+    """Raise UsageError where an address (`127.0.0.1:80`) is another server on each of several machines."""
+    remote = next((node for node in nodes if not _is_here(node)), None)
+    for address in addresses:
+        host = address.rpartition(":")[0].strip("[]").partition("%")[0]
+        if remote and ipaddress.ip_address(host).is_loopback:
+            raise UsageError(
+                f"{address} is another server on each machine: name the target by an address that "
+                f"{remote.name} reaches"
+            )
+
+
+def _is_here(node: Node) -> bool:
+    """Whether the node's address is one of this machine's."""
+    family = socket.AF_INET6 if ":" in node.address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((node.address, 0))
+        except OSError:
+            return False
+    return True

@@ -17,6 +17,8 @@ from ringside import __version__
 # Where this module's checkout is, if it is in one; a folder of the Python installation else.
 SOURCE_FOLDER = Path(__file__).resolve().parents[4]
 
+_NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
+
 
 def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
     """Everything that is known of the machine, and ringside's version and revision, as JSON values. A fact
@@ -31,10 +33,10 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
         "architecture": platform.machine(),
         "hypervisor": _hypervisor(cpu),
         "governor": read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-        "turbo": _turbo(),
+        "turbo": {"0": "on", "1": "off"}.get(read_text(_NO_TURBO) or ""),
         "smt": read_text("/sys/devices/system/cpu/smt/control"),
         "kernel": platform.release(),
-        "system": _system(),
+        "system": os_release().get("PRETTY_NAME") or platform.system(),
         "memory_bytes": memory.get("MemTotal"),
         "memory_available_bytes": memory.get("MemAvailable"),
         "swap_bytes": memory.get("SwapTotal"),
@@ -153,11 +155,6 @@ def _hypervisor(cpu: dict[str, str]) -> str | None:
     return vendor or "vendor unknown"
 
 
-def _turbo() -> str | None:
-    text = read_text("/sys/devices/system/cpu/intel_pstate/no_turbo")
-    return None if text is None else ("off" if text == "1" else "on")
-
-
 def _chosen(text: str | None) -> str | None:
     """The word in brackets: `always [madvise] never`."""
     return text.split("[", 1)[1].split("]", 1)[0] if text and "[" in text else text
@@ -179,10 +176,6 @@ def os_release() -> dict[str, str]:
         return {}
 
 
-def _system() -> str:
-    return os_release().get("PRETTY_NAME") or platform.system()
-
-
 def is_checkout(folder: Path) -> bool:
     """Whether a folder holds ringside's own sources. An installed ringside may well lie inside a checkout of
     something else."""
@@ -198,17 +191,18 @@ def _revision(folder: Path) -> str | None:
     folder is not ringside's own, or not under git by itself."""
     if not is_checkout(folder):
         return None
-    top = _git(folder, "rev-parse", "--show-toplevel")
-    if top is None or Path(top).resolve() != folder.resolve():
+    top = output_of("git", "rev-parse", "--show-toplevel", folder=folder)
+    if not top or Path(top).resolve() != folder.resolve():
         return None
-    return _git(folder, "describe", "--always", "--dirty=+changes", "--abbrev=12", "--exclude=*")
+    describe = ("git", "describe", "--always", "--dirty=+changes", "--abbrev=12", "--exclude=*")
+    return output_of(*describe, folder=folder) or None
 
 
-def _git(folder: Path, *arguments: str) -> str | None:
-    """What a git command printed, None where it failed."""
+def output_of(*command: str, folder: Path | None = None) -> str:
+    """What a command of the system printed; nothing where it failed or takes long."""
     try:
         done = subprocess.run(
-            ["git", *arguments],
+            command,
             cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -217,8 +211,8 @@ def _git(folder: Path, *arguments: str) -> str | None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def environment(variables: Mapping[str, str] = os.environ) -> tuple[dict[str, str], list[str]]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from ringside.measure import host
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import at_least, entry_of_system, has_apt, version_of
 from ringside.model.catalogue import Contender, Runtime
@@ -53,19 +54,8 @@ def packages_of(runtime: Runtime) -> tuple[Package, ...]:
 def newer_release(package: str, minimum: str) -> str:
     """The release with the oldest version of a package that is not below `minimum`; empty where no release
     has one that is below it, or none has another. Versions are those of upstream."""
-    try:
-        done = subprocess.run(
-            ["apt-cache", "madison", package],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            check=False,
-        )
-    except OSError:
-        return ""
     # The newest version comes first.
-    sources = [*_SOURCE.finditer(done.stdout)]
+    sources = [*_SOURCE.finditer(host.output_of("apt-cache", "madison", package))]
     able = [each["release"] for each in sources if _is_new_enough(each["version"], minimum)]
     return able[-1] if 0 < len(able) < len(sources) else ""
 

@@ -78,7 +78,11 @@ class Toolchain:
         try:
             self._build(contender, receipt, build.resolve(), on_build)
         except BuildError as error:
-            log = self._keep_log(build, error.log)
+            log: Path | None = None
+            if error.log:
+                with suppress(OSError):
+                    _log_file(build).write_text(error.log, encoding="utf-8")
+                    log = _log_file(build)
             own = None if contender.runtime.brings else receipt
             return Unavailable(contender, str(error), _way_out(error, log), error.log, own)
         if contender.runtime.brings:
@@ -96,17 +100,12 @@ class Toolchain:
         on_build: Callable[[Contender], None] = lambda contender: None,
     ) -> Generator[Ready | Unavailable, None, None]:
         """`prepare` of each, in their order, with builds side by side; `on_build` is called from threads."""
-        contenders = list(contenders)
         builds: list[Future[Ready | Unavailable]] = []
         with ThreadPoolExecutor(BUILDS_AT_A_TIME) as threads:
             try:
-                try:
-                    for each in contenders:
-                        builds.append(threads.submit(self.prepare, each, on_build))
-                except RuntimeError:  # There is no memory for another thread.
-                    yield from (self.prepare(each, on_build) for each in contenders)
-                else:
-                    yield from (build.result() for build in builds)
+                for each in contenders:
+                    builds.append(threads.submit(self.prepare, each, on_build))
+                yield from (build.result() for build in builds)
             except BaseException:  # An interrupt must not wait for builds.
                 threads.shutdown(wait=False, cancel_futures=True)
                 self._is_interrupted.set()
@@ -124,10 +123,9 @@ class Toolchain:
             return receipt
         if not self.is_built(contender, receipt):
             return None
-        found = brought(
-            contender.runtime, self._folder(contender, content_hash(contender, receipt)).resolve()
-        )
-        return found if isinstance(found, Receipt) else None
+        build = self._folder(contender, content_hash(contender, receipt)).resolve()
+        own = brought(contender.runtime, build)
+        return own if isinstance(own, Receipt) else None
 
     def is_built(self, contender: Contender, receipt: Receipt) -> bool:
         """Whether there is nothing left to build for a contender."""
@@ -172,16 +170,6 @@ class Toolchain:
             yield
         finally:
             lock.release()
-
-    def _keep_log(self, build: Path, log: str) -> Path | None:
-        """Write a failed build's log beside its folder, where that can be done."""
-        if not log:
-            return None
-        try:
-            _log_file(build).write_text(log, encoding="utf-8")
-        except OSError:
-            return None
-        return _log_file(build)
 
 
 def _build_s(build: Path) -> float | None:

@@ -254,19 +254,8 @@ def _npm_package(path: Path) -> str:
 
 
 def _debian_package(path: str) -> str:
-    owner = _query("dpkg-query", "--search", path).partition(": /")[0].split(",")[0]
-    version = _query("dpkg-query", "--show", "--showformat", "${Version}", owner) if owner else ""
+    owner = host.output_of("dpkg-query", "--search", path).partition(": /")[0].split(",")[0]
+    version = host.output_of("dpkg-query", "--show", "--showformat", "${Version}", owner) if owner else ""
     release = host.os_release()
     system = f"{release.get('ID', '').capitalize()} {release.get('VERSION_ID', '')}".strip()
     return f"{system} {owner.partition(':')[0]} {version}" if version else ""
-
-
-def _query(*command: str) -> str:
-    """What a command printed; nothing where it failed."""
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=10
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

@@ -245,12 +245,6 @@ class CommandTrials:
             + (f": {last}" if last else "")
         )
 
-    def _keep(self, left: set[orphans.Child]) -> None:
-        """Look after what a hook left. It is reaped once it ends: another hook may wait until it is gone."""
-        self._left |= left
-        for pid, _ in left:
-            threading.Thread(target=_reap, args=(pid,), daemon=True).start()
-
     def _cpu_of_left(self) -> dict[orphans.Child, float]:
         """The CPU time in seconds of each process that hooks left, and of those that it has started."""
         self._left &= orphans.children()
@@ -294,7 +288,11 @@ class CommandTrials:
                 ).returncode
             except OSError as error:
                 raise UsageError(f"{option} {line}: {error.strerror}") from error
-            self._keep(orphans.children() - others)
+            left = orphans.children() - others
+            self._left |= left
+            for pid, _ in left:
+                # Another hook may wait until it is gone.
+                threading.Thread(target=_reap, args=(pid,), daemon=True).start()
             if not status:
                 return
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR_BYTES))
