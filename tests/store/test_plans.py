@@ -132,9 +132,3 @@ def test_a_plan_that_cannot_be_read_is_one_line(values: dict[str, Any]) -> None:
     with pytest.raises(StoreError, match="the plan of run 1-x cannot be read: ") as caught:
         read_plan(run_of(values))
     assert "\n" not in str(caught.value)
-
-
-def test_a_plan_without_options_has_null_in_their_place() -> None:
-    """As the runs in records/ do."""
-    values = plan_values(EXPERIMENT, POINTS, CONTENDERS, None) | {"options": None}
-    assert read_plan(run_of(values)).options == {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from typing import Any
 
@@ -10,8 +9,8 @@ import pytest
 
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Span, Trial
-from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad, TrialOutcome
-from ringside.store.rows import hashes_of, run_of, seconds_of, trial_of, trial_values
+from ringside.probe.protocol import LoadMessage, Sample, TrialOutcome
+from ringside.store.rows import hashes_of, run_of, trial_of, trial_values
 
 TRIAL = Trial(
     block=1,
@@ -171,24 +170,3 @@ def test_a_plan_of_another_shape_is_kept_as_it_is(plan: dict[str, Any]) -> None:
     """A later version may have written it."""
     run = run_of(run_row(plan))
     assert (run.plan, run.suite, hashes_of(run)) == (plan, {}, set())
-
-
-def test_seconds_of_loads_are_read_apart() -> None:
-    seconds = (SecondOfLoad(0.0, 3), SecondOfLoad(1.0, 4, max_ns=9))
-    long = dataclasses.replace(
-        TRIAL,
-        loads=(
-            LoadMessage(step="s", name="n", requests=6, series=seconds),
-            LoadMessage(step="s", name="other", series=seconds[:1]),
-        ),
-    )
-    values = trial_values(long)
-    assert trial_of(values) == long
-    short = trial_of(values, seconds=False)
-    assert short == dataclasses.replace(
-        long, loads=(LoadMessage(step="s", name="n", requests=6), LoadMessage(step="s", name="other"))
-    )
-    line = values["outcome_line"]
-    assert seconds_of(line, "s", "n") == seconds
-    assert seconds_of(line, "s", "other") == seconds[:1]
-    assert seconds_of(line, "t", "n") == seconds_of("{}", "s", "n") == ()

@@ -3,14 +3,14 @@ probe's messages unchanged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 from ringside.model.design import Cell, Point
-from ringside.probe.protocol import LoadMessage, Phase, Sample, SecondOfLoad, TrialOutcome
+from ringside.probe.protocol import LoadMessage, Phase, Sample, TrialOutcome
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,17 +127,6 @@ class Timeline:
     open: TimeSeries = field(default_factory=lambda: TimeSeries((), ()))
 
 
-class _Used(Protocol):
-    """A sample, as far as figures need it."""
-
-    @property
-    def t_ns(self) -> int: ...
-    @property
-    def cpu_ns(self) -> int: ...
-    @property
-    def pss_bytes(self) -> int | None: ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Usage:
     """What of samples figures are made from, as arrays of one length: the instants in ns since the trial
@@ -148,7 +137,7 @@ class Usage:
     pss_bytes: np.ndarray
 
     @classmethod
-    def of(cls, samples: Sequence[_Used]) -> Usage:
+    def of(cls, samples: Sequence[Sample]) -> Usage:
         """That of samples."""
         import numpy as np  # here, since most commands do without
 
@@ -162,36 +151,21 @@ class Usage:
         return len(self.t_ns)
 
 
-class SampleReader(Protocol):
-    """Reads what is long of a trial from where it is kept: its samples, whole or what figures need of them,
-    and the seconds of a load."""
-
-    def whole(self) -> Sequence[Sample]: ...
-
-    def usage(self) -> Usage: ...
-
-    def seconds(self, load: LoadMessage) -> Sequence[SecondOfLoad]: ...
-
-
-class KeptSamples(Sequence[Sample]):
+class StoredSamples(Sequence[Sample]):
     """Samples that are read each time they are used, as long as their store is open: those of all trials of
-    a run would not fit into memory."""
+    a run would not fit into memory. `usage`: reads no more of them than figures need."""
 
-    def __init__(self, reader: SampleReader) -> None:
-        self.reader = reader
+    def __init__(self, whole: Callable[[], Sequence[Sample]], usage: Callable[[], Usage]) -> None:
+        self._whole, self.usage = whole, usage
 
     def __iter__(self) -> Iterator[Sample]:
-        return iter(self.reader.whole())
+        return iter(self._whole())
 
     def __len__(self) -> int:
-        return len(self.reader.usage())
+        return len(self.usage())
 
-    @overload
-    def __getitem__(self, place: int) -> Sample: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Sample]: ...
-    def __getitem__(self, place: int | slice) -> Sample | Sequence[Sample]:
-        return self.reader.whole()[place]
+    def __getitem__(self, place: Any) -> Any:
+        return self._whole()[place]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
@@ -229,13 +203,8 @@ class Trial:
 
     def usage(self) -> Usage:
         """The samples, as far as figures need them."""
-        kept = self.samples
-        return kept.reader.usage() if isinstance(kept, KeptSamples) else Usage.of(kept)
-
-    def seconds(self, load: LoadMessage) -> Sequence[SecondOfLoad]:
-        """What each second of one of the loads showed."""
-        kept = self.samples
-        return kept.reader.seconds(load) if isinstance(kept, KeptSamples) else load.series
+        samples = self.samples
+        return samples.usage() if isinstance(samples, StoredSamples) else Usage.of(samples)
 
     def load(self, step: str, name: str = "all") -> LoadMessage | None:
         """The load of that name in that step."""

@@ -5,24 +5,23 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ringside.errors import StoreError, UsageError
 from ringside.model.design import Cell
-from ringside.model.results import KeptSamples, Outcome, Run, RunState, Trial, Usage
-from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad
+from ringside.model.results import Outcome, Run, RunState, StoredSamples, Trial, Usage
+from ringside.probe.protocol import Sample
 from ringside.store import rows
 from ringside.store.connection import Database
 from ringside.store.locks import RunLocks
 from ringside.store.samples import samples_of, samples_text, usage_of
 from ringside.store.tables import TABLES, insertion, placeholders
 from ringside.text import one_line
-
-T = TypeVar("T")
 
 
 def now() -> str:
@@ -34,6 +33,11 @@ def stamp(time: str | None = None) -> str:
     """A time, or now, as it begins the ids of runs: `20260918-174158`."""
     time = time or now()
     return f"{time[:10].replace('-', '')}-{time[11:19].replace(':', '')}"
+
+
+# Trials of a cell whose usage is read by one query, some 10 kB each: an analysis goes cell by cell, and a
+# query for each trial would take longer than what it finds.
+_BATCH = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +54,12 @@ class RunSummary:
     suite: str
 
 
-class Store:
+class Store(Database):
     """An open store. Every method commits before it returns, and raises StoreError when it cannot."""
 
     def __init__(self, where: str | Path | None, *, create: bool = True, read_only: bool = False) -> None:
-        """As `Database`."""
-        self._database = Database(where, create=create, read_only=read_only)
-        self._locks = RunLocks(self._database)
-        self.where = self._database.where
-
-    def close(self) -> None:
-        self._database.close()
+        super().__init__(where, create=create, read_only=read_only)
+        self._locks = RunLocks(self)
 
     def hold(self, run: Run) -> AbstractContextManager[None]:
         """Keep others from adding to a run. Raises UsageError where another process already does."""
@@ -107,9 +106,9 @@ class Store:
             "plan": json.dumps(plan),
             "host": json.dumps(host),
         }
-        with self._database.writing():
-            self._database.wait_for_writers()
-            rows_found = self._database.execute("SELECT id FROM run WHERE id LIKE ?", (f"{stem}%",))
+        with self.writing():
+            self.wait_for_writers()
+            rows_found = self.execute("SELECT id FROM run WHERE id LIKE ?", (f"{stem}%",))
             taken = {row["id"] for row in rows_found}
             name = next(
                 candidate
@@ -117,25 +116,23 @@ class Store:
                 if candidate not in taken
             )
             for source in sources.items():
-                self._database.execute(
-                    f"{insertion('source', ('hash', 'text'))} ON CONFLICT (hash) DO NOTHING", source
-                )
+                self.execute(f"{insertion('source', ('hash', 'text'))} ON CONFLICT (hash) DO NOTHING", source)
             self._insert("run", {"id": name, **values})
         return Run(name, experiment, started, None, seed, plan, host)
 
     def _insert(self, table: str, row: Mapping[str, Any]) -> None:
-        self._database.execute(insertion(table, row), tuple(row.values()))
+        self.execute(insertion(table, row), tuple(row.values()))
 
     @contextmanager
     def _writing(self, run: Run) -> Iterator[None]:
         """A transaction that writes to a run."""
-        with self._database.writing():
+        with self.writing():
             self._locks.check(run.id)
             yield
 
     def _change(self, run: Run, column: str, value: str) -> None:
         with self._writing(run):
-            self._database.execute(f"UPDATE run SET {column} = ? WHERE id = ?", (value, run.id))
+            self.execute(f"UPDATE run SET {column} = ? WHERE id = ?", (value, run.id))
 
     def end_run(self, run: Run) -> None:
         """Note that all that was planned has been done."""
@@ -161,42 +158,58 @@ class Store:
         with self._writing(run):
             for cell in cells:
                 values = (str(Outcome.INTERRUPTED), reason, *_cell_values(run, block, cell))
-                self._database.execute(change, values)
+                self.execute(change, values)
 
     def add_trial(self, run: Run, trial: Trial) -> None:
         """Keep a trial, with its samples."""
         values = {"run_id": run.id, **rows.trial_values(trial)}
         with self._writing(run):
             statement = f"{insertion('trial', values)} RETURNING id"
-            (added,) = self._database.execute(statement, tuple(values.values()))
+            (added,) = self.execute(statement, tuple(values.values()))
             if trial.samples:
                 self._insert("timeline", {"trial_id": added["id"], "samples": samples_text(trial.samples)})
 
     def trials(self, run: Run, *, samples: bool = False) -> list[Trial]:
         """All trials of a run in the order in which they were carried out; with their samples only on
-        request: these, and the seconds of loads (`Trial.seconds`), are then read when they are used, as long
-        as the store is open."""
+        request: these are then read when they are used, as long as the store is open."""
         query = "SELECT * FROM trial WHERE run_id = ? ORDER BY id"
-        with self._database.reading(f"a trial of run {run.id}"):
-            trials = [
-                (row["id"], rows.trial_of(row, seconds=not samples))
-                for row in self._database.execute(query, (run.id,))
-            ]
+        with self.reading(f"a trial of run {run.id}"):
+            trials = {row["id"]: rows.trial_of(row) for row in self.execute(query, (run.id,))}
         if not samples:
-            return [trial for _, trial in trials]
+            return list(trials.values())
         by_cell: dict[Cell, list[int]] = {}
-        for key, trial in trials:
+        for key, trial in trials.items():
             by_cell.setdefault(trial.cell, []).append(key)
-        usages = _Usages(self._database, by_cell.values())
+        batches = (
+            tuple(keys[start : start + _BATCH])
+            for keys in by_cell.values()
+            for start in range(0, len(keys), _BATCH)
+        )
+        batch_of = {key: batch for batch in batches for key in batch}
+        usages = lru_cache(maxsize=1)(self._usages)
+
+        def usage(key: int) -> Usage:
+            return usages(batch_of[key]).get(key) or Usage.of(())
+
         return [
-            replace(trial, samples=KeptSamples(_Samples(self._database, key, usages)))
-            for key, trial in trials
+            replace(trial, samples=StoredSamples(partial(self._samples, key), partial(usage, key)))
+            for key, trial in trials.items()
         ]
+
+    def _usages(self, batch: tuple[int, ...]) -> dict[int, Usage]:
+        query = f"SELECT * FROM timeline WHERE trial_id IN ({placeholders(batch)})"
+        with self.reading("the samples of a trial"):
+            return {row["trial_id"]: usage_of(row["samples"]) for row in self.execute(query, batch)}
+
+    def _samples(self, trial_id: int) -> tuple[Sample, ...]:
+        with self.reading("the samples of a trial"):
+            query = "SELECT samples FROM timeline WHERE trial_id = ?"
+            return next((samples_of(row["samples"]) for row in self.execute(query, (trial_id,))), ())
 
     def runs(self) -> list[Run]:
         """All runs, the latest last."""
-        with self._database.reading("a run"):
-            found = self._database.execute("SELECT * FROM run ORDER BY started_at, id")
+        with self.reading("a run"):
+            found = self.execute("SELECT * FROM run ORDER BY started_at, id")
             return [rows.run_of(row) for row in found]
 
     def summaries(self) -> list[RunSummary]:
@@ -206,7 +219,7 @@ class Store:
             "(SELECT run_id, count(*) AS trials FROM trial GROUP BY run_id) AS counts ON run_id = id "
             "ORDER BY started_at, id"
         )
-        with self._database.reading("a run"):
+        with self.reading("a run"):
             return [
                 RunSummary(
                     id=str(row["id"]),
@@ -216,7 +229,7 @@ class Store:
                     trials=row["trials"] or 0,
                     **rows.titles_of(row["plan"]),
                 )
-                for row in self._database.execute(query)
+                for row in self.execute(query)
             ]
 
     def progress(self, run_id: str) -> tuple[int, str | None]:
@@ -225,8 +238,8 @@ class Store:
             "SELECT ended_at, (SELECT count(*) FROM trial WHERE run_id = run.id) AS trials "
             "FROM run WHERE id = ?"
         )
-        with self._database.reading("a run"):
-            found = [*self._database.execute(query, (run_id,))]
+        with self.reading("a run"):
+            found = [*self.execute(query, (run_id,))]
         if not found:
             raise self._unknown(run_id)
         return found[0]["trials"], found[0]["ended_at"]
@@ -235,17 +248,17 @@ class Store:
         """The run of that id, or the latest. Raises UsageError when there is none."""
         is_latest = name == "latest"
         which = "ORDER BY started_at DESC, id DESC LIMIT 1" if is_latest else "WHERE id = ?"
-        with self._database.reading("a run"):
-            found = self._database.execute(f"SELECT * FROM run {which}", () if is_latest else (name,))
+        with self.reading("a run"):
+            found = self.execute(f"SELECT * FROM run {which}", () if is_latest else (name,))
             for row in found:
                 return rows.run_of(row)
-        raise self._database.empty() if is_latest else self._unknown(name)
+        raise self.empty() if is_latest else self._unknown(name)
 
     def sources(self, hashes: Sequence[str]) -> dict[str, str]:
         """Texts by their hash."""
         query = f"SELECT * FROM source WHERE hash IN ({placeholders(hashes)})"
-        with self._database.reading("a source"):
-            return {row["hash"]: row["text"] for row in self._database.execute(query, tuple(hashes))}
+        with self.reading("a source"):
+            return {row["hash"]: row["text"] for row in self.execute(query, tuple(hashes))}
 
     def rows_of(self, runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:
         """The rows of all tables that belong to runs, by the tables' names: what `add_rows` takes."""
@@ -258,16 +271,16 @@ class Store:
             "trial": (f"{of_runs} ORDER BY id", ids),
             "timeline": (f"trial_id IN (SELECT id FROM trial WHERE {of_runs}) ORDER BY trial_id", ids),
         }
-        with self._database.reading("a row"):
+        with self.reading("a row"):
             return {
-                table: [*self._database.execute(f"SELECT * FROM {table} WHERE {condition}", values)]
+                table: [*self.execute(f"SELECT * FROM {table} WHERE {condition}", values)]
                 for table, (condition, values) in queries.items()
             }
 
     def add_rows(self, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         """Add rows to an empty store. Raises StoreError where they are none of its tables."""
         try:
-            with self._database.transaction(writes=True):
+            with self.transaction(writes=True):
                 for table in ("run", "source", "trial", "timeline"):
                     for row in tables[table]:
                         if row.keys() != TABLES[table].keys():
@@ -283,55 +296,6 @@ _OF_CELL = "run_id = ? AND block = ? AND contender = ? AND point = ?"
 
 def _cell_values(run: Run, block: int, cell: Cell) -> tuple[object, ...]:
     return run.id, block, cell.contender, rows.point_text(cell.point)
-
-
-# Trials whose usage is read by one query: some 10 kB each.
-_BATCH = 50
-
-
-class _Usages:
-    """Reads the usage of trials, those of some trials of a cell together: an analysis goes cell by cell, and
-    a query for each trial would take longer than what it finds. Only the latest batch is kept, and of it what
-    was not asked for yet."""
-
-    def __init__(self, database: Database, cells: Iterable[Sequence[int]]) -> None:
-        """`cells`: the ids of the trials of each."""
-        self._database = database
-        batches = (ids[start : start + _BATCH] for ids in cells for start in range(0, len(ids), _BATCH))
-        self._batches = {trial_id: batch for batch in batches for trial_id in batch}
-        self._latest: dict[int, Usage] = {}
-
-    def of(self, trial_id: int) -> Usage:
-        if trial_id not in self._latest:
-            batch = self._batches[trial_id]
-            query = f"SELECT * FROM timeline WHERE trial_id IN ({placeholders(batch)})"
-            with self._database.reading("the samples of a trial"):
-                found = self._database.execute(query, batch)
-                read = {row["trial_id"]: usage_of(row["samples"]) for row in found}
-            self._latest = dict.fromkeys(batch, Usage.of(())) | read
-        return self._latest.pop(trial_id)
-
-
-class _Samples:
-    """Reads the samples of a trial, decoded as the caller wants them, and the seconds of its loads."""
-
-    def __init__(self, database: Database, trial_id: int, usages: _Usages) -> None:
-        self._database, self._trial_id, self._usages = database, trial_id, usages
-
-    def whole(self) -> tuple[Sample, ...]:
-        return self._read("SELECT samples AS text FROM timeline WHERE trial_id = ?", samples_of, ())
-
-    def usage(self) -> Usage:
-        return self._usages.of(self._trial_id)
-
-    def seconds(self, load: LoadMessage) -> tuple[SecondOfLoad, ...]:
-        query = "SELECT outcome_line AS text FROM trial WHERE id = ?"
-        return self._read(query, lambda text: rows.seconds_of(text, load.step, load.name), ())
-
-    def _read(self, query: str, decode: Callable[[str], T], none: T) -> T:
-        with self._database.reading("the samples of a trial"):
-            found = [row["text"] for row in self._database.execute(query, (self._trial_id,))]
-            return decode(found[0]) if found else none
 
 
 def text_hash(text: str) -> str:

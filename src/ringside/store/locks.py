@@ -22,8 +22,7 @@ class RunLocks:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._has_own = database.is_postgresql
-        # By run: the lock, or the connection to PostgreSQL that has it; None where it was lost.
+        # By run: the lock of a file, or the connection to PostgreSQL that has it; None where it was lost.
         self._held: dict[str, Any] = {}
 
     @contextmanager
@@ -46,12 +45,11 @@ class RunLocks:
         if run_id not in self._held:
             return
         held = self._held[run_id]
-        if self._has_own:
-            # It ended with the connection.
-            is_lost = held is not self._database.connection
-        else:
+        if isinstance(held, FileLock):
             # The store, too, may have been moved (`Database.writing`).
-            is_lost = held is None or held.path != self._lock_path(run_id) or held.is_lost()
+            is_lost = held.path != self._path(run_id) or held.is_lost()
+        else:
+            is_lost = held is not self._database.connection
         if is_lost and not self._take(run_id):
             raise StoreError(
                 f"the lock of run {run_id} was lost, and another process has it: nothing more is written"
@@ -59,35 +57,30 @@ class RunLocks:
 
     def _take(self, run_id: str) -> bool:
         """Whether the lock could be had."""
-        if self._has_own:
+        if self._database.is_postgresql:
             query = "SELECT pg_try_advisory_lock(?) AS is_ours"
             (row,) = self._database.execute(query, (_key(run_id),))
             self._held[run_id] = self._database.connection if row["is_ours"] else None
-            return bool(row["is_ours"])
-        if self._database.path is None:
+        elif self._database.path is None:
             return True
-        self._unlock_file(run_id)
-        self._held[run_id] = None
-        lock = FileLock(self._lock_path(run_id))
-        try:
-            if not lock.acquire(_HOLD_PATIENCE_S):
-                return False
-        except OSError as error:
-            raise StoreError(f"the lock {lock.path} cannot be made: {error.strerror}") from error
-        self._held[run_id] = lock
-        return True
+        else:
+            if before := self._held.pop(run_id, None):
+                before.release(removes=True)
+            lock = FileLock(self._path(run_id))
+            try:
+                self._held[run_id] = lock if lock.acquire(_HOLD_PATIENCE_S) else None
+            except OSError as error:
+                raise StoreError(f"the lock {lock.path} cannot be made: {error.strerror}") from error
+        return self._held[run_id] is not None
 
     def _give_back(self, run_id: str) -> None:
-        if not self._has_own:
-            self._unlock_file(run_id)
-        elif self._held.pop(run_id, None):
+        held = self._held.pop(run_id, None)
+        if isinstance(held, FileLock):
+            held.release(removes=True)
+        elif held:
             # A connection that was lost has it no more.
             with suppress(StoreError), self._database.transaction():
                 self._database.execute("SELECT pg_advisory_unlock(?)", (_key(run_id),))
-
-    def _unlock_file(self, run_id: str) -> None:
-        if lock := self._held.pop(run_id, None):
-            lock.release(removes=True)
 
     def refuse_held(self, run_id: str) -> None:
         """Raise UsageError where another process is adding to the run; `hold` does so as well."""
@@ -97,13 +90,8 @@ class RunLocks:
     def is_held(self, run_id: str) -> bool:
         """Whether another process of this machine is adding to the run. Writes nothing: the lock is not made,
         and given back at once. Raises StoreError where the database fails."""
-        if self._has_own:
-            return self._is_own_lock_held(run_id)
-        if self._database.path is None:
-            return False
-        return is_locked(self._lock_path(run_id))
-
-    def _is_own_lock_held(self, run_id: str) -> bool:
+        if not self._database.is_postgresql:
+            return self._database.path is not None and is_locked(self._path(run_id))
         # The upper and the lower half of the key.
         query = (
             "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
@@ -113,7 +101,7 @@ class RunLocks:
         with self._database.transaction():
             return bool([*self._database.execute(query, (_key(run_id),))])
 
-    def _lock_path(self, run_id: str) -> Path:
+    def _path(self, run_id: str) -> Path:
         path = self._database.path
         assert path is not None
         return path.with_name(f"{path.name}-{run_id}.lock")

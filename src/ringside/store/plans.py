@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Required, TypedDict
 
 import msgspec
@@ -24,11 +24,8 @@ KeptOptions = dict[str, tuple[bool | str | tuple[str, ...], ...]]
 
 @dataclass(frozen=True, slots=True)
 class PlannedContender:
-    """A contender as it was when the run began. `origin`: the package that brought the program of its
-    runtime; empty where none is known. `files`: hashes of its sources by path. Where it could not be
-    measured, `unavailable` says why, and `content` is None; so are `version`, `receipt` and `executable`,
-    unless only its build failed. `build_s`: how long its build took, in seconds, at most two at a time; None
-    where nothing was built, or it is not known."""
+    """A contender as it was when the run began. `version`, `receipt` and `executable` are None where its
+    runtime is missing, and `content` is None where it could not be measured, for the reason `unavailable`."""
 
     title: str
     family: str = ""
@@ -42,16 +39,16 @@ class PlannedContender:
     unequal: tuple[str, ...] = ()
     kind: ContenderClass = "idiomatic"
     runtime: str = ""
-    runs_on: str = ""
+    runs_on: str = ""  # the title of that runtime, or the language
     command: tuple[str, ...] = ()
     capabilities: tuple[str, ...] = ()
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)  # hashes of its sources by path
     version: str | None = None
     receipt: str | None = None
     executable: str | None = None
-    origin: str = ""
+    origin: str = ""  # the package that brought the program of its runtime
     content: str | None = None
-    build_s: float | None = None
+    build_s: float | None = None  # None where nothing was built, or it is not known
     unavailable: str = ""
     remedy: str = ""
     log: str = ""
@@ -100,7 +97,7 @@ class RunPlan:
     suite: KeptSelection | None = None
     selection: KeptSelection | None = None
     options: KeptOptions = field(default_factory=dict)
-    repeats: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    repeats: Mapping[str, tuple[Annotated[int, msgspec.Meta(ge=1)], ...]] = field(default_factory=dict)
 
     def repeats_of(self, cell: Cell) -> int | None:
         """How often a cell's work is done, as trials before the first block showed; None where the experiment
@@ -120,20 +117,6 @@ class RunPlan:
         return self.suite or self.selection
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptPlan:
-    """A plan as JSON values; points are objects of factor and level."""
-
-    experiment: Experiment
-    points: tuple[dict[str, Level], ...]
-    contenders: dict[str, PlannedContender]
-    published: Published | None = None
-    suite: KeptSelection | None = None
-    selection: KeptSelection | None = None
-    options: KeptOptions | None = None
-    repeats: dict[str, tuple[Annotated[int, msgspec.Meta(ge=1)], ...]] = field(default_factory=dict)
-
-
 def plan_values(
     experiment: Experiment,
     points: Sequence[Point],
@@ -143,63 +126,46 @@ def plan_values(
     selection: KeptSelection | None = None,
     options: KeptOptions | None = None,
 ) -> dict[str, Any]:
-    """A plan as JSON values."""
-    kept = _KeptPlan(
-        experiment,
-        tuple(point.as_dict() for point in points),
-        dict(contenders),
-        published,
-        suite,
-        selection,
-        options or None,
-    )
-    values: dict[str, Any] = msgspec.to_builtins(kept)
-    return values
+    """A plan as JSON values; points are objects of factor and level."""
+    plan = RunPlan(experiment, (), contenders, published, suite, selection, options or {})
+    values: dict[str, Any] = msgspec.to_builtins(plan)
+    return values | {"points": [point.as_dict() for point in points]}
 
 
 def read_plan(run: Run) -> RunPlan:
     """The plan of a run. Raises StoreError where it cannot be read."""
     try:
-        kept = msgspec.convert(run.plan, _KeptPlan)
-    except (msgspec.ValidationError, AttributeError, TypeError) as error:
+        levels = msgspec.convert(run.plan["points"], tuple[dict[str, Level], ...])
+        plan = msgspec.convert({**run.plan, "points": ()}, RunPlan)
+    except (msgspec.ValidationError, AttributeError, KeyError, TypeError) as error:
         raise StoreError(f"the plan of run {run.id} cannot be read: {one_line(str(error))}") from error
-    points = tuple(Point(tuple(levels.items())) for levels in kept.points)
-    if contradiction := _contradiction(kept, points):
+    plan = replace(plan, points=tuple(Point(tuple(each.items())) for each in levels))
+    if contradiction := _contradiction(plan):
         raise StoreError(f"the plan of run {run.id} cannot be read: {contradiction}")
-    return RunPlan(
-        kept.experiment,
-        points,
-        kept.contenders,
-        kept.published,
-        kept.suite,
-        kept.selection,
-        kept.options or {},
-        kept.repeats,
-    )
+    return plan
 
 
-def _contradiction(kept: _KeptPlan, points: Sequence[Point]) -> str:
+def _contradiction(plan: RunPlan) -> str:
     """What does not fit together in a plan; empty where all does. An experiment's file is checked when it is
     read, but a store or a record may have been written by anybody."""
-    of = kept.experiment
-    if not of.contenders or not points:
+    experiment, points = plan.experiment, plan.points
+    names = {*experiment.contenders}
+    if not names or not points:
         return "it has no cells"
-    if not {*of.contenders} <= kept.contenders.keys():
+    if not names <= plan.contenders.keys():
         return "it does not describe all of its contenders"
-    if len(set(of.contenders)) < len(of.contenders) or len(set(points)) < len(points):
+    if len(names) < len(experiment.contenders) or len(set(points)) < len(points):
         return "it has a cell twice"
-    if not {of.baseline, *(name for pair in of.show.ratios for name in pair)} <= {*of.contenders}:
+    if not {experiment.baseline, *(name for pair in experiment.show.ratios for name in pair)} <= names:
         return "it compares a contender that takes no part"
     if len({tuple(name for name, _ in point.levels) for point in points}) > 1:
         return "its points have different factors"
-    if kept.repeats and (
-        kept.repeats.keys() != {*of.contenders} or {*map(len, kept.repeats.values())} != {len(points)}
-    ):
+    if plan.repeats and (plan.repeats.keys() != names or {*map(len, plan.repeats.values())} != {len(points)}):
         return "its repeats are not those of its cells"
-    if kept.suite is not None and "id" not in kept.suite:
+    if plan.suite is not None and "id" not in plan.suite:
         return "its suite has no id"
-    if not 1 <= of.blocks <= _MAX_BLOCKS:
+    if not 1 <= experiment.blocks <= _MAX_BLOCKS:
         return "its number of blocks is out of range"
-    if not 0 <= of.margin <= 1 or not (of.until is None or 0 < of.until <= 1):
+    if not 0 <= experiment.margin <= 1 or not (experiment.until is None or 0 < experiment.until <= 1):
         return "its margin or its goal is out of range"
     return ""

@@ -1,6 +1,5 @@
 """Trials and runs as rows of the store, and back. The column `outcome_line` holds the probe's outcome and,
-beside its keys, what else is known of the trial: loads, spans, repeats, the memory limit, the size of its
-input, the machine."""
+beside its keys, what else is known of the trial."""
 
 from __future__ import annotations
 
@@ -12,35 +11,7 @@ import msgspec
 
 from ringside.model.design import Cell, Level, Point
 from ringside.model.results import Outcome, Run, Span, Trial
-from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, SecondOfLoad, TrialOutcome
-
-
-def trial_values(trial: Trial) -> dict[str, Any]:
-    """The columns of a trial's row, without its run."""
-    return {
-        "block": trial.block,
-        "position": trial.position,
-        "contender": trial.cell.contender,
-        "point": point_text(trial.cell.point),
-        "outcome": str(trial.outcome),
-        "detail": trial.detail,
-        "started_at": trial.started_at,
-        "cpus": _compact(trial.cpus),
-        "outcome_line": _compact(_outcome_values(trial)),
-        "phases": _compact({name: sum(each) for name, each in trial.phases.items()}),
-        "marks": _compact({name: msgspec.to_builtins(sample) for name, sample in trial.marks.items()}),
-        "missing": _compact(trial.missing),
-    }
-
-
-def _compact(value: object) -> str:
-    """Without spaces, so that the rows of short trials share a page."""
-    return msgspec.json.encode(value).decode()
-
-
-def point_text(point: Point) -> str:
-    """The column of a point."""
-    return json.dumps(point.as_dict())
+from ringside.probe.protocol import Bytes, Count, LoadMessage, Sample, TrialOutcome
 
 
 class _TrialColumns(msgspec.Struct, frozen=True):
@@ -54,16 +25,11 @@ class _TrialColumns(msgspec.Struct, frozen=True):
     started_at: str
 
 
-class _WithoutSeconds(LoadMessage, frozen=True, kw_only=True):
-    """A load whose seconds are skipped, not read: most of what a long trial holds."""
-
-    series: msgspec.Raw = msgspec.Raw(b"[]")  # type: ignore[assignment]
-
-
-class _ExtraFields(msgspec.Struct, frozen=True):
+class _ExtraFields(msgspec.Struct, frozen=True, omit_defaults=True):
     """The keys of `outcome_line` that are not the probe's; `outcome` is set where it has those, too."""
 
-    outcome: str | msgspec.UnsetType = msgspec.UNSET
+    outcome: str = ""
+    loads: tuple[LoadMessage, ...] = ()
     spans: tuple[tuple[int, int, int], ...] = ()
     repeats: dict[str, tuple[Count, ...]] = {}
     read_ns: dict[str, tuple[Count, Count]] = {}
@@ -72,20 +38,53 @@ class _ExtraFields(msgspec.Struct, frozen=True):
     machine: str = ""
 
 
-class _WithLoads(_ExtraFields, frozen=True):
-    loads: tuple[LoadMessage, ...] = ()
-
-
-class _WithLoadSummaries(_ExtraFields, frozen=True):
-    loads: tuple[_WithoutSeconds, ...] = ()
-
-
-def trial_of(row: dict[str, Any], *, seconds: bool = True) -> Trial:
-    """The trial of a row, without its samples; `seconds`: False leaves out the seconds of its loads. Raises
-    ValueError where the row is none."""
-    extra: _WithLoads | _WithLoadSummaries = _json(
-        row["outcome_line"], _WithLoads if seconds else _WithLoadSummaries
+def trial_values(trial: Trial) -> dict[str, Any]:
+    """The columns of a trial's row, without its run."""
+    extra = _ExtraFields(
+        spans=tuple((span.unit, span.begin_ns, span.end_ns) for span in trial.spans),
+        repeats={name: each for name, each in trial.phases.items() if len(each) > 1},
+        read_ns=dict(trial.read_ns),
+        memory_limit_bytes=trial.memory_limit_bytes,
+        input_bytes=trial.input_bytes,
+        machine=trial.machine,
     )
+    line = {**(_untyped(trial.report) if trial.report else {}), **msgspec.to_builtins(extra)}
+    if trial.loads:
+        line["loads"] = [_untyped(load) for load in trial.loads]
+    return {
+        "block": trial.block,
+        "position": trial.position,
+        "contender": trial.cell.contender,
+        "point": point_text(trial.cell.point),
+        "outcome": str(trial.outcome),
+        "detail": trial.detail,
+        "started_at": trial.started_at,
+        "cpus": _compact(trial.cpus),
+        "outcome_line": _compact(line),
+        "phases": _compact({name: sum(each) for name, each in trial.phases.items()}),
+        "marks": _compact({name: msgspec.to_builtins(sample) for name, sample in trial.marks.items()}),
+        "missing": _compact(trial.missing),
+    }
+
+
+def _untyped(message: TrialOutcome | LoadMessage) -> dict[str, Any]:
+    """A message of the probe without its type, which its place says."""
+    return {key: value for key, value in msgspec.to_builtins(message).items() if key != "type"}
+
+
+def _compact(value: object) -> str:
+    """Without spaces, so that the rows of short trials share a page."""
+    return msgspec.json.encode(value).decode()
+
+
+def point_text(point: Point) -> str:
+    """The column of a point."""
+    return json.dumps(point.as_dict())
+
+
+def trial_of(row: dict[str, Any]) -> Trial:
+    """The trial of a row, without its samples. Raises ValueError where the row is none."""
+    extra: _ExtraFields = _json(row["outcome_line"], _ExtraFields)
     columns = msgspec.convert(row, _TrialColumns)
     phases: dict[str, int] = _json(row["phases"], dict[str, Count])
     return Trial(
@@ -96,29 +95,17 @@ def trial_of(row: dict[str, Any], *, seconds: bool = True) -> Trial:
         detail=columns.detail,
         started_at=columns.started_at,
         cpus=_shared_json(row["cpus"], tuple[int, ...]),
-        report=_json(row["outcome_line"], TrialOutcome) if extra.outcome is not msgspec.UNSET else None,
+        report=_json(row["outcome_line"], TrialOutcome) if extra.outcome else None,
         phases={name: extra.repeats.get(name, (total,)) for name, total in phases.items()},
         read_ns=extra.read_ns,
         marks=_json(row["marks"], dict[str, Sample]),
-        loads=tuple(
-            _without_seconds(load) if isinstance(load, _WithoutSeconds) else load for load in extra.loads
-        ),
+        loads=extra.loads,
         spans=tuple(Span(*span) for span in extra.spans),
         missing=_shared_json(row["missing"], tuple[str, ...]),
         memory_limit_bytes=extra.memory_limit_bytes,
         input_bytes=extra.input_bytes,
         machine=extra.machine,
     )
-
-
-def seconds_of(outcome_line: str, step: str, name: str) -> tuple[SecondOfLoad, ...]:
-    """The seconds of a load that `trial_of` left out. Raises ValueError where the text is no such column."""
-    kept: _WithLoads = _json(outcome_line, _WithLoads)
-    return next((load.series for load in kept.loads if (load.step, load.name) == (step, name)), ())
-
-
-def _without_seconds(load: _WithoutSeconds) -> LoadMessage:
-    return LoadMessage(**{**msgspec.structs.asdict(load), "series": ()})
 
 
 @functools.lru_cache(maxsize=1024)
@@ -141,6 +128,30 @@ class _Facts(msgspec.Struct, frozen=True):
     machines: dict[str, _Facts] | None = None
 
 
+def run_of(row: dict[str, Any]) -> Run:
+    """The run of a row. Raises ValueError where the row is none."""
+    values = row | {name: _json(row[name], dict[str, Any]) for name in ("plan", "host")}
+    msgspec.convert(values["host"], _Facts)
+    return msgspec.convert(values, Run)
+
+
+class _ContenderFiles(msgspec.Struct):
+    files: dict[str, str] = {}
+
+
+class _FilesPlan(msgspec.Struct):
+    contenders: dict[str, _ContenderFiles] = {}
+
+
+def hashes_of(run: Run) -> set[str]:
+    """The hashes of the sources of a run's contenders; none where its plan cannot be read."""
+    try:
+        plan = msgspec.convert(run.plan, _FilesPlan)
+    except msgspec.ValidationError:
+        return set()
+    return {digest for contender in plan.contenders.values() for digest in contender.files.values()}
+
+
 class _TitledExperiment(msgspec.Struct):
     title: str = ""
 
@@ -150,32 +161,6 @@ class _TitledPlan(msgspec.Struct):
 
     experiment: _TitledExperiment = msgspec.field(default_factory=_TitledExperiment)
     suite: dict[str, Any] | None = None
-
-
-def run_of(row: dict[str, Any]) -> Run:
-    """The run of a row. Raises ValueError where the row is none."""
-    kept = {name: row[name] for name in ("id", "experiment", "started_at", "ended_at", "seed")}
-    values = {name: _json(row[name], dict[str, Any]) for name in ("plan", "host")}
-    msgspec.convert(values["host"], _Facts)
-    return msgspec.convert({**kept, **values}, Run)
-
-
-class _ContenderOfFiles(msgspec.Struct):
-    files: dict[str, str] = {}
-
-
-class _PlanOfFiles(msgspec.Struct):
-    contenders: dict[str, _ContenderOfFiles] = {}
-
-
-def hashes_of(run: Run) -> set[str]:
-    """The hashes of the sources of a run's contenders; none where its plan, of a later version, say, does not
-    have them as this one does."""
-    try:
-        plan = msgspec.convert(run.plan, _PlanOfFiles)
-    except msgspec.ValidationError:
-        return set()
-    return {digest for contender in plan.contenders.values() for digest in contender.files.values()}
 
 
 def titles_of(plan: Any) -> dict[str, str]:
@@ -207,26 +192,3 @@ def _shared_json(text: Any, type: Any) -> Any:
 @functools.cache
 def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(type)
-
-
-def _outcome_values(trial: Trial) -> dict[str, Any]:
-    values: dict[str, Any] = msgspec.to_builtins(trial.report) if trial.report else {}
-    values.pop("type", None)
-    if trial.loads:
-        values["loads"] = [_without_type(msgspec.to_builtins(load)) for load in trial.loads]
-    if trial.spans:
-        values["spans"] = [(span.unit, span.begin_ns, span.end_ns) for span in trial.spans]
-    if repeats := {name: each for name, each in trial.phases.items() if len(each) > 1}:
-        values["repeats"] = repeats
-    if trial.read_ns:
-        values["read_ns"] = trial.read_ns
-    for name in ("memory_limit_bytes", "input_bytes"):
-        if (value := getattr(trial, name)) is not None:
-            values[name] = value
-    if trial.machine:
-        values["machine"] = trial.machine
-    return values
-
-
-def _without_type(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if key != "type"}

@@ -1,14 +1,12 @@
-"""The samples of a trial as one text of the store, and back.
-
-The text is a JSON object with a column for each field of a sample (docs/STORE.md): base64 of 64-bit integers,
-so that a report reads the two or three columns that it needs of thousands of trials without an object for
-each sample.
-"""
+"""The samples of a trial as one text of the store, and back: a JSON object with a column for each field of a
+sample (docs/STORE.md), so that a report reads the two or three columns that it needs of thousands of trials
+without an object for each sample."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -18,20 +16,6 @@ from ringside.probe.protocol import Sample
 
 # In the place of what a sample lacks; all that it can have is 0 or more.
 _NONE = -1
-_INTEGERS = (
-    "processes",
-    "threads",
-    "cpu_ns",
-    "rss_bytes",
-    "pss_bytes",
-    "voluntary_switches",
-    "involuntary_switches",
-    "run_queue_ns",
-    "kernel_bytes",
-    "tcp_bytes",
-)
-_OPTIONAL = ("pss_bytes", "kernel_bytes", "tcp_bytes")
-
 # Little-endian 64-bit integers, or the one value that all samples have.
 _Column = bytes | int
 
@@ -62,8 +46,12 @@ class _Columns(_UsedColumns, frozen=True, omit_defaults=True):
     thread_cpu_ns: bytes = b""
 
 
-_COLUMNS = msgspec.json.Decoder(_Columns)
-_USED_COLUMNS = msgspec.json.Decoder(_UsedColumns)
+# The columns of integers, with what one that is absent holds.
+_INTEGERS = {
+    column.name: column.default
+    for column in msgspec.structs.fields(_Columns)
+    if column.type == _Column and column.name != "threads_sampled"
+}
 
 
 def samples_text(samples: Sequence[Sample]) -> str:
@@ -73,37 +61,36 @@ def samples_text(samples: Sequence[Sample]) -> str:
     columns = _Columns(
         t_ns=_packed([sample.t_ns for sample in samples]),
         marks={place: sample.mark for place, sample in enumerate(samples) if sample.mark is not None},
-        threads_sampled=_column(_NONE if each is None else len(each) for each in by_thread),
+        threads_sampled=_column(None if each is None else len(each) for each in by_thread),
         thread_ids=_packed([tid for tid, _ in threads]),
         thread_cpu_ns=_packed([cpu_ns for _, cpu_ns in threads]),
-        **{name: _column(_known(getattr(sample, name)) for sample in samples) for name in _INTEGERS},
+        **{name: _column(getattr(sample, name) for sample in samples) for name in _INTEGERS},
     )
     return msgspec.json.encode(columns).decode()
 
 
 def samples_of(text: str) -> tuple[Sample, ...]:
     """The samples of such a text. Raises ValueError where it is none."""
-    columns = _COLUMNS.decode(text)
-    times_ns = _integers(columns.t_ns)
+    columns = msgspec.json.decode(text, type=_Columns)
+    times_ns = _unpacked(columns.t_ns)
     count = len(times_ns)
     fields: dict[str, Iterable[Any]] = {"t_ns": times_ns.tolist()}
-    for name in _INTEGERS:
-        fields[name] = _unpacked(getattr(columns, name), count).tolist()
-    for name in _OPTIONAL:
-        fields[name] = [None if value == _NONE else value for value in fields[name]]
+    for name, default in _INTEGERS.items():
+        values = _unpacked(getattr(columns, name), count).tolist()
+        fields[name] = [None if value == default == _NONE else value for value in values]
     fields["mark"] = [columns.marks.get(place) for place in range(count)]
     fields["cpu_by_thread"] = _by_thread(columns, count)
-    values = [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
+    rows = [dict(zip(fields, row, strict=True)) for row in zip(*fields.values(), strict=True)]
     # Others write files as well: a value may be one that no sample has.
-    return msgspec.convert(values, tuple[Sample, ...])
+    return msgspec.convert(rows, tuple[Sample, ...])
 
 
 def usage_of(text: str) -> Usage:
     """The samples of such a text, as far as figures need them. Raises ValueError where it is none."""
     import numpy as np  # here, since most commands do without
 
-    columns = _USED_COLUMNS.decode(text)
-    times_ns = _integers(columns.t_ns)
+    columns = msgspec.json.decode(text, type=_UsedColumns)
+    times_ns = _unpacked(columns.t_ns)
     pss_bytes = _unpacked(columns.pss_bytes, len(times_ns))
     return Usage(
         t_ns=times_ns,
@@ -112,12 +99,8 @@ def usage_of(text: str) -> Usage:
     )
 
 
-def _known(value: int | None) -> int:
-    return _NONE if value is None else value
-
-
-def _column(values: Iterable[int]) -> _Column:
-    kept = list(values)
+def _column(values: Iterable[int | None]) -> _Column:
+    kept = [_NONE if value is None else value for value in values]
     return kept[0] if kept and min(kept) == max(kept) else _packed(kept)
 
 
@@ -125,38 +108,23 @@ def _packed(values: Sequence[int]) -> bytes:
     return struct.pack(f"<{len(values)}q", *values)
 
 
-def _unpacked(column: _Column, count: int) -> Any:
+def _unpacked(column: _Column, count: int | None = None) -> Any:
     """The integers of a column, an array. Raises ValueError where they are not so many."""
     import numpy as np
 
     if isinstance(column, int):
-        return np.full(count, column, dtype="<i8")
-    values = _integers(column)
-    if len(values) != count:
+        return np.full(count or 0, column, dtype="<i8")
+    values = np.frombuffer(column, dtype="<i8")
+    if count is not None and len(values) != count:
         raise ValueError(f"a column has {len(values)} values for {count} samples")
     return values
-
-
-def _integers(column: bytes) -> Any:
-    """Raises ValueError where the last is cut off."""
-    import numpy as np
-
-    return np.frombuffer(column, dtype="<i8")
 
 
 def _by_thread(columns: _Columns, count: int) -> list[tuple[tuple[int, int], ...] | None]:
     sampled = _unpacked(columns.threads_sampled, count).tolist()
     listed = sum(max(0, number) for number in sampled)
-    pairs = list(
-        zip(
-            _unpacked(columns.thread_ids, listed).tolist(),
-            _unpacked(columns.thread_cpu_ns, listed).tolist(),
-            strict=True,
-        )
+    ids, cpu_ns = (
+        _unpacked(column, listed).tolist() for column in (columns.thread_ids, columns.thread_cpu_ns)
     )
-    by_thread: list[tuple[tuple[int, int], ...] | None] = []
-    place = 0
-    for number in sampled:
-        by_thread.append(None if number < 0 else tuple(pairs[place : place + number]))
-        place += max(0, number)
-    return by_thread
+    pairs = zip(ids, cpu_ns, strict=True)
+    return [None if number < 0 else tuple(islice(pairs, number)) for number in sampled]

@@ -35,7 +35,7 @@ def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
     edges = (0.0, *_logarithmic(_FIRST_S, end_s, _INTERVALS))
     times_s = [(sample.t_ns - load.begin_ns) * 1e-9 for sample in samples]
     kernel_bytes = _series(_observed(times_s, [sample.all_kernel_bytes for sample in samples]))
-    seconds = [second for second in trial.seconds(load) if second.t_s < end_s]
+    seconds = [second for second in load.series if second.t_s < end_s]
     return Timeline(
         block=trial.block,
         edges=edges,
