@@ -296,27 +296,6 @@ def test_servers_that_greet_first(io: tuple[str, str]) -> None:
         assert (document["errors"], document["requests"]) == ({}, 6)
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (["https://h/", "--cert", "x"], "--cert and --key belong together"),
-        (["http://h/", "--cert", "x", "--key", "x"], "--cert is for TLS"),
-        (["http://h/", "--unix", "x", "--connect-to", "h"], "leave one out"),
-        (["http://h/", "--connect-to", "a b"], "is no address: write it as HOST or HOST:PORT"),
-        (["http://h/", "--skip", "1"], "--skip is not for an http target"),
-        (["h2://h/", "--renew", "5"], "--renew is for HTTP/1.1"),
-        (["stream+http://h/", "--renew", "5"], "--renew is not for a stream"),
-        (["http://h/", "--placeholders"], "--placeholders is for --body"),
-        (["http://h/", "--unix", "x" * 200], "--unix"),
-        (["http://127.0.0.1:9/", "--header", "Host: a", "--header", "host: b"], "a request has one Host"),
-    ],
-)
-def test_options_that_do_not_go_together(words: list[str], line: str) -> None:
-    done = ringside("load", *words, status=2, timeout_s=LIMIT_S)
-    assert line in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
 def test_targets_that_answer_differently_are_named() -> None:
     number = iter(range(10**9))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -254,13 +254,3 @@ def test_a_server_that_does_not_choose_it(http: str, servers: tuple[int, int]) -
     load = load_document(f"h2{http[4:]}/", "--requests", "4", "--timeout", "2s", status=1)
     assert load["requests"] == 0
     assert load["errors"]
-
-
-def test_wrong_use(complaint: Callable[..., str]) -> None:
-    for arguments, message in (
-        (("http://h/", "--http2"), "--http2 is for https://…: without TLS name the target as h2://…"),
-        (("http://h/", "-m", "2"), "--streams is for HTTP/2: add --http2"),
-        (("h2://h/", "--close"), "--close is for HTTP/1.1"),
-        (("h2://h/", "-m", "10000", "--connections", "1000"), "10,000,000 streams are too many"),
-    ):
-        assert message in complaint("load", *arguments)

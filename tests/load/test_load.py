@@ -15,7 +15,6 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,42 +32,6 @@ LOAD = [*RINGSIDE, "load"]
 
 def load(*arguments: str, status: int = 0) -> str:
     return in_process("load", *arguments, status=status).stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "Missing argument 'TARGET…'"),
-        (["nonsense"], "has no scheme"),
-        (
-            ["http://h/", "--duration", "soon"],
-            "Invalid value for '--duration': 'soon' is not a duration: write it as 10s, 500ms or 1m30s",
-        ),
-        (["http://h/", "--connections", "0"], "0 is not in the range"),
-        (["http://h/", "--io", "select"], "'select' is not one of"),
-        (["http://h/", "--cpus", "9999"], "CPU 9999 cannot be used"),
-        (["http://h/", "--seed", "1"], "--seed is for --poisson, {random:…} or --vs"),
-        (["http://h/", "--blocks", "1"], "--blocks is for --vs"),
-        (["http://h/", "--engines", "2"], "--engines is for --from"),
-        (
-            ["stream+http://h/", "--from", "auto", "--due-field", "x"],
-            "--due-field compares the server's clock",
-        ),
-        (["http://h/", "--connections", "2000000"], "are too many for one engine: up to 1,000,000"),
-        (["http://h/", "--margin", "0"], "--margin is for --vs: leave it out"),
-        (["http://h/", "--hdr", "no/such/folder/x"], "cannot be written"),
-        (["http://h/", "--hdr", "x", "--vs", "http://h/"], "--hdr is for one load"),
-        (["http://h/", "--vs", "tcp://h:1"], "like with like"),
-        (["http://h/", "--staircase", "1:1s", "--vs", "http://h/"], "instead of --staircase"),
-        (["stream+http://h/", "--vs", "stream+http://h/"], "by --interval or --due-field"),
-        (["http://127.0.0.1:1/", "--expect-pattern", "a["], '--expect-pattern "a[": unclosed character'),
-        (["http://nobody.invalid/"], "the host nobody.invalid has no address"),
-    ],
-)
-def test_wrong_use_gets_one_line_and_status_2(
-    complaint: Callable[..., str], arguments: list[str], message: str
-) -> None:
-    assert message in complaint("load", *arguments)
 
 
 def test_more_connections_than_descriptors_are_refused_before_the_start(workplace: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -57,57 +56,6 @@ def test_placeholders_in_lines(ports: tuple[str, str], workplace: Path) -> None:
     tcp = f"tcp://127.0.0.1:{ports[1]}"
     load = load_document(tcp, *FEW, "--line", "{random:41:42}", "--seed", "5", "--expect-pattern", "4[23]")
     assert (load["errors"], load["requests"]) == ({}, 12)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["http://h/{usr}", "--values", "users.csv"], "{usr} in the path; did you mean {user}?"),
-        (
-            ["http://h/", "--body", "{naem}", "--placeholders"],
-            "no value for {naem} in --body; known: {n}, {id}, {random:1:100}",
-        ),
-        (["http://h/", "--header", "A: {ids}"], "{ids} in --header; did you mean {id}?"),
-        (["http://h/{random:9:1}"], "{random:9:1} in the path: write it as {random:1:100}"),
-        (["http://h/", "--values", "users.csv"], "no column is used: write {user} in the request"),
-        (["http://h/", "--values", "none.csv"], "--values none.csv cannot be read"),
-        (["http://h/", "--values", "empty.csv"], "has no values"),
-        (["http://h/", "--values", "names.csv"], "the column `id` needs another name"),
-        (["http://h/", "--values", "twice.csv"], "the column `a` needs another name"),
-        (["http://h/{a}", "--values", "ragged.csv"], "line 3 has 1 values for 2 columns"),
-        (["http://h/{a}", "--values", "latin.csv"], "is not UTF-8"),
-        (["http://h/{a}", "--values", "quote.csv"], "line 2 is no CSV"),
-        (
-            ["http://h/", "--header", "A: {a}", "--values", "lines.csv"],
-            "has a line break, which --header cannot",
-        ),
-        (["http://h/{a}", "--values", "lines.csv", "--literal"], "leave out --values"),
-        (["http://h/", "http://i/"], "http://i/ is not on h: several targets share"),
-        (["http://h/", "tcp://h:80"], "several targets are for http://"),
-        (["http://h/", "http://h/b", "--vs", "http://h/c"], "--vs compares two targets"),
-        (["http://h/", "http://h/b", "--weights", "1"], "--weights has 1 number for 2 targets"),
-        (["http://h/", "--weights", "1,0"], "'1,0' is not a list of weights: write it as 3,1"),
-        (["http://h/", "--vs", "http://h/", "--csv"], "--csv is for one load: leave out --vs"),
-        (["http://h/", "--json", "--csv"], "--json and --csv exclude each other"),
-        (["http://h/", "--json", "--time-unit", "us"], "--time-unit is for the table and --csv"),
-        (["stream+http://h/", "--follow-redirects"], "--follow-redirects is not for a stream"),
-        (["tcp://h:1", "--follow-redirects"], "--follow-redirects is not for a tcp target"),
-    ],
-)
-def test_mistakes_in_requests(
-    complaint: Callable[..., str], values: str, arguments: list[str], message: str
-) -> None:
-    for name, text in {
-        "empty": "a,b\n",
-        "names": "a,id\n1,2\n",
-        "twice": "a,a\n1,2\n",
-        "ragged": "a,b\n1,2\n3\n",
-        "quote": 'a,b\n1,"2\n',
-        "lines": 'a\n"1\n2"\n',
-    }.items():
-        Path(f"{name}.csv").write_text(text)
-    Path("latin.csv").write_bytes(b"a\n\xe9\n")
-    assert message in complaint("load", *arguments)
 
 
 def test_plans_without_placeholders_have_no_templates(tmp_path: Path) -> None:

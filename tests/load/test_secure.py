@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -75,14 +75,3 @@ def test_a_server_without_tls(http: str) -> None:
     load = load_document(f"https{http[4:]}/", "--requests", "4", "--insecure", status=1)
     assert set(load["errors"]) == {"tls"}
     assert "what it sends is not TLS" in load["detail"]
-
-
-def test_wrong_use(complaint: Callable[..., str], workplace: Path) -> None:
-    Path("nothing.pem").write_text("no certificate\n")
-    for arguments, message in (
-        (("http://h/", "--insecure"), "--insecure is for TLS: leave it out, or name the target as https://…"),
-        (("https://h/", "--cacert", "none.pem"), "--cacert none.pem cannot be read"),
-        (("https://h/", "--cacert", "nothing.pem", "--insecure"), "leave out --cacert"),
-        (("https://127.0.0.1:1/", "--cacert", "nothing.pem"), "no certificate (PEM) in it"),
-    ):
-        assert message in complaint("load", *arguments)
