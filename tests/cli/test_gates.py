@@ -15,8 +15,8 @@ from tests.support.command_line import Ended, in_process
 
 def judged(
     ratio: float, verdict: Verdict, metric: Metric = HOP, obstacle: Obstacle | None = None
-) -> gates.Judged:
-    return gates.Judged("B over A", metric, Interval(ratio, ratio, ratio, 7), verdict, obstacle)
+) -> gates.RatioVerdict:
+    return gates.RatioVerdict("B over A", metric, Interval(ratio, ratio, ratio, 7), verdict, obstacle)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def compare(
     return gates.status(
         fail_if,
         [
-            gates.Judged(
+            gates.RatioVerdict(
                 f"{change.cell.contender} at {change.cell.point}",
                 change.metric,
                 change.ratio,

@@ -14,7 +14,7 @@ _UNDECIDABLE = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS, Obstacle.UNFINIS
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RatioVerdict:
     """A ratio with its verdict; `subject`: of what, as a line on stderr begins."""
 
     subject: str
@@ -29,7 +29,7 @@ class Judged:
         return (self.ratio.estimate if self.metric.smaller_is_better else 1 / self.ratio.estimate) - 1
 
 
-def status(gates: Sequence[tuple[str, float]], ratios: Sequence[Judged]) -> int:
+def status(gates: Sequence[tuple[str, float]], ratios: Sequence[RatioVerdict]) -> int:
     """The exit status; a line on stderr for each ratio with the verdict of a gate, and as large a difference.
     Without any verdict nothing passes."""
     if gates and all(each.obstacle in _UNDECIDABLE for each in ratios):

@@ -9,7 +9,7 @@ from itertools import starmap
 from pathlib import Path
 
 from ringside.cli.load_options import LoadSettings
-from ringside.cli.options import declared
+from ringside.cli.options import option_fields
 from ringside.cli.params import MAX_BODY_BYTES
 from ringside.errors import UsageError
 from ringside.files import read_at_most
@@ -99,7 +99,7 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
     which it is compared."""
     used = {
         field.metadata["options"][0][0][-1]
-        for name, field in declared(LoadSettings)
+        for name, field in option_fields(LoadSettings)
         if getattr(settings, name) != field.default
     }
     both = [each for each in (target, other) if each]

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from ringside.analysis.run import analysis_of
 from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, load_plan, streams
 from ringside.cli.load_options import LoadSettings
-from ringside.cli.options import given_options
+from ringside.cli.options import command_line_options
 from ringside.cli.progress import LiveProgress
 from ringside.errors import ProbeError, UsageError
 from ringside.load import document, summary, thresholds, versus
@@ -215,7 +215,7 @@ def _compare(
             f"{part.requests * blocks:,} in all"
         )
     storage = context.open_store(settings.store, anywhere=True)
-    options = given_options(_SHOWN)
+    options = command_line_options(_SHOWN)
     if headers := options.get("--header"):
         options["--header"] = tuple(_SECRET.sub(r"\1 …", str(header)) for header in headers)
     interrupted = False

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ringside.store.plans import KeptOptions
 
 COMMON = "Common options"
-_GIVEN = "ringside.given"
+_USED = "ringside.used"
 
 
 class Option(click.Option):
@@ -33,10 +33,10 @@ class Option(click.Option):
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
-        """Note what was given of it, as text, for `given_options`."""
+        """Note what was given of it, as text, for `command_line_options`."""
         if self.name in opts:
             values = tuple(opts[self.name]) if self.multiple else (opts[self.name],)
-            ctx.meta.setdefault(_GIVEN, {})[self.name] = (max(self.opts, key=len), values)
+            ctx.meta.setdefault(_USED, {})[self.name] = (max(self.opts, key=len), values)
         return super().handle_parse_result(ctx, opts, args)
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -123,7 +123,7 @@ def forms(**help_texts: str) -> Any:
     return dataclasses.field(default=None, metadata={"options": options})
 
 
-def declared(owner: Any) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
+def option_fields(owner: Any) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
     """The options of a settings class by its fields, or of a function by its parameters."""
     if isinstance(owner, type):
         fields = {field.name: field for field in dataclasses.fields(owner)}
@@ -134,11 +134,11 @@ def declared(owner: Any) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
             yield name, field
 
 
-def given_options(but: Collection[str]) -> KeptOptions:
+def command_line_options(but: Collection[str]) -> KeptOptions:
     """The options of the command line that is carried out, with their values, but those of the fields `but`.
     Empty where there is no command line."""
     context = click.get_current_context(silent=True)
-    options = context.meta.get(_GIVEN, {}) if context else {}
+    options = context.meta.get(_USED, {}) if context else {}
     return {written: values for name, (written, values) in options.items() if name not in but}
 
 
@@ -148,7 +148,7 @@ def takes(settings: type | None = None) -> Callable[[Callable[..., int]], Callab
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
         defaults, options, section = {}, [], COMMON
-        for name, field in declared(settings or function):
+        for name, field in option_fields(settings or function):
             defaults[name] = field.default
             for names, parameter, attributes in field.metadata["options"]:
                 section = attributes.get("section", section)

@@ -90,7 +90,7 @@ def duration(text: str) -> float:
     """`10s`, `500ms`, `1m30s`, or `10` for seconds, as seconds: more than 0, up to a week."""
     seconds = units.seconds(text)
     if not 0 < seconds <= _MAX_DAYS * _DAY_S:
-        raise wrong(text, f"is out of range: more than 0, up to {_MAX_DAYS} days")
+        raise bad_value(text, f"is out of range: more than 0, up to {_MAX_DAYS} days")
     return seconds
 
 
@@ -98,7 +98,7 @@ def run_duration(text: str) -> float:
     """The time limit of a run, in seconds: 0 up to a year."""
     seconds = units.seconds(text)
     if seconds > _MAX_RUN_DAYS * _DAY_S:
-        raise wrong(text, f"is out of range: up to {_MAX_RUN_DAYS} days")
+        raise bad_value(text, f"is out of range: up to {_MAX_RUN_DAYS} days")
     return seconds
 
 
@@ -106,7 +106,7 @@ def time_limit(text: str) -> float:
     """As `run_duration`, but not 0, in which nothing can be measured."""
     seconds = run_duration(text)
     if not seconds:
-        raise wrong(text, "leaves no time: write it as 30s or 5m, or leave it out")
+        raise bad_value(text, "leaves no time: write it as 30s or 5m, or leave it out")
     return seconds
 
 
@@ -115,9 +115,9 @@ def rate(text: str) -> float:
     try:
         per_second = units.number(text.removesuffix("/s"))
     except ValueError:
-        raise wrong(text, "is not a rate: write it as 1000 or 1000/s") from None
+        raise bad_value(text, "is not a rate: write it as 1000 or 1000/s") from None
     if not 0 < per_second <= _MAX_RATE_PER_S:
-        raise wrong(text, f"is out of range: more than 0, up to {_MAX_RATE_PER_S:,.0f}/s")
+        raise bad_value(text, f"is out of range: more than 0, up to {_MAX_RATE_PER_S:,.0f}/s")
     return per_second
 
 
@@ -127,10 +127,10 @@ def staircase(text: str) -> tuple[tuple[float, float], ...]:
     for step in text.split(","):
         step_rate, colon, step_duration = step.partition(":")
         if not colon:
-            raise wrong(text, "is not a staircase: write it as rate:time, like 100:5s,200:5s")
+            raise bad_value(text, "is not a staircase: write it as rate:time, like 100:5s,200:5s")
         steps.append((rate(step_rate), duration(step_duration)))
     if len(steps) > _MAX_STEPS:
-        raise wrong(text, f"has {len(steps):,} steps: up to {_MAX_STEPS:,} are possible")
+        raise bad_value(text, f"has {len(steps):,} steps: up to {_MAX_STEPS:,} are possible")
     return tuple(steps)
 
 
@@ -138,7 +138,7 @@ def weights(text: str) -> tuple[int, ...]:
     """`3,1` as numbers from 1 to 1000."""
     numbers = tuple(int(part) if re.fullmatch(r"[0-9]{1,9}", part) else 0 for part in text.split(","))
     if not all(1 <= number <= _MAX_WEIGHT for number in numbers):
-        raise wrong(text, f"is not a list of weights: write it as 3,1, from 1 to {_MAX_WEIGHT}")
+        raise bad_value(text, f"is not a list of weights: write it as 3,1, from 1 to {_MAX_WEIGHT}")
     return numbers
 
 
@@ -149,7 +149,7 @@ def host_and_port(text: str) -> str:
     try:
         target.parse(f"http://{text}/")
     except UsageError:
-        raise wrong(text, "is no address: write it as HOST or HOST:PORT") from None
+        raise bad_value(text, "is no address: write it as HOST or HOST:PORT") from None
     return text
 
 
@@ -158,7 +158,7 @@ def renewal(text: str) -> int | float:
     if not re.fullmatch(r"[0-9]{1,9}", text):
         return duration(text)
     if not int(text):
-        raise wrong(text, "is out of range: 1 or more")
+        raise bad_value(text, "is out of range: 1 or more")
     return int(text)
 
 
@@ -172,7 +172,7 @@ def threshold(text: str) -> Threshold:
 def method(text: str) -> str:
     """A method of HTTP, in capitals."""
     if not _TOKEN.fullmatch(text) or text.upper() == "CONNECT":
-        raise wrong(text, "is not possible: write it as GET or POST")
+        raise bad_value(text, "is not possible: write it as GET or POST")
     return text.upper()
 
 
@@ -181,11 +181,11 @@ def header(text: str) -> tuple[str, str]:
     name, colon, value = text.partition(":")
     value = value.strip(" \t")
     if not colon or not _TOKEN.fullmatch(name) or re.search(r"[\0-\x08\x0a-\x1f\x7f]", value):
-        raise wrong(text, "is not a header: write it as 'Name: value'")
+        raise bad_value(text, "is not a header: write it as 'Name: value'")
     if name.lower() in ("content-length", "transfer-encoding"):
-        raise wrong(text, "is not needed: the length of --body is sent automatically")
+        raise bad_value(text, "is not needed: the length of --body is sent automatically")
     if name.lower() == "connection":
-        raise wrong(text, "is not needed: --close opens a connection for each request")
+        raise bad_value(text, "is not needed: --close opens a connection for each request")
     return name, value
 
 
@@ -200,9 +200,9 @@ def body(text: str) -> bytes | Path:
                 return path.absolute()
         content = read_at_most(path, MAX_BODY_BYTES)
     except OSError as error:
-        raise wrong(text, f"cannot be read: {error.strerror}") from error
+        raise bad_value(text, f"cannot be read: {error.strerror}") from error
     if len(content) > MAX_BODY_BYTES:
-        raise wrong(text, f"is no file, and has more than {MAX_BODY_BYTES >> 20} MiB: name a file")
+        raise bad_value(text, f"is no file, and has more than {MAX_BODY_BYTES >> 20} MiB: name a file")
     return content
 
 
@@ -213,7 +213,7 @@ def cpus(text: str) -> tuple[int, ...]:
         match = _CPUS.fullmatch(part)
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
-            raise wrong(text, "is not a list of CPUs: write it as 0,2 or 0-3")
+            raise bad_value(text, "is not a list of CPUs: write it as 0,2 or 0-3")
         numbers += range(first, last + 1)
     return tuple(dict.fromkeys(numbers))
 
@@ -222,11 +222,11 @@ def engines(text: str) -> int | tuple[str, ...]:
     """`3` or `node-a,10.0.0.7`: how many engines, or the names or addresses of their nodes."""
     if re.fullmatch(r"[0-9]+", text):
         if not 1 <= int(text[:9]) <= _MAX_ENGINES:
-            raise wrong(text, f"is out of range: 1 to {_MAX_ENGINES:,}")
+            raise bad_value(text, f"is out of range: 1 to {_MAX_ENGINES:,}")
         return int(text)
     names = tuple(name.strip() for name in text.split(","))
     if not all(names):
-        raise wrong(text, "is not a list of nodes: write a number, or names like node-a,node-b")
+        raise bad_value(text, "is not a list of nodes: write a number, or names like node-a,node-b")
     return names
 
 
@@ -234,7 +234,7 @@ def gate(text: str) -> tuple[str, float]:
     """`slower:3%` as ("slower", 0.03). Other verdicts, more than 100 %, and no size are possible."""
     word, _, size = text.partition(":")
     if word not in _GATES:
-        raise wrong(text, f"is not a gate: write it as slower:3%; possible are {', '.join(_GATES)}")
+        raise bad_value(text, f"is not a gate: write it as slower:3%; possible are {', '.join(_GATES)}")
     return _GATES[word], units.margin(size, _MAX_GATE) if size else 0.0
 
 
@@ -250,6 +250,6 @@ def levels(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:
     return levels_by_factor
 
 
-def wrong(text: str, what: str) -> ValueError:
+def bad_value(text: str, what: str) -> ValueError:
     """The error of a value that cannot be; `what`: why, and how to write it."""
     return ValueError(f"'{one_line(text, 60)}' {what}")

@@ -13,7 +13,7 @@ from typing import Literal
 
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
-from ringside.cli.options import given_options
+from ringside.cli.options import command_line_options
 from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
 from ringside.errors import ProbeError, RingsideError, UsageError
@@ -90,7 +90,7 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
         # What another one used is available by now.
         memory_bytes = int(host.memory_available_bytes() * _MEMORY_SHARE)
         execution = replace(execution, memory_bytes=memory_bytes)
-        options = given_options(_SHOWN)
+        options = command_line_options(_SHOWN)
         run = command_trials.begin(commands, experiment, execution, seed, storage, points, options)
         trials = CommandTrials(commands, execution, seed, Executor(), points)
         before = host.quota()
@@ -119,7 +119,7 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
     return status or gates.status(settings.fail_if, list(_judged(analysis)))
 
 
-def _judged(analysis: RunAnalysis) -> Iterator[gates.Judged]:
+def _judged(analysis: RunAnalysis) -> Iterator[gates.RatioVerdict]:
     """The wall time of each pair, point by point."""
     metric = analysis.headline
     for point in analysis.points:
@@ -128,7 +128,7 @@ def _judged(analysis: RunAnalysis) -> Iterator[gates.Judged]:
                 where = f" at {analysis.label(point)}" if point.levels else ""
                 subject = one_line(f"{' over '.join(pair)}{where}")
                 figures = (comparison.ratio, comparison.verdict, comparison.obstacle)
-                yield gates.Judged(subject, metric, *figures)
+                yield gates.RatioVerdict(subject, metric, *figures)
 
 
 def _measure(
