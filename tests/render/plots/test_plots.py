@@ -361,7 +361,7 @@ def test_a_contender_has_the_same_colour_in_every_run() -> None:
     assert spec.colour("go@1.27") == spec.colour("go")
     assert spec.colour("mine") == spec.colour("mine", "limit")
     numbers = {int(re.sub(r"\D", "", spec.colour(f"mine-{number}"))) for number in range(500)}
-    assert numbers == set(range(spec.COLOURS))
+    assert numbers == set(range(len(spec.BUNDLED)))
 
 
 def test_ratios_to_the_baseline() -> None:
@@ -390,7 +390,7 @@ def test_every_trial_has_a_dot_in_its_block() -> None:
 def test_the_page_has_every_colour_once_in_light_and_once_in_dark() -> None:
     for theme in read_file("page.css").split("prefers-color-scheme: dark")[:2]:
         defined = dict(re.findall(r"--(c\d+|limit): (#[0-9a-f]{6});", theme))
-        assert defined.keys() == {"limit", *(f"c{number}" for number in range(spec.COLOURS))}
+        assert defined.keys() == {"limit", *(f"c{number}" for number in range(len(spec.BUNDLED)))}
         assert len(set(defined.values())) == len(defined)
 
 

@@ -160,7 +160,7 @@ def diff_chart(diff: RunDiff) -> Chart:
         for change in changes[:_MAX_ROWS]:
             name, point = change.cell.contender, diff.first.label(change.cell.point)
             label = f"{name}, {point}" if len(diff.first.points) > 1 else name
-            colours[label] = colour(name)
+            colours[label] = colour(name, diff.first.floor)
             rows.append(_ratio_row(label, change.ratio, change.verdict, metric, ""))
         y = row_axis(list(colours), labelLimit=320)
         spec = _ratios(rows, diff.margin, "times the first run", y, by_contender(colours))

@@ -8,6 +8,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ringside import units
@@ -16,20 +17,10 @@ from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
 from ringside.text import capitalised
 
-# The page defines each twice, for light and for dark; the first eight are distinct for the colour-blind too.
-COLOURS = 38
+# Contenders in the order of the page's colours, of which each stands in it for light and for dark: those that
+# are most often compared come first, as the first eight are distinct for the colour-blind, too.
+BUNDLED = Path(__file__).with_name("colours.txt").read_text(encoding="utf-8").split()
 FLOOR = "var(--limit)"
-
-# In the order of the page's colours: those that are most often compared come first.
-BUNDLED = (
-    *("go", "erlang", "python-asyncio", "stackless-pypy", "stackless-greenlet", "python-threads"),
-    *("tornado", "multitask", "rust-tokio", "node", "java-virtual-threads", "python-processes"),
-    *("go-workers", "python-pool", "elixir", "python-trio", "python-asyncio@uvloop", "gevent"),
-    *("c-pthreads", "haskell", "ruby", "cpp-coroutines", "python-aiohttp", "python-asyncio-pool"),
-    *("erlang-mochiweb", "twisted", "python-coroutines", "python-sync", "go-sync"),
-    *("parallel-python", "cpp-beast", "ruby-async", "c-microhttpd", "python-subinterpreters"),
-    *("node@pool", "rust-tokio@blocking", "tornado@tuned", "erlang-mochiweb@tuned"),
-)
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 
 # A part of a specification.
@@ -42,7 +33,7 @@ def colour(name: str, floor: str | None = None) -> str:
     if name == floor:
         return FLOOR
     known = name if name in BUNDLED else name.split("@")[0]
-    number = BUNDLED.index(known) if known in BUNDLED else zlib.crc32(name.encode()) % COLOURS
+    number = BUNDLED.index(known) if known in BUNDLED else zlib.crc32(name.encode()) % len(BUNDLED)
     return f"var(--c{number})"
 
 

@@ -11,7 +11,7 @@ from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval, Span, Timeline
 from ringside.render.plots.lines import estimate_lines
 from ringside.render.plots.spec import (
-    COLOURS,
+    BUNDLED,
     Chart,
     Json,
     Panel,
@@ -79,7 +79,7 @@ def _timeline(timeline: Timeline, view: TimelineView) -> Json:
     legend = {"orient": "bottom", "title": None, "labelColor": "var(--quiet)"}
     ticks = {"format": ",~r", "tickCount": 5, "minExtent": 30}
     threads = {
-        name: "var(--grid)" if name == OTHER_THREADS else f"var(--c{number % COLOURS})"
+        name: "var(--grid)" if name == OTHER_THREADS else f"var(--c{number % len(BUNDLED)})"
         for number, name in enumerate(timeline.cpu)
     }
     cores = {

@@ -171,7 +171,7 @@ def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
         "index.html": _rendered("index.html.j2", root="", title=_TITLE, experiments=experiments),
         "data/schema.html": _rendered("schema.html.j2", root="../", title="What the data mean"),
         "feed.atom": _rendered("feed.atom.j2", **feed),
-        "feed.json": _json_feed(entries, base),
+        "feed.json": _rendered("feed.json.j2", **feed),
     }
     for each in pages:
         name = file_name(each.analysis.run.id)
@@ -183,25 +183,6 @@ def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
         if newest := analyses.get(mine[0].id):
             files[f"badges/{name}.svg"] = badge(newest)
     return folder.write(files)
-
-
-def _json_feed(entries: Sequence[Mapping[str, str]], base: str) -> bytes:
-    values: dict[str, Any] = {
-        "version": "https://jsonfeed.org/version/1.1",
-        "title": _TITLE,
-        **({"home_page_url": base, "feed_url": f"{base}feed.json"} if base else {}),
-        "items": [
-            {
-                "id": each["id"],
-                "url": f"{base}{each['path']}",
-                "title": each["title"],
-                "content_text": each["summary"],
-                "date_published": each["updated"],
-            }
-            for each in entries
-        ],
-    }
-    return (json.dumps(values, indent=1) + "\n").encode()
 
 
 def _history_page(folder: Folder, runs: Sequence[SiteRun], analyses: Mapping[str, RunAnalysis]) -> bytes:
