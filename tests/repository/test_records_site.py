@@ -74,21 +74,6 @@ def files(pages: dict[str, Page]) -> dict[str, bytes]:
     return Site(records, {"ring": "A *ring* of units. [More](GONE.md)."}, []).files()
 
 
-def test_it_has_a_page_for_each_thing(files: dict[str, bytes]) -> None:
-    places = {"index.html", "how-to-read.html", "suite.html", "again.html", "history/showdown-ring.html"}
-    places |= {"suite/showdown-ring.html", "suite/showdown-fib.html", "again/showdown-ring.html"}
-    places |= {f"contenders/{name}.html" for name in ("erlang", "go", "limit", "python-threads")}
-    places |= {"workloads/ring.html", "workloads/fib.html", "assets/site.css", "assets/overview.js"}
-    assert places <= files.keys()
-
-
-def test_the_same_records_give_the_same_files(pages: dict[str, Page]) -> None:
-    def site() -> dict[str, bytes]:
-        return Site([Record.of("fib", [pages["fib"]], ())], {}, context.catalogue().contenders()[0]).files()
-
-    assert site() == site()
-
-
 def unpacked(text: str) -> dict[str, str]:
     """The sources of a contender's page, as HTML."""
     (packed,) = re.findall(r'<script type="text/plain" id="texts">([^<]*)</script>', text)
