@@ -126,16 +126,16 @@ def charts_with_stems(
         for panel in chart.panels:
             parts = [analysis.experiment.name] if several else []
             parts += [f"{next(numbers):02}", chart.title, *([panel.title] if len(chart.panels) > 1 else [])]
-            panels.append((panel, "-".join(map(_slug, parts))))
+            slugs = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-")[:60] for part in parts)
+            panels.append((panel, "-".join(slug or "figure" for slug in slugs)))
         yield chart, panels
 
 
 def figures_as_csv(spec: Json) -> str:
     """The figures that a panel draws, as CSV; of several series all, with a column that names them."""
-    series = {name: rows for name, rows in spec.get("datasets", {}).items() if name not in MARKS and rows}
-    several = len(series) > 1
+    series = {name: rows for name, rows in spec["datasets"].items() if name not in MARKS and rows}
     rows: list[Mapping[str, Any]] = [
-        {"series": name, **row} if several else row for name, rows in series.items() for row in rows
+        {"series": name, **row} if len(series) > 1 else row for name, rows in series.items() for row in rows
     ]
     text = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))
@@ -146,30 +146,6 @@ def figures_as_csv(spec: Json) -> str:
     return text.getvalue()
 
 
-def light_colours() -> dict[str, str]:
-    """The page's colours in the light, by the names of its variables."""
-    first = (Path(__file__).parents[1] / "html" / "page.css").read_text(encoding="utf-8").split("}", 1)[0]
-    return dict(re.findall(r"--([a-z0-9]+): *(#[0-9a-f]{6});", first))
-
-
-def standing_alone(panel: Panel, title: str) -> str:
-    """A panel's specification as JSON with a width, a title, and colours in place of the page's variables."""
-    spec = {
-        **panel.spec,
-        "width": _WIDTH,
-        "config": {**config(), "background": "white"},
-        "title": {
-            "text": title,
-            "anchor": "start",
-            "fontSize": 13,
-            "limit": _WIDTH,
-            "color": "var(--ink)",
-        },
-    }
-    colours = light_colours()
-    return re.sub(r"var\(--([a-z0-9]+)\)", lambda match: colours[match[1]], json.dumps(spec))
-
-
 def _field(value: Any) -> Any:
     """A value as a script of the page writes it: whole numbers without a point, truth in small letters."""
     if isinstance(value, bool):
@@ -177,5 +153,16 @@ def _field(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "figure"
+def standing_alone(panel: Panel, title: str) -> str:
+    """A panel's specification as JSON with a width, a title, and the page's light colours in place of its
+    variables."""
+    page = (Path(__file__).parents[1] / "html" / "page.css").read_text(encoding="utf-8")
+    colours = dict(re.findall(r"--([a-z0-9]+): *(#[0-9a-f]{6});", page.split("}", 1)[0]))
+    look = {"anchor": "start", "fontSize": 13, "limit": _WIDTH, "color": "var(--ink)"}
+    spec = {
+        **panel.spec,
+        "width": _WIDTH,
+        "config": {**config(), "background": "white"},
+        "title": {"text": title, **look},
+    }
+    return re.sub(r"var\(--([a-z0-9]+)\)", lambda match: colours[match[1]], json.dumps(spec))
