@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
@@ -40,8 +39,7 @@ class Registry(Mapping[str, Workload]):
         declared: Callable[[], Iterable[EntryPoint]] = declared,
     ) -> None:
         self._own = {workload.name: workload for workload in own}
-        self._reserved = reserved
-        self._declared = declared
+        self._reserved, self._declared = reserved, declared
         self._loaded: dict[str, Workload | str] = {}
 
     def find(self, name: str) -> Workload:
@@ -50,69 +48,52 @@ class Registry(Mapping[str, Workload]):
         if name in self._own:
             return self._own[name]
         if name not in self._foreign:
-            known = ", ".join([*self, *self._unusable()])
+            unusable = (f"{other} (cannot be used)" for other in self._foreign if other not in self)
+            known = ", ".join([*self, *unusable])
             raise UsageError(f"there is no workload `{name}`; known: {known}")
-        result = self._foreign_workload(name)
+        result = self._loaded[name] = self._loaded.get(name) or self._load(name)
         if isinstance(result, str):
             raise UsageError(f"the workload `{name}` cannot be used: {result}")
         return result
 
     def __getitem__(self, name: str) -> Workload:
-        if name in self._own:
-            return self._own[name]
-        if name in self._foreign and isinstance(result := self._foreign_workload(name), Workload):
-            return result
-        raise KeyError(name)
+        try:
+            return self.find(name)
+        except UsageError as error:
+            raise KeyError(name) from error
 
     def __iter__(self) -> Iterator[str]:
         yield from self._own
-        for name in self._foreign:
-            if name in self:
-                yield name
+        yield from (name for name in self._foreign if name in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     @cached_property
-    def _foreign(self) -> Mapping[str, tuple[EntryPoint, ...]]:
+    def _foreign(self) -> Mapping[str, list[EntryPoint]]:
         """Entry points by name, in the order of their names; ringside's own names are taken."""
-        by_name = defaultdict[str, list[EntryPoint]](list)
-        for entry in self._declared():
+        by_name: dict[str, list[EntryPoint]] = {}
+        for entry in sorted(self._declared(), key=lambda entry: entry.name):
             if entry.name not in self._own:
-                by_name[entry.name].append(entry)
-        return {name: tuple(by_name[name]) for name in sorted(by_name)}
-
-    def _unusable(self) -> Iterator[str]:
-        """Names of other distributions' workloads that cannot be used."""
-        for name in self._foreign:
-            if name not in self:
-                yield f"{name} (cannot be used)"
-        for entry in self._declared():
-            if entry.name in self._own:
-                yield f"{entry.name} of {_distribution(entry)} (the name is taken)"
-
-    def _foreign_workload(self, name: str) -> Workload | str:
-        """The workload of an entry point, or why it cannot be used."""
-        if name not in self._loaded:
-            self._loaded[name] = self._load(name)
-        return self._loaded[name]
+                by_name.setdefault(entry.name, []).append(entry)
+        return by_name
 
     def _load(self, name: str) -> Workload | str:
-        entries = self._foreign[name]
+        """The workload of an entry point, or why it cannot be used."""
+        entry, *others = entries = self._foreign[name]
+        distributions = sorted(each.dist.name if each.dist else "unknown" for each in entries)
         if name in self._reserved:
-            return f"ringside itself uses the name, so {_distribution(entries[0])} cannot"
-        if len(entries) > 1:
-            distributions = " and ".join(sorted(_distribution(entry) for entry in entries))
-            return f"{distributions} both declare it; uninstall one of them"
-        (entry,) = entries
+            return f"ringside itself uses the name, so {distributions[0]} cannot"
+        if others:
+            return f"{' and '.join(distributions)} both declare it; uninstall one of them"
         try:
             value = entry.load()
-            workload = value() if isinstance(value, type) else value
+            workload: Workload = value() if isinstance(value, type) else value
             problem = _problem(workload, name)
         # A distribution can fail in any way; the others must still be usable.
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"
-        return f"{_distribution(entry)}, {entry.value}: {one_line(problem)}" if problem else workload
+        return f"{distributions[0]}, {entry.value}: {one_line(problem)}" if problem else workload
 
 
 def _problem(value: object, name: str) -> str:
@@ -123,8 +104,7 @@ def _problem(value: object, name: str) -> str:
         return f"it declares no {', '.join(lacking)}"
     if value.name != name:
         return f"its name is `{value.name}`, but its entry point is called `{name}`"
-    unknown = undeclared_metrics(value)
-    if unknown:
+    if unknown := undeclared_metrics(value):
         return f"it refers to metrics that it does not declare: {', '.join(unknown)}"
     return "" if value.compared else "`compared` must name at least one metric"
 
@@ -144,10 +124,6 @@ def undeclared_metrics(measurement: Measurement) -> list[str]:
         *([measurement.repeated_metric] if measurement.repeated_metric else []),
     }
     return sorted(names - {metric.name for metric in measurement.metrics})
-
-
-def _distribution(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist else "an unknown distribution"
 
 
 _MEASUREMENTS: dict[str, Measurement] = {measurement.name: measurement for measurement in (COMMAND, TARGET)}

@@ -42,9 +42,9 @@ class CommandTimes(Measurement):
         PEAK,
     )
     # User and system time are parts of the CPU time.
-    compared = (WALL_S.name, CPU_S.name, PEAK.name)
+    compared = ("wall_s", "cpu_s", PEAK.name)
     secondary = ("user_s", "system_s")
-    plotted = (CPU_S.name,)
+    plotted = ("cpu_s",)
 
     def figures(self, trial: Trial) -> dict[str, float]:
         figures = process_figures(trial.report)
@@ -74,7 +74,7 @@ class CommandTimes(Measurement):
 
     def _short(self, commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
         walls_s = {
-            name: [wall_s for trial in trials if (wall_s := self.figures(trial).get(WALL_S.name)) is not None]
+            name: [wall_s for trial in trials if (wall_s := self.figures(trial).get("wall_s")) is not None]
             for name, trials in commands.items()
         }
         short = tuple(name for name, each in walls_s.items() if each and median(each) < _SHORT_S)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 # x ← 48271·x mod p, from x = 1 + seed mod (p - 1): the generator of Park and Miller (CACM 31, 1988), whose
@@ -10,6 +10,20 @@ from itertools import pairwise
 FACTOR, MODULUS = 48271, 2147483647
 # H of the contracts: h ← (31·h + x) mod p.
 ORDER_BASE = 31
+
+
+def first_number(seed: int) -> int:
+    """The number before the first that is drawn."""
+    return 1 + seed % (MODULUS - 1)
+
+
+def fold(numbers: Iterable[int], folded: int = 0) -> int:
+    """H over the numbers in their order."""
+    for number in numbers:
+        folded = (ORDER_BASE * folded + number) % MODULUS
+    return folded
+
+
 # A number of nanoseconds with more digits is none that fits into 63 bits.
 _MAX_DIGITS = 18
 

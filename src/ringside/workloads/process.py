@@ -3,25 +3,16 @@ the probe's report."""
 
 from __future__ import annotations
 
+from ringside.model.results import Trial
 from ringside.probe.protocol import TrialOutcome
+from ringside.workloads.base import Workload
 from ringside.workloads.tables import SHARED
 
-CPU_S = SHARED["cpu_s"]
-WALL_S = SHARED["wall_s"]
-PEAK = SHARED["peak_pss_bytes"]
-THREADS = SHARED["peak_threads"]
-SWITCHES = SHARED["context_switches"]
-BUSY = SHARED["busy_share"]
-BUSIEST = SHARED["busiest_core"]
-IDLEST = SHARED["idlest_core"]
-RUN_QUEUE = SHARED["run_queue_s"]
-
-
-FIRST_ANSWER = SHARED["first_answer_s"]
-FIRST_OVER_STEADY = SHARED["first_over_steady"]
-STEADY_AFTER = SHARED["steady_after_s"]
+CPU_S, WALL_S = SHARED["cpu_s"], SHARED["wall_s"]
+PEAK, THREADS = SHARED["peak_pss_bytes"], SHARED["peak_threads"]
 # What workloads have whose programs can repeat their work (`analysis/cells.py` computes them).
-COLD_START = (FIRST_ANSWER, FIRST_OVER_STEADY, STEADY_AFTER)
+FIRST_ANSWER, FIRST_OVER_STEADY = SHARED["first_answer_s"], SHARED["first_over_steady"]
+STEADY_AFTER = SHARED["steady_after_s"]
 
 
 def process_figures(report: TrialOutcome | None, times: int = 1) -> dict[str, float]:
@@ -30,39 +21,42 @@ def process_figures(report: TrialOutcome | None, times: int = 1) -> dict[str, fl
     if report is None:
         return {}
     figures = {
-        CPU_S.name: _seconds(_total(report.cpu_user_ns, report.cpu_system_ns)),
-        WALL_S.name: _seconds(report.wall_ns),
+        "cpu_s": _total(report.cpu_user_ns, report.cpu_system_ns, 1e9 * times),
+        "wall_s": _total(report.wall_ns, 0, 1e9 * times),
         # 0: the process ended before the first sample.
-        PEAK.name: report.peak_pss_bytes or None,
-        THREADS.name: report.peak_threads or None,
-        SWITCHES.name: _total(report.voluntary_switches, report.involuntary_switches),
-        RUN_QUEUE.name: _seconds(report.run_queue_ns),
+        "peak_pss_bytes": report.peak_pss_bytes or None,
+        "peak_threads": report.peak_threads or None,
+        "context_switches": _total(report.voluntary_switches, report.involuntary_switches, times),
+        "run_queue_s": _total(report.run_queue_ns, 0, 1e9 * times),
     }
-    whole = {PEAK.name, THREADS.name}
-    return {
-        name: value / (1 if name in whole else times) for name, value in figures.items() if value is not None
-    }
+    return {name: value for name, value in figures.items() if value is not None}
+
+
+def repeat_figures(workload: Workload, trial: Trial) -> dict[str, float]:
+    """The process figures of one repeat, and the repeated metric of the first."""
+    repeats = workload.repeats_of(trial)
+    first = {f"first_{workload.repeated_metric}": repeats[0]} if repeats else {}
+    return process_figures(trial.report, len(repeats) or 1) | first
+
+
+def held_figures(trial: Trial, mark: str, metric: str) -> dict[str, float]:
+    """The PSS at a mark."""
+    held = trial.marks.get(mark)
+    return {metric: float(held.pss_bytes)} if held and held.pss_bytes is not None else {}
 
 
 def core_figures(report: TrialOutcome | None, cores: int) -> dict[str, float]:
     """How busy the program kept its cores, and how busy the busiest and the idlest of them were."""
     if report is None:
         return {}
-    figures = {}
-    own = process_figures(report)
-    if CPU_S.name in own and own.get(WALL_S.name):
-        figures[BUSY.name] = own[CPU_S.name] / (own[WALL_S.name] * cores)
+    figures, own = {}, process_figures(report)
+    if "cpu_s" in own and own.get("wall_s"):
+        figures["busy_share"] = own["cpu_s"] / (own["wall_s"] * cores)
     shares = [
         cpu.busy_ns / total for cpu in report.cpus if (total := cpu.busy_ns + cpu.idle_ns + cpu.stolen_ns)
     ]
-    if shares:
-        figures |= {BUSIEST.name: max(shares), IDLEST.name: min(shares)}
-    return figures
+    return figures | ({"busiest_core": max(shares), "idlest_core": min(shares)} if shares else {})
 
 
-def _seconds(nanoseconds: int | None) -> float | None:
-    return None if nanoseconds is None else nanoseconds / 1e9
-
-
-def _total(first: int | None, second: int | None) -> int | None:
-    return None if first is None or second is None else first + second
+def _total(first: int | None, second: int | None, over: float) -> float | None:
+    return None if first is None or second is None else (first + second) / over

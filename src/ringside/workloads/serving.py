@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from ringside.model.design import Input, NoFloor, Point
+from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, LoadMessage, LoadPlan, NamedLoad, Service, Step, Stub, TimedMark
-from ringside.workloads.base import Distribution, Workload
+from ringside.workloads.base import Workload
 from ringside.workloads.phases import below
-from ringside.workloads.process import PEAK, THREADS
 from ringside.workloads.tables import SHARED
 
 READY_S = 60.0
@@ -24,20 +23,7 @@ _FASTER = 0.05
 WINDOWS = 16
 # The percentiles that are metrics.
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
-LATENCY = Distribution("Latency percentiles", "how long requests took", "Latency", "measured")
-
-# Beside a generator on the same cores, a runtime that leaves all of its clients to one thread switches less.
-NO_FLOOR = NoFloor(
-    "limit deals its clients to a thread for each core, also where one would answer sooner", from_cores=2
-)
-
-RATE = SHARED["requests_per_s"]
-CPU = SHARED["cpu_per_request_s"]
-COLD = SHARED["cold_requests_per_s"]
-WARM = SHARED["warm_after_s"]
-IDLE = SHARED["idle_pss_bytes"]
-RSS = SHARED["rss_bytes"]
-ENGINE = SHARED["engine_share_percent"]
+RATE, CPU = SHARED["requests_per_s"], SHARED["cpu_per_request_s"]
 
 
 class Serving(Workload):
@@ -77,11 +63,6 @@ class Serving(Workload):
         return [load for load in trial.loads if load.step == trial.loads[-1].step]
 
 
-def title_of(percentile: str) -> str:
-    """`p99_9` as it is written: `p99.9`."""
-    return percentile.replace("_", ".")
-
-
 def service(steps: Sequence[Step], stub: Stub | None = None) -> Service:
     """What the probe does with a server."""
     return Service(ready_s=READY_S, idle_s=IDLE_S, steps=tuple(steps), stub=stub)
@@ -113,8 +94,8 @@ def warm_up_figures(trial: Trial) -> dict[str, float]:
     if first is None or len(windows) < 2:
         return {}
     return {
-        COLD.name: windows[0].achieved_rate_per_s,
-        WARM.name: (windows[-1].end_ns - first.begin_ns) * 1e-9,
+        "cold_requests_per_s": windows[0].achieved_rate_per_s,
+        "warm_after_s": (windows[-1].end_ns - first.begin_ns) * 1e-9,
     }
 
 
@@ -130,14 +111,14 @@ def memory_figures(trial: Trial, step_name: str) -> dict[str, float]:
     """Memory before the first request, at its peak and after a step, and the most threads."""
     figures: dict[str, float] = {}
     if trial.report and trial.report.peak_pss_bytes:
-        figures[PEAK.name] = float(trial.report.peak_pss_bytes)
+        figures["peak_pss_bytes"] = float(trial.report.peak_pss_bytes)
     if trial.report and trial.report.peak_threads:
-        figures[THREADS.name] = float(trial.report.peak_threads)
+        figures["peak_threads"] = float(trial.report.peak_threads)
     idle, end = trial.marks.get("idle"), trial.marks.get(f"end {step_name}")
     if idle and idle.pss_bytes:
-        figures[IDLE.name] = float(idle.pss_bytes)
+        figures["idle_pss_bytes"] = float(idle.pss_bytes)
     if end:
-        figures[RSS.name] = float(end.rss_bytes)
+        figures["rss_bytes"] = float(end.rss_bytes)
     return figures
 
 
@@ -145,7 +126,7 @@ def engine_figures(load: LoadMessage | None) -> dict[str, float]:
     """How busy the load engine was."""
     if load is None or load.busy_share_most is None:
         return {}
-    return {ENGINE.name: 100.0 * load.busy_share_most}
+    return {"engine_share_percent": 100.0 * load.busy_share_most}
 
 
 def server_figures(trial: Trial, step_name: str) -> dict[str, float]:
@@ -154,9 +135,9 @@ def server_figures(trial: Trial, step_name: str) -> dict[str, float]:
     figures = memory_figures(trial, step_name) | engine_figures(load)
     if load is None:
         return figures
-    figures[RATE.name] = load.achieved_rate_per_s
+    figures["requests_per_s"] = load.achieved_rate_per_s
     begin, end = trial.marks.get(f"begin {step_name}"), trial.marks.get(f"end {step_name}")
     answered = load.requests + load.late_requests
     if begin and end and answered:
-        figures[CPU.name] = (end.cpu_ns - begin.cpu_ns) * 1e-9 / answered
+        figures["cpu_per_request_s"] = (end.cpu_ns - begin.cpu_ns) * 1e-9 / answered
     return figures

@@ -15,12 +15,7 @@ from ringside.workloads.base import (
 )
 from ringside.workloads.batch.input import answers_sha256, max_bytes, pieces
 from ringside.workloads.phases import CYCLE_NS
-from ringside.workloads.process import (
-    CPU_S,
-    WALL_S,
-    core_figures,
-    process_figures,
-)
+from ringside.workloads.process import core_figures, repeat_figures
 from ringside.workloads.tables import declared
 
 # `Case #200000: -2000000000000` and then some.
@@ -127,21 +122,18 @@ class Batch(Workload):
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point
-        works = self.repeats_of(trial)
-        times = len(works) or 1
-        figures = process_figures(trial.report, times) | core_figures(trial.report, self.cores(point))
+        figures = repeat_figures(self, trial) | core_figures(trial.report, self.cores(point))
+        times = len(self.repeats_of(trial)) or 1
         for phase in _PHASES:
             if (total_ns := trial.total_ns(phase)) is not None:
                 figures[f"{phase}_s"] = total_ns / times / 1e9
         if (work_ns := trial.phase_ns("work")) is not None:
             figures["work_s"] = work_ns / 1e9
-        if works:
-            figures["first_work_s"] = works[0]
-        if wall_s := figures.get(WALL_S.name):
+        if wall_s := figures.get("wall_s"):
             figures["cases_per_s"] = int(point["cases"]) / wall_s
             if "read_s" in figures:
                 figures["read_share"] = figures["read_s"] / wall_s
-        if (cpu_s := figures.get(CPU_S.name)) and trial.input_bytes is not None:
+        if (cpu_s := figures.get("cpu_s")) and trial.input_bytes is not None:
             figures["input_per_cpu_s"] = trial.input_bytes / cpu_s
         return figures
 

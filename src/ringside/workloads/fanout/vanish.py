@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ringside.model.results import Trial
 from ringside.probe.protocol import LoadPlan, Step
-from ringside.workloads.serving import CPU, RATE, percentiles_s, step
+from ringside.workloads.serving import percentiles_s, step
 
 # How long such clients wait: half of the median of one upstream, and less than nearly all of three take.
 PATIENCE_S = 0.05
@@ -41,7 +41,7 @@ def figures(trial: Trial) -> dict[str, float]:
     before = trial.load(BEFORE)
     if others is None or leaving is None or before is None:
         return figures
-    figures[RATE.name] = others.achieved_rate_per_s
+    figures["requests_per_s"] = others.achieved_rate_per_s
     latencies_s = percentiles_s(others)
     figures |= {f"latency_s.{name}": value for name, value in latencies_s.items() if name != "max"}
     if leaving.upstreams and (ended := leaving.upstreams.orphans.answered + leaving.upstreams.orphans.cut):
@@ -53,7 +53,7 @@ def figures(trial: Trial) -> dict[str, float]:
     cpu_s = _cpu_s(trial, "measured", others.requests + others.late_requests + leaving.requests)
     before_s = _cpu_s(trial, BEFORE, before.requests + before.late_requests)
     if cpu_s:
-        figures[CPU.name] = cpu_s
+        figures["cpu_per_request_s"] = cpu_s
     if cpu_s and before_s:
         figures["cpu_over_before"] = cpu_s / before_s
     settled, after = trial.marks.get(f"end {BEFORE}"), trial.marks.get(f"end {_AFTER}")

@@ -22,10 +22,7 @@ from ringside.probe.protocol import (
 )
 from ringside.workloads.fanout import vanish
 from ringside.workloads.phases import CYCLE_NS
-from ringside.workloads.process import PEAK
 from ringside.workloads.serving import (
-    CPU,
-    IDLE,
     PERCENTILES,
     TIMEOUT_S,
     Serving,
@@ -114,8 +111,8 @@ class Fanout(Serving):
         figures, load = server_figures(trial, "measured"), trial.load("measured")
         latencies_s = percentiles_s(load)
         figures |= {f"latency_s.{name}": latencies_s[name] for name in PERCENTILES if name in latencies_s}
-        if load and load.concurrency and PEAK.name in figures and IDLE.name in figures:
-            grown = max(0.0, figures[PEAK.name] - figures[IDLE.name])
+        if load and load.concurrency and "peak_pss_bytes" in figures and "idle_pss_bytes" in figures:
+            grown = max(0.0, figures["peak_pss_bytes"] - figures["idle_pss_bytes"])
             figures["bytes_in_flight"] = grown / int(trial.cell.point["concurrency"])
         if load and load.upstreams and load.upstreams.requests:
             figures["overlapped_percent"] = 100.0 * load.upstreams.overlapped / load.upstreams.requests
@@ -142,7 +139,7 @@ class Fanout(Serving):
         overhead that its CPU time explains, and a pool or a queue at its bound as the cause."""
         latency_s, overhead_s = (figures.get(f"{name}_s.p50", 0.0) for name in ("latency", "overhead"))
         # If all clients wait for the CPU, each waits for the others' requests too.
-        computed_s = figures.get(CPU.name, 0.0) * int(point["concurrency"]) / self.cores(point)
+        computed_s = figures.get("cpu_per_request_s", 0.0) * int(point["concurrency"]) / self.cores(point)
         is_waiting = overhead_s > _WAITING * latency_s > 0 and 0 < computed_s < _COMPUTED * overhead_s
         if not is_waiting or point["rate"] or not _calls(point):
             return None

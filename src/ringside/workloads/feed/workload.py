@@ -21,7 +21,6 @@ from ringside.probe.protocol import (
 from ringside.stats.series import rate_settled_at, settled_at
 from ringside.workloads.feed.timeline import memory_over_time, timeline
 from ringside.workloads.serving import (
-    RSS,
     TIMEOUT_S,
     Serving,
     engine_figures,
@@ -193,7 +192,7 @@ def _held_figures(point: Point, marks: Mapping[str, Sample]) -> dict[str, float]
     idle, held, after = (marks.get(name) for name in ("idle", "held", "after"))
     if held is None:
         return {}
-    figures, connections = {RSS.name: float(held.rss_bytes)}, int(point["connections"])
+    figures, connections = {"rss_bytes": float(held.rss_bytes)}, int(point["connections"])
     if held.pss_bytes:
         figures["held_pss_bytes"] = float(held.pss_bytes)
         if idle and idle.pss_bytes:

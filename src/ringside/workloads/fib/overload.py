@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ringside.model.design import Cell
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import LoadPlan, SlotOfLoad, Staircase, StaircaseStep, Step, TimedMark
-from ringside.workloads.serving import RATE, percentiles_s, step
+from ringside.workloads.serving import percentiles_s, step
 
 # The step whose rate the server can keep.
 CAPACITY = "capacity"
@@ -53,7 +53,7 @@ def figures(trial: Trial) -> dict[str, float]:
     seconds, course = float(trial.cell.point["seconds"]), load.course[:_ALL_SLOTS]
     overload, due_per_slot = course[_OVERLOAD], capacity.achieved_rate_per_s * seconds / _SLOTS
     figures = {
-        RATE.name: capacity.achieved_rate_per_s,
+        "requests_per_s": capacity.achieved_rate_per_s,
         "goodput_percent": 100 * sum(slot.answered for slot in overload) / (due_per_slot * _SLOTS),
         "recovered_s": _recovered_slots(course) * seconds / _SLOTS,
     }

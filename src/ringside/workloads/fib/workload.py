@@ -21,9 +21,7 @@ from ringside.probe.protocol import (
 from ringside.workloads.fib import overload
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.serving import (
-    CPU,
     PERCENTILES,
-    RATE,
     TIMEOUT_S,
     WINDOWS,
     Serving,
@@ -138,14 +136,14 @@ class Fib(Serving):
                 figures["short_p99_alone_s"] = alone_s["p99"]
             return figures
         figures |= server_figures(trial, "measured") | warm_up_figures(trial)
-        if RATE.name in figures:
-            figures["requests_per_s_per_client"] = figures[RATE.name] / int(point["clients"])
+        if "requests_per_s" in figures:
+            figures["requests_per_s_per_client"] = figures["requests_per_s"] / int(point["clients"])
         return figures
 
     def program_share(
         self, headline: str, point: Point, figures: Mapping[str, float]
     ) -> tuple[float, str] | None:
-        if headline not in (RATE.name, "requests_per_s_per_client"):
+        if headline not in ("requests_per_s", "requests_per_s_per_client"):
             return None
         busy = _busy(figures)
         if not 0 < busy < 1:
@@ -173,7 +171,7 @@ RATES = Fib.series["rates"]
 
 def _busy(figures: Mapping[str, float]) -> float:
     """The share of one core's time that the server used; 0 where that is not known."""
-    return figures.get(RATE.name, 0.0) * figures.get(CPU.name, 0.0)
+    return figures.get("requests_per_s", 0.0) * figures.get("cpu_per_request_s", 0.0)
 
 
 def _plan(

@@ -14,29 +14,30 @@ from ringside.workloads.base import (
     Workload,
     repeats,
 )
-from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE, milliseconds, whole_number
-from ringside.workloads.phases import CYCLE_NS
-from ringside.workloads.process import (
-    core_figures,
-    process_figures,
+from ringside.workloads.evidence import (
+    FACTOR,
+    MODULUS,
+    ORDER_BASE,
+    first_number,
+    fold,
+    milliseconds,
+    whole_number,
 )
+from ringside.workloads.phases import CYCLE_NS
+from ringside.workloads.process import core_figures, held_figures, repeat_figures
 from ringside.workloads.tables import declared
 
 
 def answer(job: int, kind: str, rounds: int, seed: int) -> int:
     """The answer of job `job`: x0·48271^R mod p with x0 = 1 + (seed + job) mod (p - 1), R = 1 unless it
     computes."""
-    begin = 1 + (seed + job) % (MODULUS - 1)
-    return begin * pow(FACTOR, rounds if kind == "cpu" else 1, MODULUS) % MODULUS
+    return first_number(seed + job) * pow(FACTOR, rounds if kind == "cpu" else 1, MODULUS) % MODULUS
 
 
 def order(jobs: int, kind: str, rounds: int, seed: int, repeats: int = 1) -> int:
-    """H of the contract: h ← (31·h + v) mod p over all answers in order, of all repeats."""
+    """H of the contract over all answers in order, of all repeats."""
     power = pow(FACTOR, rounds if kind == "cpu" else 1, MODULUS)
-    once = 0
-    for job in range(jobs):
-        value = (1 + (seed + job) % (MODULUS - 1)) * power % MODULUS
-        once = (ORDER_BASE * once + value) % MODULUS
+    once = fold(first_number(seed + job) * power % MODULUS for job in range(jobs))
     folded = 0
     for _ in range(repeats):
         folded = (pow(ORDER_BASE, jobs, MODULUS) * folded + once) % MODULUS
@@ -45,12 +46,6 @@ def order(jobs: int, kind: str, rounds: int, seed: int, repeats: int = 1) -> int
 
 # How often a program does a job in the foreground before all else.
 TIMES_ALONE = 5
-
-
-def answer_alone(rounds: int, seed: int) -> int:
-    """The answer of the last job that ran alone: each begins with the answer of the one before, so that none
-    can be left out, or done once for all."""
-    return answer(0, "cpu", TIMES_ALONE * rounds, seed)
 
 
 # A round is a multiplication and a remainder of it, each of which waits for the one before.
@@ -91,7 +86,8 @@ class Jobs(Workload):
             "order": str(order(jobs, kind, rounds, seed, times)),
         }
         if kind == "cpu":
-            result["alone"] = str(answer_alone(rounds, seed))
+            # Each job alone begins with the answer of the one before: none can be left out.
+            result["alone"] = str(answer(0, "cpu", TIMES_ALONE * rounds, seed))
         return Evidence(result, ExpectedLines(total=0))
 
     def work(self, point: Point) -> int:
@@ -131,24 +127,17 @@ class Jobs(Workload):
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point
-        makespans = self.repeats_of(trial)
-        figures = process_figures(trial.report, len(makespans) or 1) | core_figures(
-            trial.report, self.cores(point)
-        )
+        figures = repeat_figures(self, trial) | core_figures(trial.report, self.cores(point))
+        figures |= held_figures(trial, "submitted", "waiting_pss_bytes")
         for phase in ("makespan", "gap", "submit", "alone"):
             if (phase_ns := trial.phase_ns(phase)) is not None:
                 figures[f"{phase}_s"] = phase_ns / 1e9
-        if makespans:
-            figures["first_makespan_s"] = makespans[0]
         if makespan_s := figures.get("makespan_s"):
             figures["jobs_per_s"] = int(point["jobs"]) / makespan_s
             least_s = self.least_ns(point, None).get("alone", 0.0) / 1e9
             # Older runs may contain jobs that the compiler eliminated.
             if figures.get("alone_s", least_s) >= least_s and (ideal_s := _ideal_s(point, figures)):
                 figures["over_ideal"] = makespan_s / ideal_s
-        waiting = trial.marks.get("submitted")
-        if waiting and waiting.pss_bytes is not None:
-            figures["waiting_pss_bytes"] = float(waiting.pss_bytes)
         return figures
 
     def can_repeat(self, point: Point) -> bool:

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ringside.units import count
-from ringside.workloads.evidence import FACTOR, MODULUS, ORDER_BASE, milliseconds, rising_numbers
+from ringside.workloads.evidence import (
+    FACTOR,
+    MODULUS,
+    ORDER_BASE,
+    first_number,
+    milliseconds,
+    rising_numbers,
+)
 
 # The passes over all messages. Units fail in the second; the first lets all code run once.
 PASSES = ("warm", "failing", "calm")
@@ -32,7 +39,7 @@ def expected(units: int, messages: int, every: int, seed: int) -> Expected:
     """What the collector of a program that did the work reports."""
     order = failures = 0
     for unit in range(units):
-        x = 1 + (seed + unit) % (MODULUS - 1)
+        x = first_number(seed + unit)
         folded = state = handled = 0
         fails = False
         for number in range(len(PASSES)):

@@ -14,7 +14,8 @@ from ringside.workloads.base import (
 from ringside.workloads.evidence import MODULUS, ORDER_BASE
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import (
-    process_figures,
+    held_figures,
+    repeat_figures,
 )
 from ringside.workloads.tables import declared
 
@@ -85,17 +86,11 @@ class Ring(Workload):
         }
 
     def figures(self, trial: Trial) -> dict[str, float]:
-        hops_ns = self.repeats_of(trial)
-        figures = process_figures(trial.report, len(hops_ns) or 1)
+        figures = repeat_figures(self, trial) | held_figures(trial, "spawned", "held_pss_bytes")
         if relay_ns := trial.phase_ns("relay"):
             figures["hop_ns"] = relay_ns / self.work(trial.cell.point)
         if spawn_ns := trial.phase_ns("spawn"):
             figures["spawn_ns"] = spawn_ns / int(trial.cell.point["nodes"])
-        if hops_ns:
-            figures["first_hop_ns"] = hops_ns[0]
-        held = trial.marks.get("spawned")
-        if held and held.pss_bytes is not None:
-            figures["held_pss_bytes"] = float(held.pss_bytes)
         return figures
 
     def repeated_unit_ns(self, point: Point) -> float:

@@ -11,11 +11,10 @@ from ringside.workloads.base import (
     Workload,
 )
 from ringside.workloads.phases import CYCLE_NS
-from ringside.workloads.process import process_figures
+from ringside.workloads.process import held_figures, process_figures
 from ringside.workloads.sleepers.evidence import (
     LATE,
     SECOND_NS,
-    Observed,
     contradictions,
     lateness_ns,
     numbers,
@@ -45,14 +44,7 @@ class Sleepers(Workload):
         return {"start": int(point["tasks"]) * CYCLE_NS / self.cores(point)}
 
     def contradiction(self, trial: Trial, seed: int) -> str | None:
-        point = trial.cell.point
-        observed = Observed(
-            starts=trial.phases.get("start", ()),
-            wakes=trial.phases.get("wake", ()),
-            wakes_read=trial.phases_read_ns("wake"),
-            result=(trial.report.result if trial.report else None) or {},
-        )
-        return next(contradictions(observed, int(point["tasks"]), int(point["seconds"]), seed), None)
+        return next(contradictions(trial, seed), None)
 
     def work(self, point: Point) -> int:
         return int(point["seconds"]) * _TASKS_PER_SECOND + int(point["tasks"])
@@ -63,20 +55,18 @@ class Sleepers(Workload):
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point
-        figures = process_figures(trial.report)
+        figures = process_figures(trial.report) | held_figures(trial, "started", "held_pss_bytes")
         if start_ns := trial.phase_ns("start"):
             figures |= {"start_ns": start_ns / int(point["tasks"]), "start_s": start_ns / 1e9}
         if trial.report and trial.report.result and (late := lateness_ns(trial.report.result)):
             figures |= {f"late_s.{name}": late[key] / 1e9 for name, key in _LATE_NAMES.items()}
         if wakes := trial.phases.get("wake"):
             figures["end_late_s"] = max(0, wakes[-1] - int(point["seconds"]) * SECOND_NS) / 1e9
-        held = trial.marks.get("started")
-        if held and held.pss_bytes is not None:
-            figures["held_pss_bytes"] = float(held.pss_bytes)
-            before = trial.report.kernel_bytes if trial.report else None
-            if before is not None and held.kernel_bytes is not None:
-                kernel = max(0, held.kernel_bytes - before)
-                figures |= {"held_kernel_bytes": float(kernel), "held_bytes": float(held.pss_bytes + kernel)}
+        held = trial.marks["started"].kernel_bytes if "held_pss_bytes" in figures else None
+        before = trial.report.kernel_bytes if trial.report else None
+        if before is not None and held is not None:
+            kernel = float(max(0, held - before))
+            figures |= {"held_kernel_bytes": kernel, "held_bytes": figures["held_pss_bytes"] + kernel}
         return figures
 
 
