@@ -115,47 +115,6 @@ def test_the_highest_rate_that_is_sustained() -> None:
     assert "cpu_per_request_s" not in figures
 
 
-def rising(p50_by_rate: dict[int, float], **changes: int) -> dict[str, float]:
-    """Figures of a trial with these medians; `changes` of the load at 500 per second."""
-    loads = [load(f"rate {rate}", "all", median_s) for rate, median_s in p50_by_rate.items()]
-    loads = [replace(message, **changes) if message.step == "rate 500" else message for message in loads]
-    last = list(p50_by_rate)[-1]
-    marks = {**MARKS, f"end rate {last}": replace(MARKS["end measured"], rss_bytes=131)}
-    trial = ok_trial(FIB, {"report": REPORT, "loads": tuple(loads), "marks": marks}, load="rate", clients=64)
-    return FIB.figures(trial)
-
-
-def test_figures_of_rising_rates() -> None:
-    # The p99 is four times the median.
-    figures = rising({250: 0.0005, 500: 0.002, 1000: 0.0024, 2000: 0.0026})
-    assert figures == pytest.approx(
-        {
-            "p50_s_at_250": 0.0005,
-            "p50_s_at_500": 0.002,
-            "p50_s_at_1000": 0.0024,
-            "p50_s_at_2000": 0.0026,
-            "p99_s_at_250": 0.002,
-            "p99_s_at_500": 0.008,
-            "p99_s_at_1000": 0.0096,
-            "p99_s_at_2000": 0.0104,
-            "sustained_per_s": 1000,
-            "idle_pss_bytes": 103,
-            "rss_bytes": 131,
-            "peak_pss_bytes": 11,
-            "peak_threads": 13,
-            "engine_share_percent": 20,
-        }
-    )
-
-
-def test_a_rate_with_missing_answers_is_not_sustained() -> None:
-    assert rising({250: 0.001, 500: 0.001}, requests=99, intended=100)["sustained_per_s"] == 500
-    assert rising({250: 0.001, 500: 0.001}, requests=98, intended=100)["sustained_per_s"] == 250
-    # A server that recovers at a higher rate sustains it.
-    assert rising({250: 0.001, 500: 0.004, 1000: 0.001})["sustained_per_s"] == 1000
-    assert rising({250: 0.004})["sustained_per_s"] == 0
-
-
 def test_a_rehearsal_is_short() -> None:
     rising = FIB.rehearsal(point(FIB, load="rate", clients=64, seconds=9))
     assert (rising["load"], rising["clients"]) == ("single", 1)

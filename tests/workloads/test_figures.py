@@ -21,7 +21,7 @@ from tests.workloads.test_serving import MARKS
 CASES: dict[str, dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "figures.toml").read_text(encoding="utf-8")
 )
-HISTOGRAMS = ("latency", "lateness", "connect", "first_byte")
+MEDIANS = ("latency", "lateness", "connect", "first_byte", "overhead", "slowest")
 
 
 def case(name: str) -> dict[str, Any]:
@@ -31,40 +31,30 @@ def case(name: str) -> dict[str, Any]:
 
 def load(row: Mapping[str, Any]) -> LoadMessage:
     """A histogram is named by its median."""
-    fields = {key: value for key, value in row.items() if key not in HISTOGRAMS}
-    summaries = {key: served.summary(row[key]) for key in HISTOGRAMS if key in row}
-    if upstreams := fields.get("upstreams"):
-        medians = {
-            key: served.summary(value) for key, value in upstreams.items() if key in ("overhead", "slowest")
-        }
-        fields["upstreams"] = msgspec.to_builtins({**upstreams, **medians})
-    fields["histograms"] = msgspec.to_builtins(summaries)
-    return msgspec.convert({"type": "load", "name": "all", **fields}, LoadMessage)
+
+    def summed(fields: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: served.summary(fields[key]) for key in MEDIANS if key in fields}
+
+    upstreams = {"upstreams": {**row["upstreams"], **summed(row["upstreams"])}} if "upstreams" in row else {}
+    fields = {"type": "load", "name": "all", **row, **upstreams, "histograms": summed(row)}
+    return msgspec.convert(msgspec.to_builtins(fields), LoadMessage)
 
 
 def trial(known: Mapping[str, Any]) -> Trial:
-    name = known["workload"]
+    name, marks, report = known["workload"], known.get("marks", {}), known.get("report")
     at = point(WORKLOADS[name], **known["levels"]) if "levels" in known else Point(())
-    marks = known.get("marks", {})
-    report = known.get("report")
+    changes = {key: None if value is False else value for key, value in (report or {}).items()}
     return Trial(
         1,
         0,
         Cell("go", at),
         Outcome.OK,
         "",
-        report=None
-        if report is None
-        else msgspec.structs.replace(
-            REPORT, **{key: None if value is False else value for key, value in report.items()}
-        ),
+        report=None if report is None else msgspec.structs.replace(REPORT, **changes),
         phases={phase: tuple(ns) for phase, ns in known.get("phases", {}).items()},
         marks=MARKS
         if marks == "server"
-        else {
-            mark: Sample(fields.get("t_ns", 1), **{k: v for k, v in fields.items() if k != "t_ns"})
-            for mark, fields in marks.items()
-        },
+        else {mark: Sample(**{"t_ns": 1, **each}) for mark, each in marks.items()},
         loads=tuple(map(load, known.get("loads", ()))),
         input_bytes=known.get("input_bytes"),
     )
@@ -74,10 +64,10 @@ def trial(known: Mapping[str, Any]) -> Trial:
 def test_figures_of_a_trial(name: str) -> None:
     known = case(name)
     measured = measurement(known["workload"])
-    figures = measured.figures(trial(known))
-    right = known["figures"] | (PROCESS if known.get("process") and not known.get("partly") else {})
-    if known.get("partly"):
-        assert not figures.keys() & {*known.get("without", ())}
-        figures = {metric: figures[metric] for metric in right}
-    assert figures == pytest.approx(right)
+    figures, is_part = measured.figures(trial(known)), known.get("partly")
+    right = known["figures"] | (PROCESS if known.get("process") and not is_part else {})
+    assert not figures.keys() & {*known.get("without", ())}
+    assert {name: value for name, value in figures.items() if name in right or not is_part} == pytest.approx(
+        right
+    )
     assert measured.repeats_of(trial(known)) == tuple(known.get("repeats", ()))

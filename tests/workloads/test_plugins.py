@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -21,46 +22,14 @@ from tests.support import ROOT
 from tests.support.fake_contenders import PYTHON
 
 SOURCE = ROOT / "src"
-# Does nothing but print the numbers from N to 1 and their sum.
-COUNTDOWN = """
-from ringside.model.design import Metric
-from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import CORES, Factor, Workload
-
-
-class Countdown(Workload):
-    name = "countdown"
-    title = "A countdown"
-    factors = (Factor("n", 10, "where it begins", least=1, most=1000), CORES)
-    metrics = (
-        Metric("step_ns", "ns", "Per step", "the count phase over N", phrase="time per step"),
-        Metric("peak_pss_bytes", "B", "Peak memory", "largest PSS"),
-    )
-    compared = ("step_ns",)
-    secondary = ("peak_pss_bytes",)
-    evidence_note = "Every trial had to print N lines and their sum."
-
-    def arguments(self, point):
-        return {}
-
-    def evidence(self, point, seed, input):
-        n = int(point["n"])
-        return Evidence({"sum": str(n * (n + 1) // 2)}, ExpectedLines(total=n))
-
-    def output_bytes(self, point):
-        return 1 << 20
-
-    def work(self, point):
-        return int(point["n"])
-
-    def figures(self, trial):
-        figures = {}
-        if count_ns := trial.phase_ns("count"):
-            figures["step_ns"] = count_ns / int(trial.cell.point["n"])
-        if trial.report and trial.report.peak_pss_bytes:
-            figures["peak_pss_bytes"] = float(trial.report.peak_pss_bytes)
-        return figures
-"""
+# The example of CONTRIBUTING: prints the numbers from N to 1 and their sum.
+EXAMPLE = re.search(
+    r"^```python\n(.*?class Countdown.*?)^```$",
+    (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"),
+    re.MULTILINE | re.DOTALL,
+)
+assert EXAMPLE
+COUNTDOWN = EXAMPLE[1]
 CONTENDER = """
 import sys
 
@@ -135,40 +104,26 @@ def test_nothing_is_imported_before_it_is_asked_for(site: Site, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("module", "reason"),
+    ("old", "new", "reason"),
     [
-        (
-            "import no_such_module",
-            "broken, broken:Countdown: ModuleNotFoundError: No module named 'no_such_m",
-        ),
-        ("raise SystemError('two\\nlines')", "broken, broken:Countdown: SystemError: two lines"),
-        ("", "AttributeError: module 'broken' has no attribute 'Countdown'"),
-        ("Countdown = 5", "broken, broken:Countdown: int is no subclass of ringside.workloads.base.Workload"),
-        ("class Countdown: pass", "Countdown is no subclass of ringside.workloads.base.Workload"),
-        (
-            COUNTDOWN.replace("def figures", "def numbers"),
-            "TypeError: Can't instantiate abstract class Count",
-        ),
-        (
-            COUNTDOWN.replace('"countdown"', '"other"'),
-            "its name is `other`, but its entry point is called `co",
-        ),
-        (COUNTDOWN.replace('compared = ("step_ns",)', 'compared = ("ns",)'), "does not declare: ns"),
-        (COUNTDOWN.replace('compared = ("step_ns",)', "compared = ()"), "`compared` must name at least one"),
-        (
-            COUNTDOWN.replace('compared = ("step_ns",)', ""),
-            "broken, broken:Countdown: it declares no `compared`",
-        ),
-        (
-            COUNTDOWN.replace('title = "A', 'subtitle = "A'),
-            "broken, broken:Countdown: it declares no `title`",
-        ),
+        (COUNTDOWN, "import no_such_module", "ModuleNotFoundError: No module named 'no_such_module'"),
+        (COUNTDOWN, "raise SystemError('two\\nlines')", "SystemError: two lines"),
+        (COUNTDOWN, "", "AttributeError: module 'broken' has no attribute 'Countdown'"),
+        (COUNTDOWN, "Countdown = 5", "int is no subclass of ringside.workloads.base.Workload"),
+        (COUNTDOWN, "class Countdown: pass", "Countdown is no subclass of ringside.workloads.base."),
+        ("def figures", "def numbers", "TypeError: Can't instantiate abstract class Countdown"),
+        ('"countdown"', '"other"', "its name is `other`, but its entry point is called `countdown`"),
+        ('compared = ("step_ns",)', 'compared = ("ns",)', "metrics that it does not declare: ns"),
+        ('compared = ("step_ns",)', "compared = ()", "`compared` must name at least one"),
+        ("compared =", "compares =", "it declares no `compared`"),
+        ('title = "A', 'subtitle = "A', "it declares no `title`"),
     ],
 )
 def test_a_broken_workload_breaks_nothing_else(
-    site: Site, monkeypatch: pytest.MonkeyPatch, module: str, reason: str
+    site: Site, monkeypatch: pytest.MonkeyPatch, old: str, new: str, reason: str
 ) -> None:
-    site.install("broken", {"countdown": "broken:Countdown"}, module)
+    assert old in COUNTDOWN
+    site.install("broken", {"countdown": "broken:Countdown"}, COUNTDOWN.replace(old, new))
     monkeypatch.delitem(sys.modules, "broken", raising=False)
     registry = site.registry()
     assert registry.find("ring") is RING
@@ -178,7 +133,7 @@ def test_a_broken_workload_breaks_nothing_else(
         registry["countdown"]
     with pytest.raises(UsageError) as error:
         registry.find("countdown")
-    assert str(error.value).startswith("the workload `countdown` cannot be used: ")
+    assert str(error.value).startswith("the workload `countdown` cannot be used: broken, broken:Countdown: ")
     assert reason in str(error.value)
     assert "\n" not in str(error.value)
     with pytest.raises(UsageError) as error:

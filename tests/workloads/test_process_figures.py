@@ -8,17 +8,6 @@ from ringside.workloads.process import core_figures, process_figures
 from tests.support.points import REPORT
 
 
-def test_each_figure_comes_from_its_own_field() -> None:
-    assert process_figures(REPORT) == {
-        "cpu_s": 3.0,
-        "wall_s": 5.0,
-        "peak_pss_bytes": 11.0,
-        "peak_threads": 13.0,
-        "context_switches": 36.0,
-        "run_queue_s": 23.0,
-    }
-
-
 def test_what_was_not_observed_is_left_out() -> None:
     assert process_figures(None) == {}
     assert process_figures(TrialOutcome("ok", cpu_user_ns=5, voluntary_switches=3)) == {}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
+from typing import Any
+
 import pytest
 
 from ringside.errors import UsageError
 from ringside.workloads import WORKLOADS, measurement, undeclared_metrics, workload
 from ringside.workloads.base import Measurement
 from tests.support import ROOT
-from tests.support.points import ok_trial
+from tests.support.analyses import near
+from tests.support.points import ok_trial, point
 
 PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
 OWN = ("batch", "fanout", "feed", "fib", "jobs", "restarts", "ring", "sleepers")
@@ -70,3 +74,13 @@ def test_slopes_and_laws_are_over_factors(name: str) -> None:
 def test_trials_without_a_report_have_no_figures(name: str) -> None:
     figures = WORKLOADS[name].figures(ok_trial(WORKLOADS[name]))
     assert figures == {}
+
+
+SHARES = tomllib.loads((ROOT / "tests/workloads/program_share.toml").read_text(encoding="utf-8"))["case"]
+
+
+@pytest.mark.parametrize("case", SHARES)
+def test_the_share_of_the_program(case: dict[str, Any]) -> None:
+    measured = WORKLOADS[case["workload"]]
+    own = measured.program_share(case["headline"], point(measured, **case.get("levels", {})), case["figures"])
+    assert (own and own[0]) == (near(case["share"]) if "share" in case else None)

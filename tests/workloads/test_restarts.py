@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -112,53 +113,19 @@ def test_more_messages_than_are_kept() -> None:
         point(RESTARTS, units=1001, messages=1000)
 
 
-RAISES = "            raise Failure(number)\n"
-NEW_STATE = "            self.handled = self.folded = 0\n"
-# What a program does wrong, in a text of `restarting.py` or `restarts.py`; and why it has no figures.
-PRETENDERS = {
-    "does not fail": ("restarting.py", RAISES, "            pass\n", "answers is "),
-    "keeps the old state": (
-        "restarts.py",
-        "        state = State(self.unit)\n",
-        "        state = kept.setdefault(self.unit, State(self.unit))\n        state.born_ns = clock()\n",
-        "order is ",
-    ),
-    "fails twice": ("restarting.py", "            and not self.failed_ns[unit]\n", "", "answers is "),
-    "loses a message of another unit": (
-        "restarts.py",
-        "                collector.failed(unit)\n",
-        "                collector.failed(unit)\n"
-        "                collector.numbers[(unit + 1) % units] *= 48271\n",
-        "expected ",
-    ),
-    "hides the failure in a value that it returns": (
-        "restarting.py",
-        RAISES,
-        f"{NEW_STATE}            return self.unit, None\n",
-        "fresh is '0'",
-    ),
-}
+PRETENDERS = tomllib.loads((Path(__file__).parent / "pretenders.toml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("how", PRETENDERS)
 def test_a_program_that_only_pretends_has_no_figures(how: str, tmp_path: Path) -> None:
-    file, old, new, reason = PRETENDERS[how]
     folder = tmp_path / "contenders" / "python-threads"
     shutil.copytree(ROOT / "contenders" / "python-threads", folder)
-    text = (folder / file).read_text(encoding="utf-8")
-    assert old in text
-    (folder / file).write_text(text.replace(old, new), encoding="utf-8")
-    program = folder / "restarts.py"
-    text = program.read_text(encoding="utf-8").replace("STACK_BYTES =", "kept = {}\nSTACK_BYTES =")
-    if how.startswith("hides"):
-        text = text.replace(
-            "            self.events.put((self.unit, state.handle(number, fails)))\n",
-            "            answer = state.handle(number, fails)\n"
-            "            self.events.put((self.unit, answer if answer[1] is not None else None))\n",
-        ).replace("                all_units[unit] = Unit(unit, events)\n", "")
-    program.write_text(text, encoding="utf-8")
-    one = ready("python-threads", Catalogue([tmp_path]))
+    for file, old, new in PRETENDERS[how]["changes"]:
+        text = (folder / file).read_text(encoding="utf-8")
+        assert old in text
+        (folder / file).write_text(text.replace(old, new), encoding="utf-8")
+    pretender = ready("python-threads", Catalogue([tmp_path]))
     at = point_of("restarts", units=4, messages=60, every=4)
-    seen = carry_out("restarts", one, Executor(), at)
+    seen = carry_out("restarts", pretender, Executor(), at)
     assert seen.outcome is Outcome.WRONG_EVIDENCE, f"{seen.outcome}: {seen.detail} {seen.report}"
-    assert reason in seen.detail
+    assert PRETENDERS[how]["reason"] in seen.detail

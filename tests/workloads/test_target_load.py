@@ -26,17 +26,6 @@ def run(
     return Trial(1, 0, Cell(target, Point(())), outcome, detail, loads=(load,) if load else ())
 
 
-def test_figures() -> None:
-    assert TARGET.figures(run(LOAD)) == {
-        "rate": 17,
-        "latency_p50": 2_000_000,
-        "latency_p99": 8_000_000,
-        "lateness_p50": 3_000_000,
-        "lateness_p99": 12_000_000,
-    }
-    assert [metric.smaller_is_better for metric in TARGET.metrics] == [False, True, True, True, True]
-
-
 @pytest.mark.parametrize("answered", ["requests", "late_requests", "messages"])
 def test_runs_without_any_answer_have_no_figures(answered: str) -> None:
     silent = replace(LOAD, requests=0)

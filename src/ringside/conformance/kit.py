@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringside.conformance.programs import Checks, check_program
+from ringside.conformance.programs import RuleTests, check_program
 from ringside.conformance.servers import Kind, answered, check_server, plain_kind
 from ringside.conformance.subject import Finding, Subject
 from ringside.measure.host.executor import Executor
@@ -23,10 +23,10 @@ from ringside.workloads import workload as find_workload
 from ringside.workloads.base import Workload
 
 
-def checks_of(workload: Workload) -> Kind | Checks:
+def checks_of(workload: Workload) -> Kind | RuleTests:
     """What `check` tests besides the rules that all workloads share."""
     if workload.check_module:
-        checks: Kind | Checks = importlib.import_module(workload.check_module).CHECKS
+        checks: Kind | RuleTests = importlib.import_module(workload.check_module).CHECKS
         return checks
     return plain_kind(workload) if workload.is_service else ()
 

@@ -20,10 +20,10 @@ _GROWING = (10, 1000, 10_000, 100_000)
 _SEEN_NS, _MOST_BYTES = 20_000_000, 200_000_000
 _UNSEEN_NS, _UNSEEN_TIMES = 200_000_000, 10
 # What tests the rules that only one workload of programs has.
-Checks = Sequence[Callable[[Subject], None]]
+RuleTests = Sequence[Callable[[Subject], None]]
 
 
-def check_program(subject: Subject, own: Checks = ()) -> None:
+def check_program(subject: Subject, own: RuleTests = ()) -> None:
     """Add what a program of this workload does against the contract. Where it does not work at all, nothing
     else is checked."""
     if not _begins(subject):

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from ringside.conformance.common import check_arguments, check_evidence, in_time, without
 from ringside.conformance.subject import (
     PATIENCE_S,
@@ -27,7 +29,8 @@ from ringside.conformance.subject import (
 from ringside.errors import UsageError
 from ringside.measure.runs.plain_server import free_port
 from ringside.model.design import Point
-from ringside.workloads.base import ServerChecks, Workload
+from ringside.workloads.base import Checks, Workload
+from ringside.workloads.phases import below
 
 # It plays so many clients.
 _BY_HAND = "ringside.conformance.kit"
@@ -37,6 +40,8 @@ _PATIENT_END_S = 10.0
 _CONNECTIONS, _QUICK_CONNECTIONS, _OPEN_AT_END = 1000, 100, 100
 # What the backlog of a server holds that serves one connection at a time, besides that one.
 _WAITING = 127
+# What takes so long was computed.
+_WHILE_NS = 100_000_000
 # How long a client sends that never reads, where the server reads on.
 _UNREAD_S = 2.0
 # Kept for all but the clients that are connected at one time; and as many clients as any server gets.
@@ -70,7 +75,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a workload's servers are tested, besides its `server_checks`."""
+    """How a workload's servers are tested, besides its `checks`."""
 
     workload: Workload
     # Raises OSError or ValueError where the server does not answer as it should.
@@ -82,8 +87,10 @@ class Kind:
     further: Sequence[Callable[[Subject], None]] = ()
 
     @property
-    def declared(self) -> ServerChecks:
-        return self.workload.server_checks
+    def declared(self) -> Checks:
+        checks = self.workload.checks
+        ports = ("port=abc", "port=65536", "port=", "port=-1")
+        return checks if checks.bad else structs.replace(checks, bad=ports)
 
     def asked_by_hand(self, subject: Subject, before: str = "") -> str:
         """A line for a shell that starts the server, and asks it."""
@@ -134,6 +141,20 @@ def check_server(subject: Subject, kind: Kind) -> None:
     _nonsense(subject, kind)
     _sigterm(subject, kind)
     _connections(subject, kind)
+
+
+def computes_again(
+    subject: Subject, rule: str, expected: str, line: str, attempt: Callable[[], int], least_ns: float
+) -> bool:
+    """Whether larger work is worth a try: the second answer to the same request, whose nanoseconds `attempt`
+    returns, came neither sooner than any machine computes it nor so late that it was computed."""
+    try:
+        took_ns = attempt()
+    except (OSError, ValueError):
+        return False  # It takes longer than anybody waits.
+    if took_ns < least_ns:
+        subject.report(rule, expected, below(took_ns, least_ns), line)
+    return least_ns <= took_ns <= _WHILE_NS
 
 
 @contextmanager

@@ -215,16 +215,17 @@ class SpansView(Declared, frozen=True):
     origin: str
 
 
-class ProgramChecks(Declared, frozen=True):
-    """What `ringside check` tries with programs that end by themselves."""
+class Checks(Declared, frozen=True):
+    """What `ringside check` tries."""
 
-    # Levels, as arguments, of a small trial; None: the defaults of the factors.
-    small: Mapping[str, Level] | None = None
-    # Arguments that a program cannot do without, and words that it must refuse.
+    # Arguments that a contender cannot do without, and words that it must refuse in their place.
     required: tuple[str, ...] = ()
     bad: tuple[str, ...] = ()
     # Levels and seeds of trials.
     sizes: tuple[tuple[Mapping[str, Level], int], ...] = (({}, 1), ({}, 2))
+
+    # Of programs: levels, as arguments, of a small trial; None: the defaults of the factors.
+    small: Mapping[str, Level] | None = None
     # The phases that it reports.
     phases: frozenset[str] = frozenset()
     # Levels at which it waits with `hold=1`, besides the small ones, and the phase that it reports before.
@@ -235,21 +236,12 @@ class ProgramChecks(Declared, frozen=True):
     # Its programs mostly wait, so that several are tried at one time.
     waits: bool = False
 
-
-class ServerChecks(Declared, frozen=True):
-    """What `ringside check` tries with servers."""
-
-    # Arguments of a server; none: the defaults of the factors.
+    # Of servers: arguments; none: the defaults of the factors.
     arguments: str = ""
-    # Arguments that a server cannot do without, and words that it must refuse in their place.
-    required: tuple[str, ...] = ()
-    bad: tuple[str, ...] = ("port=abc", "port=65536", "port=", "port=-1")
     # A client for a shell.
     ask: str = "nc -z 127.0.0.1 8123"
     # Of HTTP: methods, targets, their statuses, and the bodies that are sent.
     paths: tuple[tuple[str, str, int, str], ...] = ()
-    # Levels and seeds of trials.
-    sizes: tuple[tuple[Mapping[str, Level], int], ...] = (({}, 1), ({}, 2))
     # The factor that is a number of connections.
     factor: str = ""
     # How much a client sends that reads nothing.
@@ -374,8 +366,7 @@ class Workload(Measurement):
     capabilities: tuple[Capability, ...] = ()
     # Those that a distribution of its own brings; Ringside's are files of the catalogue.
     questions: tuple[Question, ...] = ()
-    checks: ProgramChecks = ProgramChecks()
-    server_checks: ServerChecks = ServerChecks()
+    checks: Checks = Checks()
     # The rules of `ringside check` that no other workload has, by their ids, and the module whose CHECKS test
     # them (`ringside.conformance.kit`). It is imported for that alone.
     rules: Mapping[str, str] = {}

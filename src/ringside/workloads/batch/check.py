@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from ringside.conformance.programs import Checks
+from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import Subject
 from ringside.workloads.batch.input import MAX, MIN
 
@@ -82,4 +82,4 @@ def _smallest(first: list[int], second: list[int]) -> int:
     return sum(a * b for a, b in zip(sorted(first), sorted(second, reverse=True), strict=True))
 
 
-CHECKS: Checks = (_broken_input, _sizes_in_one_input)
+CHECKS: RuleTests = (_broken_input, _sizes_in_one_input)

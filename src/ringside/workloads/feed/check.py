@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import resource
 import socket
-import struct
 import sys
 import time
 from contextlib import ExitStack, suppress
@@ -15,13 +14,13 @@ from pathlib import Path
 
 from ringside.conformance.common import in_time
 from ringside.conformance.http import GRAIN_S, NONSENSE, Client, check_paths, curl
-from ringside.conformance.servers import Kind, Server, running
+from ringside.conformance.servers import Kind, Server, reset_at_close, running
 from ringside.conformance.subject import PATIENCE_S, PORT, Subject, alive_in_session, by_hand
 from ringside.workloads.feed.workload import FEED
 
 _MODULE = "ringside.workloads.feed.check"
 _INTERVAL_S = 0.1
-_FEEDING = FEED.server_checks.arguments.split()
+_FEEDING = FEED.checks.arguments.split()
 _REQUEST = b"GET /test/5 HTTP/1.1\r\nHost: x\r\n\r\n"
 _FAST = ("port=0", "cores=1", "interval_ms=1")
 # More than the kernel keeps for a connection whose client has small buffers: some 600 chunks, 3,000 with BBR.
@@ -79,7 +78,7 @@ def _released(subject: Subject, server: Server) -> None:
             # Some that went before may have been open still.
             held = _descriptors(server) - before
             for connection in feeds[::2]:
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                reset_at_close(connection)
     deadline_s = time.monotonic() + PATIENCE_S
     # A server may hold its connections in the kernel alone: then nothing is seen of them.
     while held >= 50 and _descriptors(server) > before + 5 and time.monotonic() < deadline_s:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringside.conformance.programs import Checks
+from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import Subject
 from ringside.model.results import Span, Trial
 
@@ -67,4 +67,4 @@ def _most_at_one_time(spans: Sequence[Span]) -> int:
     return most
 
 
-CHECKS: Checks = (_workers, _other_kinds)
+CHECKS: RuleTests = (_workers, _other_kinds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringside.conformance.programs import Checks
+from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import Subject
 
 _ARGUMENTS = ("units=3", "messages=20", "every=2", "seed=1")
@@ -15,4 +15,4 @@ def _quiet(subject: Subject) -> None:
         subject.report("restarts-quiet", "nothing on stderr", done, subject.by_hand(*_ARGUMENTS))
 
 
-CHECKS: Checks = (_quiet,)
+CHECKS: RuleTests = (_quiet,)

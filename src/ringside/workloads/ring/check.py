@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ringside.conformance.programs import Checks
+from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import Subject
 from ringside.model.design import Level
 from ringside.model.results import Outcome
@@ -29,4 +29,4 @@ def _trace_of_ring(subject: Subject) -> None:
                 subject.report("ring-trace", expected, trial.detail, line)
 
 
-CHECKS: Checks = (_trace_of_ring,)
+CHECKS: RuleTests = (_trace_of_ring,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from ringside.conformance.common import in_time, side_by_side
-from ringside.conformance.programs import Checks
+from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import PATIENCE_S, Subject, lines_until, results_of
 from ringside.workloads.base import HOLD
 from ringside.workloads.sleepers.evidence import SECOND_NS, instant_ns, lateness_ns, numbers
@@ -69,4 +69,4 @@ def _check(subject: Subject) -> None:
         subject.findings += [each for each in findings if each.rule not in subject.broken]
 
 
-CHECKS: Checks = (_check,)
+CHECKS: RuleTests = (_check,)
