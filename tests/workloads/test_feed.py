@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ringside.errors import UsageError
 from ringside.model.design import Level
 from ringside.model.results import Trial
 from ringside.probe.protocol import (
@@ -72,15 +71,6 @@ def test_others_are_held_before() -> None:
     assert held.loads[0].plan == FEED.service(feeds.but(warm=0), 5).steps[1].loads[0].plan
     # A step of as long as the feeds are held.
     assert FEED.work(feeds) - FEED.work(feeds.but(warm=0)) == 11
-
-
-def test_points_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(UsageError, match="more than 100 percent"):
-        point(FEED, slow=60, vanish=50, interval_ms=10, seconds=60)
-    with pytest.raises(UsageError, match="a third of the hold has 20 chunks, which fit into the kernel's"):
-        point(FEED, slow=10, seconds=60)
-    with pytest.raises(UsageError, match="take a higher ramp"):
-        point(FEED, connections=100_000, ramp=1)
 
 
 def test_its_descriptors() -> None:

@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from ringside.catalogue.experiments import read_experiment
-from ringside.errors import UsageError
 from ringside.model.design import Level
 from ringside.model.results import Trial
 from ringside.probe.protocol import (
@@ -98,13 +97,6 @@ def test_rising_rates_end_where_the_server_is_overloaded() -> None:
     assert [step.last_above_p99_s for step in steps] == [None, None, *[0.1] * len(RATES)]
 
 
-def test_points_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(UsageError, match="load=single has one client"):
-        point(FIB, load="single", clients=3)
-    with pytest.raises(UsageError, match="load=mixed needs clients=2"):
-        point(FIB, load="mixed")
-
-
 def test_the_highest_rate_that_is_sustained() -> None:
     trial = measured(load="rate", clients=64)
     figures = FIB.figures(trial)
@@ -113,14 +105,6 @@ def test_the_highest_rate_that_is_sustained() -> None:
     above = RATES[RATES.index(best) + 1]
     assert figures[f"p99_s_at_{best}"] < 0.010 <= figures[f"p99_s_at_{above}"]
     assert "cpu_per_request_s" not in figures
-
-
-def test_a_rehearsal_is_short() -> None:
-    rising = FIB.rehearsal(point(FIB, load="rate", clients=64, seconds=9))
-    assert (rising["load"], rising["clients"]) == ("single", 1)
-    mixed = FIB.rehearsal(point(FIB, load="mixed", clients=4, n=30))
-    assert (mixed["load"], mixed["clients"], mixed["n"]) == ("single", 1, 20)
-    assert FIB.rehearsal(point(FIB, load="hammer", clients=3, n=7))["n"] == 7
 
 
 @pytest.mark.parametrize(("rates_per_s", "warned"), [((5.0, 10.0), True), ((5.0, 20.0), False)])

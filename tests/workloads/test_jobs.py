@@ -93,14 +93,6 @@ def test_workers_can_be_as_many_as_cores() -> None:
         JOBS.factor("workers").check("many")
 
 
-def test_only_so_many_jobs_can_be_traced() -> None:
-    JOBS.check(point(JOBS, jobs=1900, trace=1))
-    with pytest.raises(UsageError, match="trace=1 cannot be combined with repeats"):
-        point(JOBS, jobs=2, trace=1, repeats=2)
-    with pytest.raises(UsageError, match="1900 jobs at most, not 1901"):
-        point(JOBS, jobs=1901, trace=1)
-
-
 def test_the_size_of_the_work() -> None:
     assert JOBS.work(point(JOBS, kind="cpu", jobs=5, rounds=7)) == 35
     assert JOBS.work(point(JOBS, kind="noop", jobs=5, rounds=7)) == 5

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.catalogue.loader import Catalogue
-from ringside.errors import UsageError
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
@@ -106,11 +105,6 @@ def test_times_that_cannot_be_true(changes: dict[str, Any], reason: str) -> None
     seen = validated(trial(**changes), RESTARTS, SEED)
     assert seen.outcome is Outcome.WRONG_EVIDENCE
     assert reason in seen.detail
-
-
-def test_more_messages_than_are_kept() -> None:
-    with pytest.raises(UsageError, match="1,001,000 messages in a pass are more than 1,000,000"):
-        point(RESTARTS, units=1001, messages=1000)
 
 
 PRETENDERS = tomllib.loads((Path(__file__).parent / "pretenders.toml").read_text(encoding="utf-8"))

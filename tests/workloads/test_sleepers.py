@@ -165,9 +165,3 @@ def test_lateness_that_is_missing_or_longer_than_the_trial() -> None:
     longest = trial().phases["wake"][-1] - INSTANTS[0]
     assert refusal(result=LATE | {"late_max_ns": str(longest)}) == ""
     assert "a task was" in refusal(result=LATE | {"late_max_ns": str(longest + 1)})
-
-
-def test_a_rehearsal_is_short() -> None:
-    rehearsed = SLEEPERS.rehearsal(point(SLEEPERS, tasks=1_000_000, seconds=60))
-    assert (rehearsed["tasks"], rehearsed["seconds"]) == (1000, 2)
-    assert SLEEPERS.rehearsal(point(SLEEPERS, tasks=1))["tasks"] == 1
