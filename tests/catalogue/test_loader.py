@@ -12,8 +12,17 @@ from ringside.catalogue.contenders import read_contender
 from ringside.catalogue.experiments import read_experiment, read_published, read_question, read_suite
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import CatalogueError, RingsideError, UsageError
-from ringside.model.catalogue import Claim, Figure, KnownWorkload, Question
+from ringside.model.catalogue import (
+    Claim,
+    Contender,
+    Figure,
+    KnownWorkload,
+    Question,
+    Runtime,
+    WorkloadEntry,
+)
 from ringside.model.claims import ClaimRow
+from ringside.model.design import Experiment, ExperimentLimits, Show
 
 MANIFEST = """
 title = "A thing"
@@ -132,12 +141,6 @@ arguments = ["run", "-A"]
         read_contender(manifest(tmp_path / "bad", gap.replace("{ fib =", "{ jobs =")))
 
 
-def test_the_class_of_a_contender(tmp_path: Path) -> None:
-    assert read_contender(manifest(tmp_path, MANIFEST))["thing"].kind == "idiomatic"
-    floor = read_contender(manifest(tmp_path / "floor", f'class = "floor"\n{MANIFEST}'))
-    assert [contender.kind for contender in floor.values()] == ["floor", "floor"]
-
-
 def test_all_that_a_manifest_says_is_taken(tmp_path: Path) -> None:
     text = """
 title = "T"
@@ -165,19 +168,37 @@ command = ["{build}/ring", "{cores}"]
 most = { nodes = 10 }
 only = { messages = ["few", 7], cores = 1 }
 """
-    contender = read_contender(manifest(tmp_path, text), KNOWN)["thing"]
-    assert (contender.title, contender.family, contender.model, contender.queue) == ("T", "threads", "M", "Q")
-    assert (contender.language, contender.scheduler, contender.parallel) == ("L", "S", True)
-    assert contender.kind == "bare"
-    assert contender.folder == (tmp_path / "contenders" / "thing").resolve()
-    assert contender.builds == (("make", "{build}"), ("strip",))
-    assert contender.workloads["ring"].command == ("{build}/ring", "{cores}")
-    assert contender.workloads["ring"].only == {"messages": ("few", 7), "cores": (1,)}
-    runtime = contender.runtime
-    assert (runtime.name, runtime.title, runtime.minimum) == ("r", "R", "1.2")
-    assert (runtime.executable, runtime.version) == (("r", "r-*"), ("{runtime}", "-v"))
-    assert (runtime.locate, runtime.install) == (("{runtime}", "-l"), {"debian": ("r-base",)})
-    assert runtime.instructions == {"debian-12": "ask at the desk"}
+    assert read_contender(manifest(tmp_path, text), KNOWN)["thing"] == Contender(
+        name="thing",
+        folder=(tmp_path / "contenders" / "thing").resolve(),
+        title="T",
+        family="threads",
+        model="M",
+        queue="Q",
+        language="L",
+        scheduler="S",
+        parallel=True,
+        kind="bare",
+        builds=(("make", "{build}"), ("strip",)),
+        workloads={
+            "ring": WorkloadEntry(
+                ("{build}/ring", "{cores}"),
+                kind="bare",
+                most={"nodes": 10},
+                only={"messages": ("few", 7), "cores": (1,)},
+            )
+        },
+        runtime=Runtime(
+            name="r",
+            title="R",
+            executable=("r", "r-*"),
+            version=("{runtime}", "-v"),
+            locate=("{runtime}", "-l"),
+            minimum="1.2",
+            install={"debian": ("r-base",)},
+            instructions={"debian-12": "ask at the desk"},
+        ),
+    )
 
 
 VARIANT = """
@@ -230,15 +251,6 @@ def test_braces_around_anything_but_a_word_are_a_programs_own(tmp_path: Path) ->
     assert read_contender(manifest(tmp_path, text), KNOWN)
 
 
-def test_a_manifest_without_runtime_or_workload(tmp_path: Path) -> None:
-    head = 'title = "A"\nfamily = "threads"\nmodel = "b"\nqueue = "c"\n'
-    with pytest.raises(CatalogueError, match="`runtime` is missing"):
-        read_contender(manifest(tmp_path, head, "a"))
-    runtime = '[runtime.one]\nexecutable = ["one"]\nversion = ["one"]\n'
-    with pytest.raises(CatalogueError, match="`workload` is missing"):
-        read_contender(manifest(tmp_path, head + runtime, "b"))
-
-
 def test_the_name_of_a_folder(tmp_path: Path) -> None:
     with pytest.raises(CatalogueError, match="the folder's name `A thing` may hold a-z, 0-9"):
         read_contender(manifest(tmp_path, MANIFEST, "A thing"))
@@ -276,31 +288,35 @@ metrics = ["hop_ns"]
 sweep = "nodes"
 ratios = ["a/b"]
 """
-    whole = read_experiment(experiment(tmp_path, text))
-    assert (whole.name, whole.title, whole.note, whole.workload) == ("trial", "T", "N", "ring")
-    assert (whole.contenders, whole.baseline) == (("a", "b"), "b")
-    assert (whole.blocks, whole.until, whole.published) == (9, 0.02, "post")
-    assert (whole.until_decided, whole.time_s, whole.margin) == (False, 90, 0.03)
-    assert whole.factors == {"nodes": (2, 3), "mode": ("token",)}
-    assert whole.at == ({"messages": 5}, {"messages": 6})
-    limits, show = whole.limits, whole.show
-    assert (limits.wall_s, limits.memory_bytes, limits.output_bytes, limits.processes) == (1, 2, 3, 4)
-    assert (show.metrics, show.sweep, show.ratios) == (("hop_ns",), "nodes", (("a", "b"),))
-
-
-def test_what_an_experiment_leaves_out_has_defaults(tmp_path: Path) -> None:
-    short = read_experiment(experiment(tmp_path, EXPERIMENT))
-    assert (short.baseline, short.blocks, short.until) == ("thing", 40, None)
-    assert (short.until_decided, short.time_s, short.margin) == (True, None, 0.05)
-    assert (short.limits.wall_s, short.limits.processes) == (300, 1024)
+    assert read_experiment(experiment(tmp_path, text)) == Experiment(
+        name="trial",
+        title="T",
+        note="N",
+        workload="ring",
+        contenders=("a", "b"),
+        baseline="b",
+        blocks=9,
+        until=0.02,
+        time_s=90,
+        margin=0.03,
+        published="post",
+        factors={"nodes": (2, 3), "mode": ("token",)},
+        at=({"messages": 5}, {"messages": 6}),
+        limits=ExperimentLimits(1, 2, 3, 4),
+        show=Show(("hop_ns",), "nodes", (("a", "b"),)),
+    )
 
 
 @pytest.mark.parametrize(
-    ("text", "until", "decided"), [("decided", None, True), ("end", None, False), ("3%", 0.03, False)]
+    ("goal", "until", "decided"),
+    [("", None, True), ('until = "end"', None, False), ('until = "3%"', 0.03, False)],
 )
-def test_each_goal_of_an_experiment(tmp_path: Path, text: str, until: float | None, decided: bool) -> None:
-    made = read_experiment(experiment(tmp_path, f'{EXPERIMENT}until = "{text}"\n'))
-    assert (made.until, made.until_decided) == (until, decided)
+def test_what_an_experiment_leaves_out_has_defaults(
+    tmp_path: Path, goal: str, until: float | None, decided: bool
+) -> None:
+    short = Experiment("trial", "An experiment", "ring", ("thing",), {}, "thing", 40)
+    made = read_experiment(experiment(tmp_path, f"{EXPERIMENT}{goal}\n"))
+    assert made == dataclasses.replace(short, until=until, until_decided=decided)
 
 
 def test_suites(tmp_path: Path) -> None:

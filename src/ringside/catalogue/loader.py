@@ -7,8 +7,7 @@ The catalogue that travels with ringside comes first; folders `contenders/`, `ex
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
 
 from ringside.catalogue.contenders import Workloads, added_contenders, read_contender
@@ -41,7 +40,8 @@ def roots() -> list[Path]:
 
 
 class Catalogue:
-    """All that can be run. A file is read when it is asked for, so a broken one hurts only its users."""
+    """All that can be run. A file is read when it is asked for, once; a broken one hurts only its
+    users."""
 
     def __init__(
         self,
@@ -54,13 +54,20 @@ class Catalogue:
         `--with` names them. Raises UsageError and CatalogueError for these."""
         self.folders = list(folders) if folders is not None else roots()
         self._workloads = workloads
+        self._manifests = {file.parent.name: file for file in self._glob("contenders", "*/contender.toml")}
         self._added = added_contenders(outside, workloads)
-        self._check_added()
-        self._kept: dict[tuple[object, ...], dict[str, Contender]] = {}
+        # Those that have been read, by folder.
+        self._contenders = dict(self._added)
+        for name, (first, *_) in self._added.items():
+            own = self._manifests.get(name)
+            if own and not (first.has_sources and own.parent.samefile(first.folder)):
+                raise UsageError(
+                    f"--with: the catalogue has a contender `{name}` too, in {own.parent}: rename one of them"
+                )
 
     def contender_names(self) -> list[str]:
         """Names of the folders that hold a `contender.toml`, sorted; then those from outside."""
-        return [*sorted(self._manifests().keys() - self._added.keys()), *self._added]
+        return [*sorted(self._manifests.keys() - self._added.keys()), *self._added]
 
     def added(self, workload: str | None = None) -> list[str]:
         """Names of the contenders from outside, those that have the workload."""
@@ -74,38 +81,25 @@ class Catalogue:
         """Names of experiments and suites, sorted."""
         return sorted(self._files("experiments"))
 
-    def contender(self, name: str, manifests: Mapping[str, Path] | None = None) -> Contender:
-        """The contender `name`, `name@runtime` or `name@variant`; `manifests` as for `runtimes`. Raises
-        UsageError for an unknown one."""
+    def contender(self, name: str) -> Contender:
+        """The contender `name`, `name@runtime` or `name@variant`. Raises UsageError for an unknown one."""
         folder, _, runtime = name.partition("@")
-        contenders = {contender.name: contender for contender in self.runtimes(folder, manifests)}
+        contenders = {contender.name: contender for contender in self.runtimes(folder)}
         if runtime and name not in contenders:
             raise UsageError(
                 f"contender `{folder}` has no runtime or variant `{runtime}`; it has: {', '.join(contenders)}"
             )
         return contenders[name] if runtime else next(iter(contenders.values()))
 
-    def runtimes(self, folder: str, manifests: Mapping[str, Path] | None = None) -> list[Contender]:
+    def runtimes(self, folder: str) -> list[Contender]:
         """The contender of a folder on each of its runtimes, the first runtime's first, then its variants.
-        `manifests`: by folder, if they have been found already. Raises UsageError for an unknown one."""
-        if folder in self._added:
-            return self._added[folder]
-        manifests = self._manifests() if manifests is None else manifests
-        if folder not in manifests:
-            raise unknown("contender", folder, manifests, "one outside the catalogue needs --with")
-        return list(self._read(manifests[folder]).values())
-
-    def _read(self, manifest: Path) -> dict[str, Contender]:
-        """The contenders of a manifest, read again only where the file has changed: experiments name the same
-        ones again and again."""
-        try:
-            state = manifest.stat()
-        except OSError:
-            return read_contender(manifest, self._workloads)
-        key = (manifest, state.st_mtime_ns, state.st_size, state.st_ino)
-        if key not in self._kept:
-            self._kept[key] = read_contender(manifest, self._workloads)
-        return self._kept[key]
+        Raises UsageError for an unknown one."""
+        if folder not in self._contenders:
+            if folder not in self._manifests:
+                raise unknown("contender", folder, self._manifests, "one outside the catalogue needs --with")
+            contenders = read_contender(self._manifests[folder], self._workloads)
+            self._contenders[folder] = list(contenders.values())
+        return self._contenders[folder]
 
     def contenders(self) -> tuple[list[Contender], dict[str, CatalogueError]]:
         """All contenders on each of their runtimes; and the errors of manifests that cannot be read, by the
@@ -121,31 +115,18 @@ class Catalogue:
 
     def experiment(self, name: str) -> Experiment:
         """The experiment `name`, or the one in the file of that path, or a workload at its defaults."""
-        if _is_path(name):
-            if not Path(name).is_file():
+        files, workloads = self._files("experiments"), self._workloads or {}
+        file = Path(name) if _is_path(name) else files.get(name)
+        if file is not None:
+            if not file.is_file():
                 raise UsageError(f"there is no experiment file {name}")
-            return read_experiment(Path(name), self._known())
-        files = self._files("experiments")
-        if name not in files and name in (self._workloads or {}):
-            return self._of_workload(name)
-        if name not in files:
-            raise unknown("experiment", name, [*files, *(self._workloads or {})])
-        return read_experiment(files[name], self._known())
-
-    def _of_workload(self, name: str) -> Experiment:
-        """A workload at its defaults, with the contenders from outside; there may be none."""
-        assert self._workloads is not None
-        title, names = self._workloads[name].title or name, tuple(self.added(name))
+            known = Known(workloads, self.contender, self.published_names)
+            return read_experiment(file, known if workloads else None)
+        if name not in workloads:
+            raise unknown("experiment", name, [*files, *workloads])
+        title, names = workloads[name].title or name, tuple(self.added(name))
         baseline = names[0] if names else ""
         return Experiment(name, title, name, names, {}, baseline, blocks=DEFAULT_BLOCKS, until_decided=True)
-
-    def _known(self) -> Known | None:
-        """What experiments may name; None where the workloads are not known."""
-        if self._workloads is None:
-            return None
-        # An experiment names many contenders: manifests are looked for once.
-        contender = partial(self.contender, manifests=self._manifests())
-        return Known(self._workloads, contender, self.published_names)
 
     def suite(self, name: str) -> Suite | None:
         """The suite of that name or path, None where it is an experiment."""
@@ -176,19 +157,6 @@ class Catalogue:
         read = [read_question(file, known, experiments, experiment_of) for file in files]
         own = [each for workload in known.values() for each in workload.questions]
         return sorted((*read, *own), key=lambda each: (each.order, each.name))
-
-    def _check_added(self) -> None:
-        """Raises UsageError where one from outside has the name of another folder of the catalogue."""
-        manifests = self._manifests() if self._added else {}
-        for name, contenders in self._added.items():
-            own = manifests.get(name)
-            if own and not (contenders[0].has_sources and own.parent.samefile(contenders[0].folder)):
-                raise UsageError(
-                    f"--with: the catalogue has a contender `{name}` too, in {own.parent}: rename one of them"
-                )
-
-    def _manifests(self) -> dict[str, Path]:
-        return {file.parent.name: file for file in self._glob("contenders", "*/contender.toml")}
 
     def _files(self, kind: str) -> dict[str, Path]:
         return {file.stem: file for file in self._glob(kind, "*.toml")}

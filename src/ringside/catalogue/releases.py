@@ -42,8 +42,8 @@ def newest(runs_on: str) -> Release | None:
 def age(runs_on: str, version: str) -> str:
     """The year of a version, and the newest one where that is years newer: `2022; 29 is of 2026`. Empty where
     it is not known."""
-    of, latest = release(runs_on, version), newest(runs_on)
-    if of is None or latest is None:
+    own, latest = release(runs_on, version), newest(runs_on)
+    if own is None or latest is None:
         return ""
-    newer = f"; {latest.version} is of {latest.day.year}" if latest.day.year - of.day.year > 1 else ""
-    return f"{of.day.year}{newer}"
+    newer = f"; {latest.version} is of {latest.day.year}" if latest.day.year - own.day.year > 1 else ""
+    return f"{own.day.year}{newer}"
