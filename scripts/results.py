@@ -51,6 +51,7 @@ MADE = "Made by `scripts/results.py` from [the records](../records/README.md); d
 
 
 @cache
+@cache
 def read_records(folder: Path = RECORDS) -> dict[str, Record]:
     """All records of a folder, by what was run."""
     catalogue, questions, records = context.catalogue(), context.questions(), {}

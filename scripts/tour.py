@@ -21,6 +21,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from ringside import units
@@ -122,23 +123,19 @@ def filled(text: str, analyses: Mapping[str, RunAnalysis]) -> str:
     return PLACE.sub(fill, text)
 
 
-def analyses_of(text: str) -> dict[str, RunAnalysis]:
-    """The analyses of the records' runs that the text names."""
-    wanted = {match[3].split()[0] for match in PLACE.finditer(text) if match[2] == "figures"}
+@cache
+def analyses_of_records() -> dict[str, RunAnalysis]:
+    """The analyses of the records' runs by experiment."""
     context.catalogue()
-    return {
-        run.experiment: analysis_of(store, run)
-        for store in map(record.read, RECORDS)
-        for run in store.runs()
-        if run.experiment in wanted
-    }
+    stores = map(record.read, RECORDS)
+    return {run.experiment: analysis_of(store, run) for store in stores for run in store.runs()}
 
 
 def main(arguments: Sequence[str]) -> int:
     differ = 0
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        made = filled(text, analyses_of(text))
+        made = filled(text, analyses_of_records())
         if "--check" not in arguments:
             page.write_text(made, encoding="utf-8")
         elif made != text:

@@ -26,6 +26,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Each test of these takes long and shares nothing with the next; tests of any other file are one worker's.
 SPREAD = ("test_conforming.py", "test_check.py", "test_copying.py", "test_figures.py")
+# These read the repository's records, which takes seconds: one worker does so, once.
+OF_RECORDS = ("test_results.py", "test_posts.py", "test_tour.py", "test_answers_of_records.py")
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +64,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if folder == "cluster":
             # Two clusters of Ray on one machine take each other's ports.
             item.add_marker(pytest.mark.xdist_group("cluster"))
+        elif item.path.name in OF_RECORDS:
+            item.add_marker(pytest.mark.xdist_group("records"))
         elif item.path.name not in SPREAD:
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
         name = item.callspec.params.get("name") if hasattr(item, "callspec") else None

@@ -97,7 +97,8 @@ def _node(instance: Instance) -> tuple[list[str], None]:
 
 def _inets(instance: Instance) -> tuple[list[str], None]:
     if not (instance.builds / "inets_server.beam").exists():
-        subprocess.run(["erlc", "-o", instance.builds, HERE / "inets_server.erl"], check=True)
+        if subprocess.run(["erlc", "-o", instance.builds, HERE / "inets_server.erl"], check=False).returncode:
+            pytest.skip("erlang-inets is not installed")
     words = ["-noshell", "-pa", str(instance.builds), "-run", "inets_server", "main", str(instance.idle_s)]
     return ["erl", *words, *instance.files], None
 

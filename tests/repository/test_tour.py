@@ -21,7 +21,7 @@ COMMANDS = re.findall(r"```console\n\s*(.*?)\n\s*```", TEXT)
 @pytest.mark.parametrize("page", tour.PAGES, ids=lambda page: page.name)
 def test_source_figures_and_output_are_those_of_the_tree_and_the_records(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert tour.filled(text, tour.analyses_of(text)) == text, "run scripts/tour.py"
+    assert tour.filled(text, tour.analyses_of_records()) == text, "run scripts/tour.py"
 
 
 def test_what_a_command_prints_is_filled_in() -> None:

@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import combinations_with_replacement
 from statistics import median
+from typing import Any
 
 import pytest
 
-from ringside.analysis.run import RunAnalysis, analysis_of
+from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
 from ringside.render.text.answers import answers
 from ringside.render.text.sentences import at_point, overall
-from ringside.store import record
-from tests.support import ROOT, TESTS
+from tests.support import TESTS
 
 FILE = TESTS / "golden" / "answers.txt"
 NAME, NUMBER = r"[\w@+.-]*[\w@+-]", r"[\d,]+(?:\.\d+)?"
@@ -43,11 +44,12 @@ PAIR = re.compile(
 
 @cache
 def analyses() -> list[RunAnalysis]:
-    found = []
-    for path in sorted((ROOT / "records").glob(f"*{record.SUFFIX}")):
-        store = record.read(path)
-        found += [analysis_of(store, stored) for stored in store.runs()]
-    return found
+    records: Any = importlib.import_module("scripts.results")
+    return [
+        run
+        for kept in records.read_records().values()
+        for run in sorted(kept.suite.runs, key=lambda run: run.run.id)
+    ]
 
 
 def text() -> Iterator[str]:
