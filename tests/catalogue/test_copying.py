@@ -115,7 +115,7 @@ def test_wrong_use(complaint: Callable[..., str], words: tuple[str, ...], text: 
 
 
 def test_nothing_but_contenders_is_made(complaint: Callable[..., str]) -> None:
-    assert "`thing` cannot be made, only a contender: ringside new contender NAME" in complaint(
+    assert "'thing' is not 'contender'" in complaint(
         "new", "thing"
     )
 

@@ -163,6 +163,11 @@ def plan(
         raise UsageError(
             f"--threads {settings.threads} is more than {connections} connections: each thread needs one"
         )
+    # Whole nanoseconds: `10us` is a little less than 1e-5.
+    slack_s = settings.slack_s and round(settings.slack_s, 9)
+    # A shorter wait saves nothing; with a longer one there is no schedule (plan_check.rs).
+    if slack_s and not 1e-5 <= slack_s <= 0.1:
+        raise UsageError("--slack is out of range: from 10us to 100ms, or 0")
     request, line, (placeholders, is_random) = _texts(settings, targets, weights, seed)
     if settings.seed is not None and not (settings.poisson or settings.other_target or is_random):
         raise UsageError("--seed is for --poisson, {random:…} or --vs: leave it out")
@@ -180,7 +185,7 @@ def plan(
         http2=_http2(settings, target, connections),
         tls=_tls(settings, target) if target.is_secure else None,
         pacing=_pacing(settings, seed),
-        slack_s=_slack_s(settings.slack_s),
+        slack_s=slack_s,
         duration_s=duration_s,
         requests=settings.requests,
         ramp_per_s=settings.ramp_per_s,
@@ -210,15 +215,6 @@ def _pacing(settings: LoadSettings, seed: int) -> Pacing:
     if poisson and burst:
         raise UsageError("--poisson and --burst both say when requests are due: leave one out")
     return PoissonRate(rate_per_s, seed) if poisson else ConstantRate(rate_per_s, burst or 1)
-
-
-def _slack_s(slack_s: float | None) -> float | None:
-    # Whole nanoseconds: `10us` is a little less than 1e-5.
-    slack_s = slack_s and round(slack_s, 9)
-    # A shorter wait saves nothing; with a longer one there is no schedule (plan_check.rs).
-    if slack_s and not 1e-5 <= slack_s <= 0.1:
-        raise UsageError("--slack is out of range: from 10us to 100ms, or 0")
-    return slack_s
 
 
 def _texts(
@@ -312,7 +308,6 @@ def _stream_messages(settings: LoadSettings, target: Target) -> StreamMessages:
     """What the messages of a stream must be, and when each is due."""
     first, chunk, due_field = settings.first, settings.chunk, settings.due_field
     for option, text in (("--first", first), ("--chunk", chunk), ("--due-field", due_field)):
-        # Surrogates too: bytes on the command line that were no UTF-8.
         if not (text or "").isprintable():
             raise UsageError(f"{option} has a character that cannot be printed")
     if settings.interval_s is not None and due_field:

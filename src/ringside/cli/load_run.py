@@ -56,7 +56,9 @@ def drive(settings: LoadSettings) -> int:
     seed = secrets.randbelow(2**32) if settings.seed is None else settings.seed
     plan = _plan(settings, parsed, weights, seed)
     if settings.hdr_file:
-        _check_writable(settings.hdr_file)
+        # A load of minutes should not end in a file that cannot be written.
+        with _hdr_errors(settings.hdr_file):
+            streams.open_to_write(settings.hdr_file)
     for each in (parsed[0], other) if other else (parsed[0],):
         if settings.unix or settings.wait_ready_s is None:
             break
@@ -175,28 +177,20 @@ def _addresses(target: Target) -> tuple[list[str], list[str]]:
     return answering, silent
 
 
-def _check_writable(path: Path) -> None:
-    """A load of minutes should not end in a file that cannot be written."""
-    folder = path.parent
-    if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-        raise UsageError(
-            f"--hdr {one_line(str(path))} cannot be written: name a file in a folder that exists"
-        )
-    if path.is_fifo():
-        try:
-            streams.open_to_write(path)
-        except OSError as error:
-            raise UsageError(f"--hdr {one_line(str(path))}: {error.strerror}") from error
+@contextmanager
+def _hdr_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"--hdr {one_line(str(path))} cannot be written: {error.strerror}") from error
 
 
 def _write_hdr(path: Path, result: LoadResult) -> None:
     name = result.main_histogram
     latency = result.figures.latency(name)
     mean_ns, stdev_ns = (latency.mean_ns, latency.stdev_ns) if latency else (0, 0)
-    try:
+    with _hdr_errors(path):
         streams.write_whole(path, results.hdr_text(result.counts.get(name, ()), mean_ns, stdev_ns))
-    except OSError as error:
-        raise UsageError(f"--hdr {one_line(str(path))} cannot be written: {error.strerror}") from error
     streams.say(f"{one_line(str(path))}: percentiles of {name} for a plotter of HdrHistogram")
 
 

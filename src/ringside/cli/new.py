@@ -10,21 +10,10 @@ import click
 
 from ringside.cli import params, streams
 from ringside.cli.options import option, takes
-from ringside.errors import UsageError
-from ringside.text import one_line
-
-
-def _check_kind(_context: click.Context, _parameter: click.Parameter, kind: str) -> str:
-    if kind != "contender":
-        raise UsageError(
-            f"`{one_line(kind, 40)}` cannot be made, only a contender: ringside new contender NAME "
-            "--language L"
-        )
-    return kind
 
 
 @click.command()
-@click.argument("kind", metavar="{contender}", callback=_check_kind)
+@click.argument("kind", metavar="{contender}", type=click.Choice(["contender"]))
 @click.argument("name")
 @takes()
 def new(
