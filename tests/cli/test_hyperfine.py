@@ -222,6 +222,12 @@ def test_output_goes_where_it_is_told(vs: Vs) -> None:
         (("--export-json", "no/such.json"), "--export-json no/such.json: No such file"),
         (("--reference-name", "r"), "add --reference"),
         (("--input=not-there",), "--input not-there: No such file"),
+        (("true", "--until", "end"), "say which end, with --blocks or --time"),
+        (("-N", "--shell=sh"), "-N and --shell exclude each other"),
+        (("--cpus", "9999"), "--cpus: 9999 cannot be used here"),
+        (("--json", "--markdown"), "--json and --markdown exclude each other"),
+        (("-S", "bash"), "write --shell='bash'"),
+        (("--shell", "bash -e"), "write --shell='bash -e'"),
     ],
 )
 def test_wrong_use_is_known_before_anything_is_executed(vs: Vs, words: Sequence[str], hint: str) -> None:
@@ -229,6 +235,7 @@ def test_wrong_use_is_known_before_anything_is_executed(vs: Vs, words: Sequence[
     assert (ended.status, ended.stdout) == (2, "")
     assert hint in ended.stderr
     assert not Path("made").exists()
+    assert "name a command" in vs().stderr
 
 
 def test_input_of_a_file(vs: Vs) -> None:

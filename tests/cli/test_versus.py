@@ -146,22 +146,6 @@ def test_text_and_markdown_on_a_narrow_screen(workplace: Path) -> None:
     assert "| Wall |" in markdown
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("vs", "true", "true", "--until", "end"), "say which end, with --blocks or --time"),
-        (("vs", "true", "true", "-N", "--shell=sh"), "exclude"),
-        (("vs", "true", "true", "--cpus", "9999"), "9999"),
-        (("vs",), "name a command"),
-        (("vs", "true", "true", "--json", "--markdown"), "--json and --markdown exclude each other"),
-        (("vs", "-S", "bash", "echo a"), "write --shell='bash'"),
-        (("vs", "--shell", "bash -e", "echo a"), "write --shell='bash -e'"),
-    ],
-)
-def test_wrong_use_is_one_line(words: tuple[str, ...], hint: str, complaint: Callable[..., str]) -> None:
-    assert hint in complaint(*words)
-
-
 def test_ctrl_c_shows_what_is_there(workplace: Path) -> None:
     process = subprocess.Popen(
         [*RINGSIDE, "vs", "sh -c 'echo >> made; sleep 0.01'", "sleep 0.01", "--time", "10m"],

@@ -14,7 +14,7 @@ from ringside.measure.runs.events import Listener
 from ringside.measure.runs.loop import BlockLoop
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.model.design import Cell, Experiment
-from ringside.model.results import Outcome
+from ringside.model.results import Outcome, Trial
 from ringside.probe.process import Probe
 from ringside.probe.protocol import (
     EngineMessage,
@@ -61,11 +61,14 @@ def targets(probe: Probe, observer: Observer | None = None) -> TargetTrials:
     return TargetTrials(plans, probe, observer or Observer())
 
 
+def one_load(probe: Probe, observer: Observer | None = None, name: str = "A") -> Trial:
+    """The trial of block 3, in position 1."""
+    return targets(probe, observer).trial(3, 1, Cell(name, POINT), first=True, tick=lambda: None)
+
+
 def test_a_load_is_a_trial(tmp_path: Path) -> None:
     observer = Observer()
-    trial = targets(printing(tmp_path, STARTED, OUTCOME), observer).trial(
-        3, 1, Cell("B", POINT), first=True, tick=lambda: None
-    )
+    trial = one_load(printing(tmp_path, STARTED, OUTCOME), observer, "B")
     assert (trial.block, trial.position, trial.cell, trial.outcome) == (3, 1, Cell("B", POINT), Outcome.OK)
     assert trial.missing == ("x: no",)
     assert trial.started_at
@@ -81,8 +84,8 @@ def test_a_load_is_a_trial(tmp_path: Path) -> None:
 def test_the_request_is_the_plan_of_its_block(tmp_path: Path) -> None:
     (tmp_path / "outcome").write_text(OUTCOME)
     probe = Probe(script(tmp_path, "printf '%s' \"$request\" > got; cat outcome"))
-    targets(probe).trial(4, 0, Cell("A", POINT), first=False, tick=lambda: None)
-    assert (tmp_path / "got").read_bytes() == LoadRequest(plan_of("A", 4)).encode()
+    one_load(probe)
+    assert (tmp_path / "got").read_bytes() == LoadRequest(plan_of("A", 3)).encode()
 
 
 def test_every_target_is_warmed_up(tmp_path: Path) -> None:
@@ -92,23 +95,20 @@ def test_every_target_is_warmed_up(tmp_path: Path) -> None:
 
 
 def test_a_load_that_fails_is_a_trial_with_its_reason(tmp_path: Path) -> None:
-    trial = targets(printing(tmp_path, FAILED)).trial(1, 0, Cell("A", POINT), first=True, tick=lambda: None)
+    trial = one_load(printing(tmp_path, FAILED))
     assert (trial.outcome, trial.detail) == (Outcome.LOAD_FAILED, "nobody listens")
     assert trial.missing == ()
 
 
 def test_an_unknown_outcome_is_an_error_of_the_probe(tmp_path: Path) -> None:
     with pytest.raises(ProbeError, match="unknown outcome: splendid"):
-        targets(printing(tmp_path, '{"type":"outcome","outcome":"splendid"}')).trial(
-            1, 0, Cell("A", POINT), first=True, tick=lambda: None
-        )
+        one_load(printing(tmp_path, '{"type":"outcome","outcome":"splendid"}'))
 
 
 def test_a_load_whose_requests_fail_says_nothing_of_its_target(tmp_path: Path) -> None:
     def outcome_of(**counts: object) -> tuple[Outcome, str]:
         figures = {"type": "outcome", "outcome": "ok", "requests": 990, **counts}
-        probe = printing(tmp_path, json.dumps(figures))
-        trial = targets(probe).trial(1, 0, Cell("A", POINT), first=False, tick=lambda: None)
+        trial = one_load(printing(tmp_path, json.dumps(figures)))
         return trial.outcome, trial.detail
 
     assert outcome_of(errors={"status": 10})[0] is Outcome.OK
@@ -181,17 +181,14 @@ def test_an_interrupted_warm_up_ends_all(tmp_path: Path) -> None:
 def test_an_interrupted_load_has_its_reason(tmp_path: Path) -> None:
     """Whether the engine reports it, or only the driver knows."""
     interrupted = '{"type":"outcome","outcome":"interrupted","detail":"SIGTERM","requests":7}'
-    cell = Cell("B", POINT)
-    trial = targets(printing(tmp_path, STARTED, interrupted)).trial(2, 1, cell, first=True, tick=lambda: None)
-    assert (trial.block, trial.position, trial.cell, trial.outcome, trial.detail, trial.loads) == (
-        *(2, 1, cell),
-        *(Outcome.INTERRUPTED, "SIGTERM", ()),
-    )
+    trial = one_load(printing(tmp_path, STARTED, interrupted))
+    assert (trial.block, trial.position, trial.cell) == (3, 1, Cell("A", POINT))
+    assert (trial.outcome, trial.detail, trial.loads) == (Outcome.INTERRUPTED, "SIGTERM", ())
     assert trial.started_at
 
 
 def test_a_load_without_a_start_has_no_interface(tmp_path: Path) -> None:
-    trial = targets(printing(tmp_path, OUTCOME)).trial(1, 0, Cell("A", POINT), first=True, tick=lambda: None)
+    trial = one_load(printing(tmp_path, OUTCOME))
     load = trial.load(STEP, LOAD)
     assert load
     assert (load.io, trial.missing, trial.detail) == ("", (), "")
