@@ -85,18 +85,17 @@ def test_the_record_beside_an_input(tmp_path: Path) -> None:
     record = made.path.with_name(f"{made.path.name}.json")
     text = record.read_text(encoding="utf-8")
     assert json.loads(text) == {
-        "format": 2,
         "sha256": hashlib.sha256(made.path.read_bytes()).hexdigest(),
         "answer_sha256": made.answer_sha256,
     }
     assert text.endswith("}\n")
     heard: list[str] = []
-    for key, value in (("format", 1), ("sha256", "0"), ("answer_sha256", "0")):
+    for key, value in (("sha256", "0"), ("answer_sha256", "0")):
         record.write_text(json.dumps(json.loads(text) | {key: value}), encoding="utf-8")
         assert Inputs(tmp_path).get(file_of(5), lambda name, size: heard.append(name)) == made
     record.unlink()
     assert Inputs(tmp_path).get(file_of(5), lambda name, size: heard.append(name)) == made
-    assert len(heard) == 4
+    assert len(heard) == 3
 
 
 @pytest.mark.parametrize(("free", "fits"), [(999, False), (1000, True)])

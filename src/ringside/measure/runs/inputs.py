@@ -13,10 +13,6 @@ from ringside.errors import UsageError
 from ringside.files import whole_file
 from ringside.model.design import Input, InputFile
 
-# Changes with the meaning of the record that is kept beside an input.
-_FORMAT = 2
-_READ_BYTES = 1 << 20
-
 
 class Inputs:
     """The inputs below a folder. Each is checked by its hash when it is first asked for."""
@@ -40,7 +36,7 @@ class Inputs:
         try:
             record = json.loads(_record(path).read_text(encoding="utf-8"))
             hashes = (_sha256(path), _sha256(_answers(path)))
-            if (record["format"], record["sha256"], record["answer_sha256"]) == (_FORMAT, *hashes):
+            if (record["sha256"], record["answer_sha256"]) == hashes:
                 return Input(path, path.stat().st_size, hashes[1], _answers(path))
         except (OSError, ValueError, KeyError, TypeError):
             pass
@@ -76,11 +72,7 @@ def _write(file: InputFile, path: Path) -> Input:
                 answer_file.write(answers)
                 answer_hash.update(answers)
             size = text_file.tell()
-        record = {
-            "format": _FORMAT,
-            "sha256": text_hash.hexdigest(),
-            "answer_sha256": answer_hash.hexdigest(),
-        }
+        record = {"sha256": text_hash.hexdigest(), "answer_sha256": answer_hash.hexdigest()}
         record_path.write_text(json.dumps(record) + "\n", encoding="utf-8")
     return Input(path, size, answer_hash.hexdigest(), _answers(path))
 
@@ -94,11 +86,8 @@ def _record(path: Path) -> Path:
 
 
 def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while piece := file.read(_READ_BYTES):
-            digest.update(piece)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _no_room(file: InputFile, folder: Path, free: int) -> str:

@@ -175,16 +175,14 @@ class RunLoop(ABC):
         for block in blocks(self.points, names, self._rule.max_blocks, self.run.seed):
             if self.is_over:
                 return
-            yield (
-                block.index,
-                [
-                    (position, cell)
-                    for position, cell in enumerate(block.cells)
-                    if cell not in self.unavailable
-                    and (block.index, cell) not in done
-                    and self.progress.is_needed(cell)
-                ],
-            )
+            missing = [
+                (position, cell)
+                for position, cell in enumerate(block.cells)
+                if cell not in self.unavailable
+                and (block.index, cell) not in done
+                and self.progress.is_needed(cell)
+            ]
+            yield block.index, missing
 
     def leave_out(self, block: int, position: int, cell: Cell) -> bool:
         """Whether a cell is hopeless; adds a row that says so."""
@@ -285,9 +283,8 @@ class BlockLoop(RunLoop):
         since = time.monotonic()
         trial = interrupted(block, position, cell)
         try:
-            actual = self.measured(cell)
-            trial = attempt(self._maker, block, position, actual, first=is_first, tick=self._tick)
-            trial = replace(trial, cell=cell)
+            what = (self._maker, block, position, self.measured(cell))
+            trial = replace(attempt(*what, first=is_first, tick=self._tick), cell=cell)
             self.add(trial, time.monotonic() - since)
         except KeyboardInterrupt:
             if not self.is_kept(trial):

@@ -99,10 +99,10 @@ def begin(
     seed: int,
     store: Store,
     points: Sequence[Point] = (POINT,),
-    given: KeptOptions | None = None,
+    kept: KeptOptions | None = None,
 ) -> Run:
     """A new run of these commands in the store. The plan has their words with parameters as placeholders, and
-    the options that were `given`."""
+    the options of the command line that were `kept`."""
     contenders = {
         command.name: PlannedContender(title=command.text, command=command.argv(POINT))
         for command in commands
@@ -110,7 +110,7 @@ def begin(
     facts = host.facts(options.folder)
     if options.cpus:
         facts["cpus_usable"] = list(options.cpus)
-    plan = plan_values(experiment, points, contenders, options=given)
+    plan = plan_values(experiment, points, contenders, options=kept)
     return store.begin_run(experiment.name, seed, plan, facts, {})
 
 
