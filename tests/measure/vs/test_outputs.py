@@ -11,25 +11,25 @@ from pathlib import Path
 import pytest
 
 from ringside.errors import UsageError
-from ringside.measure.vs.outputs import Output, check_output
+from ringside.measure.vs.outputs import check_output, output_to
 
 
 @pytest.mark.parametrize("where", [None, "pipe"])
 def test_the_probe_reads_a_pipe_by_itself(tmp_path: Path, where: str | None) -> None:
-    with Output(where, tmp_path) as output:
+    with output_to(where, tmp_path) as output:
         assert (output.stdout, output.stderr) == (None, None)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_output_is_thrown_away(tmp_path: Path) -> None:
-    with Output("null", tmp_path) as output:
+    with output_to("null", tmp_path) as output:
         assert (output.stdout, output.stderr) == ("/dev/null", None)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_each_execution_writes_its_file_anew(tmp_path: Path) -> None:
     for text in ("first and longer", "second"):
-        with Output("./out.txt", tmp_path) as output:
+        with output_to("./out.txt", tmp_path) as output:
             assert (output.stdout, output.stderr) == (str(tmp_path.resolve() / "out.txt"), None)
             with open(output.stdout or "", "a", encoding="utf-8") as file:
                 file.write(text)
@@ -37,7 +37,7 @@ def test_each_execution_writes_its_file_anew(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as refused, Output("./no/such", tmp_path):
+    with pytest.raises(UsageError) as refused, output_to("./no/such", tmp_path):
         pass
     assert str(refused.value) == "--output ./no/such: No such file or directory"
 
@@ -54,7 +54,7 @@ def test_output_is_shown_as_a_whole_before_the_end(
     text = bytes(range(256)) * 1000
     (tmp_path / "text").write_bytes(text)
     for _ in range(2):
-        with Output("inherit", tmp_path) as output:
+        with output_to("inherit", tmp_path) as output:
             for path, end in ((output.stdout, "out"), (output.stderr, "err")):
                 assert path
                 script = f"{{ cat text; echo {end}; }} >{path}"
@@ -69,7 +69,7 @@ def test_what_was_printed_before_comes_before(tmp_path: Path, monkeypatch: pytes
     with open(tmp_path / "shown", "w", encoding="utf-8") as shown:
         monkeypatch.setattr("sys.stdout", shown)
         print("before", end=" ")
-        with Output("inherit", tmp_path) as output:
+        with output_to("inherit", tmp_path) as output:
             Path(output.stdout or "").write_text("output", encoding="utf-8")
     assert (tmp_path / "shown").read_text() == "before output"
 
@@ -81,7 +81,7 @@ def test_a_reader_that_went_away_does_not_hold_up_the_program(
     os.close(read_end)
     gone = os.fdopen(write_end, "w", encoding="utf-8")
     monkeypatch.setattr("sys.stdout", gone)
-    with Output("inherit", tmp_path) as output:
+    with output_to("inherit", tmp_path) as output:
         # Far more than a pipe holds: it is read to its end.
         Path(output.stdout or "").write_bytes(b"x" * 1_000_000)
     with suppress(BrokenPipeError):
@@ -90,7 +90,7 @@ def test_a_reader_that_went_away_does_not_hold_up_the_program(
 
 def test_an_output_that_failed_is_closed(tmp_path: Path) -> None:
     before = descriptors()
-    with pytest.raises(KeyboardInterrupt), Output("inherit", tmp_path):
+    with pytest.raises(KeyboardInterrupt), output_to("inherit", tmp_path):
         raise KeyboardInterrupt
     assert descriptors() == before
 
@@ -111,7 +111,7 @@ def test_a_word_that_is_neither() -> None:
 def test_output_is_shown_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open(tmp_path / "shown", "w", encoding="utf-8") as shown:
         monkeypatch.setattr("sys.stdout", shown)
-        with Output("inherit", tmp_path) as output:
+        with output_to("inherit", tmp_path) as output:
             Path(output.stdout or "").write_text("at once", encoding="utf-8")
             give_up = time.monotonic() + 60
             while not (tmp_path / "shown").read_text() and time.monotonic() < give_up:

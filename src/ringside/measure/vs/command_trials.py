@@ -24,7 +24,7 @@ from ringside.measure.runs import trials
 from ringside.measure.runs.events import TICK, Event, Notify
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs.commands import Command, filled_in
-from ringside.measure.vs.outputs import Output
+from ringside.measure.vs.outputs import Output, output_to
 from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe import orphans
@@ -189,7 +189,7 @@ class CommandTrials:
             block, position, cell, Outcome.INTERRUPTED, "", cpus=self._options.cpus, started_at=now()
         )
         try:
-            with Output(command.output, self._options.folder) as output:
+            with output_to(command.output, self._options.folder) as output:
                 request = self._request(block, position, cell, iteration, output, reference=reference)
                 trial = trials.trial_from_messages(blank, self._executor.trial(request, tick))
             self._count_left(before, trial)
