@@ -123,7 +123,8 @@ def test_a_suite_is_a_run_of_each_experiment(catalogue: Catalogue, store: Store,
     assert [run.seed for run in ended] == [7, 7]
     for run in ended:
         assert read_plan(run).suite == {
-            **selection.as_suite(task.suite_id or ""),
+            **selection.kept(),
+            "id": task.suite_id,
             "only": [],
             "outside": [],
             "title": "Both",

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from ringside.cli.context import known_workloads
 from ringside.errors import UsageError
 from ringside.measure.host.executor import Capacity
 from ringside.measure.runs import plan
-from ringside.measure.runs.plan import Selection, experiments, kept_suite, selection_of
+from ringside.measure.runs.plan import Selection, experiments, kept_suite
 from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
 from ringside.model.design import Experiment, Goal, Level, Point, Show
 from ringside.workloads import workload
@@ -258,7 +259,7 @@ def test_settings_go_where_the_workload_has_the_factor(catalogue: Catalogue, wor
 def test_a_suite_that_is_gone_keeps_how_it_was_chosen(catalogue: Catalogue) -> None:
     """Its file can be removed while its run goes on; title and note are those of the file."""
     selection = Selection("gone", until="end")
-    assert kept_suite(selection, "id", catalogue) == selection.as_suite("id")
+    assert kept_suite(selection, "id", catalogue) == {"id": "id", **selection.kept()}
 
 
 @pytest.mark.parametrize(
@@ -321,10 +322,10 @@ def test_what_fits_nothing_is_wrong_use(catalogue: Catalogue, selection: Selecti
     ],
 )
 def test_all_of_a_selection_is_kept(selection: Selection) -> None:
-    kept = json.loads(json.dumps(selection.as_suite("1-both")))
+    kept = json.loads(json.dumps({"id": "1-both", **selection.kept()}))
     assert kept.pop("id") == "1-both"
     assert kept == json.loads(json.dumps(selection.kept()))
-    assert selection_of({"id": "1-both", "title": "Both", "note": "", **kept}) == selection
+    assert msgspec.convert({"id": "1-both", "title": "Both", "note": "", **kept}, Selection) == selection
 
 
 # --- the full form, sandboxes, contenders from outside ---

@@ -12,6 +12,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import msgspec
+
 from ringside.catalogue.loader import Catalogue
 from ringside.measure import host
 from ringside.measure.host.exclusive import alone
@@ -20,7 +22,7 @@ from ringside.measure.runs import plan, resume
 from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.plan import Selection, experiments, kept_suite, selection_of
+from ringside.measure.runs.plan import Selection, experiments, kept_suite
 from ringside.measure.runs.prepare import Prepared, check, contenders_of, described, prepare, readable
 from ringside.measure.runs.stopping import rule_of
 from ringside.measure.runs.trials import ContenderTrials
@@ -68,7 +70,7 @@ def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
     suite_id = suite_of(runs, name)
     if suite_id is None:
         return Task(runs=runs, unfinished=unfinished)
-    selection = selection_of(runs[0].suite)
+    selection = msgspec.convert(runs[0].suite, Selection)
     begun = {run.experiment for run in runs}
     missing = [each for each in experiments(catalogue, selection) if each.name not in begun]
     return Task(missing, runs, unfinished, selection, suite_id)

@@ -7,7 +7,7 @@ import dataclasses
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
@@ -44,21 +44,12 @@ class Selection:
         """For the plan of a run."""
         return cast(KeptSelection, asdict(self))
 
-    def as_suite(self, suite_id: str) -> KeptSelection:
-        """For the plans of a suite's runs."""
-        return {"id": suite_id, **self.kept()}
-
 
 def kept_suite(selection: Selection, suite_id: str, catalogue: Catalogue) -> KeptSelection:
     """For the plans of a suite's runs: how it was chosen, and its title and note as they are now."""
     suite = catalogue.suite(selection.name)
-    kept = selection.as_suite(suite_id)
+    kept: KeptSelection = {"id": suite_id, **selection.kept()}
     return {**kept, "title": suite.title, "note": suite.note} if suite else kept
-
-
-def selection_of(suite: Mapping[str, Any]) -> Selection:
-    """The selection that is kept with a run of a suite."""
-    return msgspec.convert(suite, Selection)
 
 
 def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:

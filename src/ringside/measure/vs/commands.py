@@ -212,7 +212,8 @@ def _check(command: Command, points: Sequence[Point]) -> None:
     is_made = bool(command.setup or command.prepare)
     for point in points:
         argv = command.argv(point)
-        _check_program(argv[0], is_made=is_made and command.shell_of(command.line(point)) is None)
+        if not is_made or command.shell_of(command.line(point)):
+            _check_program(argv[0])
     for hook in (command.setup, command.prepare, command.conclude, command.cleanup):
         if hook is not None and hook.strip():
             command.words(filled_in(hook, points[0]))
@@ -283,9 +284,7 @@ def _is_of_shell(program: str) -> bool:
     return subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip() == program
 
 
-def _check_program(program: str, *, is_made: bool) -> None:
-    if is_made:
-        return
+def _check_program(program: str) -> None:
     name, file = one_line(program, 80), shutil.which(program)
     if file is not None:
         if why := _why_not_started(file):
