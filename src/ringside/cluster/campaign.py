@@ -73,9 +73,9 @@ class ClusterCampaign(Campaign):
         here = contenders_of(experiment, self.catalogue)
         for name in here:
             self.notify(Event("prepare", name))
-        sent = {name: self._uploaded.get(name, each) for name, each in here.items()}
+        uploaded = {name: self._uploaded.get(name, each) for name, each in here.items()}
         prepared = {}
-        answers = self._machines.ask(lambda worker: worker.prepare.remote(experiment, points, sent))
+        answers = self._machines.ask(lambda worker: worker.prepare.remote(experiment, points, uploaded))
         for machine, there in sorted(answers.items()):
             contenders: dict[str, Ready | Unavailable] = {}
             for name, each in there.items():
@@ -114,7 +114,7 @@ class ClusterCampaign(Campaign):
 
 
 @contextmanager
-def engaged(
+def on_cluster(
     on: str,
     task: Task,
     catalogue: Catalogue,

@@ -401,19 +401,19 @@ def begun(parts: Sequence[EnginePart]) -> protocol.Started:
 
 def warnings(whole: LoadOutcome, parts: Sequence[EnginePart]) -> tuple[protocol.EngineWarning, ...]:
     """Warnings of the whole load; those about a machine name it."""
-    named = []
+    about_machines = []
     for part in parts:
         if part.figures.outcome == "load-failed":
             text, remedy = f"{part.node}: {part.figures.detail}", "check that this node reaches the target"
-            named.append(protocol.EngineWarning("engine-failed", text, remedy))
+            about_machines.append(protocol.EngineWarning("engine-failed", text, remedy))
         own = [warning for warning in part.figures.warnings if warning.code in _OF_MACHINES]
-        named += [replace(warning, text=f"{part.node}: {warning.text}") for warning in own]
+        about_machines += [replace(warning, text=f"{part.node}: {warning.text}") for warning in own]
     of_load = [warning for warning in whole.warnings if warning.code not in _OF_MACHINES]
-    return (*of_load, *named)
+    return (*of_load, *about_machines)
 
 
 @contextmanager
-def engaged(
+def on_nodes(
     where: str, wanted: int | Sequence[str] | None, addresses: Sequence[str], say: Callable[[str], None]
 ) -> Iterator[Engines]:
     """Engines on nodes of a cluster, for a load at these addresses. Raises UsageError, ClusterError."""

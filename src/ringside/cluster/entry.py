@@ -1,6 +1,6 @@
 """What the entry point `ringside.cluster` refers to: `machines` for runs, and `engines` for loads."""
 
-from ringside.cluster.campaign import engaged as machines
-from ringside.cluster.engines import engaged as engines
+from ringside.cluster.campaign import on_cluster as machines
+from ringside.cluster.engines import on_nodes as engines
 
 __all__ = ["engines", "machines"]

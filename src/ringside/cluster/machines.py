@@ -76,7 +76,7 @@ class Machines:
                     "no node advertises the resource `ringside`, so another user's run may measure at the "
                     f"same time: start nodes with {ADVERTISE}"
                 )
-        new = self._engaged(sites)
+        new = self._start(sites)
         if not self.by_name:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self._refused.items())
             raise ClusterError(f"no machine of the cluster {self.session.where} can measure: {reasons}")
@@ -147,7 +147,7 @@ class Machines:
             groups.check_reach(site)
         return sites
 
-    def _engaged(self, sites: list[GroupPlacement]) -> list[Machine]:
+    def _start(self, sites: list[GroupPlacement]) -> list[Machine]:
         workers = {site.name: self.session.actor(NodeWorker, site.node).remote(site.name) for site in sites}
         waiting = {workers[site.name].engage.remote(site): site for site in sites}
         new: list[Machine] = []

@@ -84,7 +84,7 @@ class Session:
             alive = [entry for entry in self.ray.nodes() if entry["Alive"]]
         except Exception as error:
             raise self.lost(error) from error
-        nodes = _named(alive)
+        nodes = _nodes_of(alive)
         with_resource = [node for node in nodes if node.has_resource]
         return with_resource or [node for node in nodes if node.cpus]
 
@@ -171,7 +171,7 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
     names), else as `local`. `folder` is sent to every node, as the working directory of actors. `option`: the
     one that named the cluster. Raises UsageError where `where` is none of these or Ray is not installed,
     ClusterError where there is no cluster, or one of another version of Ray or Python."""
-    address = _checked(where, option)
+    address = _address_of(where, option)
     # Read when Ray is imported; nobody is to be reported to.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -215,7 +215,7 @@ def connect_to(ray: Any, where: str, address: str, options: dict[str, Any]) -> N
             signal.signal(signal.SIGTERM, handler)
 
 
-def _checked(where: str, option: str) -> str:
+def _address_of(where: str, option: str) -> str:
     """The address for Ray: `auto`, `local`, `ray://HOST:PORT`, or what RAY_ADDRESS has in place of `auto`.
     Raises UsageError, ClusterError where nobody listens there: Ray itself tries for long."""
     named = os.environ.get("RAY_ADDRESS") or where if where == "auto" else where
@@ -290,7 +290,7 @@ def _refuse_ended(ray: Any) -> None:
         ) from error
 
 
-def _named(entries: list[dict[str, Any]]) -> list[Node]:
+def _nodes_of(entries: list[dict[str, Any]]) -> list[Node]:
     """Nodes with names of their own, by name. Where several have one name, the order of their addresses and
     ids numbers them."""
     nodes = []
@@ -340,13 +340,13 @@ def choose(nodes: Sequence[Node], wanted: int | Sequence[str] | None) -> list[No
         return list(nodes[:wanted])
     chosen: list[Node] = []
     for name in wanted:
-        named = [node for node in nodes if node.name == name]
-        named = named or [node for node in nodes if node.address == name]
-        if len(named) != 1 or named[0] in chosen:
-            reason = "is more than one node" if named else "is not a node"
-            reason = "is named twice" if named and named[0] in chosen else reason
+        fits = [node for node in nodes if node.name == name]
+        fits = fits or [node for node in nodes if node.address == name]
+        if len(fits) != 1 or fits[0] in chosen:
+            reason = "is more than one node" if fits else "is not a node"
+            reason = "is named twice" if fits and fits[0] in chosen else reason
             raise UsageError(f"--engines: {one_line(name, 60)} {reason}; the cluster has {names}")
-        chosen += named
+        chosen += fits
     return chosen
 
 

@@ -14,12 +14,12 @@ _PAUSE_S = 0.01
 Child = tuple[int, str]  # The pid and its start time: pids are used again.
 
 
-def children(of: int | str = "self") -> set[Child]:
+def children(parent: int | str = "self") -> set[Child]:
     """The children of a process, ended ones included; none where the kernel does not list them."""
     pids: list[bytes] = []
     with suppress(OSError):
-        for task in os.listdir(f"/proc/{of}/task"):
-            pids += _read(f"/proc/{of}/task/{task}/children").split()
+        for task in os.listdir(f"/proc/{parent}/task"):
+            pids += _read(f"/proc/{parent}/task/{task}/children").split()
     children = ((int(pid), fields_of(int(pid))) for pid in pids)
     return {(pid, fields[19]) for pid, fields in children if len(fields) > 19}
 

@@ -274,7 +274,7 @@ class CommandTrials:
         argv = self._commands[cell.contender].words(filled)
         line = one_line(filled, 80)
         # Not a pipe: what a hook leaves in the background, as a server, would keep it open.
-        others = orphans.children()
+        before = orphans.children()
         with tempfile.TemporaryFile() as errors, adopted():
             try:
                 status = subprocess.run(
@@ -288,7 +288,7 @@ class CommandTrials:
                 ).returncode
             except OSError as error:
                 raise UsageError(f"{option} {line}: {error.strerror}") from error
-            left = orphans.children() - others
+            left = orphans.children() - before
             self._left |= left
             for pid, _ in left:
                 # Another hook may wait until it is gone.
