@@ -62,14 +62,6 @@ def test_the_second_of_two_runs_says_so_and_waits(
     assert min(trial.started_at for trial in after.trials(run)) >= before.ended_at
 
 
-@pytest.mark.usefixtures("lock")
-def test_a_lock_of_a_process_that_was_killed_is_free() -> None:
-    with another() as other:
-        other.kill()
-        other.wait()
-    assert MachineLock().take()
-
-
 def test_who_cannot_wait_inside_takes_the_lock_or_not(lock: Path) -> None:
     with alone(lambda: None):
         assert not MachineLock().take()

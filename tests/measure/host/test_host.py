@@ -247,10 +247,3 @@ def test_facts_that_differ_or_cannot_be_had(
 def test_a_gigabyte_is_assumed_where_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     machine(monkeypatch, meminfo=None)
     assert host.memory_available_bytes() == 1 << 30
-
-
-def test_files_are_read_without_blanks_around_them(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_bytes(b" text \xff\n")
-    assert host.read_text(str(file)) == "text \ufffd"
-    assert host.read_text(str(tmp_path / "none")) is None

@@ -63,13 +63,6 @@ def test_an_input_is_checked_once(tmp_path: Path) -> None:
     assert first.path.read_bytes() != b"changed"
 
 
-def test_whoever_asks_hears_what_is_made(tmp_path: Path) -> None:
-    heard: list[tuple[str, int]] = []
-    file = file_of(5)
-    Inputs(tmp_path / "deep" / "folder").get(file, lambda *made: heard.append(made))
-    assert heard == [(file.name, file.most_bytes)]
-
-
 def test_paths_of_inputs_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs are started in folders of their own."""
     monkeypatch.chdir(tmp_path)

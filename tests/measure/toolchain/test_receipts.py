@@ -237,11 +237,3 @@ def test_the_version_in_a_text(text: str, version: str | None) -> None:
 def test_no_text_of_a_program_breaks_the_reading_of_versions(text: str) -> None:
     version = receipts.version_of(text)
     assert version is None or receipts.at_least(version, "0")
-
-
-def test_unknown_names_in_braces_stay() -> None:
-    assert receipts.expand(["{runtime}", "a{b}c", "{x y}"], {"runtime": "r", "b": 1}) == [
-        "r",
-        "a1c",
-        "{x y}",
-    ]

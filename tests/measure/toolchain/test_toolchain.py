@@ -255,12 +255,6 @@ def test_a_build_that_was_cut_off_or_discarded_is_made_anew(
     toolchain.discard(dataclasses.replace(ready, build=tmp_path / "thing" / "none"))
 
 
-def test_what_a_build_command_prints(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    printed = toolchain.run_build(["sh", "-c", "ls; printf '\\377' >&2"], tmp_path)
-    assert printed == "$ sh -c ls; printf '\\377' >&2\nfile\n\ufffd"
-
-
 @pytest.mark.parametrize("rest", ["", "; sleep 1000"])
 def test_a_build_that_leaves_a_daemon_ends_with_its_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rest: str
