@@ -237,5 +237,6 @@ class MergeRequest(WholeRequest, frozen=True):
 
     def encode(self) -> bytes:
         plan = _without_body(self.merge.load)  # no figure needs a large one
-        without = replace(self, merge=replace(self.merge, load=plan))
-        return super(MergeRequest, without).encode()
+        if plan is self.merge.load:
+            return super().encode()
+        return replace(self, merge=replace(self.merge, load=plan)).encode()
