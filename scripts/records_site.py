@@ -17,7 +17,7 @@ import ringside.render.site
 from ringside import units
 from ringside.analysis.history import history, of_analysis
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import Page, SuiteAnalysis, analyse_suite
+from ringside.analysis.suite import SuiteAnalysis, analyse_suite
 from ringside.model.catalogue import Contender, Question
 from ringside.model.design import Point
 from ringside.render.html import templates
@@ -55,12 +55,12 @@ class Record:
     """The runs of one record, in the order of their suite. `name`: of what was run."""
 
     name: str
-    pages: tuple[Page, ...]
+    pages: tuple[RunAnalysis, ...]
     suite: SuiteAnalysis
 
     @staticmethod
-    def of(name: str, pages: Sequence[Page], questions: Iterable[Question]) -> Record:
-        return Record(name, tuple(pages), analyse_suite([each.analysis for each in pages], questions))
+    def of(name: str, pages: Sequence[RunAnalysis], questions: Iterable[Question]) -> Record:
+        return Record(name, tuple(pages), analyse_suite(pages, questions))
 
     @property
     def began(self) -> str:
@@ -96,7 +96,7 @@ class Site:
         self.environment = templates.environment(_TEMPLATES)
         by_name: dict[str, list[tuple[Record, RunAnalysis]]] = {}
         for record, each in self.parts:
-            by_name.setdefault(each.analysis.experiment.name, []).append((record, each.analysis))
+            by_name.setdefault(each.experiment.name, []).append((record, each))
         self.by_experiment = by_name
 
     def files(self) -> dict[str, bytes]:
@@ -111,8 +111,8 @@ class Site:
         for record in self.records:
             files[record.href] = self._record(record)
         for record, each in self.parts:
-            files[record.place(each.analysis)] = self._part(record, each.analysis)
-        for folder in sorted({_folder(name) for _, each in self.parts for name in each.analysis.names}):
+            files[record.place(each)] = self._part(record, each)
+        for folder in sorted({_folder(name) for _, each in self.parts for name in each.names}):
             files[f"contenders/{file_name(folder)}.html"] = self._contender(folder)
         for name in self._workloads():
             files[f"workloads/{file_name(name)}.html"] = self._workload(name)
@@ -122,7 +122,7 @@ class Site:
 
     def _page(self, template: str, root: str, title: str, **values: Any) -> bytes:
         """A page. `root`: the way from its folder to the site's."""
-        names = (name for _, each in self.parts for name in each.analysis.names)
+        names = (name for _, each in self.parts for name in each.names)
         text = self.environment.get_template(f"{template}.html.j2").render(
             root=root,
             title=title,
@@ -137,7 +137,7 @@ class Site:
         return text.encode()
 
     def _workloads(self) -> list[str]:
-        return sorted({each.analysis.measurement.name for _, each in self.parts})
+        return sorted({each.measurement.name for _, each in self.parts})
 
     def _repeated(self) -> list[str]:
         """The experiments that several runs have measured."""
@@ -162,7 +162,7 @@ class Site:
         widest = max(self.records, key=lambda record: (len(record.suite.overview.names), record.began))
         family_of: dict[str, str] = {}
         for _, each in self.parts:
-            for name, planned in each.analysis.contenders.items():
+            for name, planned in each.contenders.items():
                 family_of.setdefault(_folder(name), self._planned(name, planned).family)
         by_family = itertools.groupby(
             sorted(family_of, key=lambda name: (family_of[name], name)), key=family_of.__getitem__
@@ -174,7 +174,7 @@ class Site:
             questions=questions_of_page(questions),
             widest=widest,
             parts=_parts(widest),
-            machines=_once(heading.machine(each.analysis.run.host) for _, each in self.parts),
+            machines=_once(heading.machine(each.run.host) for _, each in self.parts),
             workloads=[
                 (name, WORKLOADS[name].title if name in WORKLOADS else name) for name in self._workloads()
             ],
@@ -228,18 +228,16 @@ class Site:
         mine = [
             (record, each, name)
             for record, each in self.parts
-            for name in each.analysis.names
+            for name in each.names
             if _folder(name) == folder
         ]
-        planned = [
-            (record, self._planned(name, each.analysis.contenders[name])) for record, each, name in mine
-        ]
+        planned = [(record, self._planned(name, each.contenders[name])) for record, each, name in mine]
         newest = next((each for _, each in planned if not each.unavailable), planned[0][1])
         by_version: dict[str, list[str]] = {}
         for record, each in planned:
             if each.version:
                 by_version.setdefault(f"{each.platform} {each.version}", []).append(record.name)
-        readme, sources = _sources([(each, each.analysis.contenders[name]) for _, each, name in mine])
+        readme, sources = _sources([(each, each.contenders[name]) for _, each, name in mine])
         texts = {path: templates.highlighted(path, text) for path, text in sources.items()}
         return self._page(
             "contender",
@@ -260,7 +258,7 @@ class Site:
 
     def _workload(self, name: str) -> bytes:
         workload = WORKLOADS.get(name)
-        runs = [(record, each.analysis) for record, each in self.parts]
+        runs = [(record, each) for record, each in self.parts]
         return self._page(
             "workload",
             "../",
@@ -286,9 +284,9 @@ class Site:
         """The page that explains a picture and a table: an experiment with few contenders and columns whose
         first place is shown, as the example."""
 
-        def fitness(part: tuple[Record, Page]) -> tuple[bool, bool, int]:
-            table = answer_table(part[1].analysis)
-            is_shown = answers(part[1].analysis)[0].kind == "faster"
+        def fitness(part: tuple[Record, RunAnalysis]) -> tuple[bool, bool, int]:
+            table = answer_table(part[1])
+            is_shown = answers(part[1])[0].kind == "faster"
             return "verdict" in table.columns, is_shown and 3 < len(table.rows) < 10, -len(table.columns)
 
         record, example = max(self.parts, key=fitness)
@@ -296,8 +294,8 @@ class Site:
             "how_to_read",
             "",
             "How to read this",
-            example=_summary(record, example.analysis),
-            table=answer_table(example.analysis),
+            example=_summary(record, example),
+            table=answer_table(example),
         )
 
 
@@ -339,11 +337,11 @@ def _parts(record: Record) -> list[dict[str, Any]]:
     ]
 
 
-def _figures(mine: Sequence[tuple[Record, Page, str]]) -> TableData:
+def _figures(mine: Sequence[tuple[Record, RunAnalysis, str]]) -> TableData:
     """The headline of each run of a contender at the point that stands for it."""
     rows, several = [], len({name for _, _, name in mine}) > 1
     for record, each, name in mine:
-        analysis, headline = each.analysis, each.analysis.headline
+        analysis, headline = each, each.headline
         columns = record.suite.overview.columns
         column = next(column for column in columns if column.analysis.run.id == analysis.run.id)
         cell = column.cell(name)
@@ -371,7 +369,7 @@ def _figures(mine: Sequence[tuple[Record, Page, str]]) -> TableData:
     )
 
 
-def _sources(plans: Sequence[tuple[Page, PlannedContender]]) -> tuple[Markup | None, dict[str, str]]:
+def _sources(plans: Sequence[tuple[RunAnalysis, PlannedContender]]) -> tuple[Markup | None, dict[str, str]]:
     """The README and the sources of the newest run, by path, and those that only other runs have."""
     newest: dict[str, str] = {}
     for each, planned in plans:

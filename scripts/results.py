@@ -18,8 +18,8 @@ from pathlib import Path
 import vl_convert
 
 from ringside import units
-from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import JudgedClaim, judge_claims, overview, page_of
+from ringside.analysis.run import RunAnalysis, analysis_of
+from ringside.analysis.suite import JudgedClaim, judge_claims, overview
 from ringside.cli import context
 from ringside.model.catalogue import Published
 from ringside.model.results import Interval
@@ -61,7 +61,7 @@ def read_records(folder: Path = RECORDS) -> dict[str, Record]:
         # An experiment at the size of its post can stand in for a part of the suite, or beside it.
         order = (*suite.experiments, *suite.full) if suite else (name,)
         runs = sorted(store.runs(), key=lambda run: order.index(run.experiment))
-        records[name] = Record.of(name, [page_of(store, run) for run in runs], questions)
+        records[name] = Record.of(name, [analysis_of(store, run) for run in runs], questions)
     return records
 
 

@@ -24,6 +24,7 @@ from tests.support.analyses import (
     HOP,
     NOISE,
     Exact,
+    Planted,
     Repeated,
     analyse,
     analysis,
@@ -299,7 +300,7 @@ def test_loads_are_added_up_and_warm_ups_are_not() -> None:
         counted_trial(2, "old", counted_load(1000, 2000, 3000, timeout=1)),
         counted_trial(2, "silent"),
     ]
-    totals = load_totals(trials)
+    totals = load_totals(Planted({}, trials=trials))
     assert totals == {
         "old": LoadTotals(answered=1107, messages=2208, unfinished=3309, errors=7),
         "new": LoadTotals(answered=10, messages=20, unfinished=30, errors=90),

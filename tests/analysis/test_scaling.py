@@ -9,7 +9,14 @@ from collections.abc import Callable, Collection, Mapping
 import pytest
 
 from ringside.analysis import scaling
-from ringside.analysis.scaling import CoresScaling, Outlook, SlopeAnalysis, analyse_slopes, growth, over_cores
+from ringside.analysis.scaling import (
+    CoresScaling,
+    Outlook,
+    SlopeAnalysis,
+    analyse_growth,
+    analyse_slopes,
+    over_cores,
+)
 from ringside.model.design import Point
 from ringside.model.results import Interval
 from ringside.stats.scaling import Scalability
@@ -265,7 +272,7 @@ def grown(powers: Mapping[tuple[str, int], float]) -> dict[tuple[str, Point], di
 
 def test_growth_is_a_power_for_each_contender_and_setting() -> None:
     powers = {("go", 1): 1.0, ("go", 2): 0.5, ("erlang", 1): 0.75, ("erlang", 2): 2.0}
-    (table,) = growth(run_of(grown(powers), CASES))
+    (table,) = analyse_growth(run_of(grown(powers), CASES))
     one, two = Point((("cores", 1),)), Point((("cores", 2),))
     assert table.law == CASES
     assert table.settings == (one, two)
@@ -284,10 +291,10 @@ def test_growth_is_a_power_for_each_contender_and_setting() -> None:
 def test_settings_without_two_levels_have_no_power() -> None:
     nothing = {("go", point(cases=cases, cores=1)): {1: 0.0} for cases in (200, 800)}
     values = {**grown({("go", 1): 1.0, ("go", 2): 1.0}), **nothing}
-    (table,) = growth(run_of(values, CASES))
+    (table,) = analyse_growth(run_of(values, CASES))
     assert table.settings == (Point((("cores", 2),)),)
-    assert growth(run_of(values)) == ()
-    assert growth(run_of({**grown({("go", 1): 1.0}), **nothing}, CASES)) == ()
+    assert analyse_growth(run_of(values)) == ()
+    assert analyse_growth(run_of({**grown({("go", 1): 1.0}), **nothing}, CASES)) == ()
 
 
 def test_growth_regardless_of_a_factor() -> None:
@@ -295,14 +302,14 @@ def test_growth_regardless_of_a_factor() -> None:
     law = ScalingLaw("cases", "wall_s", regardless_of=("cores",))
     values = grown({("go", 1): 1.5, ("go", 2): 1.5})
     listed = [point(cases=cases, cores=cores) for cases, cores in ((100, 1), (200, 2), (800, 2))]
-    (table,) = growth(run_of({("go", place): values["go", place] for place in listed}, law))
+    (table,) = analyse_growth(run_of({("go", place): values["go", place] for place in listed}, law))
     assert table.settings == (Point(()),)
     assert table.exponents["go", Point(())].estimate == near(1.504)
 
 
 def test_growth_of_several_laws() -> None:
     size = ScalingLaw("cores", "wall_s")
-    cases, cores = growth(run_of(grown({("go", 1): 1.0, ("go", 2): 1.0}), CASES, size))
+    cases, cores = analyse_growth(run_of(grown({("go", 1): 1.0, ("go", 2): 1.0}), CASES, size))
     assert (cases.law, cores.law) == (CASES, size)
     assert cores.settings == tuple(Point((("cases", number),)) for number in (100, 200, 800))
     assert all(power.estimate == near(0, abs=1e-9) for power in cores.exponents.values())

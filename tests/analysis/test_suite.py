@@ -1,17 +1,12 @@
 from __future__ import annotations
 
-from pathlib import Path
-
-from ringside.analysis.run import analysis_of
-from ringside.analysis.suite import OverviewCell, analyse_suite, judge_claims, overview, page_of
+from ringside.analysis.suite import OverviewCell, analyse_suite, judge_claims, overview
 from ringside.cli import context
 from ringside.model.results import Diagnostic, Outcome
 from ringside.render.text import markdown
 from ringside.render.text.contenders import contender_table, overview_table
 from ringside.render.text.tables import tables
-from ringside.store import Store
 from tests.support.analyses import analysis, near, point, scaled, with_figures
-from tests.support.runs import experiment, make_run
 
 SMALL, LARGE = point(nodes=10), point(nodes=400)
 # Best first at the large point: limit, go, erlang; python failed there.
@@ -42,14 +37,6 @@ def test_claims_are_examined_in_the_order_of_their_sources() -> None:
     assert [each.source for each in found] == [first] * len(first.claims) + [second] * len(second.claims)
     assert [each.claim for each in found] == [*first.claims, *second.claims]
     assert all(each.command.startswith("ringside run ") for each in found if each.finding.experiment)
-
-
-def test_a_page_has_the_analysis_of_its_run_and_the_texts_of_its_files(tmp_path: Path) -> None:
-    store = Store(tmp_path / "s.sqlite")
-    run = make_run(store, experiment("ring-showdown", blocks=2))
-    page = page_of(store, run)
-    assert page.analysis.run.id == run.id
-    assert page.sources == page.analysis.sources == analysis_of(store, run).sources
 
 
 def test_the_last_point_of_each_run_and_every_contender_once() -> None:

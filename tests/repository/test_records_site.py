@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from scripts.records_site import Record, Site
 
-from ringside.analysis.suite import Page, page_of
+from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import context
 from ringside.store import Store
 from tests.support import ROOT
@@ -44,7 +44,7 @@ class Places(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunAnalysis]:
     store = Store(tmp_path_factory.mktemp("records") / "runs.sqlite")
     runs = {
         "ring": make_run(store, RING),
@@ -53,19 +53,19 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Page]:
     }
     found = {}
     for name, run in runs.items():
-        of = page_of(store, run)
+        of = analysis_of(store, run)
         path = {"main.go": "digest"}
         contenders = {
-            each: dataclasses.replace(planned, files=path) for each, planned in of.analysis.contenders.items()
+            each: dataclasses.replace(planned, files=path) for each, planned in of.contenders.items()
         }
-        analysis = with_figures(of.analysis, contenders=contenders)
-        found[name] = Page(analysis, {"digest": 'package main // "a" < b\nfunc main() {}\n'})
+        sources = {"digest": 'package main // "a" < b\nfunc main() {}\n'}
+        found[name] = with_figures(of, contenders=contenders, sources=sources)
     store.close()
     return found
 
 
 @pytest.fixture(scope="module")
-def files(pages: dict[str, Page]) -> dict[str, bytes]:
+def files(pages: dict[str, RunAnalysis]) -> dict[str, bytes]:
     questions = context.questions()
     records = [
         Record.of("suite", [pages["ring"], pages["fib"]], questions),
@@ -107,10 +107,10 @@ def test_a_history_has_the_runs_of_several_records(files: dict[str, bytes]) -> N
 
 
 def test_questions_come_first_where_a_record_answers_them(
-    pages: dict[str, Page], files: dict[str, bytes]
+    pages: dict[str, RunAnalysis], files: dict[str, bytes]
 ) -> None:
     assert b'id="questions"' not in files["index.html"]
-    ring = pages["ring"].analysis
+    ring = pages["ring"]
     figure = msgspec.structs.replace(
         context.questions()[0].figures[0], experiment=ring.experiment.name, metric=ring.headline.name, at={}
     )

@@ -23,7 +23,6 @@ from rich.console import Console
 
 from ringside.analysis.run import analysis_of
 from ringside.analysis.run_diff import diff
-from ringside.analysis.suite import page_of
 from ringside.catalogue.contenders import read_contender
 from ringside.catalogue.experiments import read_experiment, read_published, read_suite
 from ringside.cli import context
@@ -310,7 +309,7 @@ def read_everything(store: Store) -> None:
             with suppress(UsageError):
                 json.loads(render(analysis))
         terminal.show(analysis, Console(file=io.StringIO(), width=90))
-        render_pages([page_of(store, run)])
+        render_pages([analysis_of(store, run)])
         site.data_files(analysis)
         diff(analysis, analysis)
 

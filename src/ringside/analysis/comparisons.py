@@ -1,18 +1,15 @@
-"""Which pairs of contenders are compared, how contenders rank, and the control: a program beside itself."""
+"""Which pairs of contenders are compared, and how contenders rank."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from ringside.analysis.cells import CellAnalysis
-from ringside.model.design import Cell, Experiment, Metric
-from ringside.model.results import Comparison, Interval, Trial, Verdict, in_order
+from ringside.model.design import Experiment, Metric
+from ringside.model.results import Comparison, Interval, Verdict
 from ringside.stats.decisions import rank_intervals
-from ringside.stats.interval import MIN_BLOCKS, exponential, is_positive_finite
-from ringside.stats.paired import hodges_lehmann
+from ringside.stats.interval import MIN_BLOCKS
 
 # With fewer blocks there is no verdict.
 BLOCKS_FOR_VERDICT = MIN_BLOCKS
@@ -29,24 +26,6 @@ class Ranking:
     order: tuple[str, ...]
     ranks: Mapping[str, tuple[int, int]]
     failing: frozenset[str] = frozenset()
-
-
-def beside_itself(
-    cells: Mapping[Cell, CellAnalysis], trials: Sequence[Trial], metric: str
-) -> Interval | None:
-    """The control: the ratio of trials of one cell that come right after each other, the last of a block and
-    the first of the next, from all cells together. Every other ratio is turned around, as orders inside
-    blocks are by chance. None of fewer than six, which have no interval."""
-    logs: list[float] = []
-    for before, after in itertools.pairwise(in_order(trials)):
-        if (before.machine, before.cell, before.block + 1) != (after.machine, after.cell, after.block):
-            continue
-        values = [cells[each.cell].by_block.get(metric, {}).get(each.block, 0.0) for each in (before, after)]
-        if all(map(is_positive_finite, values)):
-            logs.append(math.log(values[1] / values[0]) * (-1) ** len(logs))
-    if len(logs) < MIN_BLOCKS:
-        return None
-    return exponential(hodges_lehmann(logs))
 
 
 def shown_pairs(experiment: Experiment) -> tuple[tuple[str, str], ...]:

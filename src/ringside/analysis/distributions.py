@@ -1,8 +1,10 @@
 """What trials show besides the medians of cells: percentiles and totals of loads, the spread of executions,
-repeats inside one process."""
+repeats inside one process, a program beside itself."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +12,10 @@ from statistics import fmean, median
 
 from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell
-from ringside.model.results import Description, Interval, Outcome, Trial
+from ringside.model.results import Description, Interval, Outcome, Trial, in_order
 from ringside.probe.protocol import LatencySummary, LoadMessage
-from ringside.stats.interval import is_positive_finite
+from ringside.stats.interval import MIN_BLOCKS, exponential, is_positive_finite
+from ringside.stats.paired import hodges_lehmann
 from ringside.stats.samples import ValueCounts, describe, is_supported, supported_levels
 from ringside.stats.series import MIN_FOR_STEADY_STATE, SeriesKind, steady_state
 from ringside.workloads.base import Distribution
@@ -117,10 +120,10 @@ class LoadTotals:
     errors: int
 
 
-def load_totals(trials: Sequence[Trial]) -> dict[str, LoadTotals]:
+def load_totals(run: RunFigures) -> dict[str, LoadTotals]:
     """The totals by contender; warm-ups do not count."""
     loads: dict[str, list[LoadMessage]] = {}
-    for trial in trials:
+    for trial in run.trials:
         loads.setdefault(trial.cell.contender, []).extend(trial.loads if trial.block > 0 else ())
     return {
         name: LoadTotals(
@@ -225,3 +228,19 @@ def _warm_up(cell: Cell, series: tuple[tuple[float, ...], ...]) -> WarmUp:
         since=round(median(since)) if since else None,
         kinds=Counter(state.kind for state in states),
     )
+
+
+def beside_itself(run: RunFigures) -> Interval | None:
+    """The control: the ratio of the headline of trials of one cell that come right after each other, the last
+    of a block and the first of the next, from all cells together. Every other ratio is turned around, as
+    orders inside blocks are by chance. None of fewer than six, which have no interval, and where there is one
+    contender."""
+    logs: list[float] = []
+    for before, after in itertools.pairwise(in_order(run.trials) if len(run.names) > 1 else ()):
+        if (before.machine, before.cell, before.block + 1) != (after.machine, after.cell, after.block):
+            continue
+        by_block = run.cells[before.cell].values(run.headline.name)
+        values = [by_block.get(each.block, 0.0) for each in (before, after)]
+        if all(map(is_positive_finite, values)):
+            logs.append(math.log(values[1] / values[0]) * (-1) ** len(logs))
+    return exponential(hodges_lehmann(logs)) if len(logs) >= MIN_BLOCKS else None

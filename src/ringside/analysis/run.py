@@ -7,33 +7,20 @@ from functools import cached_property
 
 from ringside.analysis import plausibility
 from ringside.analysis.answers import Conclusion, conclude
-from ringside.analysis.comparisons import beside_itself
 from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, sees_carry_over
 from ringside.analysis.distributions import (
-    ExecutionAnalysis,
-    LoadTotals,
-    PercentileCurve,
-    WarmUp,
     analyse_executions,
     analyse_percentiles,
     analyse_warm_ups,
+    beside_itself,
     load_totals,
 )
 from ringside.analysis.figures import RunFigures
-from ringside.analysis.machines import MachineAnalysis, analyse_machines
+from ringside.analysis.machines import analyse_machines
 from ringside.analysis.published import ThenAndNow, then_and_now
-from ringside.analysis.scaling import (
-    BreakdownRow,
-    CoresScaling,
-    Growth,
-    SlopeAnalysis,
-    analyse_slopes,
-    breakdown,
-    growth,
-    over_cores,
-)
+from ringside.analysis.scaling import analyse_breakdown, analyse_growth, analyse_slopes, over_cores
 from ringside.model.design import Cell
-from ringside.model.results import Diagnostic, Interval, Run, Span, Timeline, Trial
+from ringside.model.results import Diagnostic, Run, Span, Timeline, Trial
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from ringside.workloads import measurement as find_measurement
@@ -60,44 +47,17 @@ class RunAnalysis(RunFigures):
         files = self.contenders[contender].files
         return {path: self.sources[digest] for path, digest in files.items() if digest in self.sources}
 
-    @cached_property
-    def machines(self) -> MachineAnalysis | None:
-        """None of a run on one machine."""
-        return analyse_machines(self)
-
-    @cached_property
-    def executions(self) -> ExecutionAnalysis:
-        return analyse_executions(self)
-
-    @cached_property
-    def load_totals(self) -> Mapping[str, LoadTotals]:
-        """By contender."""
-        return load_totals(self.trials)
-
-    @cached_property
-    def percentiles(self) -> tuple[PercentileCurve, ...]:
-        """The curve of each distribution and cell that has one."""
-        return analyse_percentiles(self)
-
-    @cached_property
-    def slopes(self) -> tuple[SlopeAnalysis, ...]:
-        return analyse_slopes(self)
-
-    @cached_property
-    def cores_scaling(self) -> tuple[CoresScaling, ...]:
-        return over_cores(self)
-
-    @cached_property
-    def growth(self) -> tuple[Growth, ...]:
-        return growth(self)
-
-    @cached_property
-    def breakdown(self) -> tuple[BreakdownRow, ...]:
-        return breakdown(self)
-
-    @cached_property
-    def warm_ups(self) -> tuple[WarmUp, ...]:
-        return analyse_warm_ups(self)
+    # What modules of their own compute, each when it is first used.
+    machines = cached_property(analyse_machines)
+    executions = cached_property(analyse_executions)
+    load_totals = cached_property(load_totals)
+    percentiles = cached_property(analyse_percentiles)
+    slopes = cached_property(analyse_slopes)
+    cores_scaling = cached_property(over_cores)
+    growth = cached_property(analyse_growth)
+    breakdown = cached_property(analyse_breakdown)
+    warm_ups = cached_property(analyse_warm_ups)
+    control = cached_property(beside_itself)
 
     @cached_property
     def then_and_now(self) -> tuple[ThenAndNow, ...]:
@@ -139,13 +99,6 @@ class RunAnalysis(RunFigures):
     @cached_property
     def conclusion(self) -> Conclusion:
         return conclude(self, self.diagnostics, self.warm_ups)
-
-    @cached_property
-    def control(self) -> Interval | None:
-        """The headline of a program beside itself; None of a run with fewer than six such pairs."""
-        if len(self.names) == 1:
-            return None
-        return beside_itself(self.cells, self.trials, self.headline.name)
 
     @property
     def sees_carry_over(self) -> bool:

@@ -157,7 +157,7 @@ def over_cores(run: RunFigures) -> tuple[CoresScaling, ...]:
     return tuple(scalings)
 
 
-def growth(run: RunFigures) -> tuple[Growth, ...]:
+def analyse_growth(run: RunFigures) -> tuple[Growth, ...]:
     """The growth of each law's metric with the size of the work."""
     tables = []
     for law in run.laws("size"):
@@ -250,7 +250,7 @@ class BreakdownRow:
     diagnosis: str | None
 
 
-def breakdown(run: RunFigures) -> tuple[BreakdownRow, ...]:
+def analyse_breakdown(run: RunFigures) -> tuple[BreakdownRow, ...]:
     """Where the time went in each cell with figures; at the most cores where several were measured."""
     metrics, points = run.measurement.breakdown, run.points
     for law in run.laws("cores"):

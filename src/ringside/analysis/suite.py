@@ -3,16 +3,15 @@ and what holds for all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ringside.analysis.diagnostics import MACHINE_CODES
 from ringside.analysis.families import FamilyStanding, QuestionAnswer, answer, by_family
-from ringside.analysis.run import RunAnalysis, analysis_of
+from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Claim, Published, Question
 from ringside.model.design import Point
-from ringside.model.results import ClaimResult, Diagnostic, Outcome, Run
-from ringside.store import Store
+from ringside.model.results import ClaimResult, Diagnostic, Outcome
 from ringside.workloads.claims import AnalysedRun, evaluate
 
 
@@ -160,17 +159,3 @@ def _by_family(run: RunAnalysis, answers: Sequence[QuestionAnswer]) -> FamilySta
         return None
     standing = by_family(run, run.headline, run.overview_point)
     return standing if standing and len(standing.families) > 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A run's part of a report. `sources`: texts by hash, to which the plan's `files` refer."""
-
-    analysis: RunAnalysis
-    sources: Mapping[str, str]
-
-
-def page_of(store: Store, run: Run) -> Page:
-    """A run's part of a report."""
-    analysis = analysis_of(store, run)
-    return Page(analysis, analysis.sources)

@@ -14,7 +14,7 @@ from ringside.cli.options import option, takes
 from ringside.errors import ReportError
 
 if TYPE_CHECKING:
-    from ringside.analysis.suite import Page
+    from ringside.analysis.run import RunAnalysis
 
 
 @click.command()
@@ -34,7 +34,7 @@ def report(
     store: str | None = params.STORE,
 ) -> int:
     """Write one self-contained HTML page of RUNS (default: latest), or a folder to publish."""
-    from ringside.analysis.suite import page_of
+    from ringside.analysis.run import analysis_of
     from ringside.cli import context
     from ringside.render.site import folder, post, site
 
@@ -46,12 +46,11 @@ def report(
         folder.refuse_others(badge_to, folder.BADGE_MARK, "--badge")
     context.leave_garbage()
     storage = context.open_store(store, create=False)
-    pages = [page_of(storage, run) for run in context.named_runs(storage, runs)]
-    analyses = [page.analysis for page in pages]
+    analyses = [analysis_of(storage, run) for run in context.named_runs(storage, runs)]
     if figures_to is not None:
         print(f"{figures_to}: {len(folder.write_figures(figures_to, analyses))} files", file=sys.stderr)
     if site_to is not None:
-        paths = site.write_site(site_to, pages, site_url or "")
+        paths = site.write_site(site_to, analyses, site_url or "")
         print(f"{site_to / 'index.html'}, and {len(paths) - 1} files more", file=sys.stderr)
     if post_to is not None:
         paths = post.write_post(post_to, analyses)
@@ -60,11 +59,11 @@ def report(
         folder.write_file(badge_to, site.badge(analyses[0]).decode(), "--badge")
         print(badge_to, file=sys.stderr)
     if output:
-        write_page(pages, output, "-o")
+        write_page(analyses, output, "-o")
     return 0
 
 
-def write_page(pages: Sequence[Page], path: Path, option: str) -> None:
+def write_page(pages: Sequence[RunAnalysis], path: Path, option: str) -> None:
     """Write one page of runs, and print its path. Raises ReportError where it cannot be written."""
     from ringside.cli import context
     from ringside.render.site import folder, site

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from ringside.analysis.run import analysis_of
-from ringside.analysis.suite import page_of
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, context, params, report, serve, show, streams
 from ringside.cli.progress import LiveProgress
@@ -215,7 +214,7 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
         everything=settings.everything,
     )
     if settings.report_to:
-        report.write_page([page_of(store, run) for run in stored], settings.report_to, "--report")
+        report.write_page([analysis_of(store, run) for run in stored], settings.report_to, "--report")
     return status
 
 

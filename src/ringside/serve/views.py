@@ -10,7 +10,6 @@ from urllib.parse import quote
 from ringside import units
 from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import analysis_of
-from ringside.analysis.suite import page_of
 from ringside.errors import RingsideError, UsageError
 from ringside.model.catalogue import Question
 from ringside.model.design import Metric
@@ -137,7 +136,9 @@ class Views:
         key = tuple((run, trials, store.state(run, ended_at)) for run, trials, ended_at in progress)
 
         def make() -> bytes:
-            return render_pages([page_of(store, run) for run in runs], self._questions(), home="/").encode()
+            return render_pages(
+                [analysis_of(store, run) for run in runs], self._questions(), home="/"
+            ).encode()
 
         return _kept(self._reports, _KEPT_REPORTS, key, make)
 

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from ringside.analysis.suite import page_of
+from ringside.analysis.run import analysis_of
 from ringside.model.design import Experiment
 from ringside.render.plots.charts import missing
 from ringside.render.site.site import render_pages, write_site
@@ -103,7 +103,7 @@ def test_reports(browser: Browser, stored: tuple[Path, list[str]], tmp_path: Pat
     """A suite's with front page, claims and plots; that of one run, opened wherever it can be."""
     path, runs = stored
     store = Store(path, create=False)
-    parts = [page_of(store, store.run(run)) for run in runs]
+    parts = [analysis_of(store, store.run(run)) for run in runs]
     store.close()
     (tmp_path / "suite.html").write_text(render_pages(parts[1:5]), encoding="utf-8")
     (tmp_path / "single.html").write_text(render_pages(parts[:1]), encoding="utf-8")
@@ -152,7 +152,7 @@ def test_the_live_page(browser: Browser, stored: tuple[Path, list[str]]) -> None
 def test_a_site(browser: Browser, stored: tuple[Path, list[str]], tmp_path: Path) -> None:
     path, runs = stored
     store = Store(path, create=False)
-    write_site(tmp_path / "site", [page_of(store, store.run(run)) for run in runs])
+    write_site(tmp_path / "site", [analysis_of(store, store.run(run)) for run in runs])
     store.close()
     names = ("index.html", f"history/{RING.name}.html", "data/schema.html")
     assert_none(look(browser, {name: (tmp_path / "site" / name).as_uri() for name in names}, "file://"))

@@ -15,7 +15,6 @@ from unittest import mock
 import pytest
 
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import Page
 from ringside.model.results import Diagnostic
 from ringside.probe.protocol import TrialOutcome
 from ringside.render.html import page, templates
@@ -119,7 +118,8 @@ def example(**options: Any) -> RunAnalysis:
 
 
 def read(*runs: RunAnalysis, sources: dict[str, str] | None = None) -> Reader:
-    return Reader(render_pages([Page(run, SOURCES if sources is None else sources) for run in runs]))
+    texts = SOURCES if sources is None else sources
+    return Reader(render_pages([with_figures(run, sources=texts) for run in runs]))
 
 
 def test_the_verdict_can_be_quoted(without_vega: None) -> None:
@@ -154,7 +154,7 @@ def test_ratios_without_a_column_of_verdicts_have_their_word(without_vega: None)
     }
     for place in places[2:]:
         values["go", place] = {"rate": values["erlang", place]["rate"]}
-    made = render_pages([Page(analysis(values, metrics=["rate"]), SOURCES)])
+    made = render_pages([with_figures(analysis(values, metrics=["rate"]), sources=SOURCES)])
     assert made.count("<small>lower</small>") == 2
     assert made.count("<small>higher</small>") == 5
     assert made.count("<small>inconclusive</small>") == 3
@@ -179,7 +179,7 @@ def test_hostile_texts_stay_texts(without_vega: None) -> None:
     )
     script = "\n[click](javascript:alert(1)) ![x](https://example.org/x.png)\n"
     sources = {"hash-readme": HOSTILE + "\n" + script, "hash-source": HOSTILE}
-    made = render_pages([Page(run, sources)])
+    made = render_pages([with_figures(run, sources=sources)])
     parsed = Reader(made)
     tags = {tag for tag, _ in parsed.elements}
     assert "img" not in tags
@@ -224,7 +224,7 @@ def test_a_page_without_the_package_for_plots(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_contenders_show_readme_source_and_build_log(without_vega: None) -> None:
-    made = render_pages([Page(example(contenders=planned()), SOURCES)])
+    made = render_pages([with_figures(example(contenders=planned()), sources=SOURCES)])
     assert "<em>its community</em>" in made
     assert "<td>1</td>" in made
     assert "<b>def</b>" in Reader(made).unpacked("texts")["hash-source"]
@@ -248,7 +248,7 @@ def test_stderr_of_failed_trials(without_vega: None) -> None:
 def test_two_runs_make_two_sections(without_vega: None) -> None:
     parsed = read(example(), example())
     # Contenders and their sources stand once, behind the sections.
-    of_two = render_pages([Page(example(contenders=planned()), SOURCES)] * 2)
+    of_two = render_pages([with_figures(example(contenders=planned()), sources=SOURCES)] * 2)
     assert len(Reader(of_two).unpacked("texts")) == 2
     anchors = [a["id"] for tag, a in Reader(of_two).elements if tag == "details" and "id" in a]
     assert anchors == ["contender-1", "contender-2"]
@@ -260,7 +260,7 @@ def test_two_runs_make_two_sections(without_vega: None) -> None:
 
 def test_direction_characters_of_a_source_are_visible(without_vega: None) -> None:
     sources = {digest: f"a \u202e b \ud800 {text}" for digest, text in SOURCES.items()}
-    made = render_pages([Page(example(contenders=planned()), sources)])
+    made = render_pages([with_figures(example(contenders=planned()), sources=sources)])
     assert "\u202e" not in made
     made.encode("utf-8")
 
@@ -312,7 +312,7 @@ def test_vega_is_bundled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def drawn_page(run: RunAnalysis, panels: tuple[Panel, ...]) -> str:
     """The page of a run with these panels instead of its own."""
     with mock.patch.object(charts, "charts", return_value=[Chart("All", "All kinds.", panels)]):
-        return render_pages([Page(run, {})])
+        return render_pages([run])
 
 
 @pytest.mark.skipif(not PLOTS, reason="the `report` extra is not installed")
@@ -336,7 +336,7 @@ def test_a_browser_draws_every_plot_without_an_error(tmp_path: Path) -> None:
 
 def test_the_question_has_paragraphs_whose_lines_are_those_of_the_screen(without_vega: None) -> None:
     asked = example(note="How fast is it\non one CPU?\n\nAnd on two?\n")
-    made = render_pages([Page(asked, SOURCES)])
+    made = render_pages([with_figures(asked, sources=SOURCES)])
     first, second = re.findall(r'<p class="question"[^>]*>([^<]*)</p>', made)
     assert (first, second) == ("How fast is it\non one CPU?", "And on two?")
 
@@ -349,7 +349,7 @@ def of_suite(name: str, **suite: Any) -> RunAnalysis:
 
 def test_a_suite_has_its_own_title_and_question(without_vega: None) -> None:
     named = [of_suite(name, title="Both of them", note="Which is it?") for name in ("one", "two")]
-    made = render_pages([Page(run, SOURCES) for run in named])
+    made = render_pages([with_figures(run, sources=SOURCES) for run in named])
     assert '<h1 dir="auto">Both of them</h1>' in made
     assert '<p class="question" dir="auto">Which is it?</p>' in made
     # Runs of earlier versions have only its name.
@@ -379,7 +379,7 @@ def test_the_overview_ranks_and_tints_inside_the_class_of_the_baseline(without_v
     hops = (("go", 100.0), ("rust", 103.0), ("erlang", 2.0), ("python", 300.0), ("c", 150.0))
     values = {(name, P): {"hop_ns": scaled(value)} for name, value in hops}
     run = analysis(values, baseline="go", kinds={"erlang": "bare", "python": "bare"})
-    made = render_pages([Page(run, {}), Page(run, {})])
+    made = render_pages([run, run])
     rows = re.findall(r'<th scope="row"[^>]*>(\w+)</th><td class="number ([^"]*)"[^>]*>(.*?)</td>', made)
     assert rows == [
         ("go", "tint-0", "1 <small>1</small>"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ringside.analysis.suite import page_of
+from ringside.analysis.run import analysis_of
 from ringside.model.results import Run
 from ringside.render.html import page, templates
 from ringside.render.site.site import render_pages
@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def html(store: Store, *runs: Run) -> str:
-    return render_pages([page_of(store, run) for run in runs])
+    return render_pages([analysis_of(store, run) for run in runs])
 
 
 def plots(reader: Reader) -> int:

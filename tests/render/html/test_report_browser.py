@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Download, Page, ViewportSize, expect
 
-from ringside.analysis.suite import page_of
+from ringside.analysis.run import analysis_of
 from ringside.render.plots.charts import figures, missing
 from ringside.render.site.site import render_pages
 from ringside.store import Store
@@ -43,10 +43,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_run(store, experiment("showdown-fib", blocks=7), crashed={"python-threads": 7}),
         make_run(store, experiment("showdown-feed", blocks=7, contenders=("go", "limit"))),
     ]
-    pages = [page_of(store, run) for run in runs]
+    pages = [analysis_of(store, run) for run in runs]
     store.close()
     (folder / "report.html").write_text(render_pages(pages), encoding="utf-8")
-    stems = [figure.stem for figure in figures([each.analysis for each in pages])]
+    stems = [figure.stem for figure in figures(pages)]
     (folder / "names.txt").write_text("\n".join(stems), encoding="utf-8")
     return folder / "report.html"
 

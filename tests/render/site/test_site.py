@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from ringside.analysis.run import analysis_of
-from ringside.analysis.suite import Page
 from ringside.errors import ReportError
 from ringside.model.results import Run
 from ringside.render.plots import charts
@@ -54,10 +53,6 @@ def runs(store: Store) -> list[Run]:
     ]
 
 
-def page(store: Store, run: Run) -> Page:
-    return Page(analysis_of(store, run), {})
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
@@ -71,9 +66,9 @@ def test_a_site_is_extended_and_all_of_its_links_lead_somewhere(
     (site / ".git").mkdir(parents=True)
     (site / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (site / "CNAME").write_text("example.org\n")
-    write_site(site, [page(store, runs[0])], "https://example.org/bench")
+    write_site(site, [analysis_of(store, runs[0])], "https://example.org/bench")
     first = contents(site)
-    write_site(site, [page(store, runs[1])])
+    write_site(site, [analysis_of(store, runs[1])])
     second = contents(site)
     for run in runs[:2]:
         assert {f"runs/{run.id}.html", f"data/{run.id}.json", f"data/{run.id}.csv"} <= second.keys()
@@ -106,7 +101,7 @@ def test_the_history_is_that_of_the_newest_run_whatever_is_named_last(
         experiment=dataclasses.replace(analysis.experiment, title="The title of then"),
         metrics=(analysis.measurement.metric("cpu_s"),),
     )
-    pages = [page(store, runs[1]), Page(earlier, {})]
+    pages = [analysis_of(store, runs[1]), earlier]
     for some in [pages] if together else [[each] for each in pages]:
         write_site(tmp_path / "site", some)
     text = contents(tmp_path / "site")["history/showdown-ring.html"].decode()
@@ -116,7 +111,7 @@ def test_the_history_is_that_of_the_newest_run_whatever_is_named_last(
 
 
 def test_the_feeds_have_the_latest_run_first(store: Store, runs: list[Run], tmp_path: Path) -> None:
-    write_site(tmp_path / "site", [page(store, run) for run in runs[:2]], "https://example.org/bench")
+    write_site(tmp_path / "site", [analysis_of(store, run) for run in runs[:2]], "https://example.org/bench")
     feed = ElementTree.parse(tmp_path / "site" / "feed.atom").getroot()
     links = [entry.find(f"{ATOM}link").get("href") for entry in feed.iter(f"{ATOM}entry")]  # type: ignore[union-attr]
     assert links == [f"https://example.org/bench/runs/{run.id}.html" for run in (runs[1], runs[0])]
@@ -130,7 +125,7 @@ def test_the_feeds_have_the_latest_run_first(store: Store, runs: list[Run], tmp_
 
 
 def test_hostile_text_stays_text(store: Store, runs: list[Run], tmp_path: Path) -> None:
-    write_site(tmp_path / "site", [page(store, runs[2])])
+    write_site(tmp_path / "site", [analysis_of(store, runs[2])])
     write_post(tmp_path / "post", [analysis_of(store, runs[2])])
     for kind in ("site", "post"):
         for name, data in contents(tmp_path / kind).items():
@@ -152,7 +147,7 @@ def test_what_is_not_ours_is_refused_and_stays_as_it_is(
     def refused(message: str) -> None:
         before = contents(tmp_path)
         with pytest.raises(ReportError, match=message):
-            write_site(site, [page(store, runs[0])])
+            write_site(site, [analysis_of(store, runs[0])])
         assert contents(tmp_path) == before
 
     site.mkdir()
@@ -165,7 +160,7 @@ def test_what_is_not_ours_is_refused_and_stays_as_it_is(
     (site / "index.html").symlink_to(other / "victim")
     refused("not Ringside's")
     (site / "index.html").unlink()
-    write_site(site, [page(store, runs[0])])
+    write_site(site, [analysis_of(store, runs[0])])
     (site / "index.html").write_text("edited")
     refused(r"index\.html was changed or is not Ringside's: nothing is written")
 

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import Page, overview
+from ringside.analysis.suite import overview
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Metric, NoFloor, Point
 from ringside.model.results import Outcome, Stalls, Trial
@@ -471,7 +471,7 @@ def test_every_form_has_the_same_sentences(
         console.file.getvalue(),
         markdown.render(of),
         " ".join(document(of)["answers"]),
-        html.unescape(site.render_pages([Page(of, {})])),
+        html.unescape(site.render_pages([of])),
         (tmp_path / "post" / "post.md").read_text(),
     ]
     for sentence in answers(of):

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from ringside.analysis.history import HistoryRun, history, of_analysis
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import Page, analyse_suite
+from ringside.analysis.suite import analyse_suite
 from ringside.model.catalogue import Question
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
@@ -42,11 +42,11 @@ _MAX_ENTRIES = 50
 _MAX_LENGTH = 2000
 
 
-def render_pages(pages: Sequence[Page], questions: Sequence[Question] = (), *, home: str = "") -> str:
+def render_pages(pages: Sequence[RunAnalysis], questions: Sequence[Question] = (), *, home: str = "") -> str:
     """The page of some runs, with those of the questions that they answer; `home`: the address of the list of
     runs that it is one of."""
     sources = {digest: text for each in pages for digest, text in each.sources.items()}
-    return render(analyse_suite([each.analysis for each in pages], questions), sources, home=home)
+    return render(analyse_suite(pages, questions), sources, home=home)
 
 
 @functools.cache
@@ -140,13 +140,13 @@ class SiteList(msgspec.Struct):
     runs: list[SiteRun] = []
 
 
-def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
+def write_site(path: Path, pages: Sequence[RunAnalysis], base: str = "") -> list[str]:
     """Write or extend a site; the paths of what was written. `base`: its address, for the feed. Raises
     ReportError, before anything is written where the folder holds files of others."""
     folder = Folder(path, "site", SiteList())
     kept: SiteList = folder.about
     base = f"{base.rstrip('/')}/" if base else kept.base
-    analyses = {each.analysis.run.id: each.analysis for each in pages}
+    analyses = {each.run.id: each for each in pages}
     known = {run.id: run for run in kept.runs}
     for name, analysis in analyses.items():
         known[name] = SiteRun(
@@ -174,9 +174,9 @@ def write_site(path: Path, pages: Sequence[Page], base: str = "") -> list[str]:
         "feed.json": _rendered("feed.json.j2", **feed),
     }
     for each in pages:
-        name = file_name(each.analysis.run.id)
+        name = file_name(each.run.id)
         files[f"runs/{name}.html"] = render_pages([each], home="../index.html").encode()
-        files |= data_files(each.analysis)
+        files |= data_files(each)
     for experiment in dict.fromkeys(analysis.experiment.name for analysis in analyses.values()):
         mine, name = by_experiment[experiment], file_name(experiment)
         files[f"history/{name}.html"] = _history_page(folder, mine, analyses)
