@@ -247,6 +247,17 @@ def test_files_that_are_left() -> None:
     assert diagnosed(trials) == [Diagnostic("left-files", ("y", "z"), {"counts": {"y": 1, "z": 3}})]
 
 
+def test_memory_near_its_limit() -> None:
+    def used(peak: int | None, limit: int | None = 1000, name: str = "x") -> Trial:
+        return dataclasses.replace(trial(name=name, peak_pss_bytes=peak), memory_limit_bytes=limit)
+
+    unreported = dataclasses.replace(used(1), report=None)
+    trials = [used(801, name="z"), used(950, name="y"), used(801, name="z"), used(800), used(None)]
+    (near,) = diagnosed([*trials, used(9, None), unreported])
+    assert near == Diagnostic("memory-cap-near", ("y", "z"), {"share": 0.8})
+    assert diagnosed([used(800), unreported]) == []
+
+
 def test_memory_that_is_not_counted() -> None:
     trials = [
         trial(name="z", unmapped_bytes=11 << 20, peak_pss_bytes=100 << 20),

@@ -15,7 +15,6 @@ from ringside.analysis.diagnostics import (
     drifted,
     engine_warnings,
     generator_bound,
-    memory_limit_near,
     noisy_neighbour,
     references,
     two_sided,
@@ -239,22 +238,3 @@ def test_a_load_from_elsewhere_is_always_said() -> None:
         Diagnostic("two-sided", values={"engines": 2, "within_ns": 9})
     ]
     assert [each.values["within_ns"] for each in two_sided(elsewhere, [])] == [0]
-
-
-def test_memory_near_its_limit() -> None:
-    def used(peak: int | None, limit: int | None = 1000, name: str = "x") -> Trial:
-        return dataclasses.replace(trial(name=name, peak_pss_bytes=peak), memory_limit_bytes=limit)
-
-    unreported = dataclasses.replace(used(1), report=None)
-    trials = [
-        used(801, name="z"),
-        used(950, name="y"),
-        used(801, name="z"),
-        used(800),
-        used(None),
-        used(9, None),
-    ]
-    assert list(memory_limit_near([*trials, unreported])) == [
-        Diagnostic("memory-cap-near", ("y", "z"), {"share": 0.8})
-    ]
-    assert list(memory_limit_near([used(800), unreported])) == []

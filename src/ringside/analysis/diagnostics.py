@@ -155,6 +155,7 @@ def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
     # Without a contract, the user named the engines and chose the CPUs, and what the probe could not use
     # matters little.
     has_contract = isinstance(run.measurement, Workload)
+    missing = tuple(sorted({text for trial in measured for text in trial.missing}))
     return (
         *(() if is_hopeless else _blocks(run)),
         *_obstacles(run),
@@ -167,10 +168,8 @@ def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
         *generator_bound(run.measurement, measured),
         *engine_warnings(run.measurement, measured),
         *(cores_shared(run.run, measured) if has_contract else ()),
-        *memory_limit_near(measured),
-        *uncounted_memory(measured),
-        *_endings(measured),
-        *(_accounting(measured) if has_contract else ()),
+        *_of_programs(measured),
+        *([Diagnostic("accounting", values={"missing": missing})] if has_contract and missing else ()),
         *run.measurement.diagnostics(measured),
     )
 
@@ -304,7 +303,7 @@ def generator_bound(measurement: Measurement, trials: Sequence[Trial]) -> Iterat
         for load in measurement.decisive_loads(trial)
         if any(warning.code == "generator-bound" for warning in load.warnings)
     }
-    yield from _of("generator-bound", bound)
+    yield from _named("generator-bound", bound)
 
 
 def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
@@ -344,62 +343,41 @@ def cores_shared(run: Run, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         yield Diagnostic("cores-shared")
 
 
-def memory_limit_near(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """`memory-cap-near`: a trial took most of the memory that it may have."""
-    near = {
-        trial.cell.contender
-        for trial in trials
-        if trial.memory_limit_bytes
-        and trial.report
-        and (trial.report.peak_pss_bytes or 0) > _NEAR_MEMORY_LIMIT * trial.memory_limit_bytes
-    }
-    yield from _of("memory-cap-near", near, share=_NEAR_MEMORY_LIMIT)
+def _of_programs(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """`memory-cap-near`: a trial took most of the memory that it may have. `uncounted-memory`: much memory
+    was in files that no process had mapped, which is in no figure. `left-behind`, `left-files`: processes and
+    files that were there at the end. `interference`: acts on the probe. `slow-end`."""
+    near, left_behind, slow = set(), set(), set()
+    sizes, files = Counter[str](), Counter[str]()
+    interfering: list[str] = []
+    for trial in trials:
+        if not (report := trial.report):
+            continue
+        name, peak_bytes = trial.cell.contender, report.peak_pss_bytes or 0
+        if trial.memory_limit_bytes and peak_bytes > _NEAR_MEMORY_LIMIT * trial.memory_limit_bytes:
+            near.add(name)
+        unmapped_bytes = report.unmapped_bytes or 0
+        if unmapped_bytes > _UNCOUNTED * peak_bytes:
+            sizes[name] = max(sizes[name], unmapped_bytes)
+        if report.left_behind:
+            left_behind.add(name)
+        # Who was killed could not remove them.
+        if report.left_files and report.signal != signal.SIGKILL:
+            files[name] = max(files[name], report.left_files)
+        if report.interference:
+            interfering.append(f"{name} ({'; '.join(report.interference)})")
+        if (report.ending_ns or 0) > MAX_ENDING_NS:
+            slow.add(name)
+    yield from _named("memory-cap-near", near, share=_NEAR_MEMORY_LIMIT)
+    yield from _named("uncounted-memory", sizes, sizes=dict(sorted(sizes.items())))
+    yield from _named("left-behind", left_behind)
+    yield from _named("left-files", files, counts=dict(sorted(files.items())))
+    if interfering:
+        yield Diagnostic("interference", tuple(dict.fromkeys(interfering)))
+    yield from _named("slow-end", slow)
 
 
-def uncounted_memory(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """`uncounted-memory`: much memory was in files that no process had mapped, which is in no figure."""
-    reports = [(trial.cell.contender, trial.report) for trial in trials if trial.report]
-    sizes = _most(
-        (contender, report.unmapped_bytes or 0)
-        for contender, report in reports
-        if (report.unmapped_bytes or 0) > _UNCOUNTED * (report.peak_pss_bytes or 0)
-    )
-    yield from _of("uncounted-memory", sizes, sizes=sizes)
-
-
-def _of(code: str, contenders: Iterable[str], **values: Any) -> Iterator[Diagnostic]:
+def _named(code: str, contenders: Iterable[str], **values: Any) -> Iterator[Diagnostic]:
     """That of these contenders, if there are any."""
     if names := tuple(sorted(contenders)):
         yield Diagnostic(code, names, values)
-
-
-def _most(counts: Iterable[tuple[str, int]]) -> dict[str, int]:
-    """The largest count of each contender that has any, by name."""
-    most: dict[str, int] = {}
-    for contender, count in counts:
-        if count > most.get(contender, 0):
-            most[contender] = count
-    return dict(sorted(most.items()))
-
-
-def _endings(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    reports = [(trial.cell.contender, trial.report) for trial in trials if trial.report]
-    yield from _of("left-behind", {contender for contender, report in reports if report.left_behind})
-    # Who was killed could not remove them.
-    ended = [(contender, report) for contender, report in reports if report.signal != signal.SIGKILL]
-    files = _most((contender, report.left_files) for contender, report in ended)
-    yield from _of("left-files", files, counts=files)
-    interfering = dict.fromkeys(
-        f"{contender} ({'; '.join(report.interference)})"
-        for contender, report in reports
-        if report.interference
-    )
-    if interfering:
-        yield Diagnostic("interference", tuple(interfering))
-    slow = {contender for contender, report in reports if (report.ending_ns or 0) > MAX_ENDING_NS}
-    yield from _of("slow-end", slow)
-
-
-def _accounting(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    if missing := sorted({text for trial in trials for text in trial.missing}):
-        yield Diagnostic("accounting", values={"missing": tuple(missing)})
