@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -136,40 +136,32 @@ def hodges_lehmann(values: Sequence[float], confidence: float = CONFIDENCE) -> I
 @lru_cache(maxsize=64)
 def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
     """The indices of both values of each pair."""
-    import numpy as np  # here, since `--help` does without
+    import numpy as np  # here, since most commands do without
 
     row, column = np.triu_indices(n)
     return row, column
 
 
-class WalshAverages:
-    """The means of all pairs of values (i <= j): stored and sorted for few values, else counted on demand, so
-    that 30,000 values need no gigabytes."""
+class WalshAverages(OrderStatistic):
+    """The means of all pairs of values (i <= j)."""
 
     def __init__(self, values: Sequence[float]) -> None:
-        import numpy as np  # here, since `--help` does without
+        import numpy as np  # here, since most commands do without
 
         self._numpy = np
         self.n = len(values)
         self.total = self.n * (self.n + 1) // 2
         self._values: np.ndarray = np.sort(np.array(values, dtype=float))
-        self._stored: np.ndarray | None = None
+        stored: np.ndarray | None = None
         if self.n <= _MAX_STORED:
             row, column = _pairs(self.n)
-            self._stored = np.sort((self._values[row] + self._values[column]) / 2)
+            stored = np.sort((self._values[row] + self._values[column]) / 2)
+        super().__init__(stored)
 
-    def smallest(self, k: int) -> float:
-        """The k-th smallest average, from 0."""
-        if self._stored is not None:
-            return float(self._stored[k])
-        return self._selection.smallest(k)
+    def ends(self) -> tuple[float, float]:
+        return float(self._values[0]), float(self._values[-1])
 
-    @cached_property
-    def _selection(self) -> OrderStatistic:
-        low, high = float(self._values[0]), float(self._values[-1])
-        return OrderStatistic(self._count_at_most, self._between, low, high)
-
-    def _count_at_most(self, bound: float) -> int:
+    def count_at_most(self, bound: float) -> int:
         return int((self._ends(bound) - self._numpy.arange(self.n)).sum())
 
     def _ends(self, bound: float) -> np.ndarray:
@@ -178,8 +170,7 @@ class WalshAverages:
         of_pairs: np.ndarray = self._numpy.maximum(ends, self._numpy.arange(self.n))
         return of_pairs
 
-    def _between(self, low: float, high: float) -> np.ndarray:
-        firsts, ends = self._ends(low), self._ends(high)
-        rows, others = pairs_between(self._values, firsts, ends)
+    def between(self, low: float, high: float) -> np.ndarray:
+        rows, others = pairs_between(self._values, self._ends(low), self._ends(high))
         averages: np.ndarray = (self._values[rows] + others) / 2
         return averages

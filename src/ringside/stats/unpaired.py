@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from statistics import NormalDist, fmean, quantiles
 from typing import TYPE_CHECKING
 
@@ -75,36 +75,29 @@ def shift(minuend: Sequence[float], subtrahend: Sequence[float], confidence: flo
     return Interval(estimate, differences.smallest(c), differences.smallest(size - 1 - c), n)
 
 
-class _Differences:
-    """The differences of all pairs: stored and sorted for few values, else counted on demand, so that 100,000
-    values need no gigabytes."""
+class _Differences(OrderStatistic):
+    """The differences of all pairs of two samples."""
 
     def __init__(self, minuend: Sequence[float], subtrahend: Sequence[float]) -> None:
-        import numpy as np  # here, since `--help` does without
+        import numpy as np  # here, since most commands do without
 
         self._numpy = np
         self.total = len(minuend) * len(subtrahend)
         self._minuend: np.ndarray = np.sort(np.array(minuend, dtype=float))
         self._subtrahend: np.ndarray = np.sort(np.array(subtrahend, dtype=float))
-        self._stored: np.ndarray | None = None
+        stored: np.ndarray | None = None
         if self.total <= _MAX_STORED:
-            self._stored = np.sort(np.subtract.outer(self._minuend, self._subtrahend), axis=None)
+            stored = np.sort(np.subtract.outer(self._minuend, self._subtrahend), axis=None)
+        super().__init__(stored)
 
-    def smallest(self, k: int) -> float:
-        """The k-th smallest difference, from 0."""
-        if self._stored is not None:
-            return float(self._stored[k])
-        return self._selection.smallest(k)
-
-    @cached_property
-    def _selection(self) -> OrderStatistic:
-        low, high = self._minuend[0] - self._subtrahend[-1], self._minuend[-1] - self._subtrahend[0]
+    def ends(self) -> tuple[float, float]:
         # Sums of a bound and a value are rounded, so that a difference may seem to be above itself.
-        ends = [*self._minuend[[0, -1]], *self._subtrahend[[0, -1]]]
-        margin = 2 * self._numpy.spacing(self._numpy.abs(ends).max())
-        return OrderStatistic(self._count_at_most, self._between, float(low - margin), float(high + margin))
+        largest = self._numpy.abs([*self._minuend[[0, -1]], *self._subtrahend[[0, -1]]]).max()
+        margin = 2 * self._numpy.spacing(largest)
+        low, high = self._minuend[0] - self._subtrahend[-1], self._minuend[-1] - self._subtrahend[0]
+        return float(low - margin), float(high + margin)
 
-    def _count_at_most(self, bound: float) -> int:
+    def count_at_most(self, bound: float) -> int:
         return int(self._up_to(bound).sum())
 
     def _up_to(self, bound: float) -> np.ndarray:
@@ -120,7 +113,7 @@ class _Differences:
             )
         return counts
 
-    def _between(self, low: float, high: float) -> np.ndarray:
+    def between(self, low: float, high: float) -> np.ndarray:
         fewer, more = self._up_to(low), self._up_to(high)
         if len(self._minuend) < len(self._subtrahend):
             size = len(self._subtrahend)
