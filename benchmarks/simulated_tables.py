@@ -195,7 +195,7 @@ def simulate(
         verdicts.examine({pair: ratios[pair] for pair in over_first}, look)
         ranks.examine({pair: ratios[pair] for pair in pairs}, look)
         decisions = settled(verdicts, over_first, look.blocks)
-        if all(decision.is_decided for decision in decisions.values()):
+        if all(decision.direction or decision.equivalent for decision in decisions.values()):
             break
     return Table(decisions, settled(ranks, pairs, look.blocks), look.blocks, ratios)
 

@@ -171,7 +171,7 @@ def outlook_of(
 ) -> tuple[Outlook | None, tuple[float, float] | None]:
     """What is said of a fit with these intervals, whose estimates are those of what was measured."""
     fit = Scalability(
-        1.0, Interval(0.0, *contention, 7), Interval(0.0, None, None, 7), Interval(3.0, *best, 7), (1, 2, 4)
+        Interval(0.0, *contention, 7), Interval(0.0, None, None, 7), Interval(3.0, *best, 7), (1, 2, 4)
     )
     monkeypatch.setattr(scaling, "scalability", lambda by_block: fit)
     (row,) = scaled(seconds_of({"go": lambda cores: 8 / speed_ups[cores]}, 1, 2, 4)).rows

@@ -14,11 +14,10 @@ from scipy.stats import bootstrap
 from ringside.model.results import Interval
 from ringside.stats import scaling
 from ringside.stats.scaling import (
-    best_cores,
+    Fit,
     exponent,
     non_negative_least_squares,
     scalability,
-    slope,
     slope_over_blocks,
 )
 
@@ -45,7 +44,6 @@ def planted(
 def test_parameters_without_noise_are_recovered(single: float, contention: float, coherency: float) -> None:
     law = scalability(planted(single, contention, coherency, noise=0, blocks=1))
     assert law is not None
-    assert law.single_core_throughput == pytest.approx(single, rel=1e-6)
     assert law.contention.estimate == pytest.approx(contention, abs=1e-6)
     assert law.coherency.estimate == pytest.approx(coherency, abs=1e-7)
     assert (law.contention.low, law.contention.high, law.contention.n) == (None, None, 1)
@@ -63,7 +61,6 @@ def test_the_medians_over_blocks_are_fitted() -> None:
     law = scalability(blocks)
     assert law is not None
     assert law.contention.estimate == pytest.approx(0.1)
-    assert law.single_core_throughput == pytest.approx(2)
 
 
 def test_errors_count_as_ratios() -> None:
@@ -109,7 +106,7 @@ def test_intervals_cover_the_planted_parameters() -> None:
         assert law is not None
         assert law.contention.n == 12
         contention += covers(law.contention, 0.05)
-        best += covers(law.best, best_cores(0.05, 0.002))
+        best += covers(law.best, Fit(0.05, 0.002).best_cores)
     # Percentiles of a bootstrap of twelve blocks are a little too narrow.
     assert contention >= 18
     assert best >= 18
@@ -123,7 +120,7 @@ def covers(interval: Interval, value: float) -> bool:
 
 def test_intervals_are_the_middle_95_percent_of_the_resampled_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of 400, ten lie outside at each end.
-    fits = [scaling.Fit(1.0, 0.001 * i, 0.01 / (1 + i)) for i in range(400)]
+    fits = [Fit(0.001 * i, 0.01 / (1 + i)) for i in range(400)]
     monkeypatch.setattr(scaling, "_resampled_fits", lambda blocks: random.Random(1).sample(fits, 400))
     law = scalability(planted(10, 0.2, 0.0005, noise=0, blocks=6))
     assert law is not None
@@ -131,7 +128,7 @@ def test_intervals_are_the_middle_95_percent_of_the_resampled_fits(monkeypatch: 
     assert (law.contention.low, law.contention.high) == pytest.approx((0.01, 0.389))
     assert (law.coherency.low, law.coherency.high) == pytest.approx((0.01 / 390, 0.01 / 11))
     # By the same fits: √((1 − σ)/κ).
-    best = sorted(best_cores(fit.contention, fit.coherency) for fit in fits)
+    best = sorted(fit.best_cores for fit in fits)
     assert (law.best.low, law.best.high) == pytest.approx((best[10], best[389]))
     # The estimate always lies in its interval.
     law = scalability(planted(10, 0.45, 0.001, noise=0, blocks=6))
@@ -197,14 +194,12 @@ def test_resamples_without_enough_numbers_of_cores_are_left_out() -> None:
     assert scalability(blocks) == law
 
 
-def test_the_best_number_of_cores() -> None:
-    assert best_cores(0, 0.01) == pytest.approx(10)
-    assert best_cores(0.1, 0) == math.inf
-    assert best_cores(1.5, 0.1) == 1
-    assert best_cores(1, 0) == 1
-    assert best_cores(1.5, 0) == 1
-    assert best_cores(0.9, 0.5) == 1
-    assert best_cores(0.2, 0.05) == pytest.approx(4)
+@pytest.mark.parametrize(
+    ("contention", "coherency", "best"),
+    [(0, 0.01, 10), (0.1, 0, math.inf), (1.5, 0.1, 1), (1, 0, 1), (1.5, 0, 1), (0.9, 0.5, 1), (0.2, 0.05, 4)],
+)
+def test_the_best_number_of_cores(contention: float, coherency: float, best: float) -> None:
+    assert Fit(contention, coherency).best_cores == pytest.approx(best)
 
 
 def test_a_program_that_gains_nothing_is_all_contention() -> None:
@@ -270,16 +265,14 @@ def test_levels_and_values_that_are_not_positive_are_left_out() -> None:
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.sets(st.integers(1, 10_000), min_size=2, max_size=9))
 def test_slope_of_a_line(growth: float, base: float, xs: set[int]) -> None:
-    assert slope({float(x): base + growth * x for x in xs}) == pytest.approx(growth, abs=1e-3, rel=1e-6)
+    slope = slope_over_blocks({1: {float(x): base + growth * x for x in xs}})
+    assert slope is not None
+    assert slope.estimate == pytest.approx(growth, abs=1e-3, rel=1e-6)
 
 
-def test_least_squares() -> None:
+def test_slopes_of_blocks() -> None:
     # By hand: means 2 and 3; (-1·-2 + 0·-1 + 1·3) / 2.
-    assert slope({1.0: 1.0, 2.0: 2.0, 3.0: 6.0}) == pytest.approx(2.5)
-
-
-def test_slope_needs_two_levels_and_blocks_that_have_them() -> None:
-    assert slope({1.0: 2.0}) is None
+    assert slope_over_blocks({1: {1.0: 1.0, 2.0: 2.0, 3.0: 6.0}}) == Interval(2.5, None, None, 1)
     assert slope_over_blocks({1: {1.0: 2.0}}) is None
     growth = slope_over_blocks({block: {1.0: 5.0, 3.0: 5.0 + 2 * block} for block in range(1, 8)})
     assert growth == Interval(4.0, 1.0, 7.0, 7)

@@ -50,10 +50,6 @@ class Decision:
     contradicted: LookVerdict | None = None
     blocks_needed: int | None = None
 
-    @property
-    def is_decided(self) -> bool:
-        return self.direction != 0 or self.equivalent
-
 
 class ComparisonTests(Generic[Pair]):
     """Pairs that share an error rate. `margin`: ratios between 1 / (1 + margin) and 1 + margin are
@@ -122,7 +118,8 @@ class ComparisonTests(Generic[Pair]):
         ratio, p = exponential(summary), self._p_values.get(pair, 1.0)
         if summary.low is None or summary.high is None or has_no_resolution(log_ratios):
             return Decision(ratio, p, 0, equivalent=False)
-        is_inside, first = self._is_inside(summary), self._first.get(pair)
+        is_inside = -self._bound < summary.low and summary.high < self._bound
+        first = self._first.get(pair)
         if first == "equivalent" and is_inside:
             return Decision(ratio, p, 0, equivalent=True)
         contradicted: LookVerdict | None = first if first == "equivalent" else None
@@ -139,11 +136,6 @@ class ComparisonTests(Generic[Pair]):
             contradicted=contradicted,
             blocks_needed=self._blocks_needed(summary),
         )
-
-    def _is_inside(self, summary: Interval) -> bool:
-        if summary.low is None or summary.high is None:
-            return False
-        return -self._bound < summary.low and summary.high < self._bound
 
     def _blocks_needed(self, summary: Interval) -> int | None:
         """The width of an interval shrinks with the root of the number of blocks: until it excludes 0, or

@@ -27,13 +27,12 @@ class Scalability:
     """The Universal Scalability Law of one contender: throughput over P cores is
     X(P) = X1·P / (1 + σ(P − 1) + κP(P − 1)).
 
-    `single_core_throughput` is X1, in units of work per second. `contention` is σ (the share of the work that
-    is serial), `coherency` is κ (the cost of each pair of cores that have to agree); both are without a unit
-    and never below 0. `best` is the number of cores with the largest throughput by the law, infinite where κ
-    is 0. `levels` are the numbers of cores that were measured, ascending.
+    `contention` is σ (the share of the work that is serial), `coherency` is κ (the cost of each pair of cores
+    that have to agree); both are without a unit and never below 0. `best` is the number of cores with the
+    largest throughput by the law, infinite where κ is 0. `levels` are the numbers of cores that were
+    measured, ascending.
     """
 
-    single_core_throughput: float
     contention: Interval
     coherency: Interval
     best: Interval
@@ -47,12 +46,15 @@ class Scalability:
 
 
 class Fit(NamedTuple):
-    single_core_throughput: float
     contention: float
     coherency: float
 
+    @property
     def best_cores(self) -> float:
-        return best_cores(self.contention, self.coherency)
+        """P with the largest X(P): √((1 − σ)/κ), 1 at least; infinite where κ is 0 and σ below 1."""
+        if self.contention >= 1:
+            return 1.0
+        return max(1.0, math.sqrt((1 - self.contention) / self.coherency)) if self.coherency > 0 else math.inf
 
 
 def scalability(blocks: Mapping[int, Mapping[int, float]]) -> Scalability | None:
@@ -81,19 +83,11 @@ def scalability(blocks: Mapping[int, Mapping[int, float]]) -> Scalability | None
         return Interval(estimate, min(low, estimate), max(high, estimate), len(blocks))
 
     return Scalability(
-        single_core_throughput=fit.single_core_throughput,
         contention=interval(fit.contention, [again.contention for again in resampled]),
         coherency=interval(fit.coherency, [again.coherency for again in resampled]),
-        best=interval(fit.best_cores(), [again.best_cores() for again in resampled]),
+        best=interval(fit.best_cores, [again.best_cores for again in resampled]),
         levels=tuple(sorted({cores for levels in blocks.values() for cores in levels})),
     )
-
-
-def best_cores(contention: float, coherency: float) -> float:
-    """P with the largest X(P): √((1 − σ)/κ), 1 at least; infinite where κ is 0 and σ below 1."""
-    if contention >= 1:
-        return 1.0
-    return math.inf if coherency <= 0 else max(1.0, math.sqrt((1 - contention) / coherency))
 
 
 def _resampled_fits(blocks: Sequence[Mapping[int, float]]) -> list[Fit]:
@@ -105,7 +99,7 @@ def _resampled_fits(blocks: Sequence[Mapping[int, float]]) -> list[Fit]:
 
 
 def _fit(blocks: Sequence[Mapping[int, float]]) -> Fit | None:
-    """X1, σ and κ from the medians over blocks; None for fewer than three numbers of cores."""
+    """σ and κ from the medians over blocks; None for fewer than three numbers of cores."""
     times: dict[int, list[float]] = {}
     for levels in blocks:
         for cores, seconds in levels.items():
@@ -120,7 +114,7 @@ def _fit(blocks: Sequence[Mapping[int, float]]) -> Fit | None:
     design = np.stack([np.ones_like(p), p - 1, p * (p - 1)], axis=1)
     # Each equation divided by its right side: errors count as ratios.
     a, b, c = non_negative_least_squares(design / inverse[:, None], np.ones_like(inverse)).tolist()
-    return Fit(1 / a, b / a, c / a) if a > 0 else None
+    return Fit(b / a, c / a) if a > 0 else None
 
 
 def non_negative_least_squares(design: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -159,15 +153,8 @@ def exponent(blocks: Mapping[int, Mapping[float, float]]) -> Interval | None:
     )
 
 
-def slope(points: Mapping[float, float]) -> float | None:
-    """The slope of the least-squares line through (x, y) points, in y's unit per unit of x; None for fewer
-    than two x."""
-    if len(points) < 2:
-        return None
-    return linear_regression(list(points), list(points.values())).slope
-
-
 def slope_over_blocks(blocks: Mapping[int, Mapping[float, float]]) -> Interval | None:
-    """The median over blocks of each block's slope, with its interval; None where no block has two x."""
-    slopes = [growth for points in blocks.values() if (growth := slope(points)) is not None]
-    return median_interval(slopes) if slopes else None
+    """The median over blocks of the slope of each block's least-squares line through (x, y) points, in y's
+    unit per unit of x, with its interval; None where no block has two x."""
+    lines = [linear_regression(list(each), list(each.values())) for each in blocks.values() if len(each) > 1]
+    return median_interval([line.slope for line in lines]) if lines else None
