@@ -171,17 +171,6 @@ def test_all_pairs_of_contenders_points_and_metrics_are_one_family() -> None:
     assert of.comparison(HOP, THERE, "slow", "base") is None
 
 
-def test_far_contenders_are_told_apart_beside_even_ones() -> None:
-    """Seven blocks, seven contenders: three even ones, and others up to 2,280 answers a second against
-    35,800."""
-    rates = values(base=35_800, limit=21_600, slow=9_000, slowest=2_280)
-    rates |= {f"even {number}": by_block([20 * v for v in MIXED.values()]) for number in range(3)}
-    of = family({(RATE, HERE): rates})
-    assert compared(of, "slowest", "limit", RATE).verdict is Verdict.SLOWER
-    assert compared(of, "base", "slow", RATE).verdict is Verdict.FASTER
-    assert compared(of, "slowest", "base", RATE).p == SEVEN_ALIKE
-
-
 def test_a_pair_without_a_common_block_has_no_comparison() -> None:
     at: dict[str, Mapping[int, float]] = {**values(base=1.0, slow=1.5), "late": {8: 1.0}, "empty": {}}
     of = family({(HOP, HERE): at})
@@ -200,17 +189,6 @@ def test_fewer_than_six_common_blocks_give_no_verdict() -> None:
     few = compared(family({(HOP, HERE): at}), "slow", "base")
     assert (few.verdict, few.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.TOO_FEW_BLOCKS)
     assert few.ratio == Interval(near(1.5), None, None, 5)
-
-
-def test_six_blocks_have_no_interval_of_97_percent() -> None:
-    six = {name: {block: blocks[block] for block in range(1, 7)} for name, blocks in values(a=1, b=2).items()}
-    assert compared(family({(HOP, HERE): six}), "b", "a").verdict is Verdict.SLOWER
-    few = compared(family({(HOP, HERE): six}, until=0.05), "b", "a")
-    assert (few.obstacle, few.ratio, few.blocks_needed) == (
-        Obstacle.TOO_FEW_BLOCKS,
-        Interval(near(2.0), None, None, 6),
-        None,
-    )
 
 
 def test_the_same_values_in_all_blocks_give_no_verdict() -> None:
@@ -233,25 +211,6 @@ def test_an_obstacle_holds_back_any_verdict() -> None:
             None,
         )
         assert (held.ratio, held.p) == (free.ratio, free.p)
-
-
-def test_looks_add_up_and_the_last_values_are_shown() -> None:
-    """What was decided at the first look stays with more blocks; the interval is that of all of them."""
-    ratios = (1.5, 1.4, 1.6, 1.45, 1.55, 1.52, 1.48, 1.3, 0.9)
-    observations = Observations(Exact())
-    observations.values = {
-        ("hop_ns", Cell("b", HERE)): by_block([1.0] * 9),
-        ("hop_ns", Cell("a", HERE)): by_block(ratios),
-    }
-    of = Examination(
-        dataclasses.replace(experiment(), until_decided=True, blocks=40), (HOP,), (HERE,), observations
-    )
-    assert of.comparison(HOP, HERE, "a", "b") is None
-    assert of.look(7)
-    of.conclude()
-    comparison = compared(of, "a", "b")
-    assert (comparison.verdict, comparison.p) == (Verdict.SLOWER, SEVEN_ALIKE)
-    assert comparison.ratio == paired_ratio(by_block(ratios), by_block([1.0] * 9), 0.97)
 
 
 def ranking(at: Mapping[str, Mapping[int, float]], metric: Metric = HOP) -> Ranking:

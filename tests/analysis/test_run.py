@@ -349,14 +349,6 @@ def test_laws_apply_to_numbers_that_vary() -> None:
     assert mixed.growth == ()
 
 
-def test_slopes() -> None:
-    result = batch((1,), (100, 200))
-    assert [(each.contender, each.fixed) for each in result.slopes] == [
-        (name, point(cores=1, mode="x")) for name in ("go", "erlang")
-    ]
-    assert [each.value.estimate for each in result.slopes] == near([2.0, 4.0])
-
-
 # --- Where the time of programs went ---
 
 

@@ -1,4 +1,4 @@
-"""What the parts of a run's analysis share: trials that count, comparisons, ranks, what is swept."""
+"""The figures of a run: trials that count, comparisons, ranks, what is swept."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from ringside.analysis.comparisons import Ranking
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import ContenderClass
-from ringside.model.design import Cell, Point, Show
-from ringside.model.results import Diagnostic, Obstacle, Outcome, Trial, Verdict, counted
+from ringside.model.design import Point, Show
+from ringside.model.results import Outcome, Verdict, counted
 from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
 from ringside.workloads.base import ScalingLaw
@@ -103,27 +103,18 @@ def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_o
             assert comparison.p == p
 
 
-def deciding(
-    blocks: int, *, until_decided: bool = True, ended: bool = True, planned_blocks: int = 40
-) -> RunAnalysis:
-    """A run in which `far` is told apart at the first look, and dropped if need be; `open` differs by 3 %,
+def test_a_run_that_ends_once_all_is_decided_takes_its_looks_again() -> None:
+    """`far` is told apart at the first look and dropped; the blocks without it are whole. `open` differs by 3 %,
     and its noise is about as large."""
     ratios = (1.06, 0.99, 1.02, 1.07, 0.98, 1.05, 1.04, 1.03, 1.01, 1.055, 1.045, 1.025)
     trials = []
-    for block, ratio in enumerate(ratios[:blocks], 1):
+    for block, ratio in enumerate(ratios, 1):
         trials.append(ok(block, "base", P, hop_ns=100.0, rate=7 + block / 9))
         trials.append(ok(block, "open", P, hop_ns=100 * ratio, rate=7.1 + block / 8))
-        if block <= 7 or not until_decided:
+        if block <= 7:
             trials.append(ok(block, "far", P, hop_ns=200.0 + block, rate=9 + block / 5))
-    run = planned(
-        ["base", "far", "open"], [P], blocks=planned_blocks, ended=ended, until_decided=until_decided
-    )
-    return analyse(run, trials, Compared())
-
-
-def test_a_run_that_ends_once_all_is_decided_takes_its_looks_again() -> None:
-    """`far` is decided after seven blocks, and the others go on; the blocks without it are whole."""
-    result = deciding(12)
+    run = planned(["base", "far", "open"], [P], blocks=40, until_decided=True)
+    result = analyse(run, trials, Compared())
     assert result.blocks_done == 12
     far, open_ = (result.comparison(HOP, name, "base", P) for name in ("far", "open"))
     assert far
@@ -138,20 +129,6 @@ def test_a_run_that_ends_once_all_is_decided_takes_its_looks_again() -> None:
         assert comparison
         base, open_blocks = (result.cell(name, P).by_block[metric.name] for name in ("base", "open"))
         assert comparison.ratio == paired_ratio(open_blocks, base, SEQUENTIAL_CONFIDENCE)
-
-
-def test_what_an_unfinished_run_has_not_decided_is_unfinished() -> None:
-    """After eight blocks one look has been taken, after seven, at other metrics too."""
-    result = deciding(8, ended=False)
-    assert result.blocks_done == 8
-    comparisons = {f"{each.metric} {each.contender}": each for each in result.shown_comparisons()}
-    assert comparisons["hop_ns far"].verdict is Verdict.SLOWER
-    assert comparisons["rate far"].verdict is Verdict.FASTER
-    open_ = comparisons["hop_ns open"]
-    assert (open_.verdict, open_.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.UNFINISHED)
-    over = deciding(8).comparison(HOP, "open", "base", P)
-    assert over
-    assert (over.verdict, over.obstacle) == (Verdict.INCONCLUSIVE, None)
 
 
 def test_a_run_until_intervals_are_narrow_widens_all_of_them() -> None:
@@ -217,34 +194,6 @@ def test_an_interruption_does_not_take_the_place_of_a_trial_that_counts() -> Non
     """As a Ctrl-C at the wrong moment once left it: the resume does not carry it out again."""
     whole = ok(1, "go", P, hop_ns=10)
     assert counted([whole, dataclasses.replace(whole, outcome=Outcome.INTERRUPTED)]) == [whole]
-
-
-@pytest.mark.parametrize(
-    ("last", "done"),
-    [
-        ([], 1),
-        # The second block was cut off before, in and after its last trial.
-        ([("go", Outcome.OK)], 1),
-        ([("go", Outcome.OK), ("erlang", Outcome.INTERRUPTED)], 1),
-        ([("go", Outcome.OK), ("erlang", Outcome.OK)], 2),
-        # It has all its trials, whatever came of them.
-        ([("go", Outcome.OK), ("erlang", Outcome.CRASHED)], 2),
-        ([("go", Outcome.PROBE_FAILED), ("erlang", Outcome.TIMED_OUT)], 2),
-    ],
-)
-def test_a_block_that_was_cut_off_is_not_done(last: Sequence[tuple[str, Outcome]], done: int) -> None:
-    """A contender that was unavailable has no trial in any block."""
-    run = planned(["go", "erlang", "gone"], [P], ended=False)
-    missing = Trial(0, 0, Cell("gone", P), Outcome.UNAVAILABLE, "no compiler")
-    first = [ok(1, name, P, hop_ns=1) for name in ("go", "erlang")]
-    second = [dataclasses.replace(ok(2, name, P), outcome=outcome) for name, outcome in last]
-    result = analyse(run, [missing, *first, *second], Exact())
-    assert result.blocks_done == done
-    assert result.trial_count == 2 + len(last)
-    assert result.diagnostics[0] == Diagnostic(
-        "too-few-blocks", values={"blocks": done, "needed": 7, "option": "--blocks"}
-    )
-    assert Diagnostic("unfinished", values={"run": "run-2"}) in result.diagnostics
 
 
 @pytest.mark.parametrize(
