@@ -9,14 +9,15 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ringside.analysis.comparisons import (
+from ringside.analysis.examination import (
     BLOCKS_FOR_VERDICT,
+    Examination,
+    Observations,
     Ranking,
     compared_pairs,
     rank,
     shown_pairs,
 )
-from ringside.analysis.examination import Examination, Observations
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.stats.interval import median_interval

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ringside.analysis.comparisons import Ranking
+from ringside.analysis.examination import Ranking
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Point, Show
@@ -104,7 +104,7 @@ def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_o
 
 
 def test_a_run_that_ends_once_all_is_decided_takes_its_looks_again() -> None:
-    """`far` is told apart at the first look and dropped; the blocks without it are whole. `open` differs by 3 %,
+    """`far` is told apart at the first look and dropped; blocks without it are whole. `open` differs by 3 %,
     and its noise is about as large."""
     ratios = (1.06, 0.99, 1.02, 1.07, 0.98, 1.05, 1.04, 1.03, 1.01, 1.055, 1.045, 1.025)
     trials = []

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ringside.analysis.machines import MachineAnalysis, MachineRow, analyse_machines
+from ringside.analysis.distributions import MachineAnalysis, MachineRow, analyse_machines
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial, Verdict

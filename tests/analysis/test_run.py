@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ringside.analysis.comparisons import Ranking
+from ringside.analysis.examination import Ranking
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.errors import StoreError, UsageError
 from ringside.measure.runs.loop import blocks

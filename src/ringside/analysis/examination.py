@@ -1,5 +1,5 @@
-"""What a run has decided, block by block. A run in progress and its analysis afterwards take the same blocks
-through the same looks, so they decide the same."""
+"""Which pairs are compared, what a run has decided, block by block, and how contenders rank. A run in
+progress and its analysis afterwards take the same blocks through the same looks, so they decide the same."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ringside.analysis.cells import MAX_FAILED_SHARE, has_no_steady_state, trial_figures
-from ringside.analysis.comparisons import compared_pairs, shown_pairs
 from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import (
     REPEATABLE,
@@ -22,8 +22,8 @@ from ringside.model.results import (
     Trial,
     Verdict,
 )
-from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution
-from ringside.stats.interval import CONFIDENCE
+from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
+from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
 from ringside.stats.paired import differences, logarithms, paired_ratio, stalls
 from ringside.stats.sequential import (
     FIRST_LOOK,
@@ -35,6 +35,8 @@ from ringside.stats.sequential import (
 )
 from ringside.workloads.base import Measurement
 
+# With fewer blocks there is no verdict.
+BLOCKS_FOR_VERDICT = MIN_BLOCKS
 # Where more trials than this reach no steady state, noise in the others may only look like one.
 _MAX_UNSTEADY_SHARE = 0.5
 
@@ -48,6 +50,21 @@ def nominal_confidence(experiment: Experiment) -> float:
     can_end_early = experiment.until_decided and experiment.blocks > FIRST_LOOK
     is_sequential = can_end_early or experiment.until is not None
     return SEQUENTIAL_CONFIDENCE if is_sequential else CONFIDENCE
+
+
+def shown_pairs(experiment: Experiment) -> tuple[tuple[str, str], ...]:
+    """The pairs (numerator, denominator) whose ratios the tables show: those that the experiment names, else
+    every contender over the baseline."""
+    return experiment.show.ratios or _over_baseline(experiment)
+
+
+def compared_pairs(experiment: Experiment) -> tuple[tuple[str, str], ...]:
+    """All pairs whose verdict is shown anywhere: the shown ones, and every contender over the baseline."""
+    return tuple(dict.fromkeys((*shown_pairs(experiment), *_over_baseline(experiment))))
+
+
+def _over_baseline(experiment: Experiment) -> tuple[tuple[str, str], ...]:
+    return tuple((name, experiment.baseline) for name in experiment.contenders if name != experiment.baseline)
 
 
 class Observations:
@@ -386,3 +403,50 @@ def judge_trials(
             rest += block
     examination.conclude(rest, is_over=is_over)
     return examination
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The contenders at a point, class by class, those with the best median first, behind them those that
+    failed too often for a verdict, and those without figures last. `ranks`: the first and the last rank that
+    each contender with figures can have inside its class, from 1; none for a class of which no two were
+    compared. `failing`: those that failed too often for a verdict, whose figures may be better than the best
+    one's."""
+
+    order: tuple[str, ...]
+    ranks: Mapping[str, tuple[int, int]]
+    failing: frozenset[str] = frozenset()
+
+
+def rank(
+    medians: Mapping[str, Interval | None],
+    metric: Metric,
+    compare: Callable[[str, str], Comparison | None],
+    classes: Sequence[Sequence[str]] | None = None,
+    failing: Collection[str] = (),
+) -> Ranking:
+    """The ranking of contenders at a point by `metric`; `medians` names all of them, in the experiment's
+    order. `classes`: the names of each class, in the order in which classes stand [default: all are one].
+    `failing`: as the ranking has them."""
+    groups = classes if classes is not None else [tuple(medians)]
+    place = {name: number for number, group in enumerate(groups) for name in group}
+
+    def best_first(name: str) -> tuple[bool, int, bool, float]:
+        median = medians[name]
+        if median is None:
+            return True, place[name], False, 0.0
+        value = median.estimate if metric.smaller_is_better else -median.estimate
+        return False, place[name], name in failing, value
+
+    order = tuple(sorted(medians, key=best_first))
+    ranks: dict[str, tuple[int, int]] = {}
+    for group in groups:
+        names = [name for name in order if name in group and medians[name] is not None]
+        pairs = {pair: compare(*pair) for pair in itertools.permutations(names, 2)}
+        if any(pairs.values()):
+            is_better = {
+                pair: comparison is not None and comparison.verdict is Verdict.FASTER
+                for pair, comparison in pairs.items()
+            }
+            ranks |= rank_intervals(names, is_better)
+    return Ranking(order, ranks, frozenset(failing))

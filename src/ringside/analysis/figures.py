@@ -10,8 +10,14 @@ from functools import cached_property, partial
 from typing import get_args
 
 from ringside.analysis.cells import MAX_FAILED_SHARE, CellAnalysis, analyse_cell
-from ringside.analysis.comparisons import Ranking, compared_pairs, rank, shown_pairs
-from ringside.analysis.examination import judge_trials, nominal_confidence
+from ringside.analysis.examination import (
+    Ranking,
+    compared_pairs,
+    judge_trials,
+    nominal_confidence,
+    rank,
+    shown_pairs,
+)
 from ringside.errors import StoreError, UsageError
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Level, Metric, Point, is_number, varying_factors

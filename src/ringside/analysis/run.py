@@ -10,13 +10,13 @@ from ringside.analysis.answers import Conclusion, conclude
 from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, sees_carry_over
 from ringside.analysis.distributions import (
     analyse_executions,
+    analyse_machines,
     analyse_percentiles,
     analyse_warm_ups,
     beside_itself,
     load_totals,
 )
 from ringside.analysis.figures import RunFigures
-from ringside.analysis.machines import analyse_machines
 from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import analyse_breakdown, analyse_growth, analyse_slopes, over_cores
 from ringside.model.design import Cell

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ringside.analysis.cells import CellAnalysis
+from ringside.analysis.distributions import MachineAnalysis
 from ringside.analysis.families import FamilyStanding, QuestionAnswer
-from ringside.analysis.machines import MachineAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import CellChange, RunDiff
 from ringside.analysis.suite import JudgedClaim

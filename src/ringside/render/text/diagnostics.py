@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ringside.analysis.cells import MAX_FAILED_SHARE
-from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
 from ringside.analysis.diagnostics import MAX_ENDING_NS
+from ringside.analysis.examination import BLOCKS_FOR_VERDICT
 from ringside.analysis.plausibility import POINTER_BYTES
 from ringside.model.results import Diagnostic
 from ringside.render.text.command import with_store

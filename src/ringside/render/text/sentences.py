@@ -6,7 +6,7 @@ from collections import Counter
 
 from ringside import units
 from ringside.analysis.cells import MAX_FAILED_SHARE
-from ringside.analysis.comparisons import BLOCKS_FOR_VERDICT
+from ringside.analysis.examination import BLOCKS_FOR_VERDICT
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
