@@ -21,7 +21,6 @@ from ringside.stats.paired import (
     paired_ratio,
     stalls,
 )
-from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
 from tests.support.analyses import near, whole
 
 VALUES = st.lists(st.floats(1e-6, 1e6), min_size=6, max_size=20)
@@ -53,42 +52,8 @@ def test_scale_and_order_do_not_matter(values: list[float], scale: float, shuffl
     assert shuffled == plain
 
 
-def test_intervals_by_the_published_tables_of_the_signed_rank_test() -> None:
-    # Critical values of Wilcoxon's signed-rank test, two-sided 5 %: n = 6: 0, 7: 2, 8: 3, 10: 8, 20: 52.
-    for n, critical in ((6, 0), (7, 2), (8, 3), (10, 8), (20, 52)):
-        logs = [float(value) ** 1.5 for value in range(1, n + 1)]
-        walsh = sorted((a + b) / 2 for i, a in enumerate(logs) for b in logs[i:])
-        ratio = whole(paired_ratio(by_block([math.exp(x / 100) for x in logs]), by_block([1.0] * n)))
-        assert math.log(ratio.low) * 100 == pytest.approx(walsh[critical])
-        assert math.log(ratio.high) * 100 == pytest.approx(walsh[-1 - critical])
-
-
-def test_more_confidence_widens_the_interval() -> None:
-    logs = [value**1.5 / 100 for value in range(1, 11)]
-    walsh = sorted((a + b) / 2 for i, a in enumerate(logs) for b in logs[i:])
-    numerator, denominator = by_block([math.exp(x) for x in logs]), by_block([1.0] * 10)
-    plain = paired_ratio(numerator, denominator)
-    sequential = paired_ratio(numerator, denominator, SEQUENTIAL_CONFIDENCE)
-    assert plain is not None
-    assert sequential is not None
-    # P(W <= 8) = 25/1024 <= 2.5 %; P(W <= 6) = 14/1024 <= 1.5 %, P(W <= 7) = 19/1024.
-    assert plain.low == pytest.approx(math.exp(walsh[8]))
-    assert sequential.low == pytest.approx(math.exp(walsh[6]))
-    assert sequential.high == pytest.approx(math.exp(walsh[-7]))
-    assert sequential.estimate == plain.estimate
-
-
 def test_equal_values_have_a_ratio_of_1() -> None:
     assert paired_ratio(by_block([3.0] * 7), by_block([3.0] * 7)) == Interval(1, 1, 1, 7)
-
-
-def test_an_outlier_changes_little() -> None:
-    # Twelve blocks: with ten, Wilcoxon's test itself does not reject beside one outlier of the other sign.
-    slow = {block: 1.1 + block / 1000 for block in range(1, 13)}
-    fast = dict.fromkeys(range(1, 13), 1.0) | {4: 50.0}
-    ratio = whole(paired_ratio(slow, fast))
-    assert ratio.estimate == pytest.approx(1.1, rel=0.02)
-    assert ratio.low > 1
 
 
 def test_skewed_log_ratios_have_a_pseudo_median() -> None:

@@ -37,12 +37,6 @@ def test_the_distribution_by_all_orders() -> None:
             assert critical_value(n, m, 1 - 2 * share + 0.01 / orders) == (c - 1 if c else None)
 
 
-def test_a_tail_of_exactly_a_probability() -> None:
-    """Of the 20 orders of three and three values one has the statistic 0, and 5 % are in each tail."""
-    assert critical_value(3, 3, 0.9) == 0
-    assert critical_value(3, 3, 0.91) is None
-
-
 def test_the_approximation_agrees_with_the_exact_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     # These are the exact values. Without the continuity correction, or with its sign reversed, some of them
     # would be 1 larger.
@@ -126,19 +120,6 @@ def test_swapping_inverts(a: list[float], b: list[float]) -> None:
 
 
 @given(
-    st.lists(st.integers(1, 10_000), min_size=8, max_size=20, unique=True),
-    st.integers(4, 16),
-    st.sampled_from([1.0, 1.5, 4.0]),
-)
-def test_the_interval_excludes_1_where_scipy_rejects(values: list[int], size: int, scale: float) -> None:
-    a, b = [scale * value + 0.25 for value in values[:size]], [float(value) for value in values[size:]]
-    assume(len(b) >= 4)
-    interval = whole(ratio(a, b))
-    p = mannwhitneyu(a, b, method="exact").pvalue
-    assert (not interval.low <= 1 <= interval.high) == (p <= 0.05)
-
-
-@given(
     st.lists(st.integers(-1000, 1000), min_size=7, max_size=20, unique=True),
     st.integers(3, 16),
     st.sampled_from([0.51, 0.81, 0.91, 0.95, 0.99]),
@@ -155,16 +136,6 @@ def test_an_end_of_a_shift_is_where_scipy_begins_to_reject(
     for by, rejected in ((interval.low - 0.1, True), (interval.low + 0.1, False)):
         p = mannwhitneyu([value - by for value in one], other, method="exact").pvalue
         assert (p <= 1 - confidence + 1e-12) == rejected
-
-
-def test_the_interval_is_that_of_the_differences() -> None:
-    a, b = [math.exp(x) for x in (1, 2, 4, 8, 16)], [math.exp(x) for x in (0.5, 1.5, 3.5, 7.5, 15.5)]
-    differences = sorted(x - y for x, y in itertools.product((1, 2, 4, 8, 16), (0.5, 1.5, 3.5, 7.5, 15.5)))
-    interval = whole(ratio(a, b))
-    assert math.log(interval.estimate) == pytest.approx(differences[12])
-    assert math.log(interval.low) == pytest.approx(differences[2])
-    assert math.log(interval.high) == pytest.approx(differences[-3])
-    assert interval.n == 5
 
 
 @pytest.mark.parametrize(
