@@ -14,7 +14,6 @@ from ringside.analysis.diagnostics import (
     cores_shared,
     drifted,
     engine_warnings,
-    generator_bound,
     noisy_neighbour,
     references,
     two_sided,
@@ -145,7 +144,7 @@ OTHER = (EngineWarning("rate-not-kept"),)
 
 def loaded(*loads: tuple[str, str, tuple[EngineWarning, ...]], name: str = "x") -> Trial:
     messages = tuple(LoadMessage(step=step, name=each, warnings=warnings) for step, each, warnings in loads)
-    return dataclasses.replace(trial(name=name), loads=messages)
+    return dataclasses.replace(trial(), cell=Cell(name, point(FIB)), loads=messages)
 
 
 @pytest.mark.parametrize(
@@ -164,22 +163,22 @@ def test_a_load_engine_that_was_the_bottleneck(
     loads: Sequence[tuple[str, str, tuple[EngineWarning, ...]]], bound: bool
 ) -> None:
     expected = [Diagnostic("generator-bound", ("x",))] if bound else []
-    assert list(generator_bound(FIB, [loaded(*loads)])) == expected
+    warnings = engine_warnings(FIB, [loaded(*loads)])
+    assert [each for each in warnings if each.code == "generator-bound"] == expected
 
 
 def test_each_contender_whose_engine_was_the_bottleneck_is_named_once() -> None:
     load = ("measured", "all", BOUND)
     trials = [loaded(load, name=name) for name in ("go", "erlang", "go")]
     trials.append(loaded(("measured", "all", OTHER), name="limit"))
-    assert list(generator_bound(FIB, trials)) == [Diagnostic("generator-bound", ("erlang", "go"))]
+    assert next(engine_warnings(FIB, trials)) == Diagnostic("generator-bound", ("erlang", "go"))
 
 
 def test_other_warnings_of_the_load_engine_are_quoted_by_kind() -> None:
     """For each contender in the words of its first trial, with the first remedy of the kind."""
 
     def warned(name: str, *warnings: EngineWarning) -> Trial:
-        of_any = loaded(("measured", "all", (*BOUND, *warnings)))
-        return dataclasses.replace(of_any, cell=Cell(name, point(FIB)))
+        return loaded(("measured", "all", (*BOUND, *warnings)), name=name)
 
     trials = [
         warned("go", EngineWarning("rate-not-kept", "half of it", "ask for less")),
@@ -188,6 +187,7 @@ def test_other_warnings_of_the_load_engine_are_quoted_by_kind() -> None:
     ]
     kept = ("go (half of it)", "erlang (all but a tenth)")
     assert list(engine_warnings(FIB, trials)) == [
+        Diagnostic("generator-bound", ("erlang", "go")),
         Diagnostic(
             "engine-rate-not-kept",
             kept,

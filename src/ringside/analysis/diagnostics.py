@@ -165,7 +165,6 @@ def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
         *_drifted(measured),
         *_carried_over(run, measured),
         *_bimodal(run, measured),
-        *generator_bound(run.measurement, measured),
         *engine_warnings(run.measurement, measured),
         *(cores_shared(run.run, measured) if has_contract else ()),
         *_of_programs(measured),
@@ -295,26 +294,17 @@ def _bimodal(run: RunFigures, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         yield Diagnostic("bimodal", subjects=tuple(ratios), values={"ratios": ratios})
 
 
-def generator_bound(measurement: Measurement, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """`generator-bound`: the load engine was the bottleneck, not the server."""
-    bound = {
-        trial.cell.contender
-        for trial in trials
-        for load in measurement.decisive_loads(trial)
-        if any(warning.code == "generator-bound" for warning in load.warnings)
-    }
-    yield from _named("generator-bound", bound)
-
-
 def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """`engine-…`: each other kind of warning that the load engine gave, by contender, in its words of the
-    trial that had it first."""
+    """`generator-bound`: the load engine was the bottleneck, not the server. `engine-…`: each other kind of
+    warning that the load engine gave, by contender, in its words of the trial that had it first."""
     by_code: dict[str, dict[str, EngineWarning]] = {}
     for trial in trials:
         for load in measurement.decisive_loads(trial):
             for warning in load.warnings:
-                if warning.code != "generator-bound" and not measurement.expects_warning(trial, warning.code):
+                is_expected = measurement.expects_warning(trial, warning.code)
+                if warning.code == "generator-bound" or not is_expected:
                     by_code.setdefault(warning.code, {}).setdefault(trial.cell.contender, warning)
+    yield from _named("generator-bound", by_code.pop("generator-bound", ()))
     for code, warnings in by_code.items():
         texts = tuple(f"{name} ({warning.text})" for name, warning in warnings.items())
         remedy = next(iter(warnings.values())).remedy
