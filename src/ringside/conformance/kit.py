@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringside.conformance.programs import RuleTests, check_program
-from ringside.conformance.servers import Kind, answered, check_server, plain_kind
+from ringside.conformance.servers import Kind, answered, check_server
 from ringside.conformance.subject import Finding, Subject
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs.inputs import Inputs
@@ -28,19 +28,23 @@ def checks_of(workload: Workload) -> Kind | RuleTests:
     if workload.check_module:
         checks: Kind | RuleTests = importlib.import_module(workload.check_module).CHECKS
         return checks
-    return plain_kind(workload) if workload.is_service else ()
+    if not workload.is_service:
+        return ()
+    # A server that accepts connections and answers the loads of its trials.
+    return Kind(workload, lambda connection: None, nonsense=(b"", b"\0\xff" * 40), request=b"")
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A workload of a contender and what it does against the contract. `not_offered`: the capabilities that
-    its manifest does not name, whose rules were not tested. `reason`: why it was not checked. `seconds`: how
-    long it took."""
+    """A workload of a contender and what it does against the contract."""
 
     workload: str
     findings: tuple[Finding, ...]
+    # The capabilities that its manifest does not name, whose rules were not tested.
     not_offered: tuple[str, ...] = ()
+    # Why it was not checked.
     reason: str = ""
+    # How long it took.
     seconds: float = 0.0
 
 
@@ -57,20 +61,18 @@ def check(
     checked = []
     for name in workloads:
         on_workload(name)
-        begun = time.monotonic()
-        workload = find_workload(name)
-        own = checks_of(workload)
+        begun, workload = time.monotonic(), find_workload(name)
+        own, known = checks_of(workload), (capability.name for capability in workload.capabilities)
         with tempfile.TemporaryDirectory(prefix="ringside-check-") as folder:
-            place = Path(folder)
-            subject = Subject(ready, workload, executor, Inputs(place / "inputs"), place, quick)
+            inputs = Inputs(Path(folder) / "inputs")
+            subject = Subject(ready, workload, executor, inputs, Path(folder), quick)
             if isinstance(own, Kind):
                 check_server(subject, own)
             else:
                 check_program(subject, own)
-            seconds = time.monotonic() - begun
-            known = (capability.name for capability in workload.capabilities)
-            not_offered = tuple(name for name in known if name not in subject.offered)
-            checked.append(Checked(name, tuple(subject.findings), not_offered, seconds=seconds))
+        not_offered = tuple(name for name in known if name not in subject.offered)
+        seconds = time.monotonic() - begun
+        checked.append(Checked(name, tuple(subject.findings), not_offered, seconds=seconds))
     return checked
 
 

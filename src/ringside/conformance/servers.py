@@ -105,12 +105,6 @@ class Kind:
         return tuple(f"{key}={value}" for key, value in words.items())
 
 
-def plain_kind(workload: Workload) -> Kind:
-    """For a workload without rules of its own: a server that accepts connections and answers the loads of its
-    trials."""
-    return Kind(workload, lambda connection: None, nonsense=(b"", b"\0\xff" * 40), request=b"")
-
-
 def check_server(subject: Subject, kind: Kind) -> None:
     """Add what a server of this workload does against the contract. Where it does not start or answer,
     nothing else is checked. Raises UsageError where this process may not open enough connections."""

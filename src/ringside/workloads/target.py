@@ -57,7 +57,7 @@ class TargetLoad(Measurement):
 
     def figures(self, trial: Trial) -> dict[str, float]:
         load = trial.load(STEP)
-        if load is None or not _answered(load):
+        if load is None or not load.requests + load.late_requests + load.messages:
             return {}
         figures = {"rate": load.achieved_rate_per_s}
         for histogram in ("latency", "lateness"):
@@ -109,10 +109,6 @@ def _bodies(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
             f"the answers differ: {lengths}",
             "check that they do the same work before you rely on a ratio",
         )
-
-
-def _answered(load: LoadMessage) -> bool:
-    return load.requests + load.late_requests + load.messages > 0
 
 
 def _failed(name: str, details: Sequence[str]) -> Diagnostic:

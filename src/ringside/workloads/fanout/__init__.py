@@ -1,8 +1,4 @@
 """The fan-out gateway: an HTTP request makes three calls at the same time. Its contract stands in
 docs/PROTOCOL.md; it goes back to the post of 2016 on Go and Tornado."""
 
-from __future__ import annotations
-
-from ringside.workloads.fanout.workload import FANOUT
-
-__all__ = ["FANOUT"]
+from ringside.workloads.fanout.workload import FANOUT as FANOUT

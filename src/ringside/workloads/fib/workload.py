@@ -14,7 +14,6 @@ from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,
     ExpectedReply,
-    LoadMessage,
     LoadPlan,
     Service,
 )
@@ -55,11 +54,6 @@ _BUSY = 0.5
 _IDLE_REMEDY = "compare CPU time per request (cpu_per_request_s), or take more clients or a larger n"
 
 
-def _metric(percentile: str) -> str:
-    """The metric of a percentile: the median has the name that the post's figures have."""
-    return "latency_s" if percentile == "p50" else f"{percentile}_s"
-
-
 @declared(__file__)
 class Fib(Serving):
     """Requests for small numbers, for large ones, for both, and at rising rates."""
@@ -77,11 +71,9 @@ class Fib(Serving):
         first = step("first", all=_plan(1, requests=1))
         if load == "rate":
             slowly = step("warm-up", all=_plan(n, clients, warm_up_s, rate_per_s=RATES[0]))
-            steps = [
-                step(_step(rate), all=_plan(n, clients, seconds, rate_per_s=rate), last_above_p99_s=_BROKEN_S)
-                for rate in RATES
-            ]
-            return service([first, slowly, *steps])
+            plans = {rate: _plan(n, clients, seconds, rate_per_s=rate) for rate in RATES}
+            rising = [step(f"rate {rate}", all=plans[rate], last_above_p99_s=_BROKEN_S) for rate in RATES]
+            return service([first, slowly, *rising])
         closed = _plan(n, clients, seconds)
         window_s = min(_MAX_WARM_UP_S, 4 * seconds) / WINDOWS
         windows = warm_up(lambda _: replace(closed, duration_s=window_s))
@@ -125,7 +117,9 @@ class Fib(Serving):
             engine = engine_figures(load)
             return memory_figures(trial, "measured") | engine | overload.figures(trial)
         latencies_s = percentiles_s(load)
-        figures = {_metric(name): latencies_s[name] for name in PERCENTILES if name in latencies_s}
+        figures = {f"{name}_s": latencies_s[name] for name in PERCENTILES if name in latencies_s}
+        # The median has the name that the post's figures have.
+        figures = {"latency_s" if name == "p50_s" else name: value for name, value in figures.items()}
         if point["load"] == "mixed":
             # The CPU time of this step is that of two loads.
             figures |= memory_figures(trial, "measured") | engine_figures(load)
@@ -195,30 +189,22 @@ def _plan(
     )
 
 
-def _step(rate: int) -> str:
-    return f"rate {rate}"
-
-
 def _rate_figures(trial: Trial) -> dict[str, float]:
     """The median and the p99 at each rate that was tried, and the highest that was sustained."""
     sustained, last = 0, RATES[0]
     figures: dict[str, float] = {}
     for rate in RATES:
-        load = trial.load(_step(rate))
+        load = trial.load(f"rate {rate}")
         latencies_s = percentiles_s(load)
         p99_s = latencies_s.get("p99")
         if load is None or p99_s is None:
             break
         last = rate
         figures |= {f"{name}_s_at_{rate}": latencies_s[name] for name in _OVER_RATES}
-        if p99_s < _SUSTAINED_S and _kept_up(load):
+        if p99_s < _SUSTAINED_S and load.requests >= 0.99 * (load.intended or 0):
             sustained = rate
-    server = memory_figures(trial, _step(last)) | engine_figures(trial.load(_step(last)))
+    server = memory_figures(trial, f"rate {last}") | engine_figures(trial.load(f"rate {last}"))
     return {**server, **figures, "sustained_per_s": float(sustained)}
-
-
-def _kept_up(load: LoadMessage) -> bool:
-    return load.requests >= 0.99 * (load.intended or 0)
 
 
 def recursion_ns(n: int) -> float:
