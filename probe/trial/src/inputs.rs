@@ -1,10 +1,10 @@
 //! Files that the program reads: brought into the page cache before it starts, or taken out of it, so that a
 //! trial does not depend on what ran before.
 
-use rustix::fs::{fadvise, Advice, OFlags};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
+use wire::os::fadvise;
 use wire::request::Input;
 use wire::sys;
 use wire::text::quoted;
@@ -42,7 +42,7 @@ fn prepare_file(input: &Input) -> io::Result<Option<f64>> {
     } else {
         // The kernel drops only pages that are on the disk.
         file.sync_all()?;
-        fadvise(&file, 0, None, Advice::DontNeed)?;
+        fadvise(&file, libc::POSIX_FADV_DONTNEED)?;
     }
     Ok(sys::cached_share(&file, bytes))
 }
@@ -50,7 +50,7 @@ fn prepare_file(input: &Input) -> io::Result<Option<f64>> {
 /// Nobody may ever write to a pipe, and a device may have no end: reading them would keep the probe for ever.
 fn open(path: &str) -> io::Result<File> {
     // Without the flag, opening a named pipe waits for its writer.
-    let flags = OFlags::NONBLOCK.bits() as i32;
+    let flags = libc::O_NONBLOCK;
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(flags)

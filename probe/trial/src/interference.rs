@@ -2,11 +2,11 @@
 
 use crate::sample::host::KernelFiles;
 use crate::start::limits::Limits;
-use rustix::fs::stat;
-use rustix::process::{getpriority_process, Pid};
-use rustix::thread::{sched_getaffinity, CpuSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
+use wire::os;
+use wire::os::{sched_getaffinity, CpuSet};
 use wire::sys;
 use wire::text::quoted;
 
@@ -47,7 +47,7 @@ impl Interference {
             environment: Environment::read(&files, plain),
             plain,
             files,
-            cpus: sched_getaffinity(None).ok(),
+            cpus: sched_getaffinity(0).ok(),
         }
     }
 
@@ -90,7 +90,7 @@ impl Interference {
             if schedule_of(thread) != self.schedule {
                 self.add("the probe's scheduling was changed".into());
             }
-            let Ok(own) = sched_getaffinity(Pid::from_raw(thread)) else {
+            let Ok(own) = sched_getaffinity(thread) else {
                 continue;
             };
             let given = |first: &CpuSet| own == *first || cpus.contains(&own);
@@ -127,7 +127,7 @@ impl Interference {
         for text in self.environment.changed_to(&now) {
             self.add(text);
         }
-        if self.cpus.is_some() && self.cpus != sched_getaffinity(None).ok() {
+        if self.cpus.is_some() && self.cpus != sched_getaffinity(0).ok() {
             self.add("the probe was moved to other CPUs".into());
         }
         std::mem::take(&mut self.texts)
@@ -150,7 +150,8 @@ impl Environment {
             settings: settings.map(|(name, file)| (*name, file.read())).collect(),
             oom_score: files.oom_score.read(),
             core_pattern: files.core_pattern.read(),
-            devices: ["/proc", "/dev/shm"].map(|path| stat(path).ok().map(|file| file.st_dev)),
+            devices: ["/proc", "/dev/shm"]
+                .map(|path| fs::metadata(path).ok().map(|file| file.dev())),
         }
     }
 
@@ -181,10 +182,7 @@ impl Environment {
 
 /// The niceness and the policy of a thread of this process; 0 is the calling one.
 fn schedule_of(thread: i32) -> Schedule {
-    (
-        getpriority_process(Pid::from_raw(thread)).ok(),
-        sys::policy_of(thread).ok(),
-    )
+    (os::priority_of(thread).ok(), sys::policy_of(thread).ok())
 }
 
 #[cfg(test)]

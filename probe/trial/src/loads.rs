@@ -1,11 +1,11 @@
 //! What a trial asks of a load engine: loads of a service, step after step, and upstreams for it.
 
-use rustix::thread::CpuSet;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::io::{BorrowedFd, OwnedFd};
 use wire::cause::Cause;
 use wire::messages::Verdict;
+use wire::os::CpuSet;
 use wire::request::Service;
 use wire::requests::Requests;
 use wire::writer::{ReaderGone, Writer};

@@ -7,9 +7,9 @@ use crate::run::Condition;
 use crate::session::Session;
 use crate::tree::cgroup::Cgroup;
 use crate::tree::namespace::{self, Side};
-use rustix::process::{getppid, set_parent_process_death_signal, Signal};
 use std::os::unix::io::AsFd;
 use std::process::ExitCode;
+use wire::os::{parent_id, set_parent_death_signal};
 use wire::request::{Use, Work, PROTOCOL};
 use wire::requests::Requests;
 use wire::sys;
@@ -52,9 +52,9 @@ fn run(engine: Option<&Engine>) -> ExitCode {
 
 /// The error is why a trial did not take place.
 fn prepare_and_run(engine: Option<&Engine>) -> Result<ExitCode, String> {
-    let parent = getppid();
+    let parent = parent_id();
     let system = |what: &str, error: std::io::Error| format!("{what}: {error}");
-    set_parent_process_death_signal(Some(Signal::TERM))
+    set_parent_death_signal(libc::SIGTERM)
         .map_err(|error| system("PR_SET_PDEATHSIG", error.into()))?;
     // Before anything else: from here on no signal is lost.
     let signals = sys::signal_file().map_err(|error| system("signalfd", error))?;

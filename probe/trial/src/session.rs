@@ -10,9 +10,9 @@ use crate::reference;
 use crate::run::{run, Condition, Setup};
 use crate::sample::host::KernelFiles;
 use crate::tree::cgroup::Cgroup;
-use rustix::process::{getpid, getppid, set_child_subreaper, Pid};
 use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
+use wire::os::{become_subreaper, parent_id};
 use wire::pin::ProbeCpus;
 use wire::request::{Request, Service};
 use wire::requests::Requests;
@@ -23,7 +23,7 @@ const UPSTREAMS: &str = "{upstreams}";
 
 pub struct Session<'a> {
     engine: Option<&'a Engine>,
-    parent: Option<Pid>,
+    parent: Option<i32>,
     /// What of its own the probe does not have, though it was to have it, and why.
     lacking: Vec<String>,
     places: Places,
@@ -36,13 +36,12 @@ impl<'a> Session<'a> {
     /// `parent`: the process that started the probe; in namespaces of its own it sees none. `outside`: why it has none
     /// of these, where it was to have them. `shared`: its own shared memory, or why there is none.
     pub fn new(
-        parent: Option<Pid>,
+        parent: Option<i32>,
         outside: Option<String>,
         shared: Result<Option<SharedMemory>, String>,
         engine: Option<&'a Engine>,
     ) -> Result<Session<'a>, String> {
-        set_child_subreaper(Some(getpid()))
-            .map_err(|error| format!("PR_SET_CHILD_SUBREAPER: {error}"))?;
+        become_subreaper().map_err(|error| format!("PR_SET_CHILD_SUBREAPER: {error}"))?;
         let outside = outside.map(|why| format!("namespaces of the probe's own: {why}"));
         let mut lacking = Vec::from_iter(outside);
         let shared = shared.unwrap_or_else(|why| {
@@ -80,7 +79,7 @@ impl<'a> Session<'a> {
         missing.extend(self.files.missing.iter().cloned());
         missing.extend(self.places.prepare(&mut request));
         // A parent that died before PR_SET_PDEATHSIG sends no signal.
-        if getppid() != self.parent {
+        if parent_id() != self.parent {
             return Err("the process that started the probe has ended".into());
         }
         let setup = Setup {

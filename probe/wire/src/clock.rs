@@ -1,43 +1,33 @@
-//! The kernel's clocks as nanoseconds, and back.
+//! The kernel's clocks as nanoseconds.
 
-use rustix::event::Timespec;
-use rustix::thread::clock_nanosleep_absolute;
-use rustix::time::{clock_gettime, ClockId};
+use crate::os;
 
 /// CLOCK_MONOTONIC: the same for all threads, and for servers on this machine.
 pub fn now_ns() -> u64 {
-    of(ClockId::Monotonic)
+    ns_of(libc::CLOCK_MONOTONIC)
 }
 
 /// CLOCK_REALTIME, by which the kernel stamps what arrives.
 pub fn realtime_ns() -> u64 {
-    of(ClockId::Realtime)
+    ns_of(libc::CLOCK_REALTIME)
 }
 
 /// Sleeps until an instant of [`now_ns`], or a signal.
 pub fn sleep_until(at_ns: u64) {
-    let _ = clock_nanosleep_absolute(ClockId::Monotonic, &timespec(at_ns));
+    os::sleep_until(at_ns);
 }
 
 /// CPU time of the calling thread.
 pub fn thread_cpu_ns() -> u64 {
-    of(ClockId::ThreadCPUTime)
+    ns_of(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// CPU time of this process.
 pub fn process_cpu_ns() -> u64 {
-    of(ClockId::ProcessCPUTime)
+    ns_of(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// A length of time as the kernel takes it.
-pub fn timespec(ns: u64) -> Timespec {
-    Timespec {
-        tv_sec: (ns / 1_000_000_000) as i64,
-        tv_nsec: (ns % 1_000_000_000) as i64,
-    }
-}
-
-fn of(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+fn ns_of(clock: libc::clockid_t) -> u64 {
+    let (seconds, ns) = os::clock_time(clock);
+    seconds as u64 * 1_000_000_000 + ns as u64
 }

@@ -1,7 +1,7 @@
 //! CPU affinity: pins the probe, and checks beforehand whether the program can be pinned.
 
+use crate::os::{sched_getaffinity, sched_setaffinity, CpuSet};
 use crate::request::Request;
-use rustix::thread::{sched_getaffinity, sched_setaffinity, CpuSet};
 
 /// The CPUs of a probe that carries out one trial after another.
 pub struct ProbeCpus {
@@ -14,7 +14,7 @@ pub struct ProbeCpus {
 
 impl ProbeCpus {
     pub fn inherited() -> Result<ProbeCpus, String> {
-        let own = sched_getaffinity(None).map_err(|error| format!("CPU affinity: {error}"))?;
+        let own = sched_getaffinity(0).map_err(|error| format!("CPU affinity: {error}"))?;
         Ok(ProbeCpus {
             own,
             usable: Vec::new(),
@@ -30,7 +30,7 @@ impl ProbeCpus {
         }
         if request.probe_cpus.is_empty() {
             // An earlier trial may have pinned it.
-            sched_setaffinity(None, &self.own).map_err(|error| format!("CPU affinity: {error}"))?;
+            sched_setaffinity(&self.own).map_err(|error| format!("CPU affinity: {error}"))?;
             return Ok(Vec::new());
         }
         // By an earlier trial, unless something else has moved it since.
@@ -46,7 +46,7 @@ pub fn program_cpus(request: &Request, inherited: &[usize]) -> Vec<usize> {
     match (request.cpus.is_empty(), inherited.is_empty()) {
         (false, _) => request.cpus.clone(),
         (true, false) => inherited.to_vec(),
-        (true, true) => sched_getaffinity(None).map_or(Vec::new(), |own| cpu_list(&own)),
+        (true, true) => sched_getaffinity(0).map_or(Vec::new(), |own| cpu_list(&own)),
     }
 }
 
@@ -56,7 +56,7 @@ pub fn pin_thread(key: &str, cpus: &[usize]) -> Result<(), String> {
         return Err(format!("{key}: {cpu} is over {}", CpuSet::MAX_CPU - 1));
     }
     let set = set_of(cpus);
-    let done = sched_setaffinity(None, &set).and_then(|()| sched_getaffinity(None));
+    let done = sched_setaffinity(&set).and_then(|()| sched_getaffinity(0));
     match done {
         Ok(now) if now == set => Ok(()),
         // The kernel silently drops those that this process may not use.
@@ -76,7 +76,7 @@ pub fn overlap(one: &CpuSet, other: &CpuSet) -> bool {
 /// Whether the calling thread may use these CPUs and no others.
 fn is_pinned(cpus: &[usize]) -> bool {
     let exist = cpus.iter().all(|&cpu| cpu < CpuSet::MAX_CPU);
-    exist && sched_getaffinity(None) == Ok(set_of(cpus))
+    exist && sched_getaffinity(0) == Ok(set_of(cpus))
 }
 
 /// Whether a thread can be pinned to these CPUs: tried on a thread that then ends.
@@ -91,7 +91,7 @@ pub fn check(key: &'static str, cpus: &[usize]) -> Result<(), String> {
 
 /// A set of CPUs; those that no set can hold are left out.
 pub fn set_of(cpus: &[usize]) -> CpuSet {
-    let mut set = CpuSet::new();
+    let mut set = CpuSet::default();
     let known = cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU);
     known.for_each(|&cpu| set.set(cpu));
     set
@@ -130,13 +130,13 @@ mod tests {
             let first = request(&all[..1]);
             for _ in 0..2 {
                 assert_eq!(cpus.pin(&first).unwrap(), all);
-                assert_eq!(sched_getaffinity(None).unwrap(), set_of(&all[..1]));
+                assert_eq!(sched_getaffinity(0).unwrap(), set_of(&all[..1]));
             }
-            sched_setaffinity(None, &set_of(&all)).unwrap();
+            sched_setaffinity(&set_of(&all)).unwrap();
             assert_eq!(cpus.pin(&first).unwrap(), all);
-            assert_eq!(sched_getaffinity(None).unwrap(), set_of(&all[..1]));
+            assert_eq!(sched_getaffinity(0).unwrap(), set_of(&all[..1]));
             assert!(cpus.pin(&request(&[])).unwrap().is_empty());
-            assert_eq!(sched_getaffinity(None).unwrap(), cpus.own);
+            assert_eq!(sched_getaffinity(0).unwrap(), cpus.own);
             assert!(cpus.pin(&request(&[CpuSet::MAX_CPU])).is_err());
             cpus.pin(&first).unwrap();
             assert!(cpus.pin(&request(&[all[0], CpuSet::MAX_CPU])).is_err());

@@ -1,8 +1,7 @@
 //! The requests, one line each: a probe carries out one trial after another.
 
+use crate::os::{poll, Errno, PollFd};
 use crate::sys;
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::mem;
@@ -98,16 +97,13 @@ impl Requests {
     fn wait(&self, signals: &OwnedFd) -> bool {
         let stdin = self.reader.get_ref().as_fd();
         loop {
-            let mut files = [
-                PollFd::from_borrowed_fd(stdin, PollFlags::IN),
-                PollFd::new(signals, PollFlags::IN),
-            ];
+            let mut files = [PollFd::readable(stdin), PollFd::readable(signals.as_fd())];
             match poll(&mut files, None) {
                 Ok(_) => {}
                 Err(Errno::INTR) => continue,
                 Err(_) => return false,
             }
-            if !files[0].revents().is_empty() {
+            if files[0].is_ready() {
                 return true;
             }
             // The last orphans of a trial may be told of now.

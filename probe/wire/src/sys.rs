@@ -1,6 +1,7 @@
 //! System calls that rustix does not wrap: signals as a file, waiting for any child, accounting, the page cache, System V.
 #![allow(unsafe_code)]
 
+use crate::os;
 use std::io;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -74,7 +75,7 @@ fn next_signal(signals: BorrowedFd) -> Option<Received> {
         let bytes = [buffer[at], buffer[at + 1], buffer[at + 2], buffer[at + 3]];
         i32::from_ne_bytes(bytes)
     };
-    match rustix::io::read(signals, &mut buffer) {
+    match os::read(signals, &mut buffer) {
         Ok(count) if count >= 16 => {
             let (signal, code, pid) = (number(&buffer, 0), number(&buffer, 8), number(&buffer, 12));
             // Only with these two does the kernel itself enter the sender.
@@ -254,7 +255,7 @@ pub fn policy_of(thread: i32) -> io::Result<i32> {
 }
 
 /// The soft and the hard limit of a process, one that has ended included; 0 is this one.
-pub fn limit_of(pid: i32, resource: rustix::process::Resource) -> Option<(u64, u64)> {
+pub fn limit_of(pid: i32, resource: u32) -> Option<(u64, u64)> {
     let mut limit = libc::rlimit64 {
         rlim_cur: 0,
         rlim_max: 0,
@@ -264,7 +265,7 @@ pub fn limit_of(pid: i32, resource: rustix::process::Resource) -> Option<(u64, u
         libc::syscall(
             libc::SYS_prlimit64,
             pid,
-            resource as u32,
+            resource,
             ptr::null::<libc::rlimit64>(),
             &mut limit,
         )

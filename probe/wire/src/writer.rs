@@ -1,8 +1,8 @@
 //! JSON lines on stdout. They are buffered while the trial runs, so that writing them and waking the reader cost
 //! the contender nothing.
 
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
+use crate::os;
+use crate::os::{poll, Errno, PollFd};
 use serde::Serialize;
 use std::os::unix::io::BorrowedFd;
 
@@ -45,7 +45,7 @@ impl<'a> Writer<'a> {
 
     /// Writes what is buffered, as far as the reader takes it at once.
     pub fn flush(&mut self) -> Result<(), ReaderGone> {
-        self.write(Some(&Timespec::default()))
+        self.write(Some(0))
     }
 
     /// Writes the whole buffer, and waits for the reader. Only when nothing runs any more.
@@ -53,19 +53,19 @@ impl<'a> Writer<'a> {
         self.write(None)
     }
 
-    fn write(&mut self, wait: Option<&Timespec>) -> Result<(), ReaderGone> {
+    fn write(&mut self, wait_ns: Option<u64>) -> Result<(), ReaderGone> {
         let mut written = 0;
         while written < self.buffer.len() {
-            let mut ready = [PollFd::from_borrowed_fd(self.file, PollFlags::OUT)];
-            match poll(&mut ready, wait) {
+            let mut ready = [PollFd::writable(self.file)];
+            match poll(&mut ready, wait_ns) {
                 Ok(0) => break,
                 Ok(_) | Err(Errno::INTR) => {}
                 // No descriptor is allowed any more. The end may wait in the call itself.
-                Err(_) if wait.is_some() => break,
+                Err(_) if wait_ns.is_some() => break,
                 Err(_) => {}
             }
             let end = self.buffer.len().min(written + WRITE_BYTES);
-            match rustix::io::write(self.file, &self.buffer[written..end]) {
+            match os::write(self.file, &self.buffer[written..end]) {
                 Ok(count) => written += count,
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(_) => return Err(ReaderGone),
@@ -120,7 +120,7 @@ mod tests {
         };
         writer.send(&message, false).unwrap();
         let mut buffer = [0; 100];
-        assert_eq!(rustix::io::read(&read, &mut buffer), Err(Errno::AGAIN));
+        assert_eq!(crate::os::read(&read, &mut buffer), Err(Errno::AGAIN));
         writer.flush().unwrap();
         assert!(rustix::io::read(&read, &mut buffer).unwrap() > 0);
     }

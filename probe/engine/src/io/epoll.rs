@@ -3,6 +3,7 @@
 
 use super::outbox::{Outbox, Queued};
 use super::stamp::{self, ClockOffset};
+use super::timespec;
 use super::{CloseReason, Handler, Io, Next, Slot, Wait};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SocketAddrAny};
 use std::io;
 use std::rc::Rc;
-use wire::clock::{now_ns, sleep_until, timespec};
+use wire::clock::{now_ns, sleep_until};
 
 const EVENTS: usize = 1024;
 const BUFFER_BYTES: usize = 64 * 1024;

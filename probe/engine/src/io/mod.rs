@@ -16,6 +16,14 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
+/// A length of time as the kernel takes it.
+pub fn timespec(ns: u64) -> rustix::event::Timespec {
+    rustix::event::Timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
+    }
+}
+
 /// The number of a connection, from 0. It stays the same when the connection is opened again.
 pub type Slot = usize;
 

@@ -2,10 +2,11 @@
 
 use super::engine::Engine;
 use super::plan::Plan;
+use crate::io::timespec;
 use rustix::event::{poll, PollFd, PollFlags};
 use serde_json::json;
 use std::os::unix::io::{AsFd, OwnedFd};
-use wire::clock::{now_ns, timespec};
+use wire::clock::now_ns;
 use wire::sys;
 use wire::units::nanoseconds;
 use wire::writer::{ReaderGone, Writer};

@@ -8,6 +8,7 @@ pub mod delay;
 pub mod head;
 pub mod plan;
 
+use crate::io::timespec;
 use calls::Ledger;
 use head::{parse, BadHead};
 pub use plan::Plan;
@@ -25,7 +26,7 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::os::unix::io::{AsFd, BorrowedFd};
-use wire::clock::{now_ns, timespec};
+use wire::clock::now_ns;
 
 const BACKLOG: i32 = 4096;
 const MAX_HEAD_BYTES: usize = 16 * 1024;

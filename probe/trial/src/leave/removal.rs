@@ -1,14 +1,11 @@
 //! Removes all that is below a folder, whatever a program has made there: symbolic links are not followed, nor mounts;
 //! trees may be deeper than a path may be long, and folders may lack permissions.
 
-use rustix::fs::{
-    chmod, openat2, renameat, unlinkat, AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags,
-};
-use rustix::io::Errno;
-use rustix::path::Arg;
 use std::ffi::CStr;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
+use wire::os::{openat2, renameat, unlinkat, Dir, Errno, FileType, Name};
 
 /// What was done below a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -29,7 +26,7 @@ pub fn remove_below(top: BorrowedFd, deadline: Instant) -> Removed {
         moved: 0,
     };
     let all = removal.empty(top, &mut |removal, name, kind| {
-        if kind == FileType::Directory {
+        if kind == FileType::DIRECTORY {
             removal.remove_folder(name)
         } else {
             removal.unlink(top, name)
@@ -82,7 +79,7 @@ impl Removal<'_> {
 
     /// A file; a folder where the file system does not tell them apart.
     fn unlink(&mut self, folder: BorrowedFd, name: &CStr) {
-        match unlinkat(folder, name, AtFlags::empty()) {
+        match unlinkat(folder, name, 0) {
             Ok(()) => self.count += 1,
             Err(Errno::ISDIR) => self.remove_folder_in(folder, name),
             Err(_) => {}
@@ -107,7 +104,7 @@ impl Removal<'_> {
         };
         let folder = folder.as_fd();
         self.empty(folder, &mut |removal, name, kind| {
-            if kind == FileType::Directory {
+            if kind == FileType::DIRECTORY {
                 removal.raise(folder, name);
             } else {
                 removal.unlink(folder, name);
@@ -117,7 +114,7 @@ impl Removal<'_> {
     }
 
     fn remove_empty(&mut self, parent: BorrowedFd, name: &CStr) -> bool {
-        let done = unlinkat(parent, name, AtFlags::REMOVEDIR).is_ok();
+        let done = unlinkat(parent, name, libc::AT_REMOVEDIR).is_ok();
         self.count += u64::from(done);
         done
     }
@@ -139,33 +136,34 @@ impl Removal<'_> {
 
 /// Opens a folder, with all permissions for its owner. None where it is a mount, or no folder.
 fn open_for_removal(parent: BorrowedFd, name: &CStr) -> Option<OwnedFd> {
-    let place = open_below(parent, name, OFlags::PATH)?;
+    let place = open_below(parent, name, libc::O_PATH)?;
     // By its descriptor: nobody can put another file in its place meanwhile.
-    let _ = chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), Mode::RWXU);
-    open_below(place.as_fd(), ".", OFlags::RDONLY)
+    let path = format!("/proc/self/fd/{}", place.as_raw_fd());
+    let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700));
+    open_below(place.as_fd(), ".", libc::O_RDONLY)
 }
 
-fn open_below(parent: BorrowedFd, name: impl Arg, flags: OFlags) -> Option<OwnedFd> {
-    let flags = flags | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+fn open_below(parent: BorrowedFd, name: impl Name, flags: i32) -> Option<OwnedFd> {
+    let flags = flags | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     // Not by the device's number: that of a mount may be the same.
-    let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
-    openat2(parent, name, flags, Mode::empty(), resolve).ok()
+    let resolve = libc::RESOLVE_NO_XDEV | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_BENEATH;
+    openat2(parent, name, flags, resolve).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::test_folder::TestFolder;
-    use rustix::fs::{mkdirat, open, openat};
     use std::fs;
     use std::os::unix::fs::{symlink, PermissionsExt};
     use std::path::Path;
     use std::time::Duration;
+    use wire::os::{mkdirat, open, openat};
 
     const REMOVAL_TIMEOUT: Duration = Duration::from_secs(60);
 
     fn opened(path: &Path) -> OwnedFd {
-        open(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap()
+        open(path, libc::O_RDONLY | libc::O_DIRECTORY).unwrap()
     }
 
     fn emptied(folder: &TestFolder, patience: Duration) -> Removed {
@@ -210,11 +208,11 @@ mod tests {
     #[test]
     fn trees_deeper_than_paths_and_wide_ones() {
         let folder = TestFolder::new();
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
         let mut place = opened(folder.path());
         for _ in 0..1000 {
-            mkdirat(&place, "deep", Mode::RWXU).unwrap();
-            place = openat(&place, "deep", flags, Mode::empty()).unwrap();
+            mkdirat(&place, "deep").unwrap();
+            place = openat(&place, "deep", flags).unwrap();
         }
         for number in 0..1000 {
             let wide = folder.path().join(format!("wide-{number}"));

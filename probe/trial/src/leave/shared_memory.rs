@@ -1,16 +1,11 @@
 //! Shared memory of the probe's own: a file system in place of the host's /dev/shm, and System V objects in a namespace
 //! of IPC. Both end with the probe, and hold nothing but what programs of its trials have made.
 
-use rustix::fs::{
-    fstat, fstatvfs, openat, statvfs, Dir, DirEntry, Mode, OFlags, StatVfs, StatVfsMountFlags,
-};
-use rustix::io::Errno;
-use rustix::mount::{
-    fsconfig_create, fsmount, fsopen, mount, FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags,
-};
 use std::ffi::CString;
 use std::io;
-use std::os::unix::io::{AsFd, OwnedFd};
+use std::os::unix::io::OwnedFd;
+use wire::os;
+use wire::os::{fstat, fstatvfs, openat, statvfs, Dir, DirEntry, Errno};
 use wire::sys;
 
 const PLACE: &str = "/dev/shm";
@@ -32,16 +27,16 @@ impl SharedMemory {
             Err(Errno::NOENT) => return Ok(None),
             host => host?,
         };
-        let mut flags = MountFlags::NOSUID | MountFlags::NODEV;
-        if host.f_flag.contains(StatVfsMountFlags::NOEXEC) {
-            flags |= MountFlags::NOEXEC;
+        let mut flags = libc::MS_NOSUID | libc::MS_NODEV;
+        if host.f_flag & libc::ST_NOEXEC != 0 {
+            flags |= libc::MS_NOEXEC;
         }
         // Size 0 means no limit, in the option as in what `statvfs` says.
         let options = format!("mode=1777,size={}", host.f_blocks * host.f_frsize);
         let options = CString::new(options)?;
-        mount("ringside", PLACE, "tmpfs", flags, options.as_c_str())?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let folder = rustix::fs::open(PLACE, flags, Mode::empty())?;
+        os::mount("ringside", PLACE, "tmpfs", flags, Some(&options))?;
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        let folder = os::open(PLACE, flags)?;
         let inodes = inodes(&fstatvfs(&folder)?);
         let device = fstat(&folder)?.st_dev;
         Ok(Some(SharedMemory {
@@ -93,14 +88,11 @@ fn entries(folder: &OwnedFd) -> impl Iterator<Item = DirEntry> {
 
 /// A folder of the POSIX queues in this namespace of IPC, which has no place among the files.
 fn queues() -> io::Result<OwnedFd> {
-    let system = fsopen("mqueue", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(system.as_fd())?;
-    let flags = FsMountFlags::FSMOUNT_CLOEXEC;
-    let mounted = fsmount(system.as_fd(), flags, MountAttrFlags::empty())?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(openat(&mounted, ".", flags, Mode::empty())?)
+    let mounted = os::detached_mount("mqueue")?;
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+    Ok(openat(&mounted, ".", flags)?)
 }
 
-fn inodes(of: &StatVfs) -> u64 {
+fn inodes(of: &libc::statvfs) -> u64 {
     of.f_files.saturating_sub(of.f_ffree)
 }

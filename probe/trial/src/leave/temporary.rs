@@ -2,16 +2,14 @@
 //! removed. Its lock says that a probe uses it; the next probe removes the folders of those that were killed.
 
 use crate::leave::removal::{remove_below, Removed};
-use rustix::fs::{
-    fchmod, flock, fstat, mkdirat, openat, statat, unlinkat, AtFlags, Dir, FileType,
-    FlockOperation, Mode, OFlags,
-};
-use rustix::io::Errno;
-use rustix::process::geteuid;
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use wire::os;
+use wire::os::{
+    fchmod, fstat, mkdirat, openat, statat, try_lock, unlinkat, user_id, Dir, Errno, FileType, Name,
+};
 
 /// Short, for the paths of sockets. What is named so, belongs to the user, and is not locked, is removed.
 const PREFIX: &str = "ringside-tmp-";
@@ -35,7 +33,7 @@ impl Temporary {
         let folder = open_shared(shared)?;
         loop {
             let name = random_name();
-            match mkdirat(&folder, &name, Mode::RWXU) {
+            match mkdirat(&folder, &name) {
                 Ok(()) => {}
                 Err(Errno::EXIST) => continue,
                 Err(error) => return Err(error.into()),
@@ -65,26 +63,26 @@ impl Temporary {
 
     /// Whether the path still leads to it, for its user alone.
     fn is_in_place(&self) -> bool {
-        let Ok(now) = statat(&self.shared, &self.name, AtFlags::SYMLINK_NOFOLLOW) else {
+        let Ok(now) = statat(&self.shared, &self.name, libc::AT_SYMLINK_NOFOLLOW) else {
             return false;
         };
         let is_same = fstat(&self.folder)
             .is_ok_and(|own| (now.st_dev, now.st_ino) == (own.st_dev, own.st_ino));
-        let is_private = now.st_mode & 0o777 == Mode::RWXU.bits();
-        is_same && (is_private || fchmod(&self.folder, Mode::RWXU).is_ok())
+        let is_private = now.st_mode & 0o777 == 0o700;
+        is_same && (is_private || fchmod(&self.folder, 0o700).is_ok())
     }
 
     fn remove_content(&self) -> Removed {
-        let _ = fchmod(&self.folder, Mode::RWXU);
+        let _ = fchmod(&self.folder, 0o700);
         remove_below(self.folder.as_fd(), Instant::now() + REMOVAL_TIMEOUT)
     }
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if unlinkat(&self.shared, &self.name, AtFlags::REMOVEDIR).is_err() {
+        if unlinkat(&self.shared, &self.name, libc::AT_REMOVEDIR).is_err() {
             self.remove_content();
-            let _ = unlinkat(&self.shared, &self.name, AtFlags::REMOVEDIR);
+            let _ = unlinkat(&self.shared, &self.name, libc::AT_REMOVEDIR);
         }
     }
 }
@@ -96,15 +94,15 @@ pub fn sweep(shared: &str) -> io::Result<()> {
         let name = entry.file_name();
         let random = name.to_bytes().strip_prefix(PREFIX.as_bytes());
         let is_ours = random.is_some_and(|random| random.len() == RANDOM_CHARACTERS)
-            && matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+            && matches!(entry.file_type(), FileType::DIRECTORY | FileType::UNKNOWN);
         if !is_ours {
             continue;
         }
         if let Some(left) = lock(&folder, name) {
-            let of_this_user = fstat(&left).is_ok_and(|own| own.st_uid == geteuid().as_raw());
+            let of_this_user = fstat(&left).is_ok_and(|own| own.st_uid == user_id());
             if of_this_user {
                 remove_below(left.as_fd(), Instant::now() + REMOVAL_TIMEOUT);
-                let _ = unlinkat(&folder, name, AtFlags::REMOVEDIR);
+                let _ = unlinkat(&folder, name, libc::AT_REMOVEDIR);
             }
         }
     }
@@ -116,8 +114,8 @@ fn open_shared(path: &str) -> io::Result<OwnedFd> {
         let why = format!("TMPDIR is {path:?}, which is no absolute path");
         return Err(io::Error::new(io::ErrorKind::Other, why));
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?)
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+    Ok(os::open(path, flags)?)
 }
 
 fn random_name() -> String {
@@ -127,12 +125,12 @@ fn random_name() -> String {
 }
 
 /// Opens and locks a folder; None where somebody else has it, or has just removed it.
-fn lock(parent: &OwnedFd, name: impl rustix::path::Arg + Copy) -> Option<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = openat(parent, name, flags, Mode::empty()).ok()?;
-    flock(&folder, FlockOperation::NonBlockingLockExclusive).ok()?;
+fn lock(parent: &OwnedFd, name: impl Name + Copy) -> Option<OwnedFd> {
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let folder = openat(parent, name, flags).ok()?;
+    try_lock(&folder).ok()?;
     let own = fstat(&folder).ok()?;
-    let now = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let now = statat(parent, name, libc::AT_SYMLINK_NOFOLLOW).ok()?;
     ((own.st_dev, own.st_ino) == (now.st_dev, now.st_ino)).then_some(folder)
 }
 

@@ -3,11 +3,9 @@
 
 use super::end::End;
 use super::{Abort, Trial};
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::io::Errno;
 use std::time::{Duration, Instant};
 use wire::cause::Cause;
-use wire::clock::timespec;
+use wire::os::{poll, Errno, PollFd};
 use wire::sys;
 
 /// How long processes of a program that has ended by itself have to follow it: a runtime's helper ends when it sees
@@ -62,9 +60,9 @@ impl Trial<'_, '_> {
                 self.begin_sampling()?;
             }
             let signals = self.supervisor.signals();
-            let mut files = [self.sampling.file().unwrap_or(signals), signals]
-                .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
-            match poll(&mut files, Some(&timespec(COUNTING.as_nanos() as u64))) {
+            let mut files =
+                [self.sampling.file().unwrap_or(signals), signals].map(PollFd::readable);
+            match poll(&mut files, Some(COUNTING.as_nanos() as u64)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(Abort::Failed(error.into())),
             }

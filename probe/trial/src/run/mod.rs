@@ -27,8 +27,6 @@ use crate::tree::supervise::Supervisor;
 use end::End;
 use outcome::Parts;
 use program_output::ProgramOutput;
-use rustix::process::getppid;
-use rustix::thread::{sched_getaffinity, CpuSet};
 pub use setup::{Condition, Setup};
 use std::collections::BTreeMap;
 use std::io;
@@ -39,6 +37,8 @@ use wait::{Files, Ready};
 use wire::cause::Cause;
 use wire::clock;
 use wire::messages::{Message, Verdict};
+use wire::os;
+use wire::os::{parent_id, sched_getaffinity, CpuSet};
 use wire::pin;
 use wire::request::{Request, PROTOCOL};
 use wire::requests::Requests;
@@ -178,7 +178,7 @@ pub fn run(
         unknown_listeners: Vec::new(),
         probe_cpu_ns,
         excess_processes: None,
-        parent: getppid().map(|pid| pid.as_raw_nonzero().get()),
+        parent: parent_id(),
         interference: Interference::watch(Rc::clone(&files), request.plain),
         awaited: Vec::new(),
         cause: None,
@@ -313,7 +313,7 @@ impl Trial<'_, '_> {
 
     /// Whether a thread of the probe may run on a CPU of the program.
     fn shares_cpus(&self) -> bool {
-        let own = sched_getaffinity(None).ok();
+        let own = sched_getaffinity(0).ok();
         let mut sets = self.thread_cpus().into_iter().chain(own);
         sets.any(|set| pin::overlap(&set, &self.cpus))
     }
@@ -433,7 +433,7 @@ impl Trial<'_, '_> {
             return Ok(());
         };
         let mut buffer = [0; REPORT_BYTES];
-        match rustix::io::read(file, &mut buffer) {
+        match os::read(file, &mut buffer) {
             Ok(0) => {
                 self.report = None;
                 let cgroup = self.supervisor.cgroup.as_ref();

@@ -3,13 +3,11 @@
 use super::{Abort, Trial};
 use crate::sample::sampler::Excess;
 use crate::sample::sampling::{TakenSample, SAMPLE_TIMEOUT};
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::io::Errno;
 use std::io;
 use std::time::Duration;
 use wire::cause::Cause;
-use wire::clock::timespec;
 use wire::messages::Message;
+use wire::os::{poll, Errno, PollFd};
 use wire::pin;
 use wire::units::nanoseconds;
 
@@ -63,14 +61,13 @@ impl Trial<'_, '_> {
                 Some(_) => samples,
                 None => self.supervisor.pidfd(),
             };
-            let mut files = [samples, self.supervisor.signals(), program]
-                .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN));
-            let time = timespec(until_ns.min(wall_ns).saturating_sub(now_ns));
-            match poll(&mut files, Some(&time)) {
+            let mut files = [samples, self.supervisor.signals(), program].map(PollFd::readable);
+            let time_ns = until_ns.min(wall_ns).saturating_sub(now_ns);
+            match poll(&mut files, Some(time_ns)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(Abort::Failed(error.into())),
             }
-            let [_, signals, program] = files.map(|file| !file.revents().is_empty());
+            let [_, signals, program] = files.map(|file| file.is_ready());
             if program && self.supervisor.ends_within(Duration::ZERO) {
                 self.note_end(self.now_ns());
             }

@@ -1,10 +1,8 @@
 //! Polls everything that a trial waits for.
 
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::io::Errno;
 use std::io;
 use std::os::unix::io::BorrowedFd;
-use wire::clock::timespec;
+use wire::os::{poll, Errno, PollFd};
 
 pub struct Files<'a> {
     pub signals: BorrowedFd<'a>,
@@ -44,13 +42,13 @@ pub fn wait<'a>(
 ) -> io::Result<Ready> {
     // A file that is not to be polled is replaced by one without events.
     let optional = |file: Option<BorrowedFd<'a>>| match file {
-        Some(file) => PollFd::from_borrowed_fd(file, PollFlags::IN),
-        None => PollFd::from_borrowed_fd(files.signals, PollFlags::empty()),
+        Some(file) => PollFd::readable(file),
+        None => PollFd::hung_up(files.signals),
     };
     let mut polled = vec![
-        PollFd::from_borrowed_fd(files.signals, PollFlags::IN),
-        PollFd::from_borrowed_fd(files.program, PollFlags::IN),
-        PollFd::from_borrowed_fd(files.messages, PollFlags::empty()),
+        PollFd::readable(files.signals),
+        PollFd::readable(files.program),
+        PollFd::hung_up(files.messages),
         optional(files.report),
         optional(files.samples),
         optional(files.stdout),
@@ -58,17 +56,14 @@ pub fn wait<'a>(
         optional(files.notices),
     ];
     let first_load = polled.len();
-    let load = |file| PollFd::from_borrowed_fd(file, PollFlags::IN);
+    let load = |file| PollFd::readable(file);
     polled.extend(loads.into_iter().map(load));
-    match poll(&mut polled, Some(&timespec(timeout_ns))) {
+    match poll(&mut polled, Some(timeout_ns)) {
         // Nothing is ready: the caller polls again.
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
-    let ready: Vec<_> = polled
-        .iter()
-        .map(|file| !file.revents().is_empty())
-        .collect();
+    let ready: Vec<_> = polled.iter().map(|file| file.is_ready()).collect();
     let (fixed, loads) = ready.split_at(first_load);
     Ok(Ready {
         signals: fixed[0],

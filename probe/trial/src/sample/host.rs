@@ -4,6 +4,7 @@ use crate::tree::procfs::{kib_field, ProcFs, ReopenedFile};
 use std::io;
 use std::rc::Rc;
 use wire::messages::{CpuTime, KernelMemory, Pressure};
+use wire::os;
 use wire::sys::ticks_per_second;
 
 /// Below /proc: what every trial reads, twice or more.
@@ -61,12 +62,12 @@ impl KernelFiles {
         if procfs.hides_processes() {
             missing.push("processes in /proc: hidepid hides those that may not be traced".into());
         }
-        if rustix::fs::access("/proc/self/smaps_rollup", rustix::fs::Access::READ_OK).is_err() {
+        if !os::is_readable("/proc/self/smaps_rollup") {
             missing.push("PSS: /proc/self/smaps_rollup cannot be read".into());
         }
         Ok(KernelFiles {
             oom_score: procfs.kept("self/oom_score_adj"),
-            settings: match rustix::process::geteuid().is_root() {
+            settings: match os::user_id() == 0 {
                 true => SETTINGS.map(|name| (name, ReopenedFile::open(name))).into(),
                 false => Vec::new(),
             },

@@ -3,7 +3,6 @@
 
 use crate::sample::sampler::{Excess, Sampler};
 use crate::tree::cgroup::Cgroup;
-use rustix::event::{eventfd, EventfdFlags};
 use std::io;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::resume_unwind;
@@ -12,6 +11,8 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 use wire::messages::Sample;
+use wire::os;
+use wire::os::eventfd;
 
 /// The longest that a sample may take: what it looks at may not answer.
 pub const SAMPLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -61,7 +62,7 @@ impl Sampling {
                 return Ok(());
             }
         };
-        let ready = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let ready = Arc::new(eventfd()?);
         let (orders, ordered) = channel();
         let (give, taken) = channel();
         let (cgroup, wake) = (cgroup.cloned(), Arc::clone(&ready));
@@ -113,7 +114,7 @@ impl Sampling {
     pub fn taken(&self) -> Vec<TakenSample> {
         match self {
             Sampling::Running(running) => {
-                let _ = rustix::io::read(&running.ready, &mut [0; 8]);
+                let _ = os::read(&running.ready, &mut [0; 8]);
                 running.taken.try_iter().collect()
             }
             _ => Vec::new(),
@@ -179,7 +180,7 @@ fn take_samples(
             return;
         }
         // It cannot be full: the counter is read before it has counted to 2^64.
-        let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
+        let _ = os::write(wake, &1u64.to_ne_bytes());
     }
 }
 
@@ -265,7 +266,7 @@ mod tests {
             thread: thread.unwrap(),
             orders: None,
             taken,
-            ready: Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap()),
+            ready: Arc::new(eventfd().unwrap()),
         });
         let error = sampling.finish(Duration::from_millis(1)).err().unwrap();
         assert_eq!(error.to_string(), "a sample did not end within 1ms");

@@ -2,10 +2,9 @@
 //! threads are many, so each sample reads a bounded number of threads in turn, and the last value of each counts.
 
 use crate::tree::procfs::{ProcFs, Process};
-use rustix::process::Pid;
-use rustix::thread::{sched_getaffinity, CpuSet};
 use std::collections::{HashMap, HashSet};
 use wire::messages::ThreadCpu;
+use wire::os::{sched_getaffinity, CpuSet};
 
 /// Threads read in one sample.
 const MAX_PER_SAMPLE: usize = 48;
@@ -133,7 +132,7 @@ impl Threads {
 
 /// Whether a thread may run on other CPUs than these. One that has ended may not.
 fn exceeds(tid: i32, cpus: Option<&CpuSet>) -> bool {
-    let own = Pid::from_raw(tid).and_then(|tid| sched_getaffinity(Some(tid)).ok());
+    let own = sched_getaffinity(tid).ok();
     match (own, cpus) {
         (Some(own), Some(cpus)) if own != *cpus => {
             (0..CpuSet::MAX_CPU).any(|cpu| own.is_set(cpu) && !cpus.is_set(cpu))

@@ -1,8 +1,8 @@
 //! One of the program's output pipes: reads it in large pieces, counts, keeps the tail.
 
-use rustix::buffer::spare_capacity;
-use rustix::io::{ioctl_fionread, Errno};
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
+use wire::os;
+use wire::os::{unread_bytes, Errno};
 
 const PIECE_BYTES: usize = 256 * 1024;
 const FIRST_BYTES: usize = 4096;
@@ -70,14 +70,14 @@ impl OutputPipe {
         let mut more = true;
         for _ in 0..MAX_PIECES {
             self.buffer.clear();
-            match rustix::io::read(file, spare_capacity(&mut self.buffer)) {
+            match os::read_into_room(file, &mut self.buffer) {
                 Ok(0) => {
                     self.file = None;
                     more = false;
                     break;
                 }
                 Ok(count) => {
-                    let piece = &self.buffer[..count.min(self.buffer.len())];
+                    let piece = &self.buffer[..count];
                     self.bytes += count as u64;
                     keep_tail(&mut self.tail, piece);
                     on_piece(piece);
@@ -107,7 +107,7 @@ impl OutputPipe {
     /// How many bytes are in the pipe now.
     pub fn unread(&self) -> u64 {
         let file = self.file.as_ref();
-        file.and_then(|file| ioctl_fionread(file).ok()).unwrap_or(0)
+        file.and_then(|file| unread_bytes(file).ok()).unwrap_or(0)
     }
 
     /// Reads so many bytes, which are in the pipe already.
@@ -117,7 +117,7 @@ impl OutputPipe {
         };
         while bytes > 0 {
             let mut piece = vec![0; bytes.min(PIECE_BYTES as u64) as usize];
-            match rustix::io::read(file, &mut piece) {
+            match os::read(file, &mut piece) {
                 Ok(count) if count > 0 => {
                     let piece = &piece[..count];
                     bytes -= count as u64;

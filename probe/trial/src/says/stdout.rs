@@ -2,7 +2,7 @@
 //! The text is hostile: for any input, memory stays bounded and nothing panics.
 
 use crate::says::protocol_line::{parse, Event, Parsed};
-use sha2::{Digest, Sha256};
+use crate::says::sha256::Sha256;
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -59,7 +59,7 @@ impl StdoutParser {
             ascii: [0; 128],
             non_ascii: non_ascii.map(|&prefix| (prefix, 0)).collect(),
             prefixes,
-            hash: hashed.then(Sha256::new),
+            hash: hashed.then(Sha256::default),
             plain: None,
             state: LINE_START,
             protocol_lines: 0,
@@ -105,8 +105,7 @@ impl StdoutParser {
 
     /// SHA-256 of the ordinary lines that have ended, in hexadecimal digits.
     pub fn hash(&self) -> Option<String> {
-        let digest = self.hash.clone()?.finalize();
-        Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+        Some(self.hash.clone()?.digits())
     }
 
     /// Parses the next bytes; `on_event` gets each protocol line that ends in them.
@@ -402,15 +401,14 @@ mod tests {
             let pieces: Vec<&[u8]> = at.windows(2).map(|ends| &text[ends[0]..ends[1]]).collect();
             let whole = read_and_hash(&[&text]);
             assert_eq!(read_and_hash(&pieces), whole, "seed {seed}");
-            let mut own = Sha256::new();
+            let mut own = Sha256::default();
             for line in text.split_inclusive(|&byte| byte == b'\n') {
                 if !line.starts_with(b"::") {
                     own.update(line.strip_suffix(b"\n").unwrap_or(line));
                     own.update(b"\n");
                 }
             }
-            let own: String = own.finalize().iter().map(|b| format!("{b:02x}")).collect();
-            assert_eq!(whole.3, own, "seed {seed}");
+            assert_eq!(whole.3, own.digits(), "seed {seed}");
         }
     }
 }

@@ -2,8 +2,6 @@
 
 use crate::start::spawn::{spawn, SpawnPlan, Spawned};
 use crate::tree::cgroup::Cgroup;
-use rustix::fs::{fcntl_setfl, OFlags};
-use rustix::pipe::{pipe_with, PipeFlags};
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
@@ -11,6 +9,8 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Instant;
+use wire::os;
+use wire::os::{pipe, set_file_flags};
 use wire::request::{Request, Use};
 
 /// A larger pipe lets a program that prints much run on while the probe counts.
@@ -53,7 +53,7 @@ pub fn launch(
         .map(Arc::new)
         .ok();
 
-    let pipe = || pipe_with(PipeFlags::CLOEXEC);
+    let pipe = || pipe();
     let (child_stdin, stdin) = pipe()?;
     let child_stdin = match (&request.stdin, request.plain) {
         (Some(path), _) => open_stdin(path)
@@ -70,9 +70,9 @@ pub fn launch(
     let child_stderr = elsewhere("stderr", &request.stderr, child_stderr)?;
     let (report, child_report) = pipe()?;
     for file in [&stdin, &stdout, &stderr, &report] {
-        fcntl_setfl(file, OFlags::NONBLOCK)?;
+        set_file_flags(file, libc::O_NONBLOCK)?;
     }
-    if let Err(why) = rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES) {
+    if let Err(why) = os::set_pipe_size(&stdout, PIPE_BYTES) {
         missing.push(format!("stdout pipe of {PIPE_BYTES} bytes: {why}"));
     }
 
@@ -132,7 +132,7 @@ fn open_stdin(path: &str) -> io::Result<File> {
         let why = "is a FIFO: name a file";
         return Err(io::Error::new(io::ErrorKind::Other, why));
     }
-    fcntl_setfl(&file, OFlags::empty())?;
+    set_file_flags(&file, 0)?;
     Ok(file)
 }
 
@@ -147,7 +147,7 @@ fn elsewhere(key: &str, path: &Option<String>, pipe: OwnedFd) -> io::Result<Owne
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(path)
         .map_err(|error| io::Error::new(error.kind(), format!("{key}: {path}: {error}")))?;
-    fcntl_setfl(&file, OFlags::APPEND)?;
+    set_file_flags(&file, libc::O_APPEND)?;
     Ok(file.into())
 }
 

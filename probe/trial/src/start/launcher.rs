@@ -6,7 +6,6 @@
 use crate::start::clone::{CloneArgs, CLONE_INTO_CGROUP};
 use crate::start::spawn_step::{SpawnStep, REPORT_BYTES};
 use libc::c_char;
-use rustix::fs::{memfd_create, MemfdFlags};
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
@@ -16,6 +15,7 @@ use std::os::unix::io::{AsRawFd, RawFd};
 use std::ptr;
 use std::time::{Duration, Instant};
 use wire::clock;
+use wire::os::memfd_create;
 
 /// Where the file and the result are in its memory.
 const ADDRESS: u64 = 0x40_0000;
@@ -90,7 +90,7 @@ std::arch::global_asm!(
     "jmp 9f",
     "2:",
     "mov r9d, {setup}",
-    // setsid()
+    // new_session()
     "mov eax, 112",
     "syscall",
     "mov ebp, eax",
@@ -104,7 +104,7 @@ std::arch::global_asm!(
     "mov ebp, eax",
     "test rax, rax",
     "jnz 8f",
-    // getppid(): the probe may have died before.
+    // parent_id(): the probe may have died before.
     "mov eax, 110",
     "syscall",
     "cmp rax, [rbx + {parent}]",
@@ -237,7 +237,7 @@ impl Launcher {
         cgroup: Option<RawFd>,
         cpus: Option<&[u8]>,
     ) -> io::Result<Launcher> {
-        let file = File::from(memfd_create("ringside-launcher", MemfdFlags::CLOEXEC)?);
+        let file = File::from(memfd_create("ringside-launcher")?);
         let code = code().ok_or(io::ErrorKind::Unsupported)?;
         let mut paths: Vec<u8> = paths
             .iter()

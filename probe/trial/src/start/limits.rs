@@ -1,17 +1,16 @@
 //! The kernel's limits on the probe. Any process of its user may lower them, and raise them again only with privileges.
 
-use rustix::process::Resource;
 use wire::sys;
 
-const RESOURCES: [(Resource, &str); 8] = [
-    (Resource::Nofile, "open files"),
-    (Resource::As, "address space"),
-    (Resource::Data, "data"),
-    (Resource::Stack, "stack"),
-    (Resource::Fsize, "file size"),
-    (Resource::Cpu, "CPU time"),
-    (Resource::Nproc, "processes"),
-    (Resource::Memlock, "locked memory"),
+const RESOURCES: [(u32, &str); 8] = [
+    (libc::RLIMIT_NOFILE, "open files"),
+    (libc::RLIMIT_AS, "address space"),
+    (libc::RLIMIT_DATA, "data"),
+    (libc::RLIMIT_STACK, "stack"),
+    (libc::RLIMIT_FSIZE, "file size"),
+    (libc::RLIMIT_CPU, "CPU time"),
+    (libc::RLIMIT_NPROC, "processes"),
+    (libc::RLIMIT_MEMLOCK, "locked memory"),
 ];
 
 /// The soft and the hard limit of each resource; none where the kernel does not say.

@@ -6,15 +6,14 @@
 use crate::leave::shared_memory::SharedMemory;
 use crate::start::clone::CloneArgs;
 use crate::start::limits::Limits;
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::fs::{statat, AtFlags, Mode, OFlags};
-use rustix::io::{read, write};
-use rustix::mount::{mount, mount_change, MountFlags, MountPropagationFlags};
-use rustix::net::{socketpair, AddressFamily, SocketFlags, SocketType};
-use rustix::process::{getppid, set_parent_process_death_signal, setsid, Pid, Signal};
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::OnceLock;
+use wire::os;
+use wire::os::{
+    mount, new_session, parent_id, poll, read, set_parent_death_signal, socketpair, statat, write,
+    PollFd,
+};
 use wire::sys;
 
 /// Of the process inside: what the host knows, and it would not see any more.
@@ -35,18 +34,12 @@ pub enum Side {
 
 /// Makes the namespaces, and a process inside. The error is why there are none: this process then goes on as before.
 /// `parent`: the process that started this one, which has one thread.
-pub fn enter(signals: &OwnedFd, parent: Option<Pid>) -> Result<Side, String> {
+pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
     let failed = |what: &str, error: io::Error| format!("{what}: {error}");
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let proc = rustix::fs::open("/proc", flags, Mode::empty())
-        .map_err(|error| failed("/proc", error.into()))?;
-    let (inside, outside) = socketpair(
-        AddressFamily::UNIX,
-        SocketType::STREAM,
-        SocketFlags::CLOEXEC,
-        None,
-    )
-    .map_err(|error| failed("a pair of sockets", error.into()))?;
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+    let proc = os::open("/proc", flags).map_err(|error| failed("/proc", error.into()))?;
+    let (inside, outside) =
+        socketpair().map_err(|error| failed("a pair of sockets", error.into()))?;
     let pid = std::process::id();
     let user = User::of_this_process();
     // Root needs no namespace of users: in one it would lose rights that contenders may need.
@@ -127,7 +120,7 @@ pub fn outer_pid() -> u32 {
 /// Whether a process with this number exists in that namespace.
 pub fn exists_outside(pid: u32) -> bool {
     match OUTSIDE.get() {
-        Some(outside) => statat(&outside.proc, pid.to_string(), AtFlags::empty()).is_ok(),
+        Some(outside) => statat(&outside.proc, pid.to_string(), 0).is_ok(),
         None => std::path::Path::new(&format!("/proc/{pid}")).exists(),
     }
 }
@@ -140,8 +133,8 @@ struct User {
 impl User {
     fn of_this_process() -> User {
         User {
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
+            uid: os::user_id(),
+            gid: os::group_id(),
         }
     }
 
@@ -162,18 +155,18 @@ impl User {
 /// In the new process: ends with the one outside, and has a /proc of its own. `user`: of a namespace of users.
 fn prepare(user: Option<&User>) -> Result<(), String> {
     let failed = |what: &str, error: io::Error| format!("{what}: {error}");
-    set_parent_process_death_signal(Some(Signal::KILL))
+    set_parent_death_signal(libc::SIGKILL)
         .map_err(|error| failed("PR_SET_PDEATHSIG", error.into()))?;
     user.map_or(Ok(()), User::map)
         .map_err(|error| failed("map of users", error))?;
     // What is mounted later on outside is to be seen inside, but not the other way round.
-    let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-    mount_change("/", slave).map_err(|error| failed("mounts", error.into()))?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let slave = libc::MS_SLAVE | libc::MS_REC;
+    mount("", "/", "", slave, None).map_err(|error| failed("mounts", error.into()))?;
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     mount("proc", "/proc", "proc", flags, None)
         .map_err(|error| failed("mount of /proc", error.into()))?;
     // The session and the group that it was born into have no numbers here.
-    setsid().map_err(|error| failed("setsid", error.into()))?;
+    new_session().map_err(|error| failed("setsid", error.into()))?;
     Ok(())
 }
 
@@ -185,7 +178,7 @@ fn report_of(socket: &OwnedFd) -> Option<String> {
         match read(socket, &mut buffer) {
             Ok(0) => return None,
             Ok(count) => line.extend_from_slice(&buffer[..count]),
-            Err(rustix::io::Errno::INTR) => {}
+            Err(os::Errno::INTR) => {}
             Err(_) => return None,
         }
     }
@@ -193,15 +186,15 @@ fn report_of(socket: &OwnedFd) -> Option<String> {
 }
 
 /// Hands signals to the process inside until it ends; returns its exit status, as a shell would show it.
-fn relay_signals(child: i32, signals: &OwnedFd, parent: Option<Pid>) -> u8 {
+fn relay_signals(child: i32, signals: &OwnedFd, parent: Option<i32>) -> u8 {
     // A parent that died before PR_SET_PDEATHSIG sends no signal.
-    if getppid() != parent {
+    if parent_id() != parent {
         send(child, libc::SIGTERM);
     }
     // That inside had the same.
     let limits = Limits::of(0);
     loop {
-        let mut files = [PollFd::new(signals, PollFlags::IN)];
+        let mut files = [PollFd::readable(signals.as_fd())];
         let _ = poll(&mut files, None);
         for received in sys::pending_signals(signals.as_fd()) {
             if received.asks_for_the_end() {

@@ -1,10 +1,10 @@
 //! Files below /proc.
 
-use rustix::fs::{openat, readlinkat, Mode, OFlags};
-use rustix::io::{fcntl_dupfd_cloexec, Errno};
 use std::io::Write;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::Arc;
+use wire::os;
+use wire::os::{duplicate, openat, readlinkat, Errno};
 
 /// A process as /proc/<pid>/stat describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,17 +49,17 @@ impl Clone for Spares {
 }
 
 impl Spares {
-    fn open(&mut self, root: &OwnedFd, path: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    fn open(&mut self, root: &OwnedFd, path: &[u8], flags: i32) -> os::Result<OwnedFd> {
         while self.0.len() < SPARES {
-            match fcntl_dupfd_cloexec(root, 0) {
+            match duplicate(root) {
                 Ok(spare) => self.0.push(spare),
                 Err(_) => break,
             }
         }
-        match openat(root, path, flags, Mode::empty()) {
+        match openat(root, path, flags) {
             Err(Errno::MFILE | Errno::NFILE) => {
                 self.0.clear();
-                openat(root, path, flags, Mode::empty())
+                openat(root, path, flags)
             }
             opened => opened,
         }
@@ -85,8 +85,8 @@ const WHOLE_BYTES: usize = 2048;
 
 impl ProcFs {
     pub fn open() -> std::io::Result<ProcFs> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open("/proc", flags, Mode::empty())?;
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        let root = os::open("/proc", flags)?;
         let me = std::process::id();
         let mut procfs = ProcFs {
             root: Arc::new(root),
@@ -105,14 +105,14 @@ impl ProcFs {
     pub fn read(&mut self, path: std::fmt::Arguments) -> Option<&[u8]> {
         self.path.clear();
         self.path.write_fmt(path).ok()?;
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let flags = libc::O_RDONLY;
         let file = self.spares.open(&self.root, &self.path, flags).ok()?;
         let mut done = 0;
         loop {
             if done == self.buffer.len() {
                 self.buffer.resize(done * 2, 0);
             }
-            match rustix::io::read(file.as_fd(), &mut self.buffer[done..]) {
+            match os::read(file.as_fd(), &mut self.buffer[done..]) {
                 Ok(0) => return Some(&self.buffer[..done]),
                 // The kernel returns these files whole, or in pieces that nearly fill a page.
                 Ok(count) if done + count < WHOLE_BYTES => {
@@ -127,8 +127,8 @@ impl ProcFs {
 
     /// A file that is read again and again.
     pub fn kept(&self, path: &str) -> ReopenedFile {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        ReopenedFile(openat(&self.root, path, flags, Mode::empty()).ok())
+        let flags = libc::O_RDONLY;
+        ReopenedFile(openat(&self.root, path, flags).ok())
     }
 
     pub fn process(&mut self, pid: i32) -> Option<Process> {
@@ -172,9 +172,9 @@ impl ProcFs {
         if self.path.write_fmt(path).is_err() {
             return;
         }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
         let file = self.spares.open(&self.root, &self.path, flags);
-        let folder = file.and_then(rustix::fs::Dir::new);
+        let folder = file.and_then(os::Dir::new);
         if let Ok(folder) = folder {
             for entry in folder.flatten() {
                 let name = entry.file_name().to_str().ok();
@@ -185,21 +185,18 @@ impl ProcFs {
 
     /// The folder of the descriptors of a thread; None when it cannot be read.
     pub fn open_files(&self, thread: i32) -> Option<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        openat(&self.root, format!("{thread}/fd"), flags, Mode::empty()).ok()
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        openat(&self.root, format!("{thread}/fd"), flags).ok()
     }
 
     /// The inodes of the sockets that a thread has open; None when its files cannot be read.
     pub fn sockets(&mut self, thread: i32) -> Option<Vec<u64>> {
         let folder = self.open_files(thread)?;
         let mut sockets = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&folder).ok()?.flatten() {
+        for entry in os::Dir::read_from(&folder).ok()?.flatten() {
             // A file may have been closed meanwhile.
-            let target = readlinkat(&folder, entry.file_name(), Vec::new());
-            if let Some(inode) = target
-                .ok()
-                .and_then(|target| socket_inode(target.to_bytes()))
-            {
+            let target = readlinkat(&folder, entry.file_name());
+            if let Some(inode) = target.ok().and_then(|target| socket_inode(&target)) {
                 sockets.push(inode);
             }
         }
@@ -220,15 +217,15 @@ pub struct ReopenedFile(Option<OwnedFd>);
 impl ReopenedFile {
     /// One below /proc or /sys.
     pub fn open(path: &str) -> ReopenedFile {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        ReopenedFile(rustix::fs::open(path, flags, Mode::empty()).ok())
+        let flags = libc::O_RDONLY;
+        ReopenedFile(os::open(path, flags).ok())
     }
 
     pub fn read(&self) -> Option<Vec<u8>> {
         let file = self.0.as_ref()?;
         let mut text = vec![0; 4096];
         loop {
-            let count = rustix::io::pread(file, &mut text, 0).ok()?;
+            let count = os::pread(file, &mut text, 0).ok()?;
             if count < text.len() {
                 text.truncate(count);
                 return Some(text);

@@ -7,18 +7,13 @@ use crate::tree::listener::{owner, still_listens, Owner};
 use crate::tree::namespace;
 use crate::tree::processes::{walk, ScanMode};
 use crate::tree::procfs::{ProcFs, Process};
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::io::Errno;
-use rustix::process::{
-    getpriority_process, getsid, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
-    setpriority_process, Pid, PidfdFlags, Signal,
-};
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use wire::clock::timespec;
+use wire::os;
+use wire::os::{pidfd_open, pidfd_send_signal, poll, Errno, PollFd};
 use wire::request::Request;
 use wire::sys;
 
@@ -90,8 +85,8 @@ impl Supervisor {
 
     /// Whether the program itself ends within a time.
     pub fn ends_within(&self, time: Duration) -> bool {
-        let mut files = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        poll(&mut files, Some(&timespec(time.as_nanos() as u64))) == Ok(1)
+        let mut files = [PollFd::readable(self.pidfd.as_fd())];
+        poll(&mut files, Some(time.as_nanos() as u64)) == Ok(1)
     }
 
     pub fn signals(&self) -> BorrowedFd<'_> {
@@ -112,7 +107,7 @@ impl Supervisor {
     }
 
     pub fn terminate(&self) {
-        let _ = pidfd_send_signal(&self.pidfd, Signal::TERM);
+        let _ = pidfd_send_signal(&self.pidfd, libc::SIGTERM);
     }
 
     /// Whose socket listens at an address of this host.
@@ -162,8 +157,8 @@ impl Supervisor {
     pub fn resume(&mut self, pid: i32) -> bool {
         let status = self.procfs.read(format_args!("{pid}/status"));
         let stopped = status.map(is_stopped);
-        if let Some(pid) = Pid::from_raw(pid).filter(|_| stopped != Some(false)) {
-            let _ = kill_process(pid, Signal::CONT);
+        if stopped != Some(false) {
+            let _ = os::kill(pid, libc::SIGCONT);
         }
         stopped == Some(true)
     }
@@ -247,15 +242,14 @@ impl Supervisor {
         if alive > 0 || runs {
             // Among thousands of processes the probe would hardly get a CPU. No harm where it
             // is not allowed.
-            priority = getpriority_process(None).ok();
-            let _ = setpriority_process(None, HIGHEST_PRIORITY);
+            priority = os::priority_of(0).ok();
+            let _ = os::set_own_priority(HIGHEST_PRIORITY);
             if let Some(cgroup) = &self.cgroup {
                 cgroup.kill();
             }
             // Until it has been waited for, the program's number is its own and its group's.
             if self.status.is_none() {
-                let group = Pid::from_raw(self.pid);
-                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+                let _ = os::kill(-self.pid, libc::SIGKILL);
             }
             // In most cases no process is left now.
             self.wait(Duration::from_millis(5));
@@ -273,13 +267,13 @@ impl Supervisor {
             // At once, before /proc is walked, which takes long while a fork bomb grows.
             self.kill_children();
             // Orphans become children of the probe: what escapes one round is found in the next.
-            let tree = self.tree(&mut kill);
+            let tree = self.tree(&mut kill_with_group);
             if !tree.iter().any(|process| process.alive) {
                 self.wait(Duration::from_millis(5));
             }
         }
         // The next program would inherit it.
-        let _ = priority.map(|priority| setpriority_process(None, priority));
+        let _ = priority.map(os::set_own_priority);
         leftover
     }
 
@@ -290,8 +284,8 @@ impl Supervisor {
         let probe = std::process::id() as i32;
         let mut children = Vec::new();
         self.procfs.children(probe, probe, &mut children);
-        for child in children.into_iter().filter_map(Pid::from_raw) {
-            let _ = kill_process(child, Signal::KILL);
+        for child in children.into_iter().filter(|&pid| pid > 1) {
+            let _ = os::kill(child, libc::SIGKILL);
         }
     }
 
@@ -323,9 +317,9 @@ impl Supervisor {
     }
 
     fn wait(&self, time: Duration) {
-        let time = timespec(time.as_nanos() as u64);
-        let mut ready = [PollFd::new(&self.signals, PollFlags::IN)];
-        if matches!(poll(&mut ready, Some(&time)), Err(error) if error != Errno::INTR) {
+        let time_ns = time.as_nanos() as u64;
+        let mut ready = [PollFd::readable(self.signals.as_fd())];
+        if matches!(poll(&mut ready, Some(time_ns)), Err(error) if error != Errno::INTR) {
             std::thread::sleep(Duration::from_millis(1));
         }
         sys::pending_signals(self.signals.as_fd()).for_each(drop);
@@ -354,22 +348,20 @@ impl Drop for Supervisor {
 
 /// Kills a process and its group: a group dies at once, so that a process which forks and ends, again and again,
 /// cannot escape.
-fn kill(procfs: &mut ProcFs, process: &Process) {
-    let own_session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
-    let pid = match Pid::from_raw(process.pid) {
-        Some(pid) if process.alive => pid,
-        _ => return,
-    };
+fn kill_with_group(procfs: &mut ProcFs, process: &Process) {
+    if !process.alive {
+        return;
+    }
+    let own_session = os::session_of(0).unwrap_or(0);
     // Sessions of the tree were created in the tree, so their groups hold no other processes.
-    let group = Pid::from_raw(process.group);
-    if let Some(group) = group.filter(|_| process.session > 0 && process.session != own_session) {
-        let _ = kill_process_group(group, Signal::KILL);
+    if process.group > 1 && process.session > 0 && process.session != own_session {
+        let _ = os::kill(-process.group, libc::SIGKILL);
     }
     // The pid may have been used again since.
-    if let Ok(file) = pidfd_open(pid, PidfdFlags::empty()) {
+    if let Ok(file) = pidfd_open(process.pid) {
         let now = procfs.process(process.pid).map(|now| now.start_ticks);
         if now == Some(process.start_ticks) {
-            let _ = pidfd_send_signal(file, Signal::KILL);
+            let _ = pidfd_send_signal(file, libc::SIGKILL);
         }
     }
 }

@@ -3,13 +3,13 @@
 use crate::leave::shared_memory::SharedMemory;
 use crate::sample::budget::SamplingBudget;
 use crate::tree::procfs::{ProcFs, Process};
-use rustix::fs::{fstatfs, major, openat, statat, AtFlags, Dir, FileType, Mode, OFlags, Stat};
-use rustix::time::{clock_gettime, ClockId};
 use std::collections::HashSet;
 use std::ffi::CStr;
 use std::os::unix::io::OwnedFd;
 use std::sync::Arc;
 use wire::clock::thread_cpu_ns;
+use wire::os;
+use wire::os::{fstatfs, openat, statat, Dir};
 use wire::sys;
 
 // The inverse share of one core, and the maximum rest.
@@ -123,8 +123,7 @@ impl FileMemory {
 
 /// Seconds and nanoseconds of the clock with which the kernel says when a file was changed.
 fn file_time() -> (i64, i64) {
-    let now = clock_gettime(ClockId::RealtimeCoarse);
-    (now.tv_sec, now.tv_nsec)
+    os::clock_time(libc::CLOCK_REALTIME_COARSE)
 }
 
 /// Memory in open files of a process that are on no disk, nor on `device`, and have changed since; each file once.
@@ -140,11 +139,11 @@ fn of_process(
     for entry in Dir::read_from(&folder).ok()?.flatten() {
         let name = entry.file_name();
         // It may have been closed meanwhile.
-        let Ok(file) = statat(&folder, name, AtFlags::empty()) else {
+        let Ok(file) = statat(&folder, name, 0) else {
             continue;
         };
         let is_new = Some(file.st_dev) != device && !files.contains(&(file.st_dev, file.st_ino));
-        let has_changed = (file.st_ctime, file.st_ctime_nsec as i64) >= since;
+        let has_changed = (file.st_ctime, file.st_ctime_nsec) >= since;
         if is_new && has_changed && is_in_memory(&folder, name, &file) {
             files.insert((file.st_dev, file.st_ino));
             bytes += file.st_blocks as u64 * 512;
@@ -154,12 +153,12 @@ fn of_process(
 }
 
 /// Whether a file is one of a tmpfs, as memfds are.
-fn is_in_memory(folder: &OwnedFd, name: &CStr, file: &Stat) -> bool {
-    let may_be = FileType::from_raw_mode(file.st_mode) == FileType::RegularFile
+fn is_in_memory(folder: &OwnedFd, name: &CStr, file: &libc::stat) -> bool {
+    let may_be = file.st_mode & libc::S_IFMT == libc::S_IFREG
         && file.st_blocks > 0
-        && major(file.st_dev) == 0;
+        && libc::major(file.st_dev) == 0;
     // Not opened itself, which could have effects.
-    let place = || openat(folder, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    let place = || openat(folder, name, libc::O_PATH);
     may_be
         && place()
             .and_then(fstatfs)

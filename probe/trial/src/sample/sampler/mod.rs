@@ -16,11 +16,12 @@ use crate::tree::procfs::{ProcFs, Process};
 use file_memory::FileMemory;
 use process_times::ProcessTimes;
 use pss::{PssReader, Resident};
-use rustix::thread::CpuSet;
 use schedule::Schedule;
 use std::sync::Arc;
 use wire::clock::thread_cpu_ns;
 use wire::messages::{Sample, ThreadCpu};
+use wire::os;
+use wire::os::CpuSet;
 use wire::sys::{self, Usage};
 
 // Inverse shares of one core: 0.8 % together with that of PSS, of 1 % for the whole probe.
@@ -134,7 +135,7 @@ impl Sampler {
             faults: ProcessTimes::default(),
             seen_faults: 0,
             left_cgroup: None,
-            page_bytes: rustix::param::page_size() as u64,
+            page_bytes: os::page_bytes() as u64,
             tick_ns: 1_000_000_000 / sys::ticks_per_second(),
             timeline,
             before: sys::children_usage(),

@@ -5,7 +5,6 @@ mod place;
 
 use crate::tree::namespace;
 use place::Parent;
-use rustix::fs::{fstat, open, openat, unlinkat, AtFlags, Dir, FileType, Mode, OFlags};
 use std::ffi::{CString, OsStr};
 use std::fs;
 use std::io::{self, Error, ErrorKind};
@@ -14,6 +13,8 @@ use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use wire::os;
+use wire::os::{fstat, open, openat, unlinkat, Dir, FileType};
 
 /// pids.max counts threads too, so a limit on processes needs room for theirs.
 const THREAD_ROOM: u64 = 32_768;
@@ -105,18 +106,16 @@ impl Cgroup {
     }
 
     fn use_folder(path: &Path, name: PathBuf) -> io::Result<Cgroup> {
-        let file = |name: &str, flags| {
-            open(path.join(name), flags | OFlags::CLOEXEC, Mode::empty()).map_err(Error::from)
-        };
+        let file = |name: &str, flags| open(path.join(name), flags).map_err(Error::from);
         Ok(Cgroup {
-            folder: file("", OFlags::RDONLY | OFlags::DIRECTORY)?,
-            procs: file("cgroup.procs", OFlags::RDWR)?,
-            cpu: file("cpu.stat", OFlags::RDONLY)?,
-            memory_max: file("memory.max", OFlags::WRONLY | OFlags::TRUNC).ok(),
-            processes_max: file("pids.max", OFlags::WRONLY | OFlags::TRUNC).ok(),
-            memory_events: file("memory.events", OFlags::RDONLY).ok(),
-            memory_peak: file("memory.peak", OFlags::RDONLY).ok(),
-            kill: file("cgroup.kill", OFlags::WRONLY).ok(),
+            folder: file("", libc::O_RDONLY | libc::O_DIRECTORY)?,
+            procs: file("cgroup.procs", libc::O_RDWR)?,
+            cpu: file("cpu.stat", libc::O_RDONLY)?,
+            memory_max: file("memory.max", libc::O_WRONLY | libc::O_TRUNC).ok(),
+            processes_max: file("pids.max", libc::O_WRONLY | libc::O_TRUNC).ok(),
+            memory_events: file("memory.events", libc::O_RDONLY).ok(),
+            memory_peak: file("memory.peak", libc::O_RDONLY).ok(),
+            kill: file("cgroup.kill", libc::O_WRONLY).ok(),
             cpu_before: CpuUsage::default(),
             was_killed: AtomicBool::new(false),
             path: path.to_owned(),
@@ -167,7 +166,7 @@ impl Cgroup {
     pub fn kill(&self) -> bool {
         self.was_killed.store(true, Ordering::Relaxed);
         let file = self.kill.as_ref();
-        file.is_some_and(|file| rustix::io::write(file, b"1").is_ok())
+        file.is_some_and(|file| os::write(file, b"1").is_ok())
     }
 
     pub fn memory_peak(&self) -> Option<u64> {
@@ -199,7 +198,7 @@ impl Drop for Cgroup {
 /// The first KiB of a file of the kernel's.
 fn read(file: &OwnedFd) -> Option<Vec<u8>> {
     let mut text = vec![0; 1024];
-    let count = rustix::io::pread(file, &mut text, 0).ok()?;
+    let count = os::pread(file, &mut text, 0).ok()?;
     text.truncate(count);
     Some(text)
 }
@@ -209,7 +208,7 @@ fn limit(name: &str, file: &Option<OwnedFd>, value: u64, missing: &mut Vec<Strin
     let Some(file) = file else {
         return missing.push(format!("cgroup {controller} controller: not delegated"));
     };
-    if let Err(error) = rustix::io::pwrite(file, value.to_string().as_bytes(), 0) {
+    if let Err(error) = os::pwrite(file, value.to_string().as_bytes(), 0) {
         missing.push(format!("cgroup {name}: {error}"));
     }
 }
@@ -238,21 +237,21 @@ fn remove_tree(path: &Path) -> io::Result<()> {
     if fs::remove_dir(path).is_ok() {
         return Ok(());
     }
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut folder = open(path, flags, Mode::empty())?;
+    let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let mut folder = open(path, flags)?;
     let mut names: Vec<CString> = Vec::new();
     loop {
         let mut entries = Dir::read_from(&folder)?.flatten();
         let inner = entries.find(|entry| {
-            entry.file_type() == FileType::Directory
+            entry.file_type() == FileType::DIRECTORY
                 && !matches!(entry.file_name().to_bytes(), b"." | b"..")
         });
         if let Some(inner) = inner {
-            folder = openat(&folder, inner.file_name(), flags, Mode::empty())?;
+            folder = openat(&folder, inner.file_name(), flags)?;
             names.push(inner.file_name().to_owned());
         } else if let Some(name) = names.pop() {
-            folder = openat(&folder, "..", flags, Mode::empty())?;
-            unlinkat(&folder, &name, AtFlags::REMOVEDIR)?;
+            folder = openat(&folder, "..", flags)?;
+            unlinkat(&folder, &name, libc::AT_REMOVEDIR)?;
         } else {
             return fs::remove_dir(path);
         }
@@ -362,14 +361,14 @@ mod tests {
         let top = TestFolder::new();
         let inside = top.path().join("inside");
         fs::create_dir(&inside).unwrap();
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let mut folder = open(&inside, flags, Mode::empty()).unwrap();
+        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        let mut folder = open(&inside, flags).unwrap();
         let name = "d".repeat(250);
         for _ in 0..40 {
             for name in [&name, "other"] {
-                rustix::fs::mkdirat(&folder, name, Mode::RWXU).unwrap();
+                wire::os::mkdirat(&folder, name).unwrap();
             }
-            folder = openat(&folder, &name, flags, Mode::empty()).unwrap();
+            folder = openat(&folder, &name, flags).unwrap();
         }
         remove_tree(&inside).unwrap();
         assert!(!inside.exists());
