@@ -62,7 +62,8 @@ fn opened(returned: c_int) -> Result<OwnedFd> {
     checked(returned).map(|file| unsafe { OwnedFd::from_raw_fd(file) })
 }
 
-fn raw(file: impl AsFd) -> c_int {
+/// By reference: a file that is passed by value must stay open until the call has returned.
+fn raw(file: &impl AsFd) -> c_int {
     file.as_fd().as_raw_fd()
 }
 
@@ -129,7 +130,7 @@ pub fn open(path: impl Name, flags: c_int) -> Result<OwnedFd> {
 
 pub fn openat(folder: impl AsFd, name: impl Name, flags: c_int) -> Result<OwnedFd> {
     let name = name.to_c()?;
-    opened(unsafe { libc::openat(raw(folder), name.as_ptr(), flags | libc::O_CLOEXEC) })
+    opened(unsafe { libc::openat(raw(&folder), name.as_ptr(), flags | libc::O_CLOEXEC) })
 }
 
 /// `resolve`: flags RESOLVE_….
@@ -138,19 +139,19 @@ pub fn openat2(folder: impl AsFd, name: impl Name, flags: c_int, resolve: u64) -
     let how = [(flags | libc::O_CLOEXEC) as u64, 0, resolve];
     opened(unsafe {
         let size = size_of::<[u64; 3]>();
-        libc::syscall(libc::SYS_openat2, raw(folder), name.as_ptr(), &how, size) as c_int
+        libc::syscall(libc::SYS_openat2, raw(&folder), name.as_ptr(), &how, size) as c_int
     })
 }
 
 pub fn read(file: impl AsFd, into: &mut [u8]) -> Result<usize> {
-    let count = unsafe { libc::read(raw(file), into.as_mut_ptr().cast(), into.len()) };
+    let count = unsafe { libc::read(raw(&file), into.as_mut_ptr().cast(), into.len()) };
     checked(count).map(|count| count as usize)
 }
 
 /// Appends to a vector, as far as it has room.
 pub fn read_into_room(file: impl AsFd, into: &mut Vec<u8>) -> Result<usize> {
     let room = into.spare_capacity_mut();
-    let count = unsafe { libc::read(raw(file), room.as_mut_ptr().cast(), room.len()) };
+    let count = unsafe { libc::read(raw(&file), room.as_mut_ptr().cast(), room.len()) };
     let count = checked(count)? as usize;
     // SAFETY: the kernel has filled so many bytes of the room.
     unsafe { into.set_len(into.len() + count) };
@@ -159,25 +160,25 @@ pub fn read_into_room(file: impl AsFd, into: &mut Vec<u8>) -> Result<usize> {
 
 pub fn pread(file: impl AsFd, into: &mut [u8], offset: i64) -> Result<usize> {
     let (at, bytes) = (into.as_mut_ptr().cast(), into.len());
-    let count = unsafe { libc::pread(raw(file), at, bytes, offset) };
+    let count = unsafe { libc::pread(raw(&file), at, bytes, offset) };
     checked(count).map(|count| count as usize)
 }
 
 pub fn write(file: impl AsFd, bytes: &[u8]) -> Result<usize> {
-    let count = unsafe { libc::write(raw(file), bytes.as_ptr().cast(), bytes.len()) };
+    let count = unsafe { libc::write(raw(&file), bytes.as_ptr().cast(), bytes.len()) };
     checked(count).map(|count| count as usize)
 }
 
 pub fn pwrite(file: impl AsFd, bytes: &[u8], offset: i64) -> Result<usize> {
     let (at, length) = (bytes.as_ptr().cast(), bytes.len());
-    let count = unsafe { libc::pwrite(raw(file), at, length, offset) };
+    let count = unsafe { libc::pwrite(raw(&file), at, length, offset) };
     checked(count).map(|count| count as usize)
 }
 
 /// Bytes that can be read now.
 pub fn unread_bytes(file: impl AsFd) -> Result<u64> {
     let mut bytes: c_int = 0;
-    done(unsafe { libc::ioctl(raw(file), libc::FIONREAD, &mut bytes) })?;
+    done(unsafe { libc::ioctl(raw(&file), libc::FIONREAD, &mut bytes) })?;
     Ok(bytes as u64)
 }
 
@@ -189,21 +190,21 @@ fn written<T>(call: impl FnOnce(*mut T) -> c_int) -> Result<T> {
 }
 
 pub fn fstat(file: impl AsFd) -> Result<libc::stat> {
-    written(|to| unsafe { libc::fstat(raw(file), to) })
+    written(|to| unsafe { libc::fstat(raw(&file), to) })
 }
 
 /// `flags`: AT_….
 pub fn statat(folder: impl AsFd, name: impl Name, flags: c_int) -> Result<libc::stat> {
     let name = name.to_c()?;
-    written(|to| unsafe { libc::fstatat(raw(folder), name.as_ptr(), to, flags) })
+    written(|to| unsafe { libc::fstatat(raw(&folder), name.as_ptr(), to, flags) })
 }
 
 pub fn fstatfs(file: impl AsFd) -> Result<libc::statfs> {
-    written(|to| unsafe { libc::fstatfs(raw(file), to) })
+    written(|to| unsafe { libc::fstatfs(raw(&file), to) })
 }
 
 pub fn fstatvfs(file: impl AsFd) -> Result<libc::statvfs> {
-    written(|to| unsafe { libc::fstatvfs(raw(file), to) })
+    written(|to| unsafe { libc::fstatvfs(raw(&file), to) })
 }
 
 pub fn statvfs(path: &str) -> Result<libc::statvfs> {
@@ -213,34 +214,34 @@ pub fn statvfs(path: &str) -> Result<libc::statvfs> {
 
 pub fn unlinkat(folder: impl AsFd, name: impl Name, flags: c_int) -> Result<()> {
     let name = name.to_c()?;
-    done(unsafe { libc::unlinkat(raw(folder), name.as_ptr(), flags) })
+    done(unsafe { libc::unlinkat(raw(&folder), name.as_ptr(), flags) })
 }
 
 /// For its owner alone.
 pub fn mkdirat(folder: impl AsFd, name: impl Name) -> Result<()> {
     let name = name.to_c()?;
-    done(unsafe { libc::mkdirat(raw(folder), name.as_ptr(), 0o700) })
+    done(unsafe { libc::mkdirat(raw(&folder), name.as_ptr(), 0o700) })
 }
 
 pub fn renameat(from: impl AsFd, name: impl Name, to: impl AsFd, new: impl Name) -> Result<()> {
     let (name, new) = (name.to_c()?, new.to_c()?);
-    done(unsafe { libc::renameat(raw(from), name.as_ptr(), raw(to), new.as_ptr()) })
+    done(unsafe { libc::renameat(raw(&from), name.as_ptr(), raw(&to), new.as_ptr()) })
 }
 
 pub fn fchmod(file: impl AsFd, mode: libc::mode_t) -> Result<()> {
-    done(unsafe { libc::fchmod(raw(file), mode) })
+    done(unsafe { libc::fchmod(raw(&file), mode) })
 }
 
 /// Locks a file for this process alone, unless another one has.
 pub fn try_lock(file: impl AsFd) -> Result<()> {
-    done(unsafe { libc::flock(raw(file), libc::LOCK_EX | libc::LOCK_NB) })
+    done(unsafe { libc::flock(raw(&file), libc::LOCK_EX | libc::LOCK_NB) })
 }
 
 pub fn readlinkat(folder: impl AsFd, name: impl Name) -> Result<Vec<u8>> {
     let name = name.to_c()?;
     let mut target = vec![0; libc::PATH_MAX as usize];
     let (at, bytes) = (target.as_mut_ptr().cast(), target.len());
-    let count = checked(unsafe { libc::readlinkat(raw(folder), name.as_ptr(), at, bytes) })?;
+    let count = checked(unsafe { libc::readlinkat(raw(&folder), name.as_ptr(), at, bytes) })?;
     target.truncate(count as usize);
     Ok(target)
 }
@@ -252,7 +253,7 @@ pub fn is_readable(path: &str) -> bool {
 
 /// `advice`: POSIX_FADV_….
 pub fn fadvise(file: impl AsFd, advice: c_int) -> Result<()> {
-    match unsafe { libc::posix_fadvise(raw(file), 0, 0, advice) } {
+    match unsafe { libc::posix_fadvise(raw(&file), 0, 0, advice) } {
         0 => Ok(()),
         error => Err(Errno(error)),
     }
@@ -268,7 +269,7 @@ pub fn eventfd() -> Result<OwnedFd> {
 }
 
 pub fn duplicate(file: impl AsFd) -> Result<OwnedFd> {
-    opened(unsafe { libc::fcntl(raw(file), libc::F_DUPFD_CLOEXEC, 0) })
+    opened(unsafe { libc::fcntl(raw(&file), libc::F_DUPFD_CLOEXEC, 0) })
 }
 
 fn pair(call: impl FnOnce(*mut c_int) -> c_int) -> Result<(OwnedFd, OwnedFd)> {
@@ -290,11 +291,11 @@ pub fn socketpair() -> Result<(OwnedFd, OwnedFd)> {
 
 /// `flags`: O_….
 pub fn set_file_flags(file: impl AsFd, flags: c_int) -> Result<()> {
-    done(unsafe { libc::fcntl(raw(file), libc::F_SETFL, flags) })
+    done(unsafe { libc::fcntl(raw(&file), libc::F_SETFL, flags) })
 }
 
 pub fn set_pipe_size(pipe: impl AsFd, bytes: usize) -> Result<()> {
-    done(unsafe { libc::fcntl(raw(pipe), libc::F_SETPIPE_SZ, bytes as c_int) })
+    done(unsafe { libc::fcntl(raw(&pipe), libc::F_SETPIPE_SZ, bytes as c_int) })
 }
 
 /// A file to wait for.
@@ -510,7 +511,7 @@ pub fn pidfd_send_signal(pidfd: impl AsFd, signal: c_int) -> Result<()> {
     let information = ptr::null::<libc::siginfo_t>();
     done(unsafe {
         let call = libc::SYS_pidfd_send_signal;
-        libc::syscall(call, raw(pidfd), signal, information, 0) as c_int
+        libc::syscall(call, raw(&pidfd), signal, information, 0) as c_int
     })
 }
 
@@ -552,5 +553,21 @@ pub fn detached_mount(kind: &str) -> Result<OwnedFd> {
         let call = libc::SYS_fsconfig;
         done(libc::syscall(call, raw(&system), create, none, none, 0) as c_int)?;
         opened(libc::syscall(libc::SYS_fsmount, raw(&system), FSMOUNT_CLOEXEC, 0) as c_int)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_passed_by_value_is_open_until_the_call_returns() {
+        let (read_end, write_end) = pipe().unwrap();
+        write(&write_end, b"a").unwrap();
+        assert_eq!(unread_bytes(read_end), Ok(1));
+        let (_, write_end) = pipe().unwrap();
+        assert_eq!(write(write_end, b"a"), Err(Errno(libc::EPIPE)));
+        let folder = open("/", libc::O_RDONLY | libc::O_DIRECTORY).unwrap();
+        assert!(Dir::read_from(folder).unwrap().all(|entry| entry.is_ok()));
     }
 }
