@@ -59,7 +59,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, behaviour: Beh
             assert!(is_open[lane], "lane {lane} has ended");
             let reply = replies[lane].last_mut().expect("it has one");
             match arrived {
-                Arrived::Head(status, _) => {
+                Arrived::Head(status) => {
                     assert!(reply.status.is_none());
                     assert!((200..1000).contains(&status), "{status}");
                     reply.status = Some(status);

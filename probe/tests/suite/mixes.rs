@@ -1,4 +1,4 @@
-//! Requests that differ: placeholders, several targets, redirects. Both back-ends must count the same.
+//! Requests that differ: placeholders, several targets. Both back-ends must count the same.
 
 use crate::common::driving::*;
 use crate::common::server::{request, Server, OK};
@@ -35,12 +35,6 @@ fn keeping(
 
 fn path(request: &str) -> &str {
     request.split(' ').nth(1).unwrap()
-}
-
-fn redirect(status: u16, location: &str, close: bool) -> Vec<u8> {
-    let connection = if close { "Connection: close\r\n" } else { "" };
-    format!("HTTP/1.1 {status} F\r\n{connection}Location: {location}\r\nContent-Length: 0\r\n\r\n")
-        .into_bytes()
 }
 
 #[test]
@@ -137,93 +131,6 @@ fn targets_get_their_shares() {
     }
 }
 
-/// A server whose replies depend on the path, and how it ends them.
-fn redirecting(close: bool) -> (Server, Arc<Mutex<Vec<String>>>) {
-    keeping(move |text| match path(text) {
-        "/end" | "/dir/end" => OK.to_vec(),
-        "/relative" => redirect(302, "dir/start", close),
-        "/dir/start" => redirect(307, "./end?", close),
-        "/dir/end?" => redirect(308, "http://here/end", close),
-        "/see" => redirect(303, "/end", close),
-        "/loop" => redirect(302, "/loop", close),
-        "/away" => redirect(301, "http://elsewhere/end", close),
-        "/secure" => redirect(301, "https://here/end", close),
-        _ => b"HTTP/1.1 302 F\r\nContent-Length: 0\r\n\r\n".to_vec(),
-    })
-}
-
-#[test]
-fn redirects_are_followed_within_the_server() {
-    for (close, own_close, pacing) in [
-        (false, false, json!({"kind": "closed"})),
-        (true, false, json!({"kind": "closed"})),
-        (true, true, json!({"kind": "closed"})),
-        (true, true, json!({"kind": "constant", "rate_per_s": 200})),
-        (true, false, json!({"kind": "constant", "rate_per_s": 200})),
-    ] {
-        let (server, requests) = redirecting(close);
-        let load = |target: &str, changes: Value| {
-            let mut request = json!({
-                "target": target, "headers": [["Host", "here"]], "follow_redirects": true,
-                "close": own_close,
-            });
-            for (key, value) in changes.as_object().unwrap() {
-                request[key] = value.clone();
-            }
-            both(&plan(
-                &server,
-                json!({"requests": 6, "request": request, "pacing": pacing, "expect": {"equals": "hello"}}),
-            ))
-        };
-        for outcome in load("/relative", json!({})) {
-            assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
-            assert_eq!(
-                (&outcome["requests"], &outcome["errors"]),
-                (&json!(6), &json!({}))
-            );
-            let statuses = json!({"200": 6, "302": 6, "307": 6, "308": 6});
-            assert_eq!(outcome["statuses"], statuses);
-            let times = &outcome["histograms"];
-            for name in ["latency", "service", "first_byte"] {
-                assert_eq!(times[name]["count"], 6, "{name}");
-            }
-            let (latency, first) = (&times["latency"]["min_ns"], &times["first_byte"]["min_ns"]);
-            assert!(latency.as_u64() > first.as_u64(), "{outcome:#}");
-        }
-        requests.lock().unwrap().clear();
-        for outcome in load("/see", json!({"method": "POST", "body": "abc"})) {
-            assert_eq!(
-                (&outcome["requests"], &outcome["errors"]),
-                (&json!(6), &json!({}))
-            );
-        }
-        for text in requests.lock().unwrap().iter() {
-            let is_first = path(text) == "/see";
-            assert_eq!(text.starts_with("POST "), is_first);
-            assert_eq!(text.ends_with("\r\n\r\nabc"), is_first);
-        }
-        for (target, kind) in [
-            ("/loop", "redirect-limit"),
-            ("/away", "redirect-elsewhere"),
-            ("/secure", "redirect-elsewhere"),
-            ("/nowhere", "redirect-invalid"),
-        ] {
-            for outcome in load(target, json!({})) {
-                assert_eq!(outcome["errors"], json!({ kind: 6 }), "{outcome:#}");
-                assert_eq!(outcome["requests"], 0);
-                let most = if kind == "redirect-limit" { 66 } else { 6 };
-                let count: u64 = outcome["statuses"]
-                    .as_object()
-                    .unwrap()
-                    .values()
-                    .flat_map(Value::as_u64)
-                    .sum();
-                assert_eq!(count, most, "{outcome:#}");
-            }
-        }
-    }
-}
-
 #[test]
 fn plans_of_requests_that_cannot_be_sent() {
     let server = Server::replying(OK, false);
@@ -246,7 +153,8 @@ fn plans_of_requests_that_cannot_be_sent() {
     let weightless =
         json!({"targets": [{"target": "/", "weight": 0}], "headers": [["Host", "here"]]});
     refused(json!({ "request": weightless }), "weight: 1 to 1000");
-    let stream = json!({"headers": [["Host", "here"]], "follow_redirects": true});
+    let targets = json!([{"target": "/", "weight": 1}]);
+    let stream = json!({"headers": [["Host", "here"]], "targets": targets});
     refused(
         json!({"request": stream, "protocol": "stream", "duration_s": 1}),
         "for http only",

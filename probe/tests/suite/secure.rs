@@ -134,7 +134,7 @@ fn records_byte_by_byte_and_large_bodies() {
 }
 
 #[test]
-fn streams_and_redirects() {
+fn streams() {
     let streams = serve("good", &[], |mut stream, _| {
         request(&mut stream);
         let _ = stream.write_all(
@@ -150,31 +150,6 @@ fn streams_and_redirects() {
         assert_eq!(outcome["messages"], 6, "{outcome:#}");
         assert_eq!(outcome["histograms"]["handshake"]["count"], 3);
         assert_eq!(outcome["errors"], json!({}));
-    }
-    let server = serve("good", &[], |mut stream, _| {
-        while let Some(head) = request(&mut stream) {
-            let location = if head.starts_with("GET /away") {
-                "http"
-            } else {
-                "https"
-            };
-            let redirect = format!(
-                "HTTP/1.1 302 Found\r\nLocation: {location}://here/end\r\nContent-Length: 0\r\n\r\n"
-            );
-            let reply = if head.starts_with("GET /end") {
-                OK
-            } else {
-                redirect.as_bytes()
-            };
-            stream.write_all(reply).unwrap();
-        }
-    });
-    for (target, kinds) in [("/", vec![]), ("/away", vec!["redirect-elsewhere"])] {
-        let request =
-            json!({"headers": [["Host", "here"]], "target": target, "follow_redirects": true});
-        for outcome in both(&plan(&server, secure(json!({"request": request})))) {
-            assert_eq!(errors(&outcome), kinds, "{outcome:#}");
-        }
     }
 }
 

@@ -3,7 +3,6 @@
 
 use crate::io::{CloseReason, Handler, Io, Next, Slot, Wait};
 use crate::load::error::ErrorKind;
-use crate::load::redirect::Directions;
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;
 use std::io;
@@ -14,8 +13,8 @@ use std::rc::Rc;
 pub enum Part<'a> {
     /// A message, which is a reply or a part of a stream.
     Message(&'a [u8]),
-    /// The status of a response, and where a redirect leads.
-    Head(u16, Option<&'a Directions>),
+    /// The status of a response.
+    Head(u16),
     Body(&'a [u8]),
     /// The response is complete.
     End,

@@ -7,7 +7,6 @@ use super::framing::Splitter;
 use super::http::{HeadProgress, Read, ResponseParser};
 use super::http_head::MAX_HEAD_BYTES;
 use super::plan::{Framing, Plan, Protocol};
-use super::redirect::{is_redirect, Directions, Redirect};
 use super::sequence::{Message, StreamFormat, StreamState};
 use super::text::MAX_MESSAGE_BYTES;
 use memchr::memchr;
@@ -48,7 +47,6 @@ pub struct Decoder {
     format: ReplyFormat,
     no_body: bool,
     closes: bool,
-    follows: bool,
     is_http2: bool,
     /// The first answer that was not what was expected.
     first_wrong: OnceCell<String>,
@@ -86,7 +84,6 @@ pub struct Stream {
 #[derive(Debug, Default)]
 pub struct Response {
     status: u16,
-    directions: Option<Box<Directions>>,
     body: BodyState,
 }
 
@@ -108,19 +105,6 @@ pub enum Progress {
     Broken(ErrorKind),
     /// The reply is complete, but more bytes followed.
     Unsolicited(Result<(), ErrorKind>),
-    /// The reply is complete, and asks for another request; whether the connection can be used for it.
-    Redirect(Redirect, bool),
-}
-
-impl Progress {
-    /// Of a response that is complete. `keep`: whether the connection can be used again.
-    fn of(result: Result<Option<Redirect>, ErrorKind>, keep: bool) -> Progress {
-        match result {
-            Ok(Some(redirect)) => Progress::Redirect(redirect, keep),
-            Ok(None) => Progress::Done(Ok(()), keep),
-            Err(kind) => Progress::Done(Err(kind), keep),
-        }
-    }
 }
 
 impl Decoder {
@@ -132,7 +116,6 @@ impl Decoder {
             format: format.clone(),
             no_body: request.is_some_and(|request| request.method == "HEAD"),
             closes: is_http && request.is_some_and(|request| request.close),
-            follows: is_http && request.is_some_and(|request| request.follow_redirects),
             is_http2: plan.http2.is_some(),
             first_wrong: OnceCell::new(),
             sampled: Cell::new(0),
@@ -190,11 +173,6 @@ impl Decoder {
         self.closes
     }
 
-    /// Whether redirects are followed.
-    pub fn follows(&self) -> bool {
-        self.follows
-    }
-
     /// The reply to a request that is sent at `now_ns`.
     fn response(&self) -> ResponseParser {
         ResponseParser::new(self.no_body).limited_to(self.format.max_head_bytes)
@@ -206,10 +184,7 @@ impl Decoder {
                 body: self.body(),
                 ..Response::default()
             })),
-            Protocol::Http => {
-                let response = self.response().keeping_directions(self.follows);
-                ReplyState::Http(response, self.body())
-            }
+            Protocol::Http => ReplyState::Http(self.response(), self.body()),
             Protocol::Tcp => ReplyState::Line(self.body()),
             Protocol::Ws => {
                 ReplyState::Message(self.format.check.is_empty().then(|| Rc::clone(request)))
@@ -223,25 +198,6 @@ impl Decoder {
                 ReplyState::Stream(Box::new(stream))
             }
         }
-    }
-
-    /// What becomes of a complete response: the redirect that is to be followed, or whether it is right.
-    fn conclude(
-        &self,
-        status: u16,
-        directions: Option<Box<Directions>>,
-        body: &BodyState,
-    ) -> Result<Option<Redirect>, ErrorKind> {
-        if self.follows && is_redirect(status) {
-            let Directions { location, cookies } =
-                directions.map_or_else(Default::default, |all| *all);
-            return Ok(Some(Redirect {
-                status,
-                location: location.ok_or(ErrorKind::RedirectInvalid)?,
-                cookies,
-            }));
-        }
-        self.finish(body, Some(status)).map(|()| None)
     }
 
     /// How far a reply has come; what has no head is final at once.
@@ -301,10 +257,10 @@ impl Decoder {
                     body.show(first.unwrap_or_default());
                 }
                 let keep = done.keep_alive && !self.closes;
-                let result = self.conclude(done.status, response.take_directions(), body);
+                let result = self.finish(body, Some(done.status));
                 match rest.is_empty() {
-                    true => Progress::of(result, keep),
-                    false => Progress::Unsolicited(result.map(|_| ())),
+                    true => Progress::Done(result, keep),
+                    false => Progress::Unsolicited(result),
                 }
             }
             ReplyState::Stream(stream) => {
@@ -363,7 +319,7 @@ impl Decoder {
             (ReplyState::Response(response), part) => {
                 self.decode_response(response, part, on_event)
             }
-            (ReplyState::Stream(_), Part::Head(status, _)) => {
+            (ReplyState::Stream(_), Part::Head(status)) => {
                 on_event(ReplyEvent::Status(status));
                 match self.format.check.check_status(Some(status)) {
                     Ok(()) => Progress::More,
@@ -394,10 +350,8 @@ impl Decoder {
     ) -> Progress {
         match part {
             Part::Message(_) => return Progress::Broken(ErrorKind::Protocol),
-            Part::Head(status, directions) => {
+            Part::Head(status) => {
                 response.status = status;
-                let kept = directions.filter(|_| self.follows);
-                response.directions = kept.cloned().map(Box::new);
                 return Progress::More;
             }
             Part::Body(bytes) => {
@@ -412,8 +366,8 @@ impl Decoder {
         }
         let status = response.status;
         on_event(ReplyEvent::Status(status));
-        let result = self.conclude(status, response.directions.take(), &response.body);
-        Progress::of(result, true)
+        let result = self.finish(&response.body, Some(status));
+        Progress::Done(result, true)
     }
 
     fn decode_line(&self, body: &mut BodyState, bytes: &[u8]) -> Progress {
@@ -446,8 +400,8 @@ impl Decoder {
             ReplyState::Http(response, body) => {
                 if let Some(done) = response.at_eof() {
                     on_event(ReplyEvent::Status(done.status));
-                    let result = self.conclude(done.status, response.take_directions(), body);
-                    return Progress::of(result, false);
+                    let result = self.finish(body, Some(done.status));
+                    return Progress::Done(result, false);
                 }
                 response.has_begun()
             }

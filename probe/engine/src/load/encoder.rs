@@ -1,6 +1,5 @@
 //! The requests of a shard: which is sent next, and as which bytes.
 
-use super::http_request::RedirectedRequest;
 use super::outgoing::Outgoing;
 use super::plan::Plan;
 use std::io;
@@ -29,9 +28,7 @@ impl Encoder {
         };
         let constant: io::Result<Vec<_>> = outgoing.constant().iter().map(whole).collect();
         let constant = constant?;
-        let request = plan.request.as_ref();
-        let follows = request.is_some_and(|request| request.follow_redirects);
-        let body = match follows || constant.iter().any(Option::is_none) {
+        let body = match constant.iter().any(Option::is_none) {
             true => outgoing.with_body_file(&[])?,
             false => Rc::from([]),
         };
@@ -73,21 +70,6 @@ impl Encoder {
             }
         };
         (target, bytes)
-    }
-
-    /// The bytes of request `number` after a redirect.
-    pub fn encode_redirected(
-        &mut self,
-        hop: RedirectedRequest<'_>,
-        id: u64,
-        number: u64,
-    ) -> Rc<[u8]> {
-        let random = &mut self.random;
-        let mut bytes = self.outgoing.compose_redirected(hop, random, id, number);
-        if !hop.as_get {
-            bytes.extend_from_slice(&self.body);
-        }
-        bytes.into()
     }
 
     /// A request in words: its first line, where all requests for its target are the same, else its number.

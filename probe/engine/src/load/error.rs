@@ -23,12 +23,6 @@ pub enum ErrorKind {
     Unsolicited,
     Status,
     Content,
-    /// A redirect to another host, port or scheme.
-    RedirectElsewhere,
-    /// More redirects of one request than are followed.
-    RedirectLimit,
-    /// A redirect without a usable target.
-    RedirectInvalid,
     /// The server's certificate is not accepted.
     Certificate,
     /// A handshake above the socket took too long.
@@ -64,7 +58,7 @@ pub enum Judgement {
 
 impl ErrorKind {
     /// All kinds, in the order of the variants.
-    pub const ALL: [ErrorKind; 31] = {
+    pub const ALL: [ErrorKind; 28] = {
         use ErrorKind::*;
         [
             ConnectRefused,
@@ -85,9 +79,6 @@ impl ErrorKind {
             Unsolicited,
             Status,
             Content,
-            RedirectElsewhere,
-            RedirectLimit,
-            RedirectInvalid,
             Certificate,
             HandshakeTimeout,
             NoHttp2,
@@ -111,9 +102,8 @@ impl ErrorKind {
     pub fn judgement(self) -> Judgement {
         use ErrorKind::*;
         match self {
-            Protocol | Tls | Http2 | TooLarge | Unsolicited | Status | Content
-            | RedirectElsewhere | RedirectLimit | RedirectInvalid | NoHttp2 | Upgrade
-            | EarlyReply => Judgement::WrongAnswer,
+            Protocol | Tls | Http2 | TooLarge | Unsolicited | Status | Content | NoHttp2
+            | Upgrade | EarlyReply => Judgement::WrongAnswer,
             ConnectRefused | ConnectTimeout | ConnectFailed | PortsExhausted
             | DescriptorsExhausted | Send | Reset | ClosedEarly | Ended | Truncated | Timeout
             | Certificate | HandshakeTimeout | StreamReset | GoAway | ClientCertificate
@@ -123,7 +113,7 @@ impl ErrorKind {
     }
 
     /// The names in messages, in the order of the variants.
-    pub const NAMES: [&'static str; 31] = [
+    pub const NAMES: [&'static str; 28] = [
         "connect-refused",
         "connect-timeout",
         "connect-failed",
@@ -142,9 +132,6 @@ impl ErrorKind {
         "unsolicited",
         "status",
         "content",
-        "redirect-elsewhere",
-        "redirect-limit",
-        "redirect-invalid",
         "certificate",
         "handshake-timeout",
         "no-http2",

@@ -3,7 +3,6 @@
 use super::chunked::{ChunkedDecoder, Piece};
 use super::error::ErrorKind;
 use super::http_head::{parse, Body, Head, LineCheck, MAX_HEAD_BYTES};
-use super::redirect::Directions;
 
 /// Interim responses before a final one.
 const MAX_INTERIM: u8 = 16;
@@ -30,8 +29,6 @@ pub struct ResponseParser {
     no_body: bool,
     status: u16,
     keep_alive: bool,
-    keeps_directions: bool,
-    directions: Option<Box<Directions>>,
     max_head_bytes: u32,
 }
 
@@ -72,8 +69,6 @@ impl ResponseParser {
             no_body,
             status: 0,
             keep_alive: true,
-            keeps_directions: false,
-            directions: None,
             max_head_bytes: MAX_HEAD_BYTES as u32,
         }
     }
@@ -84,19 +79,6 @@ impl ResponseParser {
             max_head_bytes,
             ..self
         }
-    }
-
-    /// The same, which keeps where redirects lead, or not.
-    pub fn keeping_directions(self, keeps_directions: bool) -> ResponseParser {
-        ResponseParser {
-            keeps_directions,
-            ..self
-        }
-    }
-
-    /// Where a redirect leads, if that is kept.
-    pub fn take_directions(&mut self) -> Option<Box<Directions>> {
-        self.directions.take()
     }
 
     /// The line of a head that could not be read, after `feed` has failed with these bytes.
@@ -194,7 +176,7 @@ impl ResponseParser {
                 Some(b'H' | b'\r' | b'\n') | None => {}
                 Some(_) => return Err(ErrorKind::Protocol),
             }
-            if let Ok(Some((parsed, used))) = parse(bytes, self.keeps_directions) {
+            if let Ok(Some((parsed, used))) = parse(bytes) {
                 if used > self.max_head_bytes as usize {
                     return Err(ErrorKind::TooLarge);
                 }
@@ -213,7 +195,7 @@ impl ResponseParser {
             if !self.lines.next(&self.held[start..end])? {
                 continue;
             }
-            let head = parse(&self.held[..end], self.keeps_directions)?;
+            let head = parse(&self.held[..end])?;
             let (parsed, used) = head.ok_or(ErrorKind::Protocol)?;
             if used > self.max_head_bytes as usize {
                 return Err(ErrorKind::TooLarge);
@@ -241,7 +223,6 @@ impl ResponseParser {
             };
         }
         self.status = head.status;
-        self.directions = head.directions;
         self.keep_alive = head.keep_alive;
         self.state = match head.body {
             _ if self.no_body || head.status == 204 || head.status == 304 => State::Length(0),

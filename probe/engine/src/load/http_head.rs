@@ -1,7 +1,6 @@
 //! Parses the head of an HTTP/1.1 response.
 
 use super::error::ErrorKind;
-use super::redirect::{is_redirect, Directions};
 
 /// Limits of a head.
 pub const MAX_HEAD_BYTES: usize = 256 * 1024;
@@ -13,8 +12,6 @@ pub struct Head {
     pub status: u16,
     pub keep_alive: bool,
     pub body: Body,
-    /// Of a redirect, where it is wanted.
-    pub directions: Option<Box<Directions>>,
 }
 
 /// How a body ends.
@@ -78,19 +75,15 @@ thread_local! {
     pub static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// The head that bytes begin with, and its length; None where it is incomplete. `keeps_directions`: whether
-/// redirects are followed.
-pub fn parse(bytes: &[u8], keeps_directions: bool) -> Result<Option<(Head, usize)>, ErrorKind> {
-    match parse_fields::<USUAL_FIELDS>(bytes, keeps_directions) {
-        Err(ErrorKind::TooLarge) => parse_fields::<MAX_FIELDS>(bytes, keeps_directions),
+/// The head that bytes begin with, and its length; None where it is incomplete.
+pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
+    match parse_fields::<USUAL_FIELDS>(bytes) {
+        Err(ErrorKind::TooLarge) => parse_fields::<MAX_FIELDS>(bytes),
         parsed => parsed,
     }
 }
 
-fn parse_fields<const FIELDS: usize>(
-    bytes: &[u8],
-    keeps_directions: bool,
-) -> Result<Option<(Head, usize)>, ErrorKind> {
+fn parse_fields<const FIELDS: usize>(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS];
     let mut response = httparse::Response::new(&mut fields);
     let mut config = httparse::ParserConfig::default();
@@ -113,8 +106,6 @@ fn parse_fields<const FIELDS: usize>(
     let mut keep_alive = response.version == Some(1);
     let mut length = None;
     let mut coding: Option<bool> = None;
-    let keeps_directions = keeps_directions && is_redirect(status);
-    let mut directions = keeps_directions.then(Box::<Directions>::default);
     for field in response.headers.iter() {
         if field.name.eq_ignore_ascii_case("content-length") {
             let value = number(field.value).ok_or(ErrorKind::Protocol)?;
@@ -141,8 +132,6 @@ fn parse_fields<const FIELDS: usize>(
                     keep_alive = true;
                 }
             }
-        } else if let Some(directions) = &mut directions {
-            directions.note(field.name, trimmed(field.value));
         }
     }
     let body = match (coding, length) {
@@ -155,7 +144,6 @@ fn parse_fields<const FIELDS: usize>(
         status,
         keep_alive,
         body,
-        directions,
     };
     Ok(Some((head, used)))
 }

@@ -1,6 +1,5 @@
 //! The HTTP request that a load sends: the key `request` of a plan, and its bytes.
 
-use super::cookies::Cookies;
 use super::placeholder::{random, write_number, Piece, Pieces, Rows, Values};
 use super::text::latin1_bytes;
 use serde::Deserialize;
@@ -33,9 +32,6 @@ pub struct RequestPlan {
     pub body_path: Option<String>,
     #[serde(default)]
     pub close: bool,
-    /// Whether redirects within the server are followed.
-    #[serde(default)]
-    pub follow_redirects: bool,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -132,15 +128,6 @@ impl BodyFile {
         let length = length.ok_or_else(|| wrong("no file of a known size"))?;
         Ok(BodyFile { content, length })
     }
-}
-
-/// What a redirect makes of a request.
-#[derive(Clone, Copy)]
-pub struct RedirectedRequest<'a> {
-    pub path: &'a [u8],
-    /// A GET without a body.
-    pub as_get: bool,
-    pub cookies: &'a Cookies,
 }
 
 fn get() -> String {
@@ -331,44 +318,17 @@ impl HttpTemplate {
         parts.into_iter().all(Pieces::is_constant)
     }
 
-    /// The bytes of a request.
+    /// The bytes of a request, without a body that is a file.
     pub fn bytes(&self, target: usize, values: &mut Values) -> Vec<u8> {
         let mut path = Vec::new();
         self.targets[target].write(values, true, &mut path);
-        let hop = RedirectedRequest {
-            path: &path,
-            as_get: false,
-            cookies: &Cookies::default(),
-        };
-        self.bytes_for(hop, values)
-    }
-
-    pub fn body_file(&self) -> Option<&BodyFile> {
-        self.body_file.as_ref()
-    }
-
-    /// The bytes of a request after a redirect, without a body that is a file.
-    pub fn bytes_for(&self, hop: RedirectedRequest<'_>, values: &mut Values) -> Vec<u8> {
-        let RedirectedRequest {
-            path,
-            as_get,
-            cookies,
-        } = hop;
-        let method = match as_get {
-            true => b"GET",
-            false => self.method.as_slice(),
-        };
-        let mut bytes = [method, b" ", path, b" HTTP/1.1\r\n"].concat();
-        let mut lines = Vec::new();
-        self.headers.write(values, false, &mut lines);
-        if !cookies.is_empty() {
-            cookies.apply(path, &mut lines);
-        }
-        bytes.append(&mut lines);
+        let method = self.method.as_slice();
+        let mut bytes = [method, b" ", &path, b" HTTP/1.1\r\n"].concat();
+        self.headers.write(values, false, &mut bytes);
         // Some servers refuse these methods without a length (RFC 9110, section 8.6).
         let needs_length = [&b"POST"[..], b"PUT", b"PATCH"].contains(&method);
         let file_bytes = self.body_file.as_ref().map_or(0, |file| file.length);
-        if as_get || (self.body.is_empty() && file_bytes == 0 && !needs_length) {
+        if self.body.is_empty() && file_bytes == 0 && !needs_length {
             bytes.extend_from_slice(b"\r\n");
             return bytes;
         }
@@ -379,6 +339,10 @@ impl HttpTemplate {
         bytes.extend_from_slice(b"\r\n\r\n");
         bytes.extend_from_slice(&body);
         bytes
+    }
+
+    pub fn body_file(&self) -> Option<&BodyFile> {
+        self.body_file.as_ref()
     }
 }
 

@@ -3,7 +3,6 @@
 pub mod body;
 pub mod chunked;
 pub mod client;
-pub mod cookies;
 pub mod course;
 pub mod decoder;
 pub mod encoder;
@@ -23,7 +22,6 @@ pub mod placeholder;
 pub mod plan;
 pub mod plan_check;
 pub mod record;
-pub mod redirect;
 pub mod report;
 pub mod sequence;
 pub mod sequence_errors;

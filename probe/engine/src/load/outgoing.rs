@@ -1,6 +1,6 @@
 //! The requests of a load as bytes: prepared once, before its threads start, and shared by them.
 
-use super::http_request::{HttpTemplate, RedirectedRequest, RequestPlan, TemplatePlan};
+use super::http_request::{HttpTemplate, RequestPlan, TemplatePlan};
 use super::placeholder::{Pieces, Rows, Values};
 use super::plan::{Plan, Protocol};
 use super::share;
@@ -114,21 +114,6 @@ impl Outgoing {
                 pieces.write(&mut values, false, &mut bytes);
                 bytes
             }
-        }
-    }
-
-    /// The bytes of request `number` after a redirect, without a body that is a file.
-    pub fn compose_redirected(
-        &self,
-        hop: RedirectedRequest<'_>,
-        random: &mut fastrand::Rng,
-        id: u64,
-        number: u64,
-    ) -> Vec<u8> {
-        let mut values = self.values(random, id, number);
-        match &self.message {
-            Message::Http(template) => template.bytes_for(hop, &mut values),
-            Message::Line(_) => Vec::new(),
         }
     }
 

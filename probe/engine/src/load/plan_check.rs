@@ -93,9 +93,8 @@ impl Plan {
             (Protocol::Tcp, ..) => return Err("load: tcp needs `line`, and no `request`".into()),
             (protocol, Some(request), None) => {
                 request.template(self.templates.as_ref())?;
-                let http_only = request.follow_redirects || !request.targets.is_empty();
-                if http_only && protocol != Protocol::Http {
-                    return Err("load: targets and follow_redirects are for http only".into());
+                if !request.targets.is_empty() && protocol != Protocol::Http {
+                    return Err("load: targets are for http only".into());
                 }
             }
             _ => return Err("load: http and stream need `request`, and no `line`".into()),
@@ -201,7 +200,7 @@ impl Plan {
     fn check_websocket(&self, request: &RequestPlan, line: &str) -> Result<(), String> {
         request.template(self.templates.as_ref())?;
         let is_plain = request.method == "GET" && request.body.is_empty() && !request.close;
-        if !is_plain || request.follow_redirects || !request.targets.is_empty() {
+        if !is_plain || !request.targets.is_empty() {
             return Err("load: a WebSocket begins with a GET of one target, without a body".into());
         }
         let bytes = latin1_bytes(line).ok_or("load: line: a character above U+00FF")?;

@@ -160,29 +160,6 @@ fn the_response_to_head_has_no_body() {
 }
 
 #[test]
-fn where_a_redirect_leads_is_kept_where_it_is_asked_for() {
-    let text =
-        b"HTTP/1.1 302 F\r\nset-cookie: a=b\r\nlocation: /x \r\nLocation: /y\r\nSet-Cookie: c=d; \
-        Path=/\r\nContent-Length: 0\r\n\r\n";
-    for step in [1, 100] {
-        let mut plain = ResponseParser::new(false);
-        let mut keeping = ResponseParser::new(false).keeping_directions(true);
-        for piece in text.chunks(step) {
-            plain.feed(piece, &mut |_| {}).unwrap();
-            keeping.feed(piece, &mut |_| {}).unwrap();
-        }
-        assert_eq!(plain.take_directions(), None);
-        let directions = keeping.take_directions().unwrap();
-        assert_eq!(directions.location.as_deref(), Some(&b"/x"[..]));
-        assert_eq!(directions.cookies, [&b"a=b"[..], b"c=d; Path=/"]);
-    }
-    let mut response = ResponseParser::new(false).keeping_directions(true);
-    let ordinary = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n";
-    response.feed(ordinary, &mut |_| {}).unwrap();
-    assert_eq!(response.take_directions(), None);
-}
-
-#[test]
 fn ends_of_pieces() {
     let mut ends = Vec::new();
     let mut response = ResponseParser::new(false);

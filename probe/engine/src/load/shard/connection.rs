@@ -1,6 +1,5 @@
 //! The state of one connection.
 
-use crate::load::cookies::Cookies;
 use crate::load::decoder::ReplyState;
 use std::ops::Range;
 
@@ -20,14 +19,6 @@ pub enum Stage {
     Busy,
     /// Reset by a fault: not opened again.
     Removed,
-}
-
-/// A redirect that is followed: what to ask for now.
-#[derive(Clone, Copy, Debug)]
-pub struct Hop {
-    /// How many redirects there were.
-    pub count: u8,
-    pub as_get: bool,
 }
 
 #[derive(Default)]
@@ -60,12 +51,6 @@ pub struct Connection {
     /// The number of the request, and the number of its target.
     pub number: u64,
     pub target: usize,
-    /// After a redirect.
-    pub hop: Option<Hop>,
-    /// The path of the request, where redirects are followed.
-    pub path: Vec<u8>,
-    /// What redirects of the request have set.
-    pub cookies: Cookies,
     /// When the first byte of the reply arrived, or of a response before the final one.
     pub first_byte_ns: u64,
     /// The final reply has begun.
@@ -93,14 +78,5 @@ impl Connection {
     pub fn paused_ns(&self, start_ns: u64, end_ns: u64) -> u64 {
         let end_ns = self.pause.end.min(end_ns);
         end_ns.saturating_sub(self.pause.start.max(start_ns))
-    }
-
-    /// Remembers the path of a request that is sent, which a relative redirect begins with.
-    pub fn keep_path(&mut self, request: &[u8]) {
-        let path = request.split(|&byte| byte == b' ').nth(1);
-        self.path.clear();
-        self.path.extend_from_slice(path.unwrap_or(b"/"));
-        self.cookies.clear();
-        self.hop = None;
     }
 }

@@ -183,10 +183,7 @@ impl<H: Client> LayeredHandler<'_, H> {
                 continue;
             }
             let next = match arrived {
-                Arrived::Head(status, directions) => {
-                    let head = Part::Head(status, directions.as_ref());
-                    self.handler.parsed(slot, head, arrived_ns)
-                }
+                Arrived::Head(status) => self.handler.parsed(slot, Part::Head(status), arrived_ns),
                 Arrived::Body(bytes) => self.handler.parsed(slot, Part::Body(&bytes), arrived_ns),
                 Arrived::End(upload) => {
                     if upload == Upload::Unfinished {

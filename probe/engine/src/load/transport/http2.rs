@@ -5,7 +5,6 @@ use super::fault::Fault;
 use super::request::Prepared;
 use crate::load::error::ErrorKind;
 use crate::load::http_head::MAX_HEAD_BYTES;
-use crate::load::redirect::{is_redirect, Directions};
 use bytes::Bytes;
 use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
@@ -168,7 +167,7 @@ impl Exchange {
 
 /// What a lane has.
 pub enum Arrived {
-    Head(u16, Option<Directions>),
+    Head(u16),
     Body(Bytes),
     End(Upload),
     /// The server declares that it has not begun to process the request: it may be sent again.
@@ -397,9 +396,8 @@ impl Http2 {
                 }
                 Poll::Ready(Ok(response)) => {
                     let status = response.status().as_u16();
-                    let directions = directions(&response);
                     exchange.reply = Reply::Body(response.into_body());
-                    Some(Arrived::Head(status, directions))
+                    Some(Arrived::Head(status))
                 }
                 Poll::Ready(Err(error)) => return self.failed(lane, exchange.number, &error),
             },
@@ -475,15 +473,6 @@ fn is_too_large(response: &http::Response<RecvStream>) -> bool {
     let fields = response.headers().iter();
     let bytes = fields.map(|(name, value)| name.as_str().len() + value.len() + FIELD_BYTES);
     bytes.sum::<usize>() > MAX_HEAD_BYTES
-}
-
-/// Where a redirect leads.
-fn directions(response: &http::Response<RecvStream>) -> Option<Directions> {
-    let mut directions = is_redirect(response.status().as_u16()).then(Directions::default)?;
-    for (name, value) in response.headers() {
-        directions.note(name.as_str(), value.as_bytes());
-    }
-    Some(directions)
 }
 
 /// Whether the reply is complete all the same: the server needs no more of the request (RFC 9113, section 8.1).

@@ -82,13 +82,12 @@ impl Shard {
         let start_ns = self.config.start_ns;
         let record = &mut self.recorder.record;
         for connection in &mut self.connections {
-            let is_redirected = connection.hop.is_some();
-            let is_sent = connection.stage == Stage::Busy || is_redirected;
+            let is_sent = connection.stage == Stage::Busy;
             let age_ns = match (connection.stage, connection.pending_ns.take()) {
                 (Stage::Busy, _) => now - connection.intended_ns,
                 (_, Some(intended)) => {
-                    record.intended += u64::from(!is_redirected);
-                    record.unsent += u64::from(!is_redirected);
+                    record.intended += 1;
+                    record.unsent += 1;
                     end_ns.saturating_sub(intended)
                 }
                 (_, None) => continue,

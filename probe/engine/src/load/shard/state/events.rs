@@ -61,10 +61,6 @@ impl Handler for Shard {
             return;
         }
         connection.active_ns = now;
-        if connection.hop.is_some() {
-            // The request was sent before it was redirected.
-            return;
-        }
         self.deferral.sent();
         if connection.refusals == 0 || self.config.plan.http2.is_some() {
             connection.sent_ns = now;
@@ -179,9 +175,6 @@ impl Client for Shard {
                         let _ = self.complete(slot, Instants::of(now), result, false);
                     }
                     Progress::Broken(kind) => self.lost_or_again(slot, now, kind),
-                    Progress::Redirect(redirect, _) => {
-                        let _ = self.redirected(slot, Instants::of(now), &redirect, false);
-                    }
                     Progress::More | Progress::Unsolicited(_) => {}
                 }
             }
@@ -250,10 +243,6 @@ impl Shard {
                 self.recorder.error(now, ErrorKind::Unsolicited, None);
                 Next::Close
             }
-            Progress::Redirect(redirect, keep) => {
-                let at = Instants { arrived, now };
-                self.redirected(slot, at, &redirect, keep)
-            }
         }
     }
 
@@ -290,12 +279,7 @@ impl Shard {
         let has_begun = self.decoder.beginning(&connection.reply).has_begun;
         let is_close = connection.served > 0 && matches!(kind, ClosedEarly | Reset | Send);
         let is_http1 = matches!(connection.reply, ReplyState::Http(..));
-        if !self.config.plan.resend
-            || !is_close
-            || !is_http1
-            || has_begun
-            || connection.hop.is_some()
-        {
+        if !self.config.plan.resend || !is_close || !is_http1 || has_begun {
             return self.lost(slot, now, kind);
         }
         let request = self.config.plan.request.as_ref();
@@ -358,7 +342,6 @@ impl Shard {
         let connection = &mut self.connections[slot];
         (connection.opened_ns, connection.served) = (now, 0);
         match connection.pending_ns.take() {
-            Some(_) if connection.hop.is_some() => self.send_redirected(slot, now),
             Some(intended) => {
                 connection.ready_ns = now;
                 self.start(slot, intended, now)

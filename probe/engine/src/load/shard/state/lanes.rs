@@ -38,9 +38,7 @@ impl Shard {
             connection.refusals = 0;
             return self.lost(slot, now, ErrorKind::GoAway);
         }
-        if connection.hop.is_none() {
-            self.recorder.uncount_intended(connection.intended_ns);
-        }
+        self.recorder.uncount_intended(connection.intended_ns);
         self.send_later(slot, now);
     }
 }

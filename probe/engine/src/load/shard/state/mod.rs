@@ -8,7 +8,6 @@ mod injection;
 mod lanes;
 mod opening;
 mod patience;
-mod redirects;
 
 use crate::io::{Next, Slot, Wait};
 use crate::load::client::{LayerReport, Transport};
@@ -81,11 +80,9 @@ impl Shard {
         let encoder = Encoder::new(plan, &config.outgoing, config.shard)?;
         let decoder = Decoder::new(plan, &config.replies);
         let arrivals = Arrivals::new(&config);
-        // Both count from the sending, where nothing comes before it and no redirect after it.
-        let is_service_latency = arrivals.is_closed_loop()
-            && !decoder.follows()
-            && !decoder.closes()
-            && plan.http2.is_none();
+        // Both count from the sending, where nothing comes before it.
+        let is_service_latency =
+            arrivals.is_closed_loop() && !decoder.closes() && plan.http2.is_none();
         let recorder = Recorder::new(&config, encoder.targets(), is_service_latency);
         Ok(Shard {
             encoder,
@@ -263,9 +260,6 @@ impl Shard {
         self.sent += 1;
         let (target, bytes) = self.encoder.encode(id, number);
         let connection = &mut self.connections[slot];
-        if self.decoder.follows() {
-            connection.keep_path(&bytes);
-        }
         connection.target = target;
         connection.intended_ns = intended;
         // Of a request that is sent again the service began with the first time.
@@ -321,7 +315,6 @@ impl Shard {
     ) -> Next {
         let connection = &mut self.connections[slot];
         connection.reply = ReplyState::Idle;
-        connection.hop = None;
         let Instants { arrived, now } = at;
         let latency = arrived.saturating_sub(connection.intended_ns);
         let service = arrived - connection.sent_ns;
@@ -389,7 +382,6 @@ impl Shard {
     fn abandon_reply(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
         let reply = std::mem::take(&mut connection.reply);
-        connection.hop = None;
         if let Some((received, _)) = self.decoder.received_and_behind(&reply, now) {
             self.recorder.record.chunks += received;
         }

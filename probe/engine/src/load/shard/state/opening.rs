@@ -47,7 +47,7 @@ impl Shard {
         if self.decoder.streams() {
             // Nothing else is due for a stream than its opening.
             connection.open_late_ns = late_ns;
-        } else if connection.pending_ns.is_some() && connection.hop.is_none() {
+        } else if connection.pending_ns.is_some() {
             match self.arrivals.is_closed_loop() {
                 true => {
                     if std::mem::take(&mut connection.is_due_when_begun) {
@@ -103,20 +103,16 @@ impl Shard {
     /// A connect failed. A request that waited for it fails with it.
     pub(super) fn connect_failed(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
         let connection = &mut self.connections[slot];
-        let is_redirected = connection.hop.take().is_some();
-        let target = Some(connection.target).filter(|_| is_redirected);
         if let Some(at_ns) = connection.pending_ns.take() {
-            if !is_redirected {
-                self.recorder.intended(at_ns);
-            }
+            self.recorder.intended(at_ns);
             if kind.is_timeout() {
                 // Its latency is this at least.
                 let age_ns = now.saturating_sub(at_ns);
-                self.recorder.timed_out(now, age_ns, target);
+                self.recorder.timed_out(now, age_ns, None);
                 self.recorder.record.connects_timed_out += 1;
             }
         }
-        self.failed(slot, now, kind, is_redirected);
+        self.failed(slot, now, kind, false);
     }
 
     /// A connection was closed in good order.
