@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 Message = dict[str, Any]
-STATUSES = {"/204": 204, "/304": 304, "/moved": 302}
+STATUSES = {"/204": 204, "/304": 304}
 BODIES = {
     "/hello": [b"hello"],
     "/hints": [b"hello"],
@@ -36,8 +36,6 @@ async def app(
             parts[0] += message["body"]
             more = message.get("more_body", False)
     headers = [(b"content-length", str(len(parts[0])).encode())] if len(parts) == 1 and status == 200 else []
-    if status == 302:
-        headers = [(b"location", b"/hello"), (b"content-length", b"0")]
     if path == "/hints":
         for link in (b"</x.css>; rel=preload", b"</y.css>; rel=preload"):
             await send({"type": "http.response.early_hint", "links": [link]})

@@ -24,9 +24,6 @@ do(#mod{method = Method, request_uri = Path, entity_body = Sent} = Request) ->
         "/hello" -> reply(Method, 200, "hello");
         "/204" -> reply(Method, 204, "");
         "/304" -> reply(Method, 304, "");
-        "/moved" ->
-            Head = [{code, 302}, {content_length, "0"}, {location, "/hello"}],
-            {proceed, [{response, {response, Head, ""}}]};
         "/echo" -> reply(Method, 200, Sent);
         "/large" -> reply(Method, 200, lists:duplicate(100000, $x));
         "/bytes" ->

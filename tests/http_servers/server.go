@@ -43,7 +43,6 @@ func main() {
 		w.Header().Set("ETag", `"1"`)
 		w.WriteHeader(304)
 	})
-	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/hello", 302) })
 	mux.HandleFunc("/hints", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Link", "</x.css>; rel=preload")
 		w.WriteHeader(103)

@@ -32,7 +32,6 @@ const routes = {
   },
   '/204': (_, response) => response.writeHead(204).end(),
   '/304': (_, response) => response.writeHead(304, { ETag: '"1"' }).end(),
-  '/moved': (_, response) => response.writeHead(302, { Location: '/hello' }).end(),
   '/hints': (_, response) => {
     response.writeEarlyHints({ link: '</x.css>; rel=preload' });
     response.writeEarlyHints({ link: '</y.css>; rel=preload' });

@@ -42,13 +42,6 @@ func main() {
 	for path, status := range map[string]int{"/204": 204, "/304": 304} {
 		http.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 	}
-	moved := map[string]string{"/moved": "/x", "/again": "moved", "/loop": "/loop", "/away": "http://other/"}
-	for path, location := range moved {
-		http.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Location", location)
-			w.WriteHeader(307)
-		})
-	}
 	http.HandleFunc("/early/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/early/413" {
 			w.WriteHeader(413)
@@ -60,15 +53,6 @@ func main() {
 		fmt.Sscanf(r.URL.Path, "/head/%d", &size)
 		w.Header().Set("X-Large", strings.Repeat("x", size))
 		io.WriteString(w, "large")
-	})
-	http.HandleFunc("/login", func(w http.ResponseWriter, r *http.Request) {
-		http.SetCookie(w, &http.Cookie{Name: "session", Value: "s1", Path: "/"})
-		http.Redirect(w, r, "/home", 303)
-	})
-	http.HandleFunc("/home", func(w http.ResponseWriter, r *http.Request) {
-		if session, err := r.Cookie("session"); err != nil || session.Value != "s1" {
-			w.WriteHeader(403)
-		}
 	})
 	http.HandleFunc("/hints", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(103)
@@ -159,21 +143,6 @@ def test_replies_without_a_body(
 
 
 @pytest.mark.parametrize("io", ["epoll", "uring"])
-def test_redirects(servers: tuple[int, int], workplace: Path, io: str) -> None:
-    target = f"h2://127.0.0.1:{servers[0]}"
-    few = ("--requests", "40", "--connections", "2", "-m", "4", "--io", io)
-    follow = (*few, "--follow-redirects")
-    for path in ("/moved", "/again"):
-        load = load_document(f"{target}{path}", *follow, "--body", "y", "--expect-body", "yHTTP/2.0 /x")
-        assert (load["requests"], load["errors"]) == (40, {})
-        assert load["connections"]["opened"] == 2
-        assert load["statuses"]["200"] == 40
-    assert load_document(f"{target}/moved", *few)["statuses"] == {"307": 40}
-    for path, error in (("/loop", "redirect-limit"), ("/away", "redirect-elsewhere")):
-        assert load_document(f"{target}{path}", *follow, status=1)["errors"] == {error: 40}
-
-
-@pytest.mark.parametrize("io", ["epoll", "uring"])
 def test_replies_before_the_body_was_read(
     servers: tuple[int, int], certificates: Path, workplace: Path, io: str
 ) -> None:
@@ -214,13 +183,6 @@ def test_heads_of_replies_have_a_limit(servers: tuple[int, int], workplace: Path
     assert (load["requests"], load["errors"]) == (6, {})
     load = load_document(f"{target}/300000", *few, "--duration", "5s", status=1)
     assert (load["requests"], set(load["errors"])) == (0, {"too-large"})
-
-
-@pytest.mark.parametrize("io", ["epoll", "uring"])
-def test_cookies_within_a_redirect(servers: tuple[int, int], workplace: Path, io: str) -> None:
-    few = ("--requests", "20", "--connections", "2", "-m", "3", "--follow-redirects", "--io", io)
-    load = load_document(f"h2://127.0.0.1:{servers[0]}/login", *few, "-d", "user=x")
-    assert (load["errors"], load["statuses"]) == ({}, {"200": 20, "303": 20})
 
 
 @pytest.mark.parametrize("io", ["epoll", "uring"])

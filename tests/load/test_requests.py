@@ -1,4 +1,4 @@
-"""Requests that differ: placeholders, several targets, redirects; and the forms in which loads are shown."""
+"""Requests that differ: placeholders, several targets; and the forms in which loads are shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ringside.load import target
 from ringside.probe.protocol import Templates, WeightedTarget
 from tests.support.command_line import in_process, load_document
 from tests.support.loads import load_plan
-from tests.support.odd_server import OK, answering, serving
 
 FEW = ("--requests", "12", "--connections", "2")
 
@@ -110,40 +109,6 @@ def test_one_target_as_csv(http: str) -> None:
     assert row["intended_rate_per_s"] == ""
 
 
-def test_redirects_within_the_server(http: str) -> None:
+def test_redirects_are_answers(http: str) -> None:
     load = load_document(f"{http}/elsewhere", *FEW)
     assert (load["statuses"], load["errors"]) == ({"302": 12}, {})
-    load = load_document(f"{http}/elsewhere", *FEW, "--follow-redirects", status=1)
-    assert (load["errors"], load["statuses"]) == ({"status": 12}, {"302": 12, "404": 12})
-    load = load_document(f"{http}/elsewhere", *FEW, "--follow-redirects", "--expect-status", "404")
-    assert (load["errors"], load["requests"]) == ({}, 12)
-
-
-@pytest.mark.parametrize("io", ["epoll", "uring"])
-def test_cookies_within_a_redirect(io: str) -> None:
-    """Each request stands for another user: it begins without cookies but those of its own header."""
-    cookies: set[tuple[bytes, bytes]] = set()
-
-    def login(head: bytes, _: bytes) -> bytes:
-        lines = head.split(b"\r\n")
-        path = lines[0].split()[1]
-        sent = b",".join(line[8:] for line in lines if line.lower().startswith(b"cookie: "))
-        cookies.add((path, sent))
-        if path == b"/login":
-            more = b"Set-Cookie: session=s1; Path=/; HttpOnly\r\nSet-Cookie: old=; Path=/; Max-Age=0\r\n"
-            return b"HTTP/1.1 302 Found\r\nLocation: home\r\n" + more + b"Content-Length: 0\r\n\r\n"
-        right = b"session=s1" in sent
-        return OK if right else b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"
-
-    with serving(answering(login)) as port:
-        few = (f"http://127.0.0.1:{port}/login", *FEW, "--follow-redirects", "--io", io)
-        load = load_document(*few)
-        assert (load["errors"], load["statuses"]) == ({}, {"302": 12, "200": 12})
-        assert cookies == {(b"/login", b""), (b"/home", b"session=s1")}
-        cookies.clear()
-        assert load_document(*few, "-H", "Cookie: a=b; old=1")["errors"] == {}
-        assert cookies == {(b"/login", b"a=b; old=1"), (b"/home", b"a=b; session=s1")}
-        cookies.clear()
-        # On a new connection too.
-        assert load_document(*few, "--close")["errors"] == {}
-        assert cookies == {(b"/login", b""), (b"/home", b"session=s1")}

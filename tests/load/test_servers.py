@@ -46,7 +46,6 @@ http {{
         location /trailers {{ return 200 hello; add_trailer X-Checksum 5; }}
         location /204 {{ return 204; }}
         location /304 {{ return 304; }}
-        location /moved {{ return 302 /hello; }}
         location /large {{ }}
     }}
 }}
@@ -141,7 +140,7 @@ def spoken(routes: frozenset[str], protocols: str) -> dict[str, frozenset[str]]:
     return {protocol: routes - without[protocol] for protocol in protocols.split()}
 
 
-ALL = frozenset(["hello", "trailers", "bytes", "open", "204", "304", "moved", "hints", "echo", "large"])
+ALL = frozenset(["hello", "trailers", "bytes", "open", "204", "304", "hints", "echo", "large"])
 ASGI = ALL - {"trailers", "open", "hints"}
 SERVERS = {
     "nginx": Server(
@@ -270,9 +269,8 @@ def drive(target: Target, io: str, count: int) -> int:
     # Without an echo the others have its share.
     some(
         0.4 if "echo" in routes else 0.5,
-        ["hello", "trailers", "bytes", "open", "moved", "hints"],
+        ["hello", "trailers", "bytes", "open", "hints"],
         "hello",
-        request={"follow_redirects": True},
     )
     some(0.2, ["204", "304"], "")
     some(0.2, ["hello", "204", "304", "large"], "", request={"method": "HEAD"})

@@ -51,7 +51,6 @@ http://h/ --interval 1s                         :: --interval is not for an http
 http://h/ --skip 1                              :: --skip is not for an http target
 tcp://h:1 --header A:b                          :: --header is not for a tcp target
 tcp://h:1 --expect-status 200                   :: --expect-status is not for a tcp target
-tcp://h:1 --follow-redirects                    :: --follow-redirects is not for a tcp target
 tcp://h:1 --line $'a\\nb'                        :: --line is one line
 stream+http://h/ --rate 5                       :: --ramp says how fast
 stream+http://h/ --burst 5                      :: --ramp says how fast
@@ -60,7 +59,6 @@ stream+http://h/ --requests 5                   :: give --duration
 stream+http://h/ --expect-body x                :: --first and --chunk
 stream+http://h/ --line x                       :: --line is not for a stream
 stream+http://h/ --renew 5                      :: --renew is not for a stream
-stream+http://h/ --follow-redirects             :: --follow-redirects is not for a stream
 stream+http://h/ --interval 1s --due-field x    :: leave one out
 ws://h/ --method GET                            :: --method is not for a WebSocket
 ws://h/ --framing line                          :: --framing is not for a WebSocket

@@ -80,9 +80,6 @@ class LoadSettings:
     )
     has_placeholders: bool = flag("--placeholders", "{n}, {id}, {random:…} in --body too.")
     is_literal: bool = flag("--literal", "Send braces as they stand.")
-    follow_redirects: bool = flag(
-        "--follow-redirects", "Follow redirects on the same host and port, up to 10 for each request."
-    )
     line: str | None = option("--line TEXT", "What a tcp target, or a WebSocket, is sent [default: 1].")
     is_crlf: bool = flag("--crlf", "Lines end with \\r\\n, those of the server too.")
     expect_status: int | None = option(

@@ -37,7 +37,7 @@ from ringside.text import one_line
 # Options that are not for every kind of target: for which kinds, what to do instead where the target is a
 # stream, and the options.
 _SUITED = (
-    ("http", "", "--close --weights --follow-redirects"),
+    ("http", "", "--close --weights"),
     ("http stream", "", "--method --body --placeholders --expect-status"),
     (
         "http tcp ws",
@@ -259,7 +259,6 @@ def _texts(
         body=body,
         body_path=body_path,
         close=settings.close,
-        follow_redirects=settings.follow_redirects,
     )
     return request, line, placeholders
 
@@ -353,9 +352,7 @@ def check_memory(plan: LoadPlan, available_bytes: int) -> None:
         return
     # As the engine keeps them (probe/engine/src/load/encoder.rs): for each thread, and encrypted for each
     # connection.
-    copies = plan.threads * (
-        max(1, len(request.targets)) + (plan.http2 is not None) + request.follow_redirects
-    )
+    copies = plan.threads * (max(1, len(request.targets)) + (plan.http2 is not None))
     if plan.tls and plan.http2 is None:
         copies += plan.connections
     size = Path(request.body_path).stat().st_size

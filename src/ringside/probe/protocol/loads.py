@@ -83,7 +83,6 @@ class HttpRequest(Request, frozen=True):
     body_bytes: int | None = None
     body_path: str | None = None
     close: bool = False
-    follow_redirects: bool = False
 
 
 class Templates(Request, frozen=True):
