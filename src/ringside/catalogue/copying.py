@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 
 from ringside.catalogue.contenders import MANIFEST, NAME, NAME_RULE, Workloads
-from ringside.catalogue.decode import read_toml, unknown
+from ringside.catalogue.decode import unknown
 from ringside.catalogue.loader import Catalogue, own_folder
 from ringside.errors import UsageError
 from ringside.model.catalogue import Contender
@@ -54,8 +54,7 @@ def copied_files(
 ) -> dict[PurePosixPath, str]:
     """The files of a new contender by their path in its folder. `workloads`: those that it has; where none is
     named, those that the copied manifest teaches. Raises UsageError for a name that no contender can have, an
-    unknown language, and workloads that no contender of the language has; CatalogueError where the one to
-    copy is broken."""
+    unknown language, and workloads that no contender of the language has."""
     if not NAME.fullmatch(name):
         raise UsageError(f"the name `{name}` {NAME_RULE}")
     there_are = languages(known)
@@ -68,7 +67,6 @@ def copied_files(
     origin = _origin(there_are[chosen], language, workloads)
     kept = tuple(dict.fromkeys(workloads)) or origin.teaches or tuple(origin.workloads)
     left_out = origin.workloads.keys() - set(kept)
-    check_sources(origin)
     files = {}
     for path in sorted(origin.folder.rglob("*")):
         relative = PurePosixPath(path.relative_to(origin.folder))
@@ -79,8 +77,7 @@ def copied_files(
             text = path.read_text(encoding="utf-8")
             # Go's packages have the folder's name in their path.
             files[relative] = text.replace(f"contenders/{origin.name}/", f"contenders/{name}/")
-    manifest, readme = PurePosixPath(MANIFEST), PurePosixPath("README.md")
-    module = PurePosixPath("go.mod")
+    manifest, readme, module = map(PurePosixPath, (MANIFEST, "README.md", "go.mod"))
     if module in files:
         files[module] = re.sub(rf"(?m)^(module .*/){re.escape(origin.name)}$", rf"\g<1>{name}", files[module])
     files[manifest] = _manifest(files[manifest], name, origin, left_out)
@@ -107,10 +104,7 @@ def _origin(contenders: Sequence[Contender], language: str, workloads: Sequence[
         if contender.workloads.keys() >= set(workloads):
             return contender
     has = "; ".join(f"`{each.name}` has {', '.join(each.workloads)}" for each in contenders)
-    missing = next(
-        (each for each in workloads if not any(each in one.workloads for one in contenders)),
-        " and ".join(dict.fromkeys(workloads)),
-    )
+    missing = " and ".join(dict.fromkeys(workloads))
     raise UsageError(
         f"no contender in {language} has `{missing}` to copy ({has}). Write its program by docs/PROTOCOL.md "
         "and add it to the manifest"
@@ -121,17 +115,6 @@ def _belongs(path: PurePosixPath, workloads: Collection[str]) -> bool:
     """Whether a source is of one of these workloads alone: `ring.py`, `ring/main.go`, `batch_input.erl`,
     `RestartsBooks.java`."""
     return any(re.split(r"[._-]|(?<=[a-z])(?=[A-Z])", part)[0].lower() in workloads for part in path.parts)
-
-
-def check_sources(contender: Contender) -> None:
-    """Raises CatalogueError where a build names a source that is missing: it would not build."""
-    file = read_toml(contender.folder / MANIFEST)
-    for index, build in enumerate(contender.builds):
-        for place, word in enumerate(build):
-            is_source = re.fullmatch(r"(\./)?[\w/-]+(\.[a-z]+)?", word) and ("." in word) and place > 0
-            if is_source and not (contender.folder / word).exists():
-                message = f"the build needs {word}, which is missing: `{contender.name}` cannot be copied"
-                raise file.error(message, "build", index, "command")
 
 
 def _manifest(text: str, name: str, origin: Contender, left_out: Collection[str]) -> str:
