@@ -215,6 +215,9 @@ def test_timelines() -> None:
     assert late.caption == "Late ones. Of the same trials; both axes are logarithmic."
     assert late.panels[0].spec["layer"][0]["encoding"]["y"]["title"] == "Latest (ms)"
     assert [row["shown"] for row in data(late.panels[0])] == ["500 ms", "1.00 s", "250 ms", "500 ms"]
+    closed = dataclasses.replace(over_time("go", 0.0), open=TimeSeries((), ()))
+    (panel,) = named(with_figures(at(P), timelines={Cell("go", P): closed}), "Time line").panels
+    assert data(panel, "open") == []
     empty = dataclasses.replace(over_time("go", 0.0), cpu={})
     without = with_figures(at(P), timelines={Cell("go", P): empty})
     assert "Time line" not in [chart.title for chart in charts(without)]

@@ -74,7 +74,6 @@ def _timeline(timeline: Timeline, view: TimelineView) -> Json:
     x = x_axis("t", f"{view.x_title} (logarithmic)", (first, last), log=True)
     highest = max([*timeline.pss_bytes.values, *timeline.kernel_bytes.values]) * 1.08
     unit, unit_name = units.scale(highest, "B")
-    opened = list(zip(timeline.open.times, timeline.open.values, strict=True))
     quiet_dashes: Json = {"color": "var(--quiet)", "strokeDash": [5, 4]}
     legend = {"orient": "bottom", "title": None, "labelColor": "var(--quiet)"}
     ticks = {"format": ",~r", "tickCount": 5, "minExtent": 30}
@@ -98,7 +97,7 @@ def _timeline(timeline: Timeline, view: TimelineView) -> Json:
         ],
     }
     # How many connections were open has no axis: its top is all of them.
-    most = max(1.0, *(value for _, value in opened))
+    most = max([1.0, *timeline.open.values])
     ramp = {
         "x": x,
         "y": quantitative("open", scale={"domain": [0, most * 1.08], "nice": False}, axis=None),
@@ -129,7 +128,10 @@ def _timeline(timeline: Timeline, view: TimelineView) -> Json:
         layer("memory", "line", strokeWidth=2, color="var(--ink)", encoding=memory, **steps),
     ]
     data = {
-        "open": [{"t": max(first, t), "open": value} for t, value in opened],
+        "open": [
+            {"t": max(first, t), "open": value}
+            for t, value in zip(timeline.open.times, timeline.open.values, strict=True)
+        ],
         # The last interval ends where the picture does: a step needs a row there, too.
         "cpu": [
             {"t": t, "thread": name, "cores": value, "place": place}

@@ -62,15 +62,14 @@ class Folder:
         path = self.path / MANIFEST
         try:
             manifest = msgspec.json.decode(path.read_bytes(), type=_Manifest)
-            if (manifest.ringside, manifest.format) == (self.kind, FOLDER_FORMAT):
-                self.about = msgspec.json.decode(manifest.about, type=type(self.about))
+            if (manifest.ringside, manifest.format) != (self.kind, FOLDER_FORMAT):
+                raise ReportError(
+                    f"{self.path} is a {one_line(manifest.ringside, 20)} of format {manifest.format}: name "
+                    f"another folder for a {self.kind} of format {FOLDER_FORMAT}"
+                )
+            self.about = msgspec.json.decode(manifest.about, type=type(self.about))
         except (msgspec.DecodeError, RecursionError) as error:
             raise ReportError(f"{path} is no list of Ringside's: name another folder") from error
-        if (manifest.ringside, manifest.format) != (self.kind, FOLDER_FORMAT):
-            raise ReportError(
-                f"{self.path} is a {one_line(manifest.ringside, 20)} of format {manifest.format}: name "
-                f"another folder for a {self.kind} of format {FOLDER_FORMAT}"
-            )
         self._files = manifest.files
 
     def read(self, name: str) -> bytes | None:
