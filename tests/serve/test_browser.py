@@ -109,19 +109,10 @@ def test_a_browser_follows_a_real_run_to_its_report(
     ringside("new", "contender", "waits", "--language", "python")
     program = workplace / "waits" / "ring.py"
     program.write_text(GATE.format(gate=str(gate)) + program.read_text())
-    words = [
-        "run",
-        "showdown-ring",
-        "--with",
-        "./waits",
-        "--only",
-        "python-threads,waits",
-        "--set",
-        "nodes=20",
-    ]
-    words += ["--set", "messages=20", "--blocks", "7", "--until", "end", "--serve", "--port", "0"]
+    words = "run showdown-ring --with ./waits --only python-threads,waits --set nodes=20 --set messages=20"
+    words += " --blocks 7 --until end --serve --port 0"
     faults: list[str] = []
-    process = subprocess.Popen([*RINGSIDE, *words], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([*RINGSIDE, *words.split()], stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr
         lines = iter(process.stderr)

@@ -189,6 +189,8 @@ def _percentile_lines(analysis: RunAnalysis, curves: Sequence[PercentileCurve], 
     for curve in here:
         for each in curve.percentiles:
             low, high = each.low_ns, each.high_ns
+            # With as many decimals as its nines need: `50`, `99.95`.
+            percent = round(100 * each.level, units.digits_between(100 * (1 - each.level)))
             trials = "too few requests in each"
             if low is not None and high is not None:
                 trials = f"{units.quantity(low, 'ns')} – {units.quantity(high, 'ns')}"
@@ -199,7 +201,7 @@ def _percentile_lines(analysis: RunAnalysis, curves: Sequence[PercentileCurve], 
                     "value": each.value_ns / unit,
                     "low": low / unit if low else None,
                     "high": high / unit if high else None,
-                    "level": f"{_percent(each.level)} %",
+                    "level": f"{str(percent).removesuffix('.0')} %",
                     "shown": units.quantity(each.value_ns, "ns"),
                     "trials": trials,
                     "n": f"{curve.requests:,}",
@@ -230,12 +232,6 @@ def percentile_ticks(last: float) -> dict[float, str]:
     """What stands at the places of the axis up to the last one."""
     places = {percentile_place(float(text) / 100): f"{text} %" for text in _PERCENTS}
     return {place: text for place, text in places.items() if place <= last}
-
-
-def _percent(level: float) -> str:
-    """A share in per cent with as many decimals as its nines need: `50`, `99.95`."""
-    text = str(round(100 * level, units.digits_between(100 * (1 - level))))
-    return text.removesuffix(".0")
 
 
 # More repeats have a logarithmic axis, and so many places on it.

@@ -206,28 +206,21 @@ def _ratios(rows: Sequence[Json], margin: float, title: str, y: Json, colours: J
 def published_charts(analysis: RunAnalysis) -> Iterator[Chart]:
     """For each metric of the source a panel for each pair: a row for each point, the source's ratio hollow,
     this run's filled."""
+    now = Metric("ratio", "", "now", "")
     for both in analysis.then_and_now:
-        pairs = dict.fromkeys(row.label for row in both.ratios)
-        drawn = []
-        for pair in pairs:
-            rows = [
-                estimate(
-                    analysis.label(row.point),
-                    row.now,
-                    Metric("ratio", "", "now", ""),
-                    1.0,
-                    then=row.then,
-                    then_shown=units.significant(row.then),
-                )
-                for row in both.ratios
-                if row.label == pair
-            ]
-            drawn.append(Panel(pair, _dumbbells(colour(pair.split(" / ")[0], analysis.floor), rows)))
+        by_pair: dict[str, list[Json]] = {}
+        for row in both.ratios:
+            then = {"then": row.then, "then_shown": units.significant(row.then)}
+            rows = by_pair.setdefault(row.label, [])
+            rows.append(estimate(analysis.label(row.point), row.now, now, 1.0, **then))
         yield Chart(
             f"{both.metric.title}: ratios then and now",
             f"○ {both.source.date[:4]}, as published in “{both.source.title}”; ● this run, with its 95 % "
             "interval as a bar. The line between them is the change; 1 means that both take the same.",
-            tuple(drawn),
+            tuple(
+                Panel(pair, _dumbbells(colour(pair.split(" / ")[0], analysis.floor), rows))
+                for pair, rows in by_pair.items()
+            ),
         )
 
 
