@@ -73,14 +73,19 @@ def test_those_that_are_most_often_compared_look_different(theme: str, sight: st
 def test_every_colour_stands_out_from_the_paper(theme: str) -> None:
     """Three to one, as WCAG 2.1 asks for graphics (1.4.11)."""
     paper = float(_TO_XYZ[1] @ linear(PAPERS[THEMES[theme]]))
+    assert len(set(colours(theme))) == len(BUNDLED)
     for each in colours(theme):
         low, high = sorted((paper, float(_TO_XYZ[1] @ linear(each))))
         assert (high + 0.05) / (low + 0.05) >= 3, each
 
 
-def test_contenders_that_have_a_colour_of_their_own() -> None:
+def test_a_contender_has_the_same_colour_in_every_run() -> None:
     assert len({colour(name) for name in BUNDLED}) == len(BUNDLED)
     contenders, _ = context.catalogue().contenders()
     assert {*BUNDLED} <= {one.name for one in contenders}
-    assert colour("go", floor="go") == FLOOR
-    assert colour("multitask@pypy") == colour("multitask")
+    assert [colour(name, floor="limit") for name in ("go", "erlang", "limit")] == [
+        *("var(--c0)", "var(--c1)", FLOOR),
+    ]
+    assert colour("go@1.27") == colour("go")
+    # Others share the colours.
+    assert {colour(f"mine-{number}") for number in range(500)} == {colour(name) for name in BUNDLED}

@@ -9,7 +9,6 @@ import importlib
 import importlib.util
 import io
 import itertools
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
@@ -26,7 +25,6 @@ from ringside.errors import ReportError
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Span, Timeline, TimeSeries
-from ringside.render.html.templates import read_file
 from ringside.render.plots import charts as charts_module
 from ringside.render.plots import lines, spec
 from ringside.render.plots.charts import charts, missing, standing_alone
@@ -285,22 +283,6 @@ def test_all_of_them_can_be_drawn() -> None:
     convert = importlib.import_module("vl_convert")
     for panel in everything():
         assert convert.vegalite_to_svg(standing_alone(panel, panel.title)).startswith("<svg")
-
-
-def test_a_contender_has_the_same_colour_in_every_run() -> None:
-    found = {name: spec.colour(name, "limit") for name in HOPS}
-    assert found == {"erlang": "var(--c1)", "go": "var(--c0)", "limit": "var(--limit)"}
-    assert spec.colour("go@1.27") == spec.colour("go")
-    assert spec.colour("mine") == spec.colour("mine", "limit")
-    numbers = {int(re.sub(r"\D", "", spec.colour(f"mine-{number}"))) for number in range(500)}
-    assert numbers == set(range(len(spec.BUNDLED)))
-
-
-def test_the_page_has_every_colour_once_in_light_and_once_in_dark() -> None:
-    for theme in read_file("page.css").split("prefers-color-scheme: dark")[:2]:
-        defined = dict(re.findall(r"--(c\d+|limit): (#[0-9a-f]{6});", theme))
-        assert defined.keys() == {"limit", *(f"c{number}" for number in range(len(spec.BUNDLED)))}
-        assert len(set(defined.values())) == len(defined)
 
 
 @pytest.mark.parametrize(
