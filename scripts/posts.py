@@ -19,9 +19,8 @@ from ringside.analysis.suite import judge_claims
 from ringside.model.catalogue import Published
 from ringside.model.design import Level, Point
 from ringside.model.results import Answer, ClaimResult, Interval
-from ringside.render.text.heading import machine
 from ringside.render.text.markdown import escape
-from ringside.render.text.words import platform
+from ringside.render.text.words import machine, platform
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import paired_ratio
 

@@ -21,7 +21,7 @@ from ringside.analysis.suite import SuiteAnalysis, analyse_suite
 from ringside.model.catalogue import Contender, Question
 from ringside.model.design import Point
 from ringside.render.html import templates
-from ringside.render.html.front import front
+from ringside.render.html.page import front
 from ringside.render.html.pictures import (
     axis,
     family_picture,
@@ -31,7 +31,7 @@ from ringside.render.html.pictures import (
     questions_of_page,
 )
 from ringside.render.site.site import file_name
-from ringside.render.text import cells, families, heading
+from ringside.render.text import cells, families, words
 from ringside.render.text.answers import answers
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.contenders import contender_table
@@ -174,7 +174,7 @@ class Site:
             questions=questions_of_page(questions),
             widest=widest,
             parts=_parts(widest),
-            machines=_once(heading.machine(each.run.host) for _, each in self.parts),
+            machines=_once(words.machine(each.run.host) for _, each in self.parts),
             workloads=[
                 (name, WORKLOADS[name].title if name in WORKLOADS else name) for name in self._workloads()
             ],
@@ -210,8 +210,8 @@ class Site:
             record=record,
             note=analysis.experiment.note.strip(),
             workload=analysis.measurement,
-            heading=heading.heading(analysis),
-            machine=heading.machine(analysis.run.host),
+            heading=words.heading(analysis),
+            machine=words.machine(analysis.run.host),
             begun=minute(analysis.run.started_at),
             by_family=family_view(standing) if standing else None,
             pictures=pictures[:_OPEN_POINTS],

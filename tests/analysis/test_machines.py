@@ -15,7 +15,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial, Verdict
 from ringside.render.export import documents
-from ringside.render.text import heading
+from ringside.render.text import words
 from ringside.render.text.tables import tables
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import paired_ratio
@@ -72,10 +72,10 @@ def test_ratios_are_of_one_machine_and_pooled_over_both(tmp_path: Path) -> None:
 
 def test_machines_in_one_line() -> None:
     alike = {**HOST, "machines": {"a": HOST, "b": HOST}}
-    assert heading.machine(alike) == f"a, b: {heading.machine(HOST)}"
-    assert heading.machine({**HOST, "machines": {"a": HOST}}) == heading.machine(HOST)
+    assert words.machine(alike) == f"a, b: {words.machine(HOST)}"
+    assert words.machine({**HOST, "machines": {"a": HOST}}) == words.machine(HOST)
     engines = {**alike, "engines": 2}
-    assert heading.machine(engines) == f"a, b: {heading.machine(HOST)}; load from 2 engines on other machines"
+    assert words.machine(engines) == f"a, b: {words.machine(HOST)}; load from 2 engines on other machines"
 
 
 def test_the_document_has_the_machines(tmp_path: Path) -> None:

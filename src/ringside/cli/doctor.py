@@ -125,7 +125,7 @@ def _machine() -> dict[str, str]:
     from ringside.errors import ProbeError
     from ringside.measure import host
     from ringside.measure.host.executor import Executor
-    from ringside.render.text.heading import machine
+    from ringside.render.text.words import machine
     from ringside.units import quantity
 
     facts = host.facts()

@@ -39,8 +39,8 @@ from ringside.measure.vs.commands import (
 from ringside.measure.vs.outputs import INHERIT, check_output
 from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Point
 from ringside.model.results import Run
-from ringside.render.export import documents, hyperfine
-from ringside.render.text import heading, paired
+from ringside.render.export import documents, formats
+from ringside.render.text import paired, words
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store
 from ringside.text import one_line
@@ -326,7 +326,7 @@ def _show(
     how = count(analysis.blocks_done, "block")
     if len(analysis.cells) > 1:
         how += f" in random order, seed {run.seed}"
-    how += f"; run {run.id}{heading.control(analysis)}"
+    how += f"; run {run.id}{words.control(analysis)}"
     with time_unit(_unit(settings)):
         if settings.as_json:
             facts = {
@@ -351,7 +351,7 @@ def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], settings: V
     """Write each export to its file."""
     for kind, path in files.items():
         with time_unit(_unit(settings)):
-            text = hyperfine.FORMATS[kind](analysis, settings.sort)
+            text = formats.VS_FORMATS[kind](analysis, settings.sort)
         try:
             if path is None:
                 sys.stdout.write(text)

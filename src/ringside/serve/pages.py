@@ -17,7 +17,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.render.html.templates import environment, read_file, vega
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import colour
-from ringside.render.text import diagnostics, heading, sentences
+from ringside.render.text import diagnostics, sentences, words
 from ringside.render.text.answers import answers
 from ringside.render.text.tables import tables
 from ringside.text import minute
@@ -81,8 +81,8 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
     headline = analysis.headline
     values = {
         "analysis": analysis,
-        "heading": heading.heading(analysis),
-        "machine": heading.machine(analysis.run.host),
+        "heading": words.heading(analysis),
+        "machine": words.machine(analysis.run.host),
         "latest": analysis.trials[: -_LATEST - 1 : -1],
         "trials": units.count(analysis.trial_count, "trial"),
         "is_over": analysis.run.ended_at is not None,

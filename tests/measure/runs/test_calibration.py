@@ -14,7 +14,7 @@ from ringside.measure.runs.campaign import new_task
 from ringside.measure.runs.plan import Selection
 from ringside.model.results import Outcome
 from ringside.probe.protocol import Phase, TrialMessage, TrialOutcome, TrialRequest
-from ringside.render.text.heading import repeats as shown
+from ringside.render.text.words import repeats as shown
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign, conduct, resume

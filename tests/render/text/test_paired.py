@@ -16,7 +16,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
-from ringside.render.export import documents, hyperfine
+from ringside.render.export import documents, formats
 from ringside.render.plots.charts import charts
 from ringside.render.text import paired
 from ringside.render.text.cells import brief
@@ -279,7 +279,7 @@ def test_numbers_as_text_are_swept_as_numbers() -> None:
 
 def test_json_has_hyperfines_layout() -> None:
     named = commands({("A", HERE): scaled(0.1), ("new", HERE): scaled(0.2)})
-    first, second = json.loads(hyperfine.as_json(named))["results"]
+    first, second = json.loads(formats.hyperfine_json(named))["results"]
     assert list(first) == [
         *("command", "mean", "stddev", "median", "user", "system", "min", "max", "times"),
         *("memory_usage_byte", "exit_codes"),
@@ -290,7 +290,7 @@ def test_json_has_hyperfines_layout() -> None:
     assert first["user"] == pytest.approx(0.8 * first["mean"])
     assert first["times"] == pytest.approx(list(scaled(0.1)))
     assert (first["memory_usage_byte"], first["exit_codes"]) == ([1 << 20] * 7, [0] * 7)
-    assert [each["parameters"] for each in json.loads(hyperfine.as_json(SCAN))["results"]] == [
+    assert [each["parameters"] for each in json.loads(formats.hyperfine_json(SCAN))["results"]] == [
         {"n": "1"},
         {"n": "2"},
         {"n": "4"},
@@ -298,7 +298,7 @@ def test_json_has_hyperfines_layout() -> None:
 
 
 def test_csv_has_hyperfines_columns() -> None:
-    rows = list(csv.DictReader(io.StringIO(hyperfine.as_csv(SCAN))))
+    rows = list(csv.DictReader(io.StringIO(formats.VS_FORMATS["csv"](SCAN, "auto"))))
     assert list(rows[0]) == [
         *("command", "mean", "stddev", "median", "user", "system", "min", "max", "parameter_n"),
     ]
@@ -312,39 +312,39 @@ def test_csv_has_hyperfines_columns() -> None:
 
 def test_tables_for_documents() -> None:
     pairs = commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.2)}, {"B": "a | b"})
-    assert hyperfine.FORMATS["markdown"](pairs, "auto").splitlines() == [
+    assert formats.VS_FORMATS["markdown"](pairs, "auto").splitlines() == [
         "| Command | Mean [ms] | Min [ms] | Max [ms] | Relative |",
         "|:---|---:|---:|---:|---:|",
         "| `sleep A` | 100 ± 2 | 97.0 | 104 | 1 |",
         r"| `a \| b` | 200 ± 5 | 194 | 208 | 2.00 (2.00–2.00) |",
     ]
-    assert hyperfine.FORMATS["asciidoc"](pairs, "auto").splitlines()[:4] == [
+    assert formats.VS_FORMATS["asciidoc"](pairs, "auto").splitlines()[:4] == [
         '[cols="<,>,>,>,>",options="header"]',
         "|===",
         "| Command | Mean [ms] | Min [ms] | Max [ms] | Relative",
         "| `sleep A` | 100 ± 2 | 97.0 | 104 | 1",
     ]
-    assert hyperfine.FORMATS["orgmode"](pairs, "auto").splitlines()[1:] == [
+    assert formats.VS_FORMATS["orgmode"](pairs, "auto").splitlines()[1:] == [
         "|--+--+--+--+--|",
         "| =sleep A= | 100 ± 2 | 97.0 | 104 | 1 |",
         "| =a ¦ b= | 200 ± 5 | 194 | 208 | 2.00 (2.00–2.00) |",
     ]
 
 
-@pytest.mark.parametrize("kind", list(hyperfine.FORMATS))
+@pytest.mark.parametrize("kind", list(formats.VS_FORMATS))
 def test_hostile_names_stay_in_their_field(kind: str) -> None:
-    text = hyperfine.FORMATS[kind](
+    text = formats.VS_FORMATS[kind](
         commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.1)}, {"A": HOSTILE}), "auto"
     )
     assert "\x1b" not in text or kind == "csv"
-    plain = hyperfine.FORMATS[kind](commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.1)}), "auto")
+    plain = formats.VS_FORMATS[kind](commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.1)}), "auto")
     assert len(text.splitlines()) == len(plain.splitlines())
 
 
 def test_one_unit_for_all_times() -> None:
     with units.time_unit(units.TIME_UNITS["s"]):
         text = printed(commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.002)}))
-        table = hyperfine.FORMATS["markdown"](SCAN, "auto")
+        table = formats.VS_FORMATS["markdown"](SCAN, "auto")
     assert "Mean [s]" in table
     assert "0.100 s (0.097–0.104)" in text
     assert not re.search(r"[0-9] ms", text.partition("Warning")[0])

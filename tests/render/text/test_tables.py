@@ -14,15 +14,19 @@ from ringside.analysis.scaling import Outlook
 from ringside.model.catalogue import ContenderClass, Published
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval
-from ringside.render.text import contenders, markdown, scaling, sentences
+from ringside.render.text import contenders, markdown, sentences
 from ringside.render.text.cells import TableData, brief
 from ringside.render.text.tables import (
     breakdown_table,
     point_table,
     published_tables,
     ratio_table,
+    scaling_tables,
     tables,
     warm_up_table,
+)
+from ringside.render.text.tables import (
+    outlook as describe_outlook,
 )
 from ringside.stats.series import SeriesKind
 from ringside.store.plans import PlannedContender
@@ -352,7 +356,7 @@ def test_what_gains_more_than_cores_can_give_is_doubted() -> None:
     for name, times in {"half": {1: 9, 2: 6}, "compiles": {1: 12, 2: 5}}.items():
         for cores, seconds in times.items():
             values[name, point(cores=cores)] = {"cpu_s": scaled(seconds)}
-    (table,) = scaling.scaling_tables(analysis(values, measurement=Scaled()))
+    (table,) = scaling_tables(analysis(values, measurement=Scaled()))
     assert column(table, "efficiency") == ["120 %", "75 %"]
     assert table.notes[0] == (
         "compiles: faster than so many cores can make the work. On one core something else may have run "
@@ -370,7 +374,7 @@ def over_cores(*levels: int, host: dict[str, object] | None = None) -> RunAnalys
 
 
 def test_efficiency_is_the_speed_up_over_the_cores() -> None:
-    (table,) = scaling.scaling_tables(over_cores(1, 2, host={"cpus_usable": [0, 1]}))
+    (table,) = scaling_tables(over_cores(1, 2, host={"cpus_usable": [0, 1]}))
     assert table.title == "Scaling over cores"
     assert table.columns == ("contender", "speed-up on 2", "efficiency")
     assert texts(table) == [["half", "1.50 (1.50–1.50)", "75 %"], ["none", "1.00 (1.00–1.00)", "50 %"]]
@@ -383,12 +387,12 @@ def test_efficiency_is_the_speed_up_over_the_cores() -> None:
 
 
 def test_a_larger_machine_has_the_levels_that_lack() -> None:
-    (table,) = scaling.scaling_tables(over_cores(1, 2, host={"cpus_usable": list(range(8))}))
+    (table,) = scaling_tables(over_cores(1, 2, host={"cpus_usable": list(range(8))}))
     assert table.notes[0].endswith("or gets slower. Use --cores all.")
 
 
 def test_three_numbers_of_cores_are_fitted_with_a_caution() -> None:
-    (table,) = scaling.scaling_tables(over_cores(1, 2, 4))
+    (table,) = scaling_tables(over_cores(1, 2, 4))
     assert table.columns[3:] == ("efficiency", "contention", "coherency", "best cores", "by the law")
     assert column(table, "efficiency") == ["62 %", "25 %"]
     assert column(table, "by the law")[1] == "gains almost nothing from more cores"
@@ -423,8 +427,8 @@ def test_what_the_law_says_of_more_cores(
 ) -> None:
     row = over_cores(1, 2, 4, 8).cores_scaling[0].rows[0]
     assert row.fit is not None
-    assert scaling.outlook(dataclasses.replace(row, outlook=outlook, outlook_ends=ends)) == text
-    assert scaling.outlook(dataclasses.replace(row, fit=None)) == ""
+    assert describe_outlook(dataclasses.replace(row, outlook=outlook, outlook_ends=ends)) == text
+    assert describe_outlook(dataclasses.replace(row, fit=None)) == ""
 
 
 def test_growth_has_an_exponent_for_each_contender() -> None:
@@ -433,7 +437,7 @@ def test_growth_has_an_exponent_for_each_contender() -> None:
         for name, power in (("quadratic", 2), ("linear", 1))
         for cases in (10, 100, 1000)
     }
-    (table,) = scaling.scaling_tables(analysis(values, measurement=Scaled()))
+    (table,) = scaling_tables(analysis(values, measurement=Scaled()))
     assert table.title == "CPU: growth with cases"
     assert texts(table) == [["linear", "1.00 (1.00–1.00)"], ["quadratic", "2.00 (2.00–2.00)"]]
 

@@ -13,9 +13,9 @@ from ringside.analysis.run import RunAnalysis
 from ringside.render.text import terminal
 from ringside.render.text.answers import answer_text
 from ringside.render.text.cells import TableCell, TableData
-from ringside.render.text.heading import heading, machine
 from ringside.render.text.tables import answer_table
 from ringside.render.text.terminal import band_counts, band_edges, band_label, bar, shade
+from ringside.render.text.words import heading, machine
 from tests.support.analyses import CPU, HOP, HOSTILE, MEMORY, Exact, analysis, point, scaled
 
 MANY = [point(nodes=number) for number in range(1, 6)]

@@ -10,29 +10,34 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
+from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import JudgedClaim, SuiteAnalysis
-from ringside.model.results import Answer
+from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn, SuiteAnalysis
+from ringside.model.results import Answer, Outcome
 from ringside.render.export.documents import FORMAT, document
-from ringside.render.html import appendix, templates
-from ringside.render.html.front import front
-from ringside.render.html.pictures import family_view
+from ringside.render.html import templates
+from ringside.render.html.pictures import family_view, questions_of_page
 from ringside.render.html.templates import environment, json_element, packed, policy, script, vega
 from ringside.render.plots.charts import MARKS, charts_with_stems, config, missing
 from ringside.render.plots.spec import Json, colour
-from ringside.render.text import sentences
-from ringside.render.text.command import own_command
+from ringside.render.text import sentences, words
+from ringside.render.text.answers import answers
+from ringside.render.text.cells import TableData, table
+from ringside.render.text.command import command, command_to_repeat, own_command
 from ringside.render.text.contenders import claim_summary, claim_table, contender_table
 from ringside.render.text.diagnostics import for_pages
 from ringside.render.text.tables import tables
-from ringside.text import minute
+from ringside.render.text.words import listed, where
+from ringside.store.plans import KeptSelection
+from ringside.text import capitalised, minute
 
 # Verdicts at more points than this are folded away below the summary of all.
 _OPEN_POINTS = 6
@@ -49,8 +54,9 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         _section(suite, number, {each["code"] for each in shared}, specs, draws=not absent)
         for number in range(len(analyses))
     ]
-    texts = appendix.SourceTexts(source_texts)
-    contenders = appendix.contenders(analyses, texts)
+    texts = _SourceTexts(source_texts)
+    names = dict.fromkeys(name for analysis in analyses for name in analysis.names)
+    contenders = [_contender(name, number, analyses, texts) for number, name in enumerate(names, 1)]
     library, packed_library = _library() if specs else (Markup(), "")
     behaviour = script("".join(map(templates.read_file, ("sources.js", "page.js", "overview.js"))))
     top = front(suite)
@@ -64,8 +70,8 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         shared=shared,
         contenders=contenders,
         contender_table=contender_table(*analyses),
-        machines=appendix.machines(analyses),
-        moments=appendix.moments(analyses),
+        machines=_machines(analyses),
+        moments=_moments(analyses),
         evidence=list(dict.fromkeys(filter(None, (each.measurement.evidence_note for each in analyses)))),
         absent=absent,
         policy=policy([behaviour, *([library] if specs else [])]),
@@ -165,3 +171,262 @@ def _data(analysis: RunAnalysis) -> dict[str, Any]:
     for row, cell in zip(values["cells"], analysis.cells.values(), strict=True):
         row["by_block"] = {name: dict(by_block) for name, by_block in cell.by_block.items()}
     return values
+
+
+# The shares of a table's length at which a rank gets another tint.
+_TINTS = 4
+
+
+def front(suite: SuiteAnalysis) -> dict[str, Any]:
+    """What the template shows before the problems."""
+    analyses, is_single = suite.runs, len(suite.runs) == 1
+    note = analyses[0].experiment.note.strip() if is_single else _note(analyses)
+    return {
+        "title": title(analyses),
+        "question": note.split("\n\n"),
+        "answers": [
+            {
+                "problem": "" if is_single else analysis.experiment.title,
+                "anchor": f"run-{number}",
+                "sentences": answers(analysis),
+            }
+            for number, analysis in enumerate(analyses, 1)
+        ],
+        "questions": questions_of_page(suite.answers),
+        "overview": None if is_single else _overview(suite.overview),
+        "machines": list(dict.fromkeys(words.machine(analysis.run.host) for analysis in analyses)),
+        "commands": commands(analyses),
+        "begun": minute(min(analysis.run.started_at for analysis in analyses)),
+        "trials": sum(analysis.trial_count for analysis in analyses),
+    }
+
+
+def title(analyses: Sequence[RunAnalysis]) -> str:
+    """The title of one run, or of several: that of their suite or experiment, where they have one."""
+    suite = _suite(analyses) if len(analyses) > 1 else None
+    if suite and (own := suite.get("title", "")):
+        return own
+    titles = {analysis.experiment.title for analysis in analyses}
+    if len(titles) == 1:
+        return titles.pop() + (f", {len(analyses)} runs" if len(analyses) > 1 else "")
+    name = f"{capitalised(Path(suite['name']).stem)}: " if suite else ""
+    return f"{name}{len(analyses)} experiments"
+
+
+def commands(analyses: Sequence[RunAnalysis]) -> list[str]:
+    """The commands that make these runs again, each once."""
+    if len(analyses) == 1:
+        return [own_command(analyses[0])]
+    return list(dict.fromkeys(command(analysis) for analysis in analyses))
+
+
+def _suite(analyses: Sequence[RunAnalysis]) -> KeptSelection | None:
+    """The suite of which all of these runs are parts."""
+    suites = [analysis.plan.suite for analysis in analyses]
+    first = suites[0]
+    return first if first and all(each and each["id"] == first["id"] for each in suites) else None
+
+
+def _note(analyses: Sequence[RunAnalysis]) -> str:
+    """What several runs answer: the note of their suite; of runs that have none, what they compare."""
+    suite = _suite(analyses)
+    if suite and (note := suite.get("note", "").strip()):
+        return note
+    problems = list(dict.fromkeys(analysis.measurement.name for analysis in analyses))
+    names = {name for analysis in analyses for name in analysis.names}
+    return f"What does each of {units.count(len(names), 'contender')} cost in {listed(problems, most=None)}?"
+
+
+def _overview(overview: Overview) -> dict[str, Any]:
+    # The classes that each contender has in these runs.
+    kinds = {
+        name: sorted({each.analysis.kind(name) for each in overview.columns if name in each.analysis.names})
+        for name in overview.names
+    }
+    return {
+        "columns": [
+            {
+                "label": each.label,
+                "anchor": f"run-{number}",
+                "explained": f"{each.analysis.headline.noun}{where(each.analysis, each.point)}",
+            }
+            for number, each in enumerate(overview.columns, 1)
+        ],
+        "kinds": sorted(set().union(*kinds.values())),
+        "rows": [
+            {"name": name, "kinds": kinds[name], "cells": [_cell(each, name) for each in overview.columns]}
+            for name in overview.names
+        ],
+    }
+
+
+def _cell(column: OverviewColumn, name: str) -> dict[str, Any]:
+    """`sort`: by the ratio; cells without one are last. `tint`: from 0, the best ranks, to 3."""
+    cell = column.cell(name)
+    if cell is None:
+        return {"text": "", "small": "", "sort": 1e300, "tint": "none"}
+    if cell.ratio is None:
+        return {"text": str(cell.outcome or "–"), "small": "", "sort": 1e299, "tint": "failed"}
+    return {
+        "text": "1" if cell.is_best else units.significant(cell.ratio),
+        "small": units.rank_interval(cell.ranks) if cell.ranks else cell.other_class,
+        "sort": cell.ratio,
+        "tint": _tint(column, cell.ranks, cell.ratio) if cell.ranks else "none",
+    }
+
+
+def _tint(column: OverviewColumn, ranks: tuple[int, int], ratio: float) -> str:
+    """That of a rank; none for a difference within the margin, whatever its rank."""
+    low, high = ranks
+    if low > 1 and ratio <= 1 + column.analysis.experiment.margin:
+        return "none"
+    of_all = column.analysis.rankings[column.analysis.headline.name, column.point].ranks.values()
+    share = ((low + high) / 2 - 1) / max(1, max(last for _, last in of_all) - 1)
+    return "0" if low == 1 else str(min(_TINTS - 1, int(share * _TINTS)))
+
+
+# What the machine did when a run began, and what looked at it: they differ between runs of one machine.
+_MOMENTARY = {
+    "load_average": "load average",
+    "pressure_cpu": "CPU pressure (PSI)",
+    "memory_available_bytes": "memory available",
+}
+_OF_RINGSIDE = ("ringside", "revision", "python")
+_MACHINES = ("machines", "engines")
+_MANIFESTS = (".toml", ".lock", ".sum", ".mod", ".json")
+
+
+def _each_machine(host: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The facts of a run's machine, and of those that it names, with their names: `west: engine east`."""
+    yield name, host
+    for kind, word in zip(_MACHINES, ("", "engine "), strict=True):
+        machines = host.get(kind)
+        for inner, facts in machines.items() if isinstance(machines, Mapping) else ():
+            if isinstance(facts, Mapping):
+                yield from _each_machine(facts, f"{name}: {word}{inner}" if name else f"{word}{inner}")
+
+
+def _lasting_facts(host: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The facts of the machine that are the same in all of its runs: what, how much."""
+    rows = []
+    for machine, facts in _each_machine(host):
+        for key, value in facts.items():
+            # Receipts have a table of their own.
+            is_own = isinstance(value, Mapping) and (key in _MACHINES or (machine and key == "contenders"))
+            if key in _MOMENTARY or key in _OF_RINGSIDE or is_own:
+                continue
+            for inside, item in value.items() if isinstance(value, Mapping) else [("", value)]:
+                name = " ".join(filter(None, (key, inside))).replace("_bytes", "").replace("_", " ")
+                rows.append((f"{machine}: {name}" if machine else name, _text(key, item)))
+    return rows
+
+
+def _momentary_facts(host: Mapping[str, Any]) -> list[dict[str, str]]:
+    """What each machine of a run did when the run began, by the headings of a table."""
+    rows = []
+    for machine, facts in _each_machine(host):
+        known = {key: value for key, value in facts.items() if value is not None}
+        row = {title: _text(key, known[key]) for key, title in _MOMENTARY.items() if key in known}
+        row |= {key: str(known[key]) for key in _OF_RINGSIDE if key in known}
+        if row:
+            rows.append({"machine": machine, **row} if machine else row)
+    return rows
+
+
+def _text(key: str, value: Any) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, list | tuple):
+        # A load average, with few digits.
+        return ", ".join(f"{each:.2f}" if isinstance(each, float) else str(each) for each in value)
+    if key == "pressure_cpu" and isinstance(value, int | float):
+        return f"{value:.1f} %"
+    if key.endswith("_bytes") and isinstance(value, int):
+        return units.quantity(value, "B")
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+class _SourceTexts:
+    """The sources of all contenders, each once, with their colours as HTML: the page unpacks them when one is
+    opened. `texts`: by hash."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self.highlighted: dict[str, str] = {}
+
+    def text(self, digest: str) -> str:
+        return self._texts.get(digest, "(not kept)")
+
+    def add(self, path: str, digest: str) -> dict[str, str]:
+        """A file as the template lists it."""
+        text = self.text(digest)
+        if digest not in self.highlighted:
+            self.highlighted[digest] = templates.highlighted(path, text)
+        return {"path": path, "digest": digest, "lines": templates.line_count(text)}
+
+
+def _contender(
+    name: str, number: int, analyses: Sequence[RunAnalysis], texts: _SourceTexts
+) -> dict[str, Any]:
+    mine = [(analysis, analysis.contenders[name]) for analysis in analyses if name in analysis.names]
+    planned = [each for _, each in mine]
+    files = {(path, digest) for each in planned for path, digest in each.files.items()}
+    readme = next((texts.text(digest) for path, digest in sorted(files) if path.lower() == "readme.md"), None)
+    # Why it could not be measured; with the experiment where it could in others.
+    absent = [(analysis.experiment.name, each) for analysis, each in mine if each.unavailable]
+    reasons = [(where, "; ".join(filter(None, (each.unavailable, each.remedy)))) for where, each in absent]
+    everywhere = len(absent) == len(planned)
+    commands = {analysis.measurement.name: " ".join(each.command) for analysis, each in mine}
+    return {
+        "name": name,
+        "anchor": f"contender-{number}",
+        # One that was available tells more than one that was not.
+        "planned": next((each for each in planned if not each.unavailable), planned[0]),
+        "logs": list(dict.fromkeys(each.log for each in planned if each.log)),
+        "unavailable": list(
+            dict.fromkeys(why if everywhere else f"{where}: {why}" for where, why in reasons)
+        ),
+        "commands": [{"problem": problem, "command": text} for problem, text in commands.items()],
+        "readme": templates.markdown(readme) if readme else None,
+        # Programs first, manifests and locks behind.
+        "files": [
+            texts.add(path, digest)
+            for path, digest in sorted(files, key=lambda file: (file[0].endswith(_MANIFESTS), *file))
+            if path.lower() != "readme.md"
+        ],
+        "failures": [
+            {
+                "label": f"{analysis.experiment.name}, {analysis.label(cell.point)}",
+                "stderr": analysed.stderr,
+                "repeat": command_to_repeat(analysis, analysed),
+            }
+            for analysis, _ in mine
+            for cell, analysed in analysis.cells.items()
+            if cell.contender == name and any(outcome is not Outcome.OK for outcome in analysed.outcomes)
+        ],
+    }
+
+
+def _machines(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
+    """The facts of each machine once: runs stand together that agree in all that lasts longer than a run."""
+    together: dict[str, dict[str, Any]] = {}
+    for analysis in analyses:
+        rows = _lasting_facts(analysis.run.host)
+        entry = together.setdefault(json.dumps(rows), {"rows": rows, "runs": []})
+        entry["runs"].append(analysis.run.id)
+    return list(together.values())
+
+
+def _moments(analyses: Sequence[RunAnalysis]) -> TableData:
+    """What the machines did when each run began, and the version that ran it."""
+    rows = [
+        (analysis.run.id, facts) for analysis in analyses for facts in _momentary_facts(analysis.run.host)
+    ]
+    columns = tuple(dict.fromkeys(column for _, facts in rows for column in facts))
+    return table(
+        "When each run began" if len(analyses) > 1 else "When the run began",
+        [[("run", run), *((column, facts.get(column, "")) for column in columns)] for run, facts in rows],
+        columns=("run", *columns),
+    )

@@ -9,11 +9,11 @@ from pathlib import Path
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis, analyse_suite
 from ringside.model.results import Answer
-from ringside.render.html.front import commands, title
+from ringside.render.html.page import commands, title
 from ringside.render.plots.charts import PanelFiles, figures, missing
 from ringside.render.site.folder import Folder
 from ringside.render.site.site import badge, data_files, file_name
-from ringside.render.text import heading
+from ringside.render.text import words
 from ringside.render.text.answers import answer_text
 from ringside.render.text.contenders import claim_table, contender_table, overview_table
 from ringside.render.text.markdown import escape, table_markdown, warning
@@ -37,7 +37,7 @@ def write_post(path: Path, analyses: Sequence[RunAnalysis]) -> list[str]:
         files |= data_files(analysis)
         files[f"badges/{file_name(analysis.experiment.name)}.svg"] = badge(analysis)
         parts += _section(analysis, plots, place, several=several)
-    machines = dict.fromkeys(heading.machine(analysis.run.host) for analysis in analyses)
+    machines = dict.fromkeys(words.machine(analysis.run.host) for analysis in analyses)
     parts += [
         table_markdown(contender_table(*analyses)),
         "## How it was measured",
@@ -87,7 +87,7 @@ def _section(analysis: RunAnalysis, plots: Sequence[PanelFiles], place: str, *, 
         *parts,
         *(table_markdown(table, 3) for table in tables(analysis, is_part=True)),
         *map(warning, analysis.diagnostics),
-        f"{escape(heading.heading(analysis))}.",
+        f"{escape(words.heading(analysis))}.",
     ]
 
 

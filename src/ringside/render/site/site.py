@@ -31,7 +31,7 @@ from ringside.render.html.page import render
 from ringside.render.html.pictures import history_view
 from ringside.render.html.templates import environment, read_file
 from ringside.render.site.folder import Folder
-from ringside.render.text import heading
+from ringside.render.text import words
 from ringside.render.text.answers import answers, short_answer
 from ringside.render.text.words import where
 from ringside.text import minute, one_line
@@ -155,7 +155,7 @@ def write_site(path: Path, pages: Sequence[RunAnalysis], base: str = "") -> list
             title=analysis.experiment.title,
             started_at=analysis.run.started_at,
             ended_at=analysis.run.ended_at,
-            machine=heading.machine(analysis.run.host),
+            machine=words.machine(analysis.run.host),
             trials=analysis.trial_count,
             answers=tuple(sentence.text for sentence in answers(analysis)),
         )

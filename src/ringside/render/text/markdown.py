@@ -14,8 +14,8 @@ from ringside.render.text import changes, diagnostics, families
 from ringside.render.text.answers import answer_text
 from ringside.render.text.cells import TableData, column_kinds
 from ringside.render.text.contenders import contender_table, overview_table
-from ringside.render.text.heading import heading, machine
 from ringside.render.text.tables import tables
+from ringside.render.text.words import heading, machine
 from ringside.text import one_line
 
 

@@ -24,9 +24,8 @@ from ringside.render.text import diagnostics, families
 from ringside.render.text.answers import answer_text
 from ringside.render.text.cells import TableCell, TableData, brief, column_kinds
 from ringside.render.text.contenders import contender_table, overview_table
-from ringside.render.text.heading import heading, machine
 from ringside.render.text.tables import answer_table, tables
-from ringside.render.text.words import Sentence
+from ringside.render.text.words import Sentence, heading, machine
 from ringside.text import one_line
 
 # Narrower screens have lists in place of tables.
