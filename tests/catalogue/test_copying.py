@@ -121,9 +121,7 @@ def test_wrong_use(complaint: Callable[..., str], words: tuple[str, ...], text: 
 
 
 def test_nothing_but_contenders_is_made(complaint: Callable[..., str]) -> None:
-    assert "'thing' is not 'contender'" in complaint(
-        "new", "thing"
-    )
+    assert "'thing' is not 'contender'" in complaint("new", "thing")
 
 
 def test_the_languages_are_documented() -> None:

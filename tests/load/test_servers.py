@@ -95,9 +95,10 @@ def _node(instance: Instance) -> tuple[list[str], None]:
 
 
 def _inets(instance: Instance) -> tuple[list[str], None]:
-    if not (instance.builds / "inets_server.beam").exists():
-        if subprocess.run(["erlc", "-o", instance.builds, HERE / "inets_server.erl"], check=False).returncode:
-            pytest.skip("erlang-inets is not installed")
+    compiles = ["erlc", "-o", str(instance.builds), str(HERE / "inets_server.erl")]
+    is_there = (instance.builds / "inets_server.beam").exists()
+    if not is_there and subprocess.run(compiles, check=False).returncode:
+        pytest.skip("erlang-inets is not installed")
     words = ["-noshell", "-pa", str(instance.builds), "-run", "inets_server", "main", str(instance.idle_s)]
     return ["erl", *words, *instance.files], None
 
