@@ -13,9 +13,7 @@ from ringside.analysis.distributions import LoadTotals, PercentileCurve, WarmUp,
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
-from ringside.stats.paired import paired_ratio
 from ringside.stats.samples import describe
-from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
 from ringside.stats.series import SeriesKind
 from ringside.workloads.base import Distribution
 from tests.support import served
@@ -73,17 +71,6 @@ def test_each_point_over_the_first_of_the_same_command() -> None:
         Cell("A", R): exactly(4.0),
         Cell("B", Q): exactly(0.5),
     }
-
-
-def test_intervals_have_the_confidence_of_the_run() -> None:
-    """That of a run until intervals are narrow is higher."""
-    spread = [110.0 + number for number in range(10)]
-    values = {("A", P): {HOP.name: [100.0] * 10}, ("A", Q): {HOP.name: spread}}
-    both = [dict(enumerate(each)) for each in (spread, [100.0] * 10)]
-    plain, wide = (analysis(values, until=until).executions.over_first_point for until in (None, 0.05))
-    assert plain == {Cell("A", Q): paired_ratio(both[0], both[1], 0.95)}
-    assert wide == {Cell("A", Q): paired_ratio(both[0], both[1], SEQUENTIAL_CONFIDENCE)}
-    assert plain != wide
 
 
 # --- Percentile curves of requests, from the histograms of trials ---

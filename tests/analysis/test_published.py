@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -175,20 +174,6 @@ def test_the_ring_of_2007(store: Store) -> None:
     # It printed 0.0 s for Erlang at the smallest point: no ratio.
     smallest = [row for row in table.ratios if row.point["nodes"] == row.point["messages"] == 100]
     assert [row.label for row in smallest if row.label.endswith("/ erlang")] == []
-
-
-def test_a_run_until_intervals_are_narrow(store: Store) -> None:
-    run = make_run(store, experiment("ring-showdown", blocks=10, until=0.5, until_decided=False))
-    plan = {**run.plan, "experiment": {**run.plan["experiment"], "until": None}}
-    trials = store.trials(run)
-    (wide,) = RunAnalysis(run, trials).then_and_now
-    (plain,) = RunAnalysis(dataclasses.replace(run, plan=plan), trials).then_and_now
-    for first, second in zip(wide.ratios, plain.ratios, strict=True):
-        assert first.now
-        assert second.now
-        assert first.now.low
-        assert second.now.low
-        assert first.now.low < second.now.low
 
 
 def test_the_fan_out_of_2016_knew_neither_a_rate_nor_a_tail(store: Store) -> None:
