@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ringside.analysis.answers import Confounder, Shown
+from ringside.analysis.answers import Confounder, FirstPlace
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Input, Point
 from ringside.model.results import Trial
@@ -36,7 +36,7 @@ def run(*points: Mapping[str, float], measurement: Measurement | None = None, **
 def check(of: RunAnalysis, cause: Confounder, reason: str, *, is_excluded: bool = False) -> None:
     """Whether `erlang` is first, or only has the best figure, for that reason."""
     here, opening = of.conclusion.here, answers(of)[0].text
-    assert (here.shown, here.first) == (Shown.FIRST, ("erlang",))
+    assert (here.first_place, here.first) == (FirstPlace.FIRST, ("erlang",))
     assert [each.cause for each in here.influences] == ([] if is_excluded else [cause])
     assert (reason in opening, opening.startswith("erlang is first")) == (not is_excluded, is_excluded)
 
@@ -159,7 +159,7 @@ def test_half_of_an_equivalent_figure_is_to_be_the_programs(own: float, causes: 
         ("go", P): {"hop_ns": tuple(map(mul, scaled(1.0), alike))},
     }
     here = analysis(values, measurement=Half(own)).conclusion.here
-    assert here.shown is Shown.SHARED
+    assert here.first_place is FirstPlace.SHARED
     assert [each.cause for each in here.influences] == causes
 
 

@@ -26,8 +26,8 @@ YEARS_APART, _MOST_BY_AGE = 2 * 365, 2.0
 _CARRY_OVER, _NOISY, _BOUND = "carry-over", "noisy-neighbour", "generator-bound"
 
 
-class Shown(StrEnum):
-    """What is shown at a point. `FIRST`: one has a rank of its own, the first. `SHARED`: several are shown to
+class FirstPlace(StrEnum):
+    """What is shown of the first place at a point. `FIRST`: one has it alone. `SHARED`: several are shown to
     be equivalent, and better than all others. `OPEN`: neither. `ALONE`: one has a figure, `NOTHING`: none."""
 
     FIRST = "first"
@@ -78,7 +78,7 @@ class Standing:
     `others`: the best of each other class but the floor."""
 
     point: Point
-    shown: Shown
+    first_place: FirstPlace
     names: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     behind: Mapping[str, Interval] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class Standing:
 class Lead:
     """Points at which the same is shown of the first place; `is_certain`: without influences."""
 
-    shown: Shown
+    first_place: FirstPlace
     names: tuple[str, ...]
     is_certain: bool
     points: tuple[Point, ...]
@@ -144,10 +144,14 @@ def conclude(run: RunFigures, diagnostics: Sequence[Diagnostic], warm_ups: Seque
 
 def _leads(standings: Sequence[Standing]) -> tuple[Lead, ...]:
     """Those at the most points first."""
-    groups: dict[tuple[Shown, frozenset[str], bool], list[Standing]] = {}
+    groups: dict[tuple[FirstPlace, frozenset[str], bool], list[Standing]] = {}
     for each in standings:
-        names = frozenset(each.first) if each.shown not in (Shown.OPEN, Shown.NOTHING) else frozenset()
-        groups.setdefault((each.shown, names, not each.influences), []).append(each)
+        names = (
+            frozenset(each.first)
+            if each.first_place not in (FirstPlace.OPEN, FirstPlace.NOTHING)
+            else frozenset()
+        )
+        groups.setdefault((each.first_place, names, not each.influences), []).append(each)
     leads = [
         Lead(shown, group[0].first if names else (), is_certain, tuple(each.point for each in group))
         for (shown, names, is_certain), group in groups.items()
@@ -189,7 +193,7 @@ class _PointEvidence:
         # Where the baseline is the floor, the next class is ranked; the floor where no other has a figure.
         ranked = [name for name in present if name != run.floor] or present
         if not ranked:
-            return Standing(self.point, Shown.NOTHING)
+            return Standing(self.point, FirstPlace.NOTHING)
         kind = run.kind(ranked[0])
         names = tuple(name for name in ranked if run.kind(name) == kind)
         behind = [name for name in names[1:] if name not in ranking.failing]
@@ -199,7 +203,7 @@ class _PointEvidence:
                 others.setdefault(run.kind(name), name)
         standing = Standing(
             self.point,
-            Shown.ALONE,
+            FirstPlace.ALONE,
             names,
             first=names[:1],
             ratios={name: ratio for name in behind if (ratio := self._times_worse(name, names[0]))},
@@ -214,11 +218,11 @@ class _PointEvidence:
         known = self.run.rankings[self.run.headline.name, self.point].ranks if is_over else {}
         ranks = {name: known.get(name, (1, len(names))) for name in names}
         first = tuple(name for name in names if ranks[name][0] == 1)
-        shown = Shown.OPEN
+        shown = FirstPlace.OPEN
         if ranks[first[0]] == (1, 1):
-            shown = Shown.FIRST
+            shown = FirstPlace.FIRST
         elif all(ranks[name] == (1, len(first)) for name in first) and self._are_equivalent(first):
-            shown = Shown.SHARED
+            shown = FirstPlace.SHARED
         worse = {
             name: comparison
             for name in standing.ratios
@@ -227,14 +231,14 @@ class _PointEvidence:
         }
         whole = dataclasses.replace(
             standing,
-            shown=shown,
+            first_place=shown,
             first=first,
             behind={name: standing.ratios[name] for name in worse},
             overstated=frozenset(name for name, comparison in worse.items() if comparison.overstated),
             last=next((name for name in names if ranks[name] == (len(names), len(names))), None),
             places=self._places(ranks),
         )
-        if shown is Shown.OPEN:
+        if shown is FirstPlace.OPEN:
             return whole
         return dataclasses.replace(whole, influences=tuple(self._influences(whole)))
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringside import units
-from ringside.analysis.answers import Confounder, Influence, Lead, Shown, Standing
+from ringside.analysis.answers import Confounder, FirstPlace, Influence, Lead, Standing
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
 from ringside.model.results import Interval
@@ -27,11 +27,11 @@ from ringside.text import capitalised
 
 # What is shown of the first place at some of several points.
 _LEADS = {
-    Shown.FIRST: "{names} is first",
-    Shown.SHARED: "{names} share the first place",
-    Shown.ALONE: "only {names} of its class has a figure",
-    Shown.OPEN: "the first place is not decided",
-    Shown.NOTHING: "no contender has a figure",
+    FirstPlace.FIRST: "{names} is first",
+    FirstPlace.SHARED: "{names} share the first place",
+    FirstPlace.ALONE: "only {names} of its class has a figure",
+    FirstPlace.OPEN: "the first place is not decided",
+    FirstPlace.NOTHING: "no contender has a figure",
 }
 # What else than the programs may have decided an order, where the words need no more than names.
 _REASONS = {
@@ -49,14 +49,14 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
     here, baseline = conclusion.here, analysis.experiment.baseline
     if not analysis.trial_count and not conclusion.is_over:
         return [Sentence("No trial of this run has ended yet")]
-    if here.shown is Shown.NOTHING:
+    if here.first_place is FirstPlace.NOTHING:
         text = f"No contender has a figure ({analysis.headline.noun}): the table of failures says why"
         return [Sentence(text, "failed")]
     if conclusion.is_over:
         texts = [_behind(analysis, here), _other_classes(analysis, here), _elsewhere(analysis)]
     else:
         # Of a run that was cut off nothing is known of places, at any point.
-        texts = [_so_far(analysis, here) if here.shown is not Shown.ALONE else ""]
+        texts = [_so_far(analysis, here) if here.first_place is not FirstPlace.ALONE else ""]
     sentences = [_opening(analysis, here), *(Sentence(text) for text in texts if text)]
     if analysis.headline.name not in analysis.cell(baseline, here.point).metrics:
         at = where(analysis, here.point)
@@ -73,11 +73,11 @@ def answer_text(analysis: RunAnalysis) -> str:
 def short_answer(analysis: RunAnalysis) -> str:
     """The first sentence of the answer in a few words, for a badge."""
     here, headline = analysis.conclusion.here, analysis.headline
-    if here.shown is Shown.NOTHING:
+    if here.first_place is FirstPlace.NOTHING:
         return "no figures"
     if not analysis.conclusion.is_over:
         return f"not decided yet: {blocks(analysis)}"
-    if here.shown is Shown.OPEN:
+    if here.first_place is FirstPlace.OPEN:
         return f"not decided: {listed(here.first, 'or')}" if len(here.first) <= MAX_NAMED else "not decided"
     value = analysis.cell(here.first[0], here.point).metrics[headline.name].estimate
     amount = units.quantity(value, headline.unit)
@@ -94,23 +94,23 @@ def _value(analysis: RunAnalysis, name: str, point: Point) -> str:
 def _opening(analysis: RunAnalysis, here: Standing) -> Sentence:
     headline, best, is_over = analysis.headline, here.first[0], analysis.conclusion.is_over
     value, at, among = _value(analysis, best, here.point), where(analysis, here.point), _among(analysis, here)
-    if here.shown is Shown.ALONE:
+    if here.first_place is FirstPlace.ALONE:
         kind = f" {analysis.kind(best)}" if here.others else ""
         only = f" is the only{kind} contender with a figure" if here.lacking or here.others else ""
         progress = "" if is_over else f", after {blocks(analysis)}"
         return Sentence(f"{best}{only}{at}: {headline.noun} {value}{progress}")
     if not is_over:
         return Sentence(f"Not decided yet: {blocks(analysis)}")
-    if here.shown is Shown.OPEN:
+    if here.first_place is FirstPlace.OPEN:
         median = best_median(analysis, headline, here.names, here.point)
         text = f"Who is first{among}{at} is not decided after {blocks(analysis)}: "
         text += f"{listed(here.first, 'or')} may be; the {median} is {possessive(best)}, "
         return Sentence(f"{text}{headline.noun} {value}")
     reasons = "; ".join(_reason(analysis, each) for each in here.influences)
     but = f"; it may not be the program that decides this: {reasons}" if reasons else ""
-    if here.shown is Shown.FIRST and but:
+    if here.first_place is FirstPlace.FIRST and but:
         return Sentence(f"{best} has the best {headline.noun}{among}{at}, {value}{but}")
-    if here.shown is Shown.FIRST:
+    if here.first_place is FirstPlace.FIRST:
         return Sentence(f"{best} is first{among}{at}: {headline.noun} {value}", "faster")
     within = f"equivalent within {units.percent(analysis.experiment.margin)}"
     text = f"{listed(here.first)} share the first place{among}{at}, {within}: "
@@ -218,9 +218,9 @@ def _elsewhere(analysis: RunAnalysis) -> str:
 
 
 def _lead(lead: Lead) -> str:
-    if lead.shown is Shown.FIRST and not lead.is_certain:
+    if lead.first_place is FirstPlace.FIRST and not lead.is_certain:
         return f"{listed(lead.names)} has the best figure"
-    return _LEADS[lead.shown].format(names=listed(lead.names) if lead.names else "")
+    return _LEADS[lead.first_place].format(names=listed(lead.names) if lead.names else "")
 
 
 def _points(analysis: RunAnalysis, points: Sequence[Point]) -> str:
