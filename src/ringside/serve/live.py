@@ -28,7 +28,6 @@ PAUSE_PER_COST = 120.0
 _MAX_PAUSE_S = 120.0
 # A line that browsers skip, by which a connection that is gone is noticed.
 _KEEP_ALIVE_S = 15.0
-_KEEP_ALIVE = b": still here\n\n"
 # A producer without watchers goes on so long: a page that is loaded again finds it.
 _LINGER_S = 10.0
 MAX_WATCHERS = 500
@@ -122,7 +121,7 @@ class Live:
                         while self._version == known and not self.is_over:
                             await self._changed.wait()
                 except TimeoutError:
-                    yield _KEEP_ALIVE
+                    yield b": still here\n\n"
         finally:
             self.watchers -= 1
 

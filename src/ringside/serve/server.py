@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
+import importlib.util
 import ipaddress
 import os
 import socket
@@ -24,10 +24,8 @@ _FINISH_S = 10.0
 def check_installed() -> None:
     """Raises UsageError where the packages of the extra are missing."""
     for package in ("starlette", "uvicorn"):
-        try:
-            importlib.import_module(package)
-        except ImportError as error:
-            raise UsageError(f"the page needs {package}: install ringside with its extra `serve`") from error
+        if importlib.util.find_spec(package) is None:
+            raise UsageError(f"the page needs {package}: install ringside with its extra `serve`")
 
 
 def listen(host: str, port: int) -> socket.socket:

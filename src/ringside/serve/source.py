@@ -74,8 +74,6 @@ def _stat(path: Path) -> tuple[int, int, int] | None:
 
 T = TypeVar("T")
 
-_NICENESS = 10
-
 
 class Worker:
     """Carries out functions one after another, in a thread of its own."""
@@ -104,4 +102,4 @@ class Worker:
 def lower_priority() -> None:
     """Let other threads go before this one (Linux has a niceness for each thread)."""
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
