@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringside import units
-from ringside.cli import load_plan
+from ringside.load import plan as load_plan
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))

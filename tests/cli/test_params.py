@@ -11,6 +11,7 @@ import pytest
 
 from ringside.cli import params
 from ringside.cli.main import COMMANDS, cli
+from ringside.load import options
 
 DURATIONS = [
     ("10s", 10),
@@ -31,11 +32,11 @@ DURATIONS = [
         (params.duration, "168h", 604_800),
         (params.run_duration, "8760h", 365 * 86_400),
         (params.run_duration, "0s", 0),
-        (params.rate, "1000/s", 1000),
-        (params.rate, "0.5", 0.5),
-        (params.rate, "10000000", 10_000_000),
-        (params.staircase, "100:5s,200.5/s:500ms", ((100, 5), (200.5, 0.5))),
-        (params.staircase, ",".join(["1:1s"] * 1000), ((1, 1),) * 1000),
+        (options.rate, "1000/s", 1000),
+        (options.rate, "0.5", 0.5),
+        (options.rate, "10000000", 10_000_000),
+        (options.staircase, "100:5s,200.5/s:500ms", ((100, 5), (200.5, 0.5))),
+        (options.staircase, ",".join(["1:1s"] * 1000), ((1, 1),) * 1000),
         (params.cpus, "3,0-2,1", (3, 0, 1, 2)),
         (params.gate, "slower:3%", ("slower", 0.03)),
         (params.gate, "slower:150%", ("slower", 1.5)),
@@ -46,10 +47,10 @@ DURATIONS = [
         (params.gate, "better", ("faster", 0.0)),
         (params.engines, "1000", 1000),
         (params.engines, "node-a, 10.0.0.7", ("node-a", "10.0.0.7")),
-        (params.method, "put", "PUT"),
-        (params.header, "Accept: a/b", ("Accept", "a/b")),
-        (params.header, "X-Empty:", ("X-Empty", "")),
-        (params.header, "X:\t ü ", ("X", "ü")),
+        (options.method, "put", "PUT"),
+        (options.header, "Accept: a/b", ("Accept", "a/b")),
+        (options.header, "X-Empty:", ("X-Empty", "")),
+        (options.header, "X:\t ü ", ("X", "ü")),
     ],
 )
 def test_values(read: Callable[[str], Any], text: str, value: object) -> None:
@@ -67,11 +68,11 @@ def test_values(read: Callable[[str], Any], text: str, value: object) -> None:
         (params.duration, ["0", "0s", "168h1ms"], "out of range: more than 0, up to 7 days"),
         (params.run_duration, ["8761h"], "up to 365 days"),
         (params.time_limit, ["0"], "leaves no time: write it as 30s or 5m"),
-        (params.rate, ["", "-1", "fast", "1e3", "/s"], "is not a rate: write it as 1000 or 1000/s"),
-        (params.rate, ["0", "10000001"], "more than 0, up to 10,000,000/s"),
-        (params.staircase, ["", "100"], "write it as rate:time"),
-        (params.staircase, ["100:", ":5s", "100:5s,"], "write it as"),
-        (params.staircase, [",".join(["1:1s"] * 1001)], "up to 1,000 are possible"),
+        (options.rate, ["", "-1", "fast", "1e3", "/s"], "is not a rate: write it as 1000 or 1000/s"),
+        (options.rate, ["0", "10000001"], "more than 0, up to 10,000,000/s"),
+        (options.staircase, ["", "100"], "write it as rate:time"),
+        (options.staircase, ["100:", ":5s", "100:5s,"], "write it as"),
+        (options.staircase, [",".join(["1:1s"] * 1001)], "up to 1,000 are possible"),
         (params.cpus, ["", "a", "2-1", "1-", "-1", "1,,2"], "write it as 0,2 or 0-3"),
         (
             params.gate,
@@ -81,18 +82,18 @@ def test_values(read: Callable[[str], Any], text: str, value: object) -> None:
         (params.gate, ["slower:3", "slower:x%", "slower:3%:4%"], "as a share from 0 to 100000 %"),
         (params.engines, ["0", "5000"], "is out of range: 1 to 1,000"),
         (params.engines, ["a,,b", ""], "is not a list of nodes: write a number, or names like node-a,node-b"),
-        (params.method, ["", "A B", "CONNECT", "connect", "GET\r\n"], "write it as GET or POST"),
+        (options.method, ["", "A B", "CONNECT", "connect", "GET\r\n"], "write it as GET or POST"),
         (
-            params.header,
+            options.header,
             ["none", ": x", "A b: c", "A: b\r\nC: d", "A: \x00", "A: \x7f"],
             "write it as 'Name: value'",
         ),
         (
-            params.header,
+            options.header,
             ["content-length: 3", "Transfer-Encoding: chunked", "Connection: close"],
             "is not needed",
         ),
-        (params.body, ["@.", "@none"], "cannot be read"),
+        (options.body, ["@.", "@none"], "cannot be read"),
     ],
 )
 def test_values_that_cannot_be(read: Callable[[str], Any], texts: list[str], message: str) -> None:
@@ -104,8 +105,8 @@ def test_values_that_cannot_be(read: Callable[[str], Any], texts: list[str], mes
 def test_bodies(tmp_path: Path) -> None:
     file = tmp_path / "body"
     file.write_bytes(bytes(range(256)))
-    assert params.body(f"@{file}") == bytes(range(256))
-    assert params.body("ü") == b"\xc3\xbc"
+    assert options.body(f"@{file}") == bytes(range(256))
+    assert options.body("ü") == b"\xc3\xbc"
 
 
 def test_hostile_values_are_one_line() -> None:

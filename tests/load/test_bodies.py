@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ringside.cli import load_plan
 from ringside.errors import UsageError
+from ringside.load import plan as load_plan
 from ringside.probe.protocol import Http2, HttpRequest, LoadPlan, Tls
 from tests.support.command_line import RINGSIDE, load_document
 from tests.support.odd_server import OK, answering, serving

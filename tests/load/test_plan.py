@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from ringside.cli import load_plan, params
-from ringside.cli.load_options import LoadSettings
+from ringside.cli import params
 from ringside.errors import UsageError
+from ringside.load import plan as load_plan
 from ringside.load import target
+from ringside.load.options import LoadSettings
 from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,

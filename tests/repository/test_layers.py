@@ -21,6 +21,8 @@ LAYERS: list[set[str]] = [
     {"model"},
     {"stats", "text"},
     {"units", "probe"},
+    {"cli.options"},
+    {"cli.params"},
     {"catalogue", "workloads"},
     {"store"},
     {"analysis"},

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ringside.cli.load_options import LoadSettings
-from ringside.cli.load_plan import plan
 from ringside.load import result, target
+from ringside.load.options import LoadSettings
+from ringside.load.plan import plan
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.probe.protocol import LoadPlan, engine_message

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from ringside.cli.load_options import LoadSettings
 from ringside.cli.options import SectionedCommand, takes
+from ringside.load.options import LoadSettings
 
 
 @click.command(cls=SectionedCommand)

@@ -18,15 +18,16 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from ringside.analysis.run import analysis_of
-from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, load_plan, streams
-from ringside.cli.load_options import LoadSettings
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, streams
 from ringside.cli.options import command_line_options
 from ringside.cli.progress import LiveProgress
 from ringside.errors import ProbeError, UsageError
 from ringside.load import document, summary, thresholds, versus
+from ringside.load import plan as load_plan
 from ringside.load import result as results
 from ringside.load import target as targets
 from ringside.load.live import Screen, progress_interval_s
+from ringside.load.options import LoadSettings
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.measure.host import memory_available_bytes

@@ -15,8 +15,6 @@ import click
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
-    from ringside.store.plans import KeptOptions
-
 COMMON = "Common options"
 _USED = "ringside.used"
 
@@ -134,7 +132,7 @@ def option_fields(owner: Any) -> Iterator[tuple[str, dataclasses.Field[Any]]]:
             yield name, field
 
 
-def command_line_options(but: Collection[str]) -> KeptOptions:
+def command_line_options(but: Collection[str]) -> dict[str, tuple[bool | str | tuple[str, ...], ...]]:
     """The options of the command line that is carried out, with their values, but those of the fields `but`.
     Empty where there is no command line."""
     context = click.get_current_context(silent=True)

@@ -1,7 +1,8 @@
-"""The options of `ringside load`."""
+"""The options of `ringside load`, and how their values are written."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -9,9 +10,113 @@ from typing import TYPE_CHECKING, Literal
 from ringside import units
 from ringside.cli import params
 from ringside.cli.options import flag, option
+from ringside.errors import UsageError
+from ringside.files import read_at_most
 
 if TYPE_CHECKING:
     from ringside.load.thresholds import Threshold
+
+# A method or the name of a header (RFC 9110, section 5.6.2).
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+# The largest body that stands in a plan itself. A file of more than the second is named by its path instead.
+MAX_BODY_BYTES = 100 << 20
+_SMALL_BODY_BYTES = 1 << 20
+
+
+def rate(text: str) -> float:
+    """`1000` or `1000/s`, as a number per second: more than 0, up to ten million."""
+    try:
+        per_second = units.number(text.removesuffix("/s"))
+    except ValueError:
+        raise params.bad_value(text, "is not a rate: write it as 1000 or 1000/s") from None
+    if not 0 < per_second <= 10_000_000:
+        raise params.bad_value(text, "is out of range: more than 0, up to 10,000,000/s")
+    return per_second
+
+
+def staircase(text: str) -> tuple[tuple[float, float], ...]:
+    """`100:5s,200:5s` as (requests per second, seconds) of each step."""
+    steps = []
+    for step in text.split(","):
+        step_rate, colon, step_duration = step.partition(":")
+        if not colon:
+            raise params.bad_value(text, "is not a staircase: write it as rate:time, like 100:5s,200:5s")
+        steps.append((rate(step_rate), params.duration(step_duration)))
+    if len(steps) > 1000:
+        raise params.bad_value(text, f"has {len(steps):,} steps: up to 1,000 are possible")
+    return tuple(steps)
+
+
+def weights(text: str) -> tuple[int, ...]:
+    """`3,1` as numbers from 1 to 1000."""
+    numbers = tuple(int(part) if re.fullmatch(r"[0-9]{1,9}", part) else 0 for part in text.split(","))
+    if not all(1 <= number <= 1000 for number in numbers):
+        raise params.bad_value(text, "is not a list of weights: write it as 3,1, from 1 to 1000")
+    return numbers
+
+
+def host_and_port(text: str) -> str:
+    """`10.0.0.7`, `10.0.0.7:8080` or `[::1]:8080`, as it is written."""
+    from ringside.load import target
+
+    try:
+        target.parse(f"http://{text}/")
+    except UsageError:
+        raise params.bad_value(text, "is no address: write it as HOST or HOST:PORT") from None
+    return text
+
+
+def renewal(text: str) -> int | float:
+    """A number of replies, or with a unit an age in seconds (a float)."""
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        return params.duration(text)
+    if not int(text):
+        raise params.bad_value(text, "is out of range: 1 or more")
+    return int(text)
+
+
+def threshold(text: str) -> Threshold:
+    """`p99>200ms`, `errors>1%` or `rate<1000`."""
+    from ringside.load import thresholds
+
+    return thresholds.parse(text)
+
+
+def method(text: str) -> str:
+    """A method of HTTP, in capitals."""
+    if not _TOKEN.fullmatch(text) or text.upper() == "CONNECT":
+        raise params.bad_value(text, "is not possible: write it as GET or POST")
+    return text.upper()
+
+
+def header(text: str) -> tuple[str, str]:
+    """`Name: value` as a pair."""
+    name, colon, value = text.partition(":")
+    value = value.strip(" \t")
+    if not colon or not _TOKEN.fullmatch(name) or re.search(r"[\0-\x08\x0a-\x1f\x7f]", value):
+        raise params.bad_value(text, "is not a header: write it as 'Name: value'")
+    if name.lower() in ("content-length", "transfer-encoding"):
+        raise params.bad_value(text, "is not needed: the length of --body is sent automatically")
+    if name.lower() == "connection":
+        raise params.bad_value(text, "is not needed: --close opens a connection for each request")
+    return name, value
+
+
+def body(text: str) -> bytes | Path:
+    """A text, or the bytes of a file after `@`, stdin for `@-`; of a large file its path."""
+    if not text.startswith("@"):
+        return text.encode()
+    path = Path("/dev/stdin" if text == "@-" else text[1:])
+    try:
+        if path.is_file() and path.stat().st_size > _SMALL_BODY_BYTES:
+            with path.open("rb"):
+                return path.absolute()
+        content = read_at_most(path, MAX_BODY_BYTES)
+    except OSError as error:
+        raise params.bad_value(text, f"cannot be read: {error.strerror}") from error
+    if len(content) > MAX_BODY_BYTES:
+        raise params.bad_value(text, f"is no file, and has more than {MAX_BODY_BYTES >> 20} MiB: name a file")
+    return content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,24 +128,22 @@ class LoadSettings:
     connections: int | None = option(
         "-c, --connections N", "Open at one time [default: 64; 100 streams].", params.Whole(1, 10**9)
     )
-    rate_per_s: float | None = option(
-        "--rate N", "Requests per second [default: a closed loop].", params.rate
-    )
+    rate_per_s: float | None = option("--rate N", "Requests per second [default: a closed loop].", rate)
     duration_s: float | None = option(
         "--duration 10s", "How long [default: 10s, or --requests].", params.duration
     )
     requests: int | None = option("--requests N", "End after N requests.", params.Whole(1, 10**15))
-    method: str | None = option("--method NAME", "[default: GET; POST with --body]", params.method)
+    method: str | None = option("--method NAME", "[default: GET; POST with --body]", method)
     headers: tuple[tuple[str, str], ...] = option(
-        "-H, --header 'NAME: VALUE'", "May be repeated.", params.header, multiple=True
+        "-H, --header 'NAME: VALUE'", "May be repeated.", header, multiple=True
     )
-    body: bytes | Path | None = option("-d, --body TEXT|@FILE", "What each request carries.", params.body)
+    body: bytes | Path | None = option("-d, --body TEXT|@FILE", "What each request carries.", body)
     wait_ready_s: float | None = option(
         "--wait-ready 10s", "Wait so long until the target accepts.", params.duration
     )
     other_target: str | None = option("--vs TARGET2", "Compare two targets in alternating short runs.")
     thresholds: tuple[Threshold, ...] = option(
-        "--fail-if 'p99>200ms'", "Exit status 1 if so; also errors, rate.", params.threshold, multiple=True
+        "--fail-if 'p99>200ms'", "Exit status 1 if so; also errors, rate.", threshold, multiple=True
     )
     as_json: bool = flag("--json", "Print one JSON document instead.")
     burst: int | None = option(
@@ -48,7 +151,7 @@ class LoadSettings:
     )
     poisson: bool = flag("--poisson", "Random instants at that rate.")
     steps: tuple[tuple[float, float], ...] = option(
-        "--staircase RATE:TIME,…", "One rate after another: 100:5s,200:5s.", params.staircase, default=()
+        "--staircase RATE:TIME,…", "One rate after another: 100:5s,200:5s.", staircase, default=()
     )
     slack_s: float | None = option(
         "--slack 50us",
@@ -56,7 +159,7 @@ class LoadSettings:
         params.run_duration,
     )
     ramp_per_s: float | None = option(
-        "--ramp N/s", "Connections opened per second [default: all at once].", params.rate
+        "--ramp N/s", "Connections opened per second [default: all at once].", rate
     )
     timeout_s: float = option(
         "--timeout 5s",
@@ -69,7 +172,7 @@ class LoadSettings:
     weights: tuple[int, ...] = option(
         "--weights 3,1",
         "Shares of several targets [default: equal].",
-        params.weights,
+        weights,
         default=(),
         section="What is sent",
     )
@@ -94,12 +197,12 @@ class LoadSettings:
     connect_to: str | None = option(
         "--connect-to HOST[:PORT]",
         "Connect there; Host and TLS name the target all the same.",
-        params.host_and_port,
+        host_and_port,
         section="Connections",
     )
     unix: str | None = option("--unix PATH", "Connect to this Unix socket in place of the target's host.")
     renew: int | float | None = option(
-        "--renew N|TIME", "Replace a connection after N replies, or once it is so old.", params.renewal
+        "--renew N|TIME", "Replace a connection after N replies, or once it is so old.", renewal
     )
     skip: int | None = option(
         "--skip N", "Lines or messages that the server sends before it is asked.", params.COUNT

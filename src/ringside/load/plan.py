@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from itertools import starmap
 from pathlib import Path
 
-from ringside.cli.load_options import LoadSettings
 from ringside.cli.options import option_fields
-from ringside.cli.params import MAX_BODY_BYTES
 from ringside.errors import UsageError
 from ringside.files import read_at_most
 from ringside.load import templates
+from ringside.load.options import MAX_BODY_BYTES, LoadSettings
 from ringside.load.target import Target
 from ringside.load.templates import wire_text
 from ringside.probe.protocol import (
