@@ -9,10 +9,9 @@ from statistics import median
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import permutation_test, wilcoxon
-from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import DescrStatsW
 
 from ringside.model.results import Interval
@@ -63,18 +62,6 @@ def test_the_four_decisions() -> None:
     assert {pair: decision.p for pair, decision in decisions.items()} == adjusted
 
 
-def test_the_ratio_is_that_of_the_signed_rank_test() -> None:
-    values = about(0.3, 2)
-    expected = whole(paired.hodges_lehmann(list(values.values()), 0.9))
-    (decision,) = decided({"a": values}, confidence=0.9).values()
-    assert decision.ratio == Interval(
-        math.exp(expected.estimate), math.exp(expected.low), math.exp(expected.high), 7
-    )
-    wide = whole(paired.hodges_lehmann(list(values.values()), 0.97))
-    assert wide.low < expected.low
-    assert decided({"a": values}, confidence=0.97)["a"].ratio.low == pytest.approx(math.exp(wide.low))
-
-
 def test_a_small_difference_is_one_and_equivalent_too() -> None:
     (decision,) = decided({"a": about(0.03, 0.5)}).values()
     assert (decision.direction, decision.equivalent) == (1, True)
@@ -88,12 +75,6 @@ def test_equivalence_needs_a_margin_beyond_the_interval(margin: float, equivalen
     (decision,) = decided({"a": about(0.0)}, margin=margin).values()
     assert decision.direction == 0
     assert decision.equivalent is equivalent
-
-
-def test_with_a_margin_of_0_nothing_is_equivalent() -> None:
-    tiny = about(0.0, 1e-9)
-    assert not decided({"a": tiny}, margin=0.0)["a"].equivalent
-    assert decided({"a": tiny}, margin=0.001)["a"].equivalent
 
 
 def test_equivalence_is_shown_at_a_look_and_by_the_last_interval() -> None:
@@ -252,6 +233,7 @@ def test_pairs_that_differ_leave_later_looks() -> None:
 AMOUNTS = st.lists(st.integers(1, 400), min_size=9, max_size=9, unique=True)
 
 
+@pytest.mark.soak
 @settings(deadline=None, max_examples=8)
 @given(
     st.lists(AMOUNTS, min_size=1, max_size=3), st.lists(st.sampled_from([-1, 1]), min_size=27, max_size=27)
@@ -281,6 +263,7 @@ def test_all_looks_together_claim_as_often_as_the_last_may(
     assert claims <= 0.07 * 256 < alone
 
 
+@pytest.mark.soak
 @settings(deadline=None, max_examples=8)
 @given(AMOUNTS)
 def test_a_one_sided_test_claims_as_often_as_its_last_look_may(amounts: list[int]) -> None:
@@ -486,8 +469,14 @@ def families(
     return {f"pair {number}": draw(present) for number in range(pairs)}, count
 
 
+# √3 + (√4 - √3)/3 is 1.8214, of three blocks of 0.5; those of `other`, which is not clear, 1.8257 and 1.8209.
+FAR = dict.fromkeys((1, 2, 3), 0.5)
+
+
 @settings(deadline=None)
 @given(families())
+@example(({"far": FAR, "other": dict(enumerate((0.9, 0.1, 0.2, 0.5, 0.3), 1))}, 5))
+@example(({"far": FAR, "other": dict(enumerate((0.2, 0.3, 1.0, 0.4, 0.2), 1))}, 5))
 def test_p_values_are_those_of_the_definition(family: tuple[dict[str, dict[int, float]], int]) -> None:
     log_ratios, count = family
     blocks = range(1, count + 1)
@@ -530,45 +519,6 @@ def test_a_single_pair_has_the_p_of_known_tests(count: int, data: st.DataObject)
     assert p_values["pair"] == pytest.approx(test.pvalue)
 
 
-@settings(max_examples=20)
-@given(
-    st.lists(st.integers(1, 3), min_size=7, max_size=7),
-    st.lists(
-        st.tuples(st.permutations(range(7)), st.lists(st.sampled_from([-1, 1]), min_size=7, max_size=7)),
-        min_size=2,
-        max_size=5,
-    ),
-)
-def test_no_less_is_shown_than_by_holms_procedure(
-    amounts: list[int], pairs: list[tuple[list[int], list[int]]]
-) -> None:
-    """Where all pairs have the same amounts, in some order and direction, their statistics have the same
-    distribution, which makes Holm's adjustment an upper bound. (Elsewhere neither bounds the other.)"""
-    log_ratios = {
-        f"pair {number}": {
-            block: sign * amounts[place] / 8 for block, (place, sign) in enumerate(zip(*pair, strict=True), 1)
-        }
-        for number, pair in enumerate(pairs)
-    }
-    blocks = range(1, 8)
-    single = [adjusted_p_values({name: each}, blocks)[name] for name, each in log_ratios.items()]
-    _, holm, *_ = multipletests(single, method="holm")
-    adjusted = adjusted_p_values(log_ratios, blocks)
-    for name, own, bound in zip(log_ratios, single, holm, strict=True):
-        assert own <= adjusted[name] <= bound + 1e-12
-
-
-@pytest.mark.parametrize("contenders", [2, 4, 13])
-def test_the_smallest_p_of_seven_blocks_is_that_of_any_family(contenders: int) -> None:
-    """Each contender takes twice as long as the one before, in all blocks by another amount."""
-    dice = random.Random(contenders)
-    times = {
-        f"c{number}": {block: number * math.log(2) + dice.gauss(0, 0.03) for block in range(1, 8)}
-        for number in range(contenders)
-    }
-    assert set(adjusted_p_values(all_pairs(times), range(1, 8)).values()) == {1 / 64}
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_a_clear_ratio_is_decided_beside_noisy_even_pairs(seed: int) -> None:
     """Ratios from 1.5 to 60 in the blocks, so that Σ d / sqrt(Σ d²) is far from its largest."""
@@ -589,30 +539,6 @@ def test_the_clear_ratio_is_one_and_a_half() -> None:
     for ratio, p in ((1.5001, 1 / 64), (1.5, 1 / 64), (1.4999, 2 / 64)):
         far = dict.fromkeys(range(1, 8), float(np.log(ratio))) | {1: 1.6}
         assert adjusted_p_values({"far": far, "even": even}, range(1, 8))["far"] == p
-
-
-@pytest.mark.parametrize(
-    ("other", "p"), [((0.9, 0.1, 0.2, 0.5, 0.3), 2 / 32), ((0.2, 0.3, 1.0, 0.4, 0.2), 8 / 32)]
-)
-def test_how_large_the_statistic_of_a_clear_ratio_is(other: tuple[float, ...], p: float) -> None:
-    """`far` has three blocks of 0.5: √3 + (√4 - √3)/3 is 1.8214; those of `other`, whose median is not clear,
-    are 1.8257 and 1.8209."""
-    far = dict.fromkeys((1, 2, 3), 0.5)
-    family = {"far": far, "other": dict(enumerate(other, 1))}
-    p_values = adjusted_p_values(family, range(1, 6))
-    assert p_values == by_definition(family, range(1, 6)) == {"far": 8 / 32, "other": p}
-
-
-@pytest.mark.parametrize("log_ratio", [0.5, 2.0, 10.0])
-@pytest.mark.parametrize("count", [1, 3, 6])
-def test_a_pair_with_few_blocks_does_not_hide_the_others(count: int, log_ratio: float) -> None:
-    """However large the ratio of `rare`, whose few blocks agree in many sign vectors by chance; and wherever
-    it stands."""
-    far = {block: 0.9 + block / 100 for block in range(1, 8)}
-    rare = dict.fromkeys(range(1, count + 1), log_ratio)
-    for family in ({"rare": rare, "far": far}, {"far": far, "rare": rare}):
-        p_values = adjusted_p_values(family, range(1, 8))
-        assert p_values == {"far": 1 / 64, "rare": 2.0 ** (1 - count)}
 
 
 def test_differences_of_0_and_no_values() -> None:
@@ -713,17 +639,6 @@ def test_seven_blocks_find_what_is_far_beside_what_is_even(spike: float) -> None
         p_values = adjusted_p_values(all_pairs(times), range(7))
         shown += sum(p <= 0.05 for (one, other), p in p_values.items() if levels[one] != levels[other])
     assert shown / (200 * 25) > 0.95
-
-
-def test_rank_intervals_by_hand() -> None:
-    """`a` is better than `c` and `d`, `b` than `d`."""
-    is_better = {("a", "c"): True, ("a", "d"): True, ("b", "d"): True, ("c", "a"): False}
-    assert rank_intervals("abcd", is_better) == {"a": (1, 2), "b": (1, 3), "c": (2, 4), "d": (3, 4)}
-    assert rank_intervals("abc", {}) == dict.fromkeys("abc", (1, 3))
-    assert rank_intervals("a", {}) == {"a": (1, 1)}
-    assert rank_intervals("", {}) == {}
-    # Claims about others do not count.
-    assert rank_intervals("ab", {("a", "b"): True, ("x", "a"): True}) == {"a": (1, 1), "b": (2, 2)}
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=7), st.data())

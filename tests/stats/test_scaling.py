@@ -3,13 +3,11 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping
-from statistics import median
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.stats import bootstrap
 
 from ringside.model.results import Interval
 from ringside.stats import scaling
@@ -139,11 +137,6 @@ def test_intervals_are_the_middle_95_percent_of_the_resampled_fits(monkeypatch: 
     assert law.contention.low == law.contention.estimate == pytest.approx(0.001)
 
 
-def test_the_bootstrap_is_seeded() -> None:
-    blocks = planted(10, 0.05, 0.002, noise=0.05, blocks=12)
-    assert scalability(blocks) == scalability(blocks)
-
-
 def test_intervals_need_six_blocks() -> None:
     for blocks in (5, 6):
         law = scalability(planted(10, 0.05, 0.002, noise=0.05, blocks=blocks))
@@ -151,33 +144,6 @@ def test_intervals_need_six_blocks() -> None:
         for interval in (law.contention, law.coherency, law.best):
             assert (interval.low is None, interval.high is None) == (blocks == 5, blocks == 5)
             assert interval.n == blocks
-
-
-@pytest.mark.soak
-def test_the_bootstrap_agrees_with_scipy() -> None:
-    """Widths on average over data sets: both are of 95 % and resample whole blocks."""
-    ratios = []
-    for seed in range(5):
-        blocks = list(planted(10, 0.05, 0.002, noise=0.05, blocks=12, seed=seed).values())
-
-        def contention(drawn: np.ndarray, blocks: list[dict[int, float]] = blocks) -> float:
-            # The fit is to medians over blocks; that of a single block has no interval, and takes no time.
-            law = scalability(
-                {0: {cores: median(blocks[int(i)][cores] for i in drawn) for cores in blocks[0]}}
-            )
-            assert law is not None
-            return law.contention.estimate
-
-        reference = bootstrap(
-            (np.arange(12),), contention, vectorized=False, method="percentile", n_resamples=1000, rng=seed
-        ).confidence_interval
-        law = scalability(dict(enumerate(blocks)))
-        assert law is not None
-        assert law.contention.low is not None
-        assert law.contention.high is not None
-        ratios.append((law.contention.high - law.contention.low) / (reference.high - reference.low))
-    # With 90 % it would be 0.84.
-    assert sum(ratios) / 5 == pytest.approx(1, abs=0.06)
 
 
 def test_resamples_without_enough_numbers_of_cores_are_left_out() -> None:
@@ -200,13 +166,6 @@ def test_resamples_without_enough_numbers_of_cores_are_left_out() -> None:
 )
 def test_the_best_number_of_cores(contention: float, coherency: float, best: float) -> None:
     assert Fit(contention, coherency).best_cores == pytest.approx(best)
-
-
-def test_a_program_that_gains_nothing_is_all_contention() -> None:
-    law = scalability({1: {1: 2.0, 2: 2.0, 4: 2.0, 8: 2.0}})
-    assert law is not None
-    assert law.contention.estimate == pytest.approx(1)
-    assert law.speed_up(8) == pytest.approx(1)
 
 
 def test_two_numbers_of_cores_are_too_few() -> None:
@@ -236,20 +195,6 @@ def test_exponents_are_recovered(power: float, scale: float) -> None:
     assert growth.estimate == pytest.approx(power, abs=1e-9)
 
 
-def test_exponents_have_intervals_from_blocks() -> None:
-    rng = random.Random(3)
-    blocks = {
-        block: {float(x): x**1.1 * math.exp(rng.gauss(0, 0.05)) for x in (100, 1000, 10_000)}
-        for block in range(1, 11)
-    }
-    growth = exponent(blocks)
-    assert growth is not None
-    assert covers(growth, 1.1)
-    assert not covers(growth, 1.05)
-    assert not covers(growth, 1.15)
-    assert growth.n == 10
-
-
 def test_levels_and_values_that_are_not_positive_are_left_out() -> None:
     without: list[Mapping[int, Mapping[float, float]]] = [
         {1: {0.0: 1.0, 10.0: 2.0}},
@@ -261,13 +206,6 @@ def test_levels_and_values_that_are_not_positive_are_left_out() -> None:
     growth = exponent({1: {0.0: 1.0, 0.5: 1.0, 1.0: 2.0, 2.0: -1.0}})
     assert growth is not None
     assert growth.estimate == pytest.approx(1)
-
-
-@given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.sets(st.integers(1, 10_000), min_size=2, max_size=9))
-def test_slope_of_a_line(growth: float, base: float, xs: set[int]) -> None:
-    slope = slope_over_blocks({1: {float(x): base + growth * x for x in xs}})
-    assert slope is not None
-    assert slope.estimate == pytest.approx(growth, abs=1e-3, rel=1e-6)
 
 
 def test_slopes_of_blocks() -> None:
