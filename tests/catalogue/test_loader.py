@@ -12,15 +12,7 @@ from ringside.catalogue.contenders import read_contender
 from ringside.catalogue.experiments import read_experiment, read_published, read_question, read_suite
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import CatalogueError, RingsideError, UsageError
-from ringside.model.catalogue import (
-    Claim,
-    Contender,
-    Figure,
-    KnownWorkload,
-    Question,
-    Runtime,
-    WorkloadEntry,
-)
+from ringside.model.catalogue import Claim, Contender, Figure, KnownWorkload, Question, Runtime, WorkloadEntry
 from ringside.model.claims import ClaimRow
 from ringside.model.design import Experiment, ExperimentLimits, Show
 
@@ -71,8 +63,7 @@ never = "no"
 """
 KNOWN = {
     "ring": KnownWorkload(
-        ("nodes", "messages", "cores"),
-        {"cpu_s": "s", "latency_s.p50": "s", "latency_s.p90": "s"},
+        ("nodes", "messages", "cores"), {"cpu_s": "s", "latency_s.p50": "s", "latency_s.p90": "s"}
     )
 }
 
@@ -364,14 +355,8 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
             r"toml:12: `cpu_s` is measured in s, not in ms: convert",
         ),
         (('id = "faster"\nworkload = "ring"', 'id = "faster"\nworkload = "fib"'), r"no workload `fib`"),
-        (
-            ('[claim.test]\nnever = "no"\n', ""),
-            r"toml:19: `claim\.test` is missing",
-        ),
-        (
-            ('never = "no"\n', 'metric = "cpus"\n'),
-            r"toml:23: there is no metric of `ring` called `cpus`",
-        ),
+        (('[claim.test]\nnever = "no"\n', ""), r"toml:19: `claim\.test` is missing"),
+        (('never = "no"\n', 'metric = "cpus"\n'), r"toml:23: there is no metric of `ring` called `cpus`"),
         (
             ('never = "no"\n', 'at = { "nodes*message" = 1 }\n'),
             r"toml:23: there is no factor of `ring` called `message`; did you mean",
@@ -404,12 +389,6 @@ def test_a_source_may_name_a_family_of_contenders_and_the_metrics_unit(tmp_path:
 # --- where files are found -------------------------------------------------------------------------
 
 
-def test_a_folder_of_the_user_adds_to_the_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    manifest(tmp_path, MANIFEST)
-    monkeypatch.chdir(tmp_path)
-    assert {"thing", "go"} <= set(Catalogue().contender_names())
-
-
 def test_the_first_folder_wins(tmp_path: Path) -> None:
     manifest(tmp_path / "a", MANIFEST)
     manifest(tmp_path / "b", MANIFEST.replace("A thing", "Another"))
@@ -417,19 +396,6 @@ def test_the_first_folder_wins(tmp_path: Path) -> None:
     catalogue = Catalogue([tmp_path / "a", tmp_path / "b"])
     assert catalogue.contender_names() == ["other", "thing"]
     assert catalogue.contender("thing").title == "A thing"
-
-
-def test_a_broken_manifest_hurts_only_its_users(tmp_path: Path) -> None:
-    manifest(tmp_path, MANIFEST)
-    manifest(tmp_path, "title = \n", "broken")
-    catalogue = Catalogue([tmp_path], KNOWN)
-    assert catalogue.contender("thing@two").name == "thing@two"
-    contenders, errors = catalogue.contenders()
-    assert [contender.name for contender in contenders] == ["thing", "thing@two"]
-    assert list(errors) == ["broken"]
-    assert "contender.toml:1: broken TOML" in str(errors["broken"])
-    with pytest.raises(CatalogueError, match="broken TOML"):
-        catalogue.contender("broken")
 
 
 def test_unknown_names_come_with_the_nearest() -> None:

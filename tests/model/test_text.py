@@ -20,11 +20,6 @@ def test_one_line_is_one_harmless_line(text: str) -> None:
     assert "\u202e" not in line
 
 
-def test_it_is_cut_at_its_limit() -> None:
-    assert one_line("abcdef", 4) == "abc…"
-    assert one_line("abcd", 4) == "abcd"
-
-
 def test_one_line() -> None:
     assert one_line("a\nb\tc\x1b[31m\u202e") == "a b c·[31m·"
     assert one_line("x" * 10, 5) == "xxxx…"

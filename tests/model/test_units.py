@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -60,14 +61,12 @@ def test_ratios_have_consistent_digits(low: float, estimate: float, high: float,
     assert units.ratio(Interval(estimate, low, high, 7)) == text
 
 
-def test_a_ratio_without_an_interval() -> None:
+def test_ratios_shares_counts_and_ranks() -> None:
     assert units.ratio(Interval(1.6345, None, None, 3)) == "1.63"
-
-
-def test_shares_and_counts() -> None:
     assert units.percent(0.194) == "19 %"
-    assert units.count(1, "block") == "1 block"
-    assert units.count(1200, "trial") == "1,200 trials"
+    assert (units.count(1, "block"), units.count(1200, "trial")) == ("1 block", "1,200 trials")
+    assert (units.rank_interval((1, 1)), units.rank_interval((2, 14))) == ("1", "2–14")
+    assert (units.all_of(2, "point"), units.all_of(3, "point")) == ("both points", "all 3 points")
 
 
 @given(st.floats(1e-6, 1e12))
@@ -82,16 +81,6 @@ def test_no_end_of_a_ratio_is_written_as_0(estimate: float, below: float, above:
     assert 0 < low <= high
 
 
-def test_ranks() -> None:
-    assert units.rank_interval((1, 1)) == "1"
-    assert units.rank_interval((2, 14)) == "2–14"
-
-
-def test_all_of_something() -> None:
-    assert units.all_of(2, "point") == "both points"
-    assert units.all_of(3, "point") == "all 3 points"
-
-
 @pytest.mark.parametrize(
     ("low", "estimate", "high"), [(0.0123, 0.0, 1.5), (1.056, 1.2, 1.5), (-0.4, 0.0, 12.25), (0.0, 0.0, 0.5)]
 )
@@ -104,20 +93,18 @@ def test_both_ends_of_an_interval_have_the_same_decimals(low: float, estimate: f
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
+    ("read", "text", "value"),
     [
-        ("10s", 10),
-        ("90", 90),
-        ("1.5", 1.5),
-        ("500ms", 0.5),
-        ("250us", 0.000_25),
-        ("1m30s", 90),
-        ("2h", 7200),
-        ("0s", 0),
+        (seconds, "10s", 10), (seconds, "90", 90), (seconds, "1.5", 1.5), (seconds, "500ms", 0.5),
+        (seconds, "250us", 0.000_25), (seconds, "1m30s", 90), (seconds, "2h", 7200), (seconds, "0s", 0),
+        (margin, "5%", 0.05), (margin, "0.04", 0.04), (margin, "3 %", 0.03), (margin, "0", 0.0),
+        (margin, "0%", 0.0), (margin, "1", 1.0), (margin, "100%", 1.0),
+        (goal, "decided", "decided"), (goal, "end", "end"), (goal, "2%", 0.02), (goal, "0.5 %", 0.005),
+        (goal, "100%", 1.0),
     ],
-)
-def test_durations(text: str, value: float) -> None:
-    assert seconds(text) == pytest.approx(value)
+)  # fmt: skip
+def test_durations_margins_and_goals(read: Callable[[str], Goal], text: str, value: Goal) -> None:
+    assert read(text) == (value if isinstance(value, str) else pytest.approx(value))
 
 
 @given(st.integers(0, 99), st.integers(0, 59), st.integers(0, 59), st.integers(0, 999))
@@ -127,42 +114,29 @@ def test_the_parts_of_a_duration_are_added(hours: int, minutes: int, whole: int,
 
 
 @pytest.mark.parametrize(
-    "text", ["", "s", "soon", "-1", "1e9", "30s1m", "nan", "1 s", "٣s", "1s oops 2s", "1M", "5%"]
+    ("read", "texts", "message"),
+    [
+        (
+            seconds,
+            ["", "s", "soon", "-1", "1e9", "30s1m", "nan", "1 s", "٣s", "1s oops 2s", "1M", "5%"],
+            "is not a duration: write it as 10s, 500ms or 1m30s",
+        ),
+        (
+            margin,
+            ["", "%", "5", "-1%", "101%", "1.01", "nan", "inf", "x", "5%%", "5% wide", "5 percent"],
+            "as a share from 0 to 100 %, like 5%",
+        ),
+        (
+            goal,
+            ["", "2", "0.02", "0%", "Decided", "end ", "101%", "nan%", "x%", "-1%", "2%%", "2% of all"],
+            "as decided, end, or a share like 2%",
+        ),
+    ],
 )
-def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a duration: write it as 10s, 500ms or 1m30s"):
-        seconds(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("5%", 0.05), ("0.04", 0.04), ("3 %", 0.03), ("0", 0.0), ("0%", 0.0), ("1", 1.0), ("100%", 1.0)],
-)
-def test_margins(text: str, value: float) -> None:
-    assert margin(text) == value
-
-
-@pytest.mark.parametrize(
-    "text", ["", "%", "5", "-1%", "101%", "1.01", "nan", "inf", "x", "5%%", "5% wide", "5 percent"]
-)
-def test_what_is_no_margin(text: str) -> None:
-    with pytest.raises(ValueError, match="as a share from 0 to 100 %, like 5%"):
-        margin(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "value"), [("decided", "decided"), ("end", "end"), ("2%", 0.02), ("0.5 %", 0.005), ("100%", 1.0)]
-)
-def test_goals(text: str, value: Goal) -> None:
-    assert goal(text) == value
-
-
-@pytest.mark.parametrize(
-    "text", ["", "2", "0.02", "0%", "Decided", "end ", "101%", "nan%", "x%", "-1%", "2%%", "2% of all"]
-)
-def test_what_is_no_goal(text: str) -> None:
-    with pytest.raises(ValueError, match=f"write '{text}' as decided, end, or a share like 2%"):
-        goal(text)
+def test_other_texts_are_refused(read: Callable[[str], Goal], texts: list[str], message: str) -> None:
+    for text in texts:
+        with pytest.raises(ValueError, match=message):
+            read(text)
 
 
 @given(st.text(max_size=20))

@@ -15,7 +15,6 @@ import pytest
 from ringside.errors import NoStoreError, StoreError
 from ringside.store import Store, connection
 from ringside.store.tables import FORMAT
-from tests.support import ROOT
 from tests.support.command_line import RINGSIDE, in_process
 from tests.support.postgresql import Server
 from tests.support.processes import is_over
@@ -160,32 +159,6 @@ def test_without_its_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(StoreError, match=r"needs the Python package psycopg: install ringside\[postgresql\]"):
         Store("postgresql://x/y")
-
-
-def test_several_runs_are_written_at_the_same_time(url: str) -> None:
-    program = """
-import sys
-from tests.support.stores import Store, begin, trial
-store = Store(sys.argv[1])
-run = begin(store)
-with store.hold(run):
-    for block in range(1, 51):
-        store.add_trial(run, trial(block))
-store.end_run(run)
-"""
-    root = ROOT
-    writers = [
-        subprocess.Popen([sys.executable, "-c", program, url], cwd=root, stderr=subprocess.PIPE)
-        for _ in range(3)
-    ]
-    for writer in writers:
-        _, errors = writer.communicate(timeout=120)
-        assert writer.returncode == 0, errors
-    store = Store(url, create=False)
-    runs = store.runs()
-    assert len({run.id for run in runs}) == 3
-    assert all([each.block for each in store.trials(run)] == list(range(1, 51)) for run in runs)
-    assert all(run.ended_at for run in runs)
 
 
 def test_a_lost_connection_loses_nothing(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import lzma
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from ringside.errors import StoreError
 from ringside.model.design import Cell, Point
-from ringside.model.results import Outcome, Trial
+from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Sample
 from ringside.store import Store, record, text_hash
 from ringside.store.tables import FORMAT
@@ -36,16 +37,16 @@ def stored(tmp_path: Path) -> Store:
     return store
 
 
-def write_xz(path: Path, document: object) -> Path:
-    path.write_bytes(lzma.compress(json.dumps(document).encode()))
-    return path
+def kept(store: Store, runs: Sequence[Run], folder: Path) -> Store:
+    """These runs, written as a record and read again."""
+    path = folder / f"kept{record.SUFFIX}"
+    record.write(store, runs, path)
+    return record.read(path)
 
 
 def test_it_comes_back_as_it_was(stored: Store, tmp_path: Path) -> None:
-    path = tmp_path / f"kept{record.SUFFIX}"
     runs = stored.runs()
-    record.write(stored, runs, path)
-    again = record.read(path)
+    again = kept(stored, runs, tmp_path)
     assert again.runs() == runs
     for run in runs:
         assert again.trials(run, samples=True) == stored.trials(run, samples=True)
@@ -54,13 +55,13 @@ def test_it_comes_back_as_it_was(stored: Store, tmp_path: Path) -> None:
     assert again.sources(list(files.values())) == stored.sources(list(files.values())) != {}
     assert [each.name for each in tmp_path.iterdir() if "partial" in each.name] == []
     # The runs that are named, and no others.
-    record.write(stored, runs[:1], path)
-    assert record.read(path).runs() == runs[:1]
+    assert kept(stored, runs[:1], tmp_path).runs() == runs[:1]
 
 
 @pytest.mark.parametrize("message", BROKEN)
 def test_what_is_no_record_is_refused(message: str, tmp_path: Path) -> None:
-    path = write_xz(tmp_path / f"broken{record.SUFFIX}", BROKEN[message])
+    path = tmp_path / f"broken{record.SUFFIX}"
+    path.write_bytes(lzma.compress(json.dumps(BROKEN[message]).encode()))
     with pytest.raises(StoreError, match=message.replace("(", r"\(")):
         record.read(path)
 
@@ -76,9 +77,6 @@ def test_a_file_that_is_cut_off_is_refused(stored: Store, tmp_path: Path) -> Non
         record.read(path)
     with pytest.raises(StoreError, match="cannot be read"):
         record.read(tmp_path / f"absent{record.SUFFIX}")
-
-
-def test_a_record_that_cannot_be_written_leaves_what_was_there(stored: Store, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="choose another with -o"):
         record.write(stored, stored.runs(), tmp_path / "no-folder" / f"kept{record.SUFFIX}")
 
@@ -112,18 +110,11 @@ def test_paths_below_the_home_of_the_user_are_shortened(
     run = store.begin_run(
         "e", 1, {"contenders": {"a": {"files": {"x": text_hash(source)}}}}, host, {text_hash(source): source}
     )
-    path = tmp_path / f"kept{record.SUFFIX}"
-    record.write(store, [run], path)
-    kept = record.read(path)
-    (again,) = kept.runs()
-    assert again.host == {
-        **host,
-        "python": "~/bin/python",
-        "cwd": "~",
-        "words": "--with=~/x\n~/y",
-    }
+    again = kept(store, [run], tmp_path)
+    shortened = {"python": "~/bin/python", "cwd": "~", "words": "--with=~/x\n~/y"}
+    assert again.run(run.id).host == {**host, **shortened}
     # It still has the hash by which it is found.
-    assert kept.sources([text_hash(source)]) == {text_hash(source): source}
+    assert again.sources([text_hash(source)]) == {text_hash(source): source}
 
 
 @pytest.mark.parametrize("home", ["/", "", "//"])
@@ -132,9 +123,7 @@ def test_a_home_that_is_the_root_folder_changes_nothing(
 ) -> None:
     monkeypatch.setenv("HOME", home)
     run = stored.begin_run("e", 1, {"note": "https://x.test//y ./z"}, {}, {})
-    path = tmp_path / f"kept{record.SUFFIX}"
-    record.write(stored, [run], path)
-    assert record.read(path).run(run.id).plan == run.plan
+    assert kept(stored, [run], tmp_path).run(run.id).plan == run.plan
 
 
 def test_samples_that_look_like_a_path_stay_as_they_are(
@@ -147,7 +136,5 @@ def test_samples_that_look_like_a_path_stay_as_they_are(
     run = store.begin_run("e", 1, {}, {}, {})
     store.add_trial(run, Trial(1, 0, Cell("a", Point(())), Outcome.OK, "", samples=samples))
     assert "/home/me/" in store.rows_of([run])["timeline"][0]["samples"]
-    path = tmp_path / f"kept{record.SUFFIX}"
-    record.write(store, [run], path)
-    again = record.read(path)
+    again = kept(store, [run], tmp_path)
     assert again.trials(run, samples=True)[0].samples == samples

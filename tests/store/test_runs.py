@@ -33,17 +33,6 @@ def seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringside.store.database.now", lambda: next(times))
 
 
-def test_a_run_by_its_id_is_that_run_alone(store: Store) -> None:
-    first, second = begin(store, "s"), begin(store, "s")
-    assert runs_of(store, first.id) == [first]
-    assert single_run(store, second.id) == second
-
-
-def test_a_suite_is_all_of_its_runs(store: Store) -> None:
-    first, _, second = begin(store, "s"), begin(store, "other"), begin(store, "s")
-    assert runs_of(store, "s") == [first, second]
-
-
 @pytest.mark.usefixtures("seconds")
 def test_a_name_is_the_latest_run_of_that_experiment_or_suite(store: Store) -> None:
     old, new = "20260101-000000-posts", "20260102-000000-posts"
@@ -51,13 +40,16 @@ def test_a_name_is_the_latest_run_of_that_experiment_or_suite(store: Store) -> N
     ring, fib = begin(store, new, "posts-ring"), begin(store, new, "posts-fib")
     assert runs_of(store, "posts-ring") == [ring]
     assert single_run(store, "posts-fib") == fib
-    assert runs_of(store, "posts") == [ring, fib]
+    assert runs_of(store, "posts") == runs_of(store, new) == [ring, fib]
+    with pytest.raises(UsageError, match=f"{new} is a suite of runs: name one of {ring.id}, {fib.id}"):
+        single_run(store, new)
     assert suite_of([ring], "posts-ring") is suite_of([ring], ring.id) is None
     assert suite_of([ring, fib], "posts") == suite_of([ring], new) == new
     # An id is always that run.
     alone = begin(store, experiment="posts-ring")
     assert runs_of(store, "posts-ring") == [alone]
     assert runs_of(store, ring.id) == [ring]
+    assert single_run(store, fib.id) == fib
 
 
 @pytest.mark.usefixtures("seconds")
@@ -67,12 +59,6 @@ def test_the_latest_is_the_latest_run_with_the_others_of_its_suite(store: Store)
     alone = begin(store)
     assert runs_of(store, "latest") == [alone]
     assert single_run(store, "latest") == alone
-
-
-def test_what_means_several_runs_is_no_single_run(store: Store) -> None:
-    runs = [begin(store, "s") for _ in range(2)]
-    with pytest.raises(UsageError, match=f"s is a suite of runs: name one of {runs[0].id}, {runs[1].id}"):
-        single_run(store, "s")
 
 
 def test_unknown_runs_and_suites(store: Store) -> None:
@@ -94,11 +80,7 @@ def test_a_run_that_cannot_be_read_keeps_nobody_from_the_others(
         database.commit()
     assert runs_of(store, "s") == runs_of(store, "latest") == [first, last]
     listed = in_process("list", "runs", "--store", store.where).stdout
-    assert [line.split()[0] for line in listed.splitlines() if "cut off" in line] == [
-        first.id,
-        bad.id,
-        last.id,
-    ]
-    # The id that `show` and `run --resume` take for the whole suite.
-    assert [line.split()[-1] for line in listed.splitlines() if "cut off" in line] == ["s", "off", "s"]
+    lines = [line.split() for line in listed.splitlines() if "cut off" in line]
+    # The last is the id that `show` and `run --resume` take for the whole suite.
+    assert [(line[0], line[-1]) for line in lines] == [(first.id, "s"), (bad.id, "off"), (last.id, "s")]
     assert "cannot be read" in in_process("show", bad.id, "--store", store.where, status=2).stderr

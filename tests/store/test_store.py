@@ -15,11 +15,7 @@ import pytest
 from ringside.errors import StoreError, UsageError
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
-from ringside.probe.protocol import (
-    LoadMessage,
-    Sample,
-    SecondOfLoad,
-)
+from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad
 from ringside.store import Store, text_hash
 from ringside.store.tables import FORMAT
 from tests.support import ROOT
@@ -188,8 +184,17 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     assert len(Store(path, create=False).runs()) == 1
 
 
-def test_several_processes_can_make_a_store_at_the_same_time(where: str) -> None:
-    program = "import sys; from tests.support.stores import Store, begin; begin(Store(sys.argv[1]))"
+def test_several_processes_can_make_and_fill_a_store_at_the_same_time(where: str) -> None:
+    program = """
+import sys
+from tests.support.stores import Store, begin, trial
+store = Store(sys.argv[1])
+run = begin(store)
+with store.hold(run):
+    for block in range(1, 31):
+        store.add_trial(run, trial(block))
+store.end_run(run)
+"""
     makers = [
         subprocess.Popen([sys.executable, "-c", program, where], cwd=ROOT, stderr=subprocess.PIPE)
         for _ in range(3)
@@ -197,7 +202,11 @@ def test_several_processes_can_make_a_store_at_the_same_time(where: str) -> None
     for maker in makers:
         _, errors = maker.communicate(timeout=120)
         assert maker.returncode == 0, errors
-    assert len({run.id for run in Store(where).runs()}) == 3
+    store = Store(where, create=False)
+    runs = store.runs()
+    assert len({run.id for run in runs}) == 3
+    assert all([each.block for each in store.trials(run)] == list(range(1, 31)) for run in runs)
+    assert all(run.ended_at for run in runs)
 
 
 def test_stores_are_made_at_the_same_instant(tmp_path: Path) -> None:
