@@ -1,0 +1,241 @@
+"""The tables of `ringside list` and `ringside doctor`: the catalogue, the store and this machine."""
+
+from __future__ import annotations
+
+import time
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from ringside.catalogue.loader import Catalogue
+from ringside.catalogue.releases import age
+from ringside.cli import context
+from ringside.errors import CatalogueError, ProbeError
+from ringside.measure import host
+from ringside.measure.host.executor import Executor
+from ringside.measure.toolchain.builds import Toolchain
+from ringside.measure.toolchain.receipts import remedy
+from ringside.model.catalogue import Contender, Receipt, Runtime
+from ringside.render.text import terminal, words
+from ringside.render.text.cells import TableCell, TableData
+from ringside.store import Store
+from ringside.text import one_line
+from ringside.units import quantity
+from ringside.workloads import WORKLOADS
+
+Row = tuple[str | TableCell, ...]
+
+# One long text would leave no room for the other columns.
+_TITLE, _WORDS = 36, 20
+_PROFILE = 1000
+# How long the machine is watched for its noise.
+_WATCH_S = 1.0
+
+
+def show(tables: Iterable[TableData]) -> None:
+    """Print tables, an empty line between."""
+    console = context.stdout_console()
+    for index, table in enumerate(tables):
+        if index:
+            console.print()
+        terminal.render(table, console)
+
+
+def runs(storage: Store) -> TableData:
+    """The runs of a store."""
+    rows = [
+        (
+            run.id,
+            run.experiment,
+            run.started_at[:19].replace("T", " "),
+            str(storage.state(run.id, run.ended_at)),
+            run.suite,
+        )
+        for run in storage.summaries()
+    ]
+    columns = ("run", "experiment", "started", "state", "suite")
+    shown = 5 if any(run[4] for run in rows) else 4
+    return context.table("runs", columns[:shown], [run[:shown] for run in rows])
+
+
+def workloads() -> TableData:
+    """Workloads with their factors, then what programs may offer."""
+    rows = []
+    for workload in WORKLOADS.values():
+        for index, factor in enumerate(workload.factors):
+            levels = f"{factor.least} … {factor.most:,}" if factor.most else "1 … all"
+            if factor.choices:
+                levels = " | ".join(map(str, factor.choices))
+            name = "" if index else workload.name
+            rows.append((name, factor.name, str(factor.default), levels, factor.explanation))
+    rows += [
+        (workload.name, capability.name, "", "capability", capability.explanation)
+        for workload in WORKLOADS.values()
+        for capability in workload.capabilities
+    ]
+    return context.table("workloads", ("workload", "factor", "default", "levels", "meaning"), rows)
+
+
+def contenders(catalogue: Catalogue) -> TableData:
+    """What each contender is."""
+    listed, errors = catalogue.contenders()
+    rows = [
+        (
+            contender.name,
+            one_line(contender.title, _TITLE),
+            contender.kind,
+            contender.family,
+            one_line(contender.queue, _WORDS),
+            one_line(contender.scheduler, _WORDS),
+            " ".join(contender.workloads),
+        )
+        for contender in listed
+    ]
+    columns = ("contender", "title", "class", "family", "queue", "scheduler", "workloads")
+    return context.table("contenders", columns, rows, errors)
+
+
+def profile(catalogue: Catalogue, name: str) -> str:
+    """A heading and five lines; of a folder, the versions of all its runtimes that are here."""
+    contender, toolchain = catalogue.contender(name), context.toolchain()
+    versions: dict[str, None] = {}
+    for each in [contender] if "@" in name else catalogue.runtimes(name):
+        receipt = toolchain.receipt(each.runtime)
+        title = each.runtime.title or each.language
+        if isinstance(receipt, Receipt):
+            versions[f"{title} {_dated(title, _version(each, receipt, toolchain))}"] = None
+        elif not each.runtime.optional:
+            versions[f"{title}: {receipt}"] = None
+    variants = [each.name for each in catalogue.runtimes(name.partition("@")[0]) if each.name != name]
+    classes = dict.fromkeys(entry.kind for entry in contender.workloads.values())
+    lines = {
+        "family": f"{contender.family}: {contender.model}",
+        "idiom": f"{contender.idiom or 'its own'} ({', '.join(classes)})",
+        "versions": ", ".join(versions),
+        "tuning": "; ".join(contender.tuning) or "none",
+        "unequal": "; ".join(contender.unequal) or "nothing is known",
+    }
+    also = f"; also {', '.join(variants)}" if variants else ""
+    head = f"{contender.name}: {contender.title} ({' '.join(contender.workloads)}){also}"
+    return "\n".join([head, *(f"  {what:<9} {one_line(text, _PROFILE)}" for what, text in lines.items())])
+
+
+def _version(contender: Contender, receipt: Receipt, toolchain: Toolchain) -> str:
+    installed = toolchain.installed(contender, receipt)
+    return installed.version if installed else "comes with its build"
+
+
+def _dated(title: str, version: str) -> str:
+    """A version, with its age where that is known."""
+    released = age(title, version)
+    return f"{version} ({released})" if released else version
+
+
+def experiments(catalogue: Catalogue) -> TableData:
+    """Experiments and suites."""
+    rows: list[tuple[str, ...]] = []
+    errors: dict[str, CatalogueError] = {}
+    for name in catalogue.experiment_names():
+        try:
+            if suite := catalogue.suite(name):
+                rows.append((name, "", "", f"{suite.title} ({', '.join(suite.experiments)})"))
+            else:
+                experiment = catalogue.experiment(name)
+                rows.append((name, experiment.workload, str(experiment.blocks), experiment.title))
+        except CatalogueError as error:
+            errors[name] = error
+    return context.table("experiments", ("experiment", "workload", "blocks", "title"), rows, errors)
+
+
+def runtimes(
+    contenders: Sequence[Contender], errors: Mapping[str, object], toolchain: Toolchain
+) -> TableData:
+    """What each contender runs on; what is missing is a cell of its own kind."""
+    rows: list[Row] = []
+    for contender in contenders:
+        receipt = toolchain.receipt(contender.runtime)
+        if isinstance(receipt, Receipt):
+            # A program that is started as it stands has nothing to build.
+            is_built = not contender.builds or toolchain.is_built(contender, receipt)
+            version = _version(contender, receipt, toolchain)
+            rows.append((contender.name, version if is_built else f"{version}, not built yet", ""))
+        elif not contender.runtime.optional:
+            rows.append((contender.name, TableCell(receipt, "failed"), remedy(contender.runtime)))
+    return context.table("Contenders", ("contender", "runtime", "get it with"), rows, errors)
+
+
+def toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableData:
+    """The oldest versions that are new enough, and those that are here."""
+    rust = _probe_compiler(host.SOURCE_FOLDER)
+    uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []
+    for contender in contenders:
+        runtime = contender.runtime
+        title = runtime.executable[0] if runtime.brings else runtime.title or contender.language
+        if not runtime.optional:
+            uses.append((title or runtime.name, runtime, contender.name))
+    users: dict[Row, list[str]] = {}
+    for title, runtime, user in uses:
+        receipt = toolchain.receipt(runtime)
+        row: Row = (title, f"{runtime.minimum} or newer" if runtime.minimum else "any")
+        if isinstance(receipt, Receipt):
+            row = (*row, _dated(title, receipt.version), "")
+        else:
+            row = (*row, TableCell(receipt, "failed"), remedy(runtime))
+        users.setdefault(row, []).append(user)
+    rows = [
+        (*row, ", ".join(names[:2]) + f" and {len(names) - 2} more" * (len(names) > 2))
+        for row, names in users.items()
+    ]
+    return context.table("Toolchains", ("toolchain", "needed", "here", "get it with", "for"), rows)
+
+
+def _probe_compiler(checkout: Path) -> Runtime | None:
+    """The compiler that builds the probe, as its Cargo.toml wants it; None where there is no checkout."""
+    try:
+        manifest = tomllib.loads((checkout / "probe" / "Cargo.toml").read_text(encoding="utf-8"))
+        minimum = str(manifest["workspace"]["package"]["rust-version"])
+    except (OSError, ValueError, KeyError):
+        return None
+    return Runtime(
+        name="rust",
+        executable=("rustc",),
+        version=("{runtime}", "--version"),
+        minimum=minimum,
+        # Debian's cargo brings rustc.
+        install={"debian": ("cargo",), "debian-12": ("cargo-web",), "ubuntu": ("cargo",)},
+    )
+
+
+def machine() -> TableData:
+    """Facts about this machine, and how quiet it is."""
+    facts = host.facts()
+    try:
+        probe = Executor().probe.path
+    except ProbeError as error:
+        probe = str(error)
+    stalls, longest = _watch(_WATCH_S)
+    quiet = f"{stalls:.1%} of {_WATCH_S:g} s went to others, longest stall {longest * 1e3:.1f} ms"
+    rows = {
+        "machine": words.machine(facts),
+        "governor": facts["governor"] or "unknown",
+        "load average": ", ".join(f"{load:.2f}" for load in facts["load_average"]),
+        "quiet": quiet if stalls < 0.01 else f"{quiet}; trust only paired ratios",
+        "memory available": quantity(float(facts["memory_available_bytes"] or 0), "B"),
+        "probe": probe,
+    }
+    return context.table("Machine", ("fact", "value"), rows.items())
+
+
+def _watch(seconds: float) -> tuple[float, float]:
+    """Spin for some seconds: the share of them in which this process did not run, though it wanted to,
+    and the longest such gap in seconds. Gaps below 50 µs are the clock's own."""
+    lost = longest = 0.0
+    begun = last = time.perf_counter()
+    while last - begun < seconds:
+        now = time.perf_counter()
+        gap = now - last
+        if gap > 50e-6:
+            lost += gap
+            longest = max(longest, gap)
+        last = now
+    return lost / seconds, longest
