@@ -21,9 +21,8 @@ from ringside.analysis.examination import (
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.stats.interval import median_interval
-from ringside.stats.paired import log_ratios, paired_ratio
+from ringside.stats.paired import paired_ratio
 from tests.support.analyses import HOP, NOISE, RATE, Exact, exactly, near, point, scaled
-from tests.support.p_values import adjusted_p_values
 
 HERE, THERE = point(nodes=10), point(nodes=20)
 # The p-value of seven pairs that all show the same direction, in whatever family.
@@ -75,11 +74,6 @@ def compared(of: Examination, one: str, other: str, metric: Metric = HOP, place:
     comparison = of.comparison(metric, place, one, other)
     assert comparison is not None
     return comparison
-
-
-def test_without_ratios_of_its_own_an_experiment_compares_with_the_baseline() -> None:
-    assert shown_pairs(experiment()) == (("a", "b"), ("c", "b"))
-    assert compared_pairs(experiment()) == (("a", "b"), ("c", "b"))
 
 
 def test_all_pairs_are_the_shown_ones_and_those_with_the_baseline() -> None:
@@ -145,33 +139,6 @@ def test_what_differs_beyond_doubt_is_not_equivalent_even_inside_the_margin() ->
     assert compared(of, "slow", "base").verdict is Verdict.SLOWER
 
 
-def test_all_pairs_of_contenders_points_and_metrics_are_one_family() -> None:
-    """The rate at the other point, of which every pair is noisy, raises the p-value of a difference at this
-    one; and of a pair that nobody asked for."""
-    near_base = by_block([1.02 * value for value in NOISE[:6]] + [NOISE[6] * 1.2])
-    here = {**values(base=1.0), "slow": near_base}
-    noisy = {
-        name: by_block([3 + (7 * block + shift) % 5 / 3 for block in range(7)])
-        for shift, name in enumerate(("base", "slow", "third", "fourth"))
-    }
-    alone = compared(family({(HOP, HERE): here}), "slow", "base")
-    everywhere: Values = {(HOP, HERE): here, (RATE, THERE): noisy}
-    of = family(everywhere)
-    logs = {
-        (metric.name, one, other): log_ratios(names[one], names[other])
-        for (metric, _), names in everywhere.items()
-        for one in names
-        for other in names
-        if one < other
-    }
-    expected = adjusted_p_values(logs, range(1, 8))
-    assert alone.p == SEVEN_ALIKE < expected["hop_ns", "base", "slow"]
-    assert compared(of, "slow", "base").p == expected["hop_ns", "base", "slow"]
-    assert compared(of, "third", "slow", RATE, THERE).p == expected["rate", "slow", "third"]
-    assert of.comparison(RATE, HERE, "slow", "base") is None
-    assert of.comparison(HOP, THERE, "slow", "base") is None
-
-
 def test_a_pair_without_a_common_block_has_no_comparison() -> None:
     at: dict[str, Mapping[int, float]] = {**values(base=1.0, slow=1.5), "late": {8: 1.0}, "empty": {}}
     of = family({(HOP, HERE): at})
@@ -190,16 +157,6 @@ def test_fewer_than_six_common_blocks_give_no_verdict() -> None:
     few = compared(family({(HOP, HERE): at}), "slow", "base")
     assert (few.verdict, few.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.TOO_FEW_BLOCKS)
     assert few.ratio == Interval(near(1.5), None, None, 5)
-
-
-def test_the_same_values_in_all_blocks_give_no_verdict() -> None:
-    of = family({(HOP, HERE): {**values(base=1.0), "same": by_block(NOISE)}})
-    same = compared(of, "same", "base")
-    assert (same.verdict, same.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.SAME_VALUES)
-    assert (same.ratio, same.blocks_needed) == (Interval(1, 1, 1, 7), None)
-    # Of fewer blocks that is said first.
-    five = {"base": by_block([3.0] * 5), "same": by_block([3.0] * 5)}
-    assert compared(family({(HOP, HERE): five}), "same", "base").obstacle is Obstacle.TOO_FEW_BLOCKS
 
 
 def test_an_obstacle_holds_back_any_verdict() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.diagnostics import diagnose
-from ringside.model.design import Cell, Show
+from ringside.model.design import Cell
 from ringside.model.results import Comparison, Diagnostic, Interval, Obstacle, Outcome, Run, Trial, Verdict
 from ringside.probe.protocol import LoadMessage, Pressure
 from ringside.store.plans import read_plan
@@ -146,27 +146,6 @@ def analysed(trials: Sequence[Trial]) -> dict[Cell, CellAnalysis]:
     }
 
 
-def test_an_effect_on_the_next_trial() -> None:
-    """Whichever runs after `go` takes twice as long, in the headline that the experiment shows."""
-    trials = []
-    names, last = ["go", "erlang", "limit"], ""
-    for block in range(1, 31):
-        for position, name in enumerate(random.Random(block).sample(names, 3)):
-            cpu_s = (2.0 if last == "go" else 1.0) * (1 + random.Random(f"{block} {name}").random() / 50)
-            report = trial(block, name).report
-            measured = dataclasses.replace(ok(block, name, HERE, hop_ns=5.0, cpu_s=cpu_s), report=report)
-            trials.append(dataclasses.replace(measured, position=position))
-            last = name
-    by_hop, by_cpu = planned(names, [HERE]), planned(names, [HERE], show=Show(metrics=("cpu_s",)))
-    cells = analysed(trials)
-    assert diagnosed(trials, Quiet(), run=by_hop, cells=cells) == []
-    diagnostic, *others = diagnosed(trials, Quiet(), run=by_cpu, cells=cells)
-    assert (diagnostic.code, diagnostic.subjects) == ("carry-over", ("go",))
-    # Two levels, one of them after `go`, are two modes of the same headline.
-    assert {other.code for other in others} <= {"bimodal"}
-    assert diagnostic.values == {"effects": {"go": near(1.0, abs=0.15)}}
-
-
 def test_two_modes_of_the_headline() -> None:
     """Forty blocks: half of them at twice the time. In the other metric there is one mode."""
     trials = [
@@ -226,65 +205,57 @@ def test_machines_may_differ_and_each_is_looked_at_by_itself() -> None:
     assert bimodal == Diagnostic("bimodal", ("y",), {"ratios": {"y": near(3.0)}})
 
 
-def test_processes_left_behind_and_ends_that_take_long() -> None:
-    trials = [
-        trial(name="z", left_behind=2),
-        trial(name="y", left_behind=1, ending_ns=2_000_000_001),
-        trial(name="x", ending_ns=2_000_000_000),
-        trial(name="w"),
-    ]
-    assert diagnosed(trials) == [Diagnostic("left-behind", ("y", "z")), Diagnostic("slow-end", ("y",))]
+def limited(name: str, peak_bytes: int | None, limit_bytes: int | None = 1000) -> Trial:
+    return dataclasses.replace(trial(name=name, peak_pss_bytes=peak_bytes), memory_limit_bytes=limit_bytes)
 
 
-def test_files_that_are_left() -> None:
-    trials = [
-        trial(name="z", left_files=2),
-        trial(name="z", left_files=3),
-        trial(name="y", left_files=1, signal=15),
-        trial(name="killed", left_files=5, signal=9),
-        trial(name="x"),
-    ]
-    assert diagnosed(trials) == [Diagnostic("left-files", ("y", "z"), {"counts": {"y": 1, "z": 3}})]
-
-
-def test_memory_near_its_limit() -> None:
-    def used(peak: int | None, limit: int | None = 1000, name: str = "x") -> Trial:
-        return dataclasses.replace(trial(name=name, peak_pss_bytes=peak), memory_limit_bytes=limit)
-
-    unreported = dataclasses.replace(used(1), report=None)
-    trials = [used(801, name="z"), used(950, name="y"), used(801, name="z"), used(800), used(None)]
-    (near,) = diagnosed([*trials, used(9, None), unreported])
-    assert near == Diagnostic("memory-cap-near", ("y", "z"), {"share": 0.8})
-    assert diagnosed([used(800), unreported]) == []
-
-
-def test_memory_that_is_not_counted() -> None:
-    trials = [
-        trial(name="z", unmapped_bytes=11 << 20, peak_pss_bytes=100 << 20),
-        trial(name="y", unmapped_bytes=20 << 20, peak_pss_bytes=300 << 20),
-        trial(name="x", unmapped_bytes=20 << 20, peak_pss_bytes=None),
-        trial(name="w", peak_pss_bytes=300 << 20),
-    ]
-    (diagnostic,) = diagnosed(trials)
-    sizes = {"x": 20 << 20, "z": 11 << 20}
-    assert diagnostic == Diagnostic("uncounted-memory", ("x", "z"), {"sizes": sizes})
-
-
-def test_programs_that_act_on_the_probe() -> None:
-    trials = [
-        trial(name="y", interference=("SIGTERM", "limits")),
-        trial(name="x"),
-        trial(name="z", interference=("x",)),
-    ]
-    assert diagnosed(trials) == [Diagnostic("interference", ("y (SIGTERM; limits)", "z (x)"))]
-
-
-def test_accounting_that_was_not_available() -> None:
-    missing = [
-        dataclasses.replace(trial(block), missing=texts)
-        for block, texts in ((1, ("taskstats", "cgroup")), (2, ("cgroup",)), (3, ()))
-    ]
-    assert diagnosed(missing) == [Diagnostic("accounting", values={"missing": ("cgroup", "taskstats")})]
+@pytest.mark.parametrize(
+    ("trials", "diagnostics"),
+    [
+        (
+            [
+                trial(name="z", left_behind=2),
+                trial(name="y", left_behind=1, ending_ns=2_000_000_001),
+                trial(name="x", ending_ns=2_000_000_000),
+                trial(name="w"),
+            ],
+            [Diagnostic("left-behind", ("y", "z")), Diagnostic("slow-end", ("y",))],
+        ),
+        (
+            [
+                trial(name="z", left_files=2),
+                trial(name="z", left_files=3),
+                trial(name="y", left_files=1, signal=15),
+                trial(name="killed", left_files=5, signal=9),
+            ],
+            [Diagnostic("left-files", ("y", "z"), {"counts": {"y": 1, "z": 3}})],
+        ),
+        (
+            [*(limited(name, peak) for name, peak in (("z", 801), ("y", 950), ("z", 801)))],
+            [Diagnostic("memory-cap-near", ("y", "z"), {"share": 0.8})],
+        ),
+        ([limited("x", 800), limited("x", None), limited("x", 9, None)], []),
+        (
+            [
+                trial(name="z", unmapped_bytes=11 << 20, peak_pss_bytes=100 << 20),
+                trial(name="y", unmapped_bytes=20 << 20, peak_pss_bytes=300 << 20),
+                trial(name="x", unmapped_bytes=20 << 20, peak_pss_bytes=None),
+                trial(name="w", peak_pss_bytes=300 << 20),
+            ],
+            [Diagnostic("uncounted-memory", ("x", "z"), {"sizes": {"x": 20 << 20, "z": 11 << 20}})],
+        ),
+        (
+            [trial(name="y", interference=("SIGTERM", "limits")), trial(name="z", interference=("x",))],
+            [Diagnostic("interference", ("y (SIGTERM; limits)", "z (x)"))],
+        ),
+        (
+            [dataclasses.replace(trial(), missing=texts) for texts in (("taskstats", "cgroup"), ("cgroup",))],
+            [Diagnostic("accounting", values={"missing": ("cgroup", "taskstats")})],
+        ),
+    ],
+)
+def test_what_programs_did(trials: list[Trial], diagnostics: list[Diagnostic]) -> None:
+    assert diagnosed([*trials, dataclasses.replace(trials[0], report=None, missing=())]) == diagnostics
 
 
 def test_without_a_contract_cpus_and_accounting_do_not_matter() -> None:

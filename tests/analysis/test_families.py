@@ -53,36 +53,38 @@ def texts(of: FamilyStanding) -> str:
     return ". ".join(sentence.text for sentence in families.sentences(of))
 
 
-def test_a_family_is_ahead_with_all_of_its_members() -> None:
-    of = standing({"a1": 10, "a2": 20, "t1": 100, "t2": 200})
-    assert of.ahead == {("actors", "tasks")}
-    assert [(each.name, each.members) for each in of.families] == [
-        ("actors", ("a1", "a2")),
-        ("tasks", ("t1", "t2")),
-    ]
-    assert texts(of) == (
-        "All 2 programs with actors are ahead of every other: 10.0 ns to 20.0 ns. Each program with actors "
-        "is ahead of each with tasks on worker threads"
-    )
-
-
-def test_one_member_that_is_behind_keeps_its_family_from_being_ahead() -> None:
-    of = standing({"a1": 10, "a2": 150, "t1": 100, "t2": 200})
-    assert of.ahead == frozenset()
-    assert texts(of).startswith("a1 (actors) is first: 10.0 ns")
-    assert texts(of).endswith("no two families are apart as a whole")
-
-
-def test_one_contender_is_no_family() -> None:
-    of = standing({"e1": 10, "t1": 100, "t2": 200})
-    assert of.ahead == frozenset()
-    assert texts(of) == "e1 (event loops) is first: 10.0 ns (9.7–10.4)"
-
-
-def test_one_alone_is_first_of_nobody() -> None:
-    alone = "Only e1 (event loops) has a figure: 10.0 ns (9.7–10.4)"
-    assert texts(standing({"e1": 10, "limit": 1})) == alone
-    assert texts(standing({"e1": 10}, ended=False)) == alone
+@pytest.mark.parametrize(
+    ("values", "ended", "ahead", "text"),
+    [
+        (
+            {"a1": 10, "a2": 20, "t1": 100, "t2": 200},
+            True,
+            {("actors", "tasks")},
+            "All 2 programs with actors are ahead of every other: 10.0 ns to 20.0 ns. Each program with "
+            "actors is ahead of each with tasks on worker threads",
+        ),
+        # One member that is behind keeps its family from being ahead.
+        ({"a1": 10, "a2": 150, "t1": 100, "t2": 200}, True, set(), "no two families are apart as a whole"),
+        # One contender is no family, and one alone is first of nobody.
+        ({"e1": 10, "t1": 100, "t2": 200}, True, set(), "e1 (event loops) is first: 10.0 ns (9.7–10.4)"),
+        ({"e1": 10, "limit": 1}, True, set(), "Only e1 (event loops) has a figure: 10.0 ns (9.7–10.4)"),
+        ({"e1": 10}, False, set(), "Only e1 (event loops) has a figure: 10.0 ns (9.7–10.4)"),
+        # What is not decided is not claimed.
+        ({"a1": 100, "a2": 100.1, "t1": 100.2, "t2": 99.9}, True, set(), "is not decided"),
+        (
+            {"a1": 10, "a2": 20, "t1": 100, "t2": 200},
+            False,
+            set(),
+            "Not decided yet, as the run did not end; so far a1 (actors) has the best",
+        ),
+    ],
+)
+def test_a_family_is_ahead_with_all_of_its_members(
+    values: Mapping[str, float], ended: bool, ahead: set[tuple[str, str]], text: str
+) -> None:
+    of = standing(values, ended=ended)
+    assert of.ahead == ahead
+    assert text in texts(of)
 
 
 def test_what_else_may_have_decided_it_is_said() -> None:
@@ -129,17 +131,6 @@ def test_no_family_is_first_where_the_floor_is_worse() -> None:
         headline = by_family(shown, HOP, HERE)
         assert headline is not None
         assert "e1 (event loops) is first" in texts(headline)
-
-
-def test_what_is_not_decided_is_not_claimed() -> None:
-    even = standing({"a1": 100, "a2": 100.1, "t1": 100.2, "t2": 99.9})
-    assert even.ahead == frozenset()
-    assert "is not decided" in texts(even)
-    cut_off = standing({"a1": 10, "a2": 20, "t1": 100, "t2": 200}, ended=False)
-    assert cut_off.ahead == frozenset()
-    assert texts(cut_off).startswith(
-        "Not decided yet, as the run did not end; so far a1 (actors) has the best"
-    )
 
 
 def test_who_reaches_no_steady_state_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,11 +39,6 @@ def figure(value: float) -> Interval:
 # --- what differs between two runs ---
 
 
-def test_nothing_differs() -> None:
-    run = a_run(1, versions={"go": "1"}, contents={"go": "a"})
-    assert differences(run, run, ["go", "other"]) == []
-
-
 def test_versions_go_before_sources() -> None:
     before = a_run(1, versions={"go": "1", "c": "9", "d": "2"}, contents={"go": "a", "c": "x", "d": "y"})
     after = a_run(2, versions={"go": "2", "c": "9"}, contents={"go": "b", "c": "z"})

@@ -15,14 +15,13 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial, Verdict
 from ringside.render.export import documents
-from ringside.render.text import words
 from ringside.render.text.tables import tables
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import paired_ratio
 from ringside.stats.samples import between_groups
 from ringside.store import Store
 from tests.support.analyses import Planted, near, point
-from tests.support.runs import HOST, experiment, make_run
+from tests.support.runs import experiment, make_run
 
 
 def analysed(tmp_path: Path, lacking: dict[str, str], blocks: int = 14) -> RunAnalysis:
@@ -70,20 +69,16 @@ def test_ratios_are_of_one_machine_and_pooled_over_both(tmp_path: Path) -> None:
 # --- the machine in all outputs ---
 
 
-def test_machines_in_one_line() -> None:
-    alike = {**HOST, "machines": {"a": HOST, "b": HOST}}
-    assert words.machine(alike) == f"a, b: {words.machine(HOST)}"
-    assert words.machine({**HOST, "machines": {"a": HOST}}) == words.machine(HOST)
-    engines = {**alike, "engines": 2}
-    assert words.machine(engines) == f"a, b: {words.machine(HOST)}; load from 2 engines on other machines"
-
-
 def test_the_document_has_the_machines(tmp_path: Path) -> None:
-    analysis = analysed(tmp_path, {"go": "slow"})
+    analysis = analysed(tmp_path, {"go": "slow"}, blocks=28)
+    # `go` has its verdict from the other machine.
+    comparison = analysis.comparison(analysis.headline, "go", "erlang", analysis.points[0])
+    assert comparison
+    assert (comparison.ratio.n, comparison.obstacle, comparison.verdict) == (14, None, Verdict.SLOWER)
     machines = json.loads(documents.as_json(documents.document(analysis)))["machines"]
     assert machines.keys() == {"metric", "baseline", "blocks", "cells"}
     assert (machines["metric"], machines["baseline"]) == ("hop_ns", "erlang")
-    assert machines["blocks"] == {"fast": 7, "slow": 7}
+    assert machines["blocks"] == {"fast": 14, "slow": 14}
     cells = {cell["contender"]: cell for cell in machines["cells"]}
     assert cells.keys() == set(analysis.names)
     assert analysis.machines
@@ -101,27 +96,6 @@ def test_the_document_has_the_machines(tmp_path: Path) -> None:
     assert cells["go"]["ratios"].keys() == {"fast"}
     assert cells["erlang"]["ratios"] == {}
     assert cells["erlang"]["spread"] is None
-
-
-def test_the_document_of_a_run_on_one_machine_has_none(tmp_path: Path) -> None:
-    store = Store(tmp_path / "store.sqlite")
-    run = make_run(store, experiment())
-    assert documents.document(RunAnalysis(run, store.trials(run)))["machines"] is None
-    store.close()
-
-
-def test_a_contender_that_one_machine_lacks_has_its_verdict_from_the_other(tmp_path: Path) -> None:
-    analysis = analysed(tmp_path, {"go": "slow"}, blocks=28)
-    point = analysis.points[0]
-    comparison = analysis.comparison(analysis.headline, "go", "erlang", point)
-    assert comparison is not None
-    assert comparison.ratio.n == 14
-    assert comparison.obstacle is None
-    assert comparison.verdict is Verdict.SLOWER
-    assert analysis.machines is not None
-    (row,) = [row for row in analysis.machines.rows if row.cell.contender == "go"]
-    assert row.ratios.keys() == {"fast"}
-    assert row.spread is None
 
 
 P, Q = point(nodes=10), point(nodes=20)

@@ -81,37 +81,13 @@ def test_a_name_that_only_begins_alike_is_of_no_family() -> None:
     assert [(row.label, row.then) for row in table.figures] == [("go", 4.0)]
 
 
-def test_each_metric_of_the_source_has_a_table_compared_or_not() -> None:
-    here = point(RING)
-    post = source(
-        *(
-            figure(name, value, metric)
-            for metric in ("cpu_s", "hop_ns")
-            for name, value in (("erlang", 4.0), ("go", 8.0))
-        )
-    )
-    hop, cpu = tables(post, [here])
+def test_each_metric_has_a_table_and_what_is_over_zero_no_ratio() -> None:
+    hops = figure("erlang", 4.0, "hop_ns"), figure("go", 8.0, "hop_ns")
+    hop, cpu = tables(source(figure("erlang", 0.0), *hops, figure("go", 8.0)), [point(RING)])
     assert (hop.metric.name, cpu.metric.name) == ("hop_ns", "cpu_s")
-    for table in (hop, cpu):
-        assert [(row.label, row.then, row.now) for row in table.ratios] == [
-            ("go / erlang", 2.0, exactly(1.5))
-        ]
+    assert [(row.label, row.then, row.now) for row in hop.ratios] == [("go / erlang", 2.0, exactly(1.5))]
     assert [row.now for row in hop.figures] == [exactly(0.02), exactly(0.03)]
-
-
-def test_a_source_of_zero_gives_no_ratio() -> None:
-    (table,) = tables(
-        source(figure("erlang", 0.0), figure("go", 8.0), figure("stackless", 0.0)), [point(RING)]
-    )
-    assert [(row.label, row.then) for row in table.figures] == [
-        ("erlang", 0.0),
-        ("stackless-pypy", 0.0),
-        ("go", 8.0),
-    ]
-    assert table.ratios == ()
-    # It may be above the line.
-    (table,) = tables(source(figure("erlang", 8.0), figure("go", 0.0)), [point(RING)])
-    assert [(row.label, row.then) for row in table.ratios] == [("go / erlang", 0.0)]
+    assert ([row.then for row in cpu.figures], cpu.ratios) == ([0.0, 8.0], ())
 
 
 def test_what_was_not_measured_now_is_missing() -> None:
@@ -174,17 +150,6 @@ def test_the_ring_of_2007(store: Store) -> None:
     # It printed 0.0 s for Erlang at the smallest point: no ratio.
     smallest = [row for row in table.ratios if row.point["nodes"] == row.point["messages"] == 100]
     assert [row.label for row in smallest if row.label.endswith("/ erlang")] == []
-
-
-def test_the_fan_out_of_2016_knew_neither_a_rate_nor_a_tail(store: Store) -> None:
-    """And of Tornado it says nothing of the load; what is tuned is not its Tornado."""
-    p50, *_ = of_run(store, "fanout-io", blocks=1).then_and_now
-    assert {(row.point["rate"], row.point["tail"]) for row in p50.figures} == {(0, 0)}
-    assert {(row.label, row.point["requests"]) for row in p50.figures} == {
-        (name, requests) for name in ("go", "tornado") for requests in (100, 500)
-    }
-    one_rate: dict[str, Level] = {"kind": "io", "requests": 100, "concurrency": 20, "rate": 100}
-    assert of_run(store, "fanout-io", factors=one_rate, at=(), blocks=1).then_and_now
 
 
 def test_without_a_source_there_is_no_then(store: Store) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -385,24 +384,6 @@ def test_spans_of_traced_jobs(store: Store) -> None:
     spans = {cell.point["cores"]: spans for cell, spans in result.spans.items()}
     assert {cores: len({span.unit for span in each}) for cores, each in spans.items()} == {1: 1, 2: 2}
     assert all(len(each) == 6 for each in spans.values())
-
-
-def test_warm_ups_of_a_ring(store: Store) -> None:
-    factors = {"nodes": 100, "messages": 100, "repeats": 20}
-    run = make_run(
-        store, experiment(contenders=("erlang", "go"), baseline="erlang", factors=factors, blocks=2)
-    )
-    assert analysis_of(store, run).warm_ups == ()
-    rng = random.Random(6)
-    trials = [
-        dataclasses.replace(
-            trial, phases={"relay": tuple(round(1e6 * rng.uniform(0.99, 1.01)) for _ in range(20))}
-        )
-        for trial in store.trials(run)
-    ]
-    warm_ups = RunAnalysis(run, trials).warm_ups
-    assert {each.cell.contender for each in warm_ups} == {"erlang", "go"}
-    assert all(len(each.series) == 2 and each.steady == near(100, rel=0.01) for each in warm_ups)
 
 
 def test_time_lines_need_samples(store: Store) -> None:

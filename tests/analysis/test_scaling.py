@@ -138,31 +138,6 @@ def test_the_planted_laws_are_recovered() -> None:
     assert (rows["sync"].outlook, rows["sync"].outlook_ends) == (Outlook.NO_GAIN, None)
 
 
-@pytest.mark.parametrize(
-    ("contention", "coherency", "outlook", "value"),
-    [
-        (0.0, 0.0, Outlook.NO_LIMIT, None),
-        (0.004, 0.0, Outlook.NO_LIMIT, None),
-        (0.006, 0.0, Outlook.NEVER_MORE_THAN, 1 / 0.006),
-        (0.0, 0.01, Outlook.GAINS_UP_TO, 10.0),
-        (0.1, 0.1, Outlook.SLOWER_BEYOND, 3.0),
-        (1.0, 0.0, Outlook.NO_GAIN, None),
-        # 1.09 on the best number of cores; 1.12.
-        (0.888, 0.0, Outlook.NO_GAIN, None),
-        (0.860, 0.0, Outlook.NEVER_MORE_THAN, 1 / 0.86),
-        # Nearly twice as fast on 1.7 cores, slower than one on four.
-        (0.0, 0.34, Outlook.SLOWER_BEYOND, math.sqrt(1 / 0.34)),
-    ],
-)
-def test_what_the_law_says_of_more_cores(
-    contention: float, coherency: float, outlook: Outlook, value: float | None
-) -> None:
-    """Without noise between the speed-ups of blocks, so that intervals are as narrow as rounding."""
-    (row,) = scaled(seconds_of({"go": usl(contention, coherency)}, 1, 2, 4)).rows
-    assert row.outlook is outlook
-    assert row.outlook_ends == (value if value is None else near((value, value), rel=1e-4))
-
-
 def outlook_of(
     contention: tuple[float | None, float | None],
     best: tuple[float | None, float | None],
@@ -305,14 +280,6 @@ def test_growth_regardless_of_a_factor() -> None:
     (table,) = analyse_growth(run_of({("go", place): values["go", place] for place in listed}, law))
     assert table.settings == (Point(()),)
     assert table.exponents["go", Point(())].estimate == near(1.504)
-
-
-def test_growth_of_several_laws() -> None:
-    size = ScalingLaw("cores", "wall_s")
-    cases, cores = analyse_growth(run_of(grown({("go", 1): 1.0, ("go", 2): 1.0}), CASES, size))
-    assert (cases.law, cores.law) == (CASES, size)
-    assert cores.settings == tuple(Point((("cases", number),)) for number in (100, 200, 800))
-    assert all(power.estimate == near(0, abs=1e-9) for power in cores.exponents.values())
 
 
 # --- Slopes of metrics over factors ---

@@ -87,18 +87,6 @@ def test_only_finite_values_can_be_described(values: list[float]) -> None:
         describe(values)
 
 
-@pytest.mark.parametrize("share", [0.5, 0.2])
-def test_two_modes_are_detected(share: float) -> None:
-    dice = random.Random(2)
-    samples = [
-        [math.exp(dice.gauss(0, 0.03) + 0.3 * (dice.random() < share)) for _ in range(80)] for _ in range(200)
-    ]
-    modes = [pair for sample in samples if (pair := bimodality(sample))]
-    assert len(modes) > 190
-    assert all(low == pytest.approx(1, rel=0.05) for low, _ in modes)
-    assert all(high / low == pytest.approx(math.exp(0.3), rel=0.05) for low, high in modes)
-
-
 @pytest.mark.parametrize(
     ("sample", "modes"),
     [
