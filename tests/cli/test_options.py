@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -144,7 +145,7 @@ def test_a_dry_run_takes_every_option_into_account_or_refuses_it(
     add_fake("two")
     add_experiment("pair", "one", "two", blocks=9)
     plain = in_process("run", "pair", "--dry-run").stdout
-    assert set(RunSettings.__dataclass_fields__) - {"experiment"} == DRY.keys()
+    assert {field.name for field in dataclasses.fields(RunSettings)} - {"experiment"} == DRY.keys()
     for name, words in DRY.items():
         if words is None or name == "outside":
             continue

@@ -60,7 +60,7 @@ def test_what_would_be_measured_is_shown_and_nothing_is(suite: Path) -> None:
     assert rows == {"first": ["ring", "1", "2", "2", "9", "–"], "second": ["ring", "2", "2", "4", "9", "–"]}
     assert not list(suite.rglob("*.sqlite"))
     refused = in_process("run", "both", "--dry-run", "--json", status=2)
-    assert refused.stderr.startswith("ringside: --dry-run shows a new run on this machine")
+    assert refused.stderr.startswith("ringside: --dry-run and --json exclude each other")
     missing = in_process("run", "nothing", "--dry-run", status=2)
     assert len(missing.stderr.splitlines()) == 1
 
@@ -130,7 +130,7 @@ def test_what_was_measured_is_there_when_a_later_part_has_no_room(
 
 
 def test_runtimes_are_installed_on_this_machine_alone(suite: Path, complaint: Complaint) -> None:
-    assert "--setup is for this machine" in complaint("run", "both", "--setup", "--on", "local")
+    assert "--setup and --on exclude each other" in complaint("run", "both", "--setup", "--on", "local")
 
 
 def test_options_go_to_the_parts_that_they_fit(suite: Path) -> None:
@@ -169,7 +169,9 @@ def test_the_full_form_of_a_suite(suite: Path, complaint: Complaint) -> None:
     assert [run["experiment"] for run in document["runs"]] == ["second"]
     resumed = in_process("run", "--resume", document["suite"], "--json")
     assert [run["experiment"] for run in json.loads(resumed.stdout)["runs"]] == ["second", "first"]
-    assert "leave out --only" in complaint("run", "--resume", document["suite"], "--full")
+    assert "--resume and --full exclude each other" in complaint(
+        "run", "--resume", document["suite"], "--full"
+    )
 
 
 @pytest.mark.parametrize(

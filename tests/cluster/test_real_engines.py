@@ -203,7 +203,7 @@ def test_wrong_answers_and_crashes_are_rows(ray: RayCluster, workplace: Path) ->
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("fib", "--only", "python-sync", "--engines", "1"), "--engines is for --on: name the cluster"),
+        (("fib", "--only", "python-sync", "--engines", "1"), "--engines is for --on: add --on"),
         (
             ("ring", "--only", "python-threads", "--on", "auto", "--engines", "1"),
             "--engines: programs of the workload `ring` get no load: leave it out",

@@ -17,35 +17,35 @@ http://h/ --connections 2000000                 :: are too many for one engine: 
 http://h/ --threads 3 --connections 2           :: --threads 3 is more than 2 connections: each thread needs
 http://h/ --io select                           :: 'select' is not one of
 http://h/ --cpus 9999                           :: CPU 9999 cannot be used
-http://h/ --engines 2                           :: --engines is for --from
+http://h/ --engines 2                           :: --engines is for --from: add --from, or
 stream+http://h/ --from auto --due-field x      :: --due-field compares the server's clock
 http://nobody.invalid/                          :: the host nobody.invalid has no address
 http://h/ --seed 1                              :: --seed is for --poisson, {random:…} or --vs
-http://h/ --staircase 1:1s --rate 1             :: leave out --rate, --burst and --poisson
-http://h/ --staircase 1:1s --burst 5            :: leave out --rate, --burst and --poisson
-http://h/ --staircase 1:1s --poisson            :: leave out --rate, --burst and --poisson
-http://h/ --poisson                             :: --poisson needs a rate
-http://h/ --burst 5                             :: --burst needs a rate
+http://h/ --staircase 1:1s --rate 1             :: --staircase and --rate exclude
+http://h/ --staircase 1:1s --burst 5            :: --staircase and --burst exclude
+http://h/ --staircase 1:1s --poisson            :: --staircase and --poisson exclude
+http://h/ --poisson                             :: --poisson needs a schedule
+http://h/ --burst 5                             :: --burst needs a schedule
 http://h/ --burst 5 --rate 1 --poisson          :: leave one out
 http://h/ --slack 1ms                           :: --slack needs a schedule: add --rate N
 http://h/ --slack 1us --rate 5                  :: --slack is out of range: from 10us to 100ms, or 0
 http://h/ --slack 200ms --rate 5                :: --slack is out of range: from 10us to 100ms, or 0
 http://h/ --blocks 1                            :: --blocks is for --vs
-http://h/ --margin 0                            :: --margin is for --vs: leave it out
+http://h/ --margin 0                            :: --margin is for --vs
 http://h/ http://h/b --vs http://h/c            :: --vs compares two targets
 http://h/ --vs tcp://h:1                        :: like with like
 http://h/ --vs http://h/ --staircase 1:1s       :: instead of --staircase
 stream+http://h/ --vs stream+http://h/          :: by --interval or --due-field
-http://h/ --vs http://h/ --hdr x                :: --hdr is for one load
-http://h/ --vs http://h/ --csv                  :: --csv is for one load: leave out --vs
-http://h/ --vs http://h/b --fail-if p99>1s      :: --fail-if is for one load: leave out --vs
+http://h/ --vs http://h/ --hdr x                :: --vs and --hdr exclude each other
+http://h/ --vs http://h/ --csv                  :: --vs and --csv exclude each other: leave one out
+http://h/ --vs http://h/b --fail-if p99>1s      :: --vs and --fail-if exclude each other
 http://h/ http://i/                             :: http://i/ is not on h: several targets share
 http://h/ tcp://h:80                            :: several targets are for http://
 http://h/ http://h/b --weights 1                :: --weights has 1 number for 2 targets
 http://h/ --weights 1,0                         :: '1,0' is not a list of weights: write it as 3,1
 http://h/ --hdr no/such/folder/x                :: cannot be written
 http://h/ --json --csv                          :: --json and --csv exclude each other
-http://h/ --json --time-unit us                 :: --time-unit is for the table and --csv
+http://h/ --json --time-unit us                 :: --json and --time-unit exclude each other
 http://h/ --line x                              :: --line is not for an http target
 http://h/ --interval 1s                         :: --interval is not for an http target
 http://h/ --skip 1                              :: --skip is not for an http target
@@ -67,9 +67,9 @@ stream+ws://h/ --rate 5                         :: --ramp says how fast
 http://h/ --cacert x                            :: --cacert is for TLS
 http://h/ --insecure                            :: --insecure is for TLS: leave it out, or name the target as
 http://h/ --cert x --key x                      :: --cert is for TLS
-https://h/ --cert x                             :: --cert and --key belong together
+https://h/ --cert x                             :: --cert is for --key
 https://h/ --cacert none.pem                    :: --cacert none.pem cannot be read
-https://h/ --cacert nothing.pem --insecure      :: leave out --cacert
+https://h/ --cacert nothing.pem --insecure      :: --insecure and --cacert exclude
 https://127.0.0.1:1/ --cacert nothing.pem       :: no certificate (PEM) in it
 http://h/ --streams 2                           :: --streams is for HTTP/2
 http://h/ --http2                               :: --http2 is for https://…: without TLS name the target as h2
@@ -80,8 +80,8 @@ http://h/ --unix x --connect-to h               :: leave one out
 http://h/ --connect-to 'a b'                    :: is no address: write it as HOST or HOST:PORT
 http://127.0.0.1:9/ -H Host:a -H host:b         :: a request has one Host
 http://127.0.0.1:1/ --expect-pattern a[         :: --expect-pattern "a[": unclosed character
-http://h/ --expect-pattern x --expect-body ''   :: --expect-pattern excludes the other two
-http://h/ --expect-pattern x --expect-contains x :: --expect-pattern excludes the other two
+http://h/ --expect-pattern x --expect-body ''   :: --expect-pattern and --expect-body exclude
+http://h/ --expect-pattern x --expect-contains x :: --expect-pattern and --expect-contains exclude
 http://h/ --placeholders                        :: --placeholders is for --body
 http://h/{usr} --values users.csv               :: {usr} in the path; did you mean {user}?
 http://h/ --body {naem} --placeholders          :: no value for {naem} in --body; known: {n}, {id}, {ran
@@ -96,7 +96,7 @@ http://h/{a} --values ragged.csv                :: line 3 has 1 values for 2 col
 http://h/{a} --values latin.csv                 :: is not UTF-8
 http://h/{a} --values quote.csv                 :: line 2 is no CSV
 http://h/ --header 'A: {a}' --values lines.csv  :: has a line break, which --header cannot
-http://h/{a} --values lines.csv --literal       :: leave out --values
+http://h/{a} --values lines.csv --literal       :: --literal and --values exclude each other
 http://h/ --fail-if p99                         :: 'p99' is no condition: write it in quotes, like 'p99>200ms'
 http://h/ --fail-if p99=5ms                     :: is no condition
 http://h/ --fail-if 'p99>>5ms'                  :: is no condition

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ringside.errors import UsageError
+
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
@@ -140,9 +142,24 @@ def command_line_options(but: Collection[str]) -> dict[str, tuple[bool | str | t
     return {written: values for name, (written, values) in options.items() if name not in but}
 
 
+def _check_rules(settings: type) -> None:
+    """Raise UsageError where options that are used exclude each other, or lack the one that they are for."""
+    used = command_line_options(())
+    for name, others in getattr(settings, "EXCLUDES", {}).items():
+        for other in others.split():
+            if name in used and other in used:
+                raise UsageError(f"{name} and {other} exclude each other: leave one out")
+    for name, others in getattr(settings, "NEEDED_BY", {}).items():
+        for other in others.split():
+            if other in used and name not in used:
+                raise UsageError(f"{other} is for {name}: add {name}, or leave {other} out")
+
+
 def takes(settings: type | None = None) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Give a command the options of a settings class, with which it is called then; without one, those that
-    its function's parameters declare. Arguments have fields, or parameters, of the same names."""
+    its function's parameters declare. Arguments have fields, or parameters, of the same names. The class may
+    say by the longest names of options which ones exclude others (`EXCLUDES`), and which ones others mean
+    nothing without (`NEEDED_BY`)."""
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
         defaults, options, section = {}, [], COMMON
@@ -155,7 +172,10 @@ def takes(settings: type | None = None) -> Callable[[Callable[..., int]], Callab
         @functools.wraps(function)
         def command(**values: Any) -> int:
             values = {name: defaults.get(name) if value is None else value for name, value in values.items()}
-            return function(settings(**values)) if settings else function(**values)
+            if settings is None:
+                return function(**values)
+            _check_rules(settings)
+            return function(settings(**values))
 
         for words, attributes in reversed(options):
             click.option(*words, cls=Option, **attributes)(command)

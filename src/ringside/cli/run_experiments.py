@@ -53,31 +53,6 @@ def _check(settings: RunSettings) -> None:
         raise UsageError("--resume names the run to go on with: leave out the experiment")
     if not settings.resume and not settings.experiment:
         raise UsageError("name an experiment (`ringside list experiments`), or a run with --resume")
-    planned = (settings.only, settings.levels, settings.cores, settings.blocks, settings.until)
-    numbers = (settings.margin, settings.seed)
-    if settings.resume and (
-        any((*planned, settings.full, settings.sandbox)) or any(number is not None for number in numbers)
-    ):
-        raise UsageError(
-            "--resume goes on as the run was planned: leave out --only, --set, --cores, --blocks, --until, "
-            "--margin, --seed, --full, --sandbox"
-        )
-    measures = {
-        "--resume": settings.resume,
-        "--on": settings.on,
-        "--report": settings.report_to,
-        "--json": settings.as_json,
-        "--all": settings.everything,
-        "--setup": settings.sets_up,
-        "--serve": settings.serves,
-        "--port": settings.port != params.DEFAULT_PORT,
-    }
-    if settings.is_dry and (used := [name for name, is_used in measures.items() if is_used]):
-        raise UsageError(f"--dry-run shows a new run on this machine: leave out {' and '.join(used)}")
-    if settings.sets_up and settings.on:
-        raise UsageError("--setup is for this machine: leave out --on, or set up each machine of the cluster")
-    if settings.engines is not None and not settings.on:
-        raise UsageError("--engines is for --on: name the cluster, or leave it out")
     if settings.report_to:
         report.check_page(settings.report_to, "--report")
 

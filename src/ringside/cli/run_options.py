@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ringside import units
 from ringside.cli import params
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class RunSettings:
     """The command line of `ringside run`; None where an option was left out."""
+
+    EXCLUDES: ClassVar = {
+        "--resume": "--only --set --cores --blocks --until --margin --seed --full --sandbox",
+        "--dry-run": "--resume --on --report --json --all --setup --serve --port",
+        "--setup": "--on",
+    }
+    NEEDED_BY: ClassVar = {"--on": "--engines"}
 
     experiment: str | None = None
     outside: tuple[str, ...] = params.OUTSIDE

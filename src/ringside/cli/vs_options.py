@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ringside import units
 from ringside.cli import params
@@ -23,6 +23,15 @@ _RUNS = params.Whole(1, MAX_BLOCKS)
 @dataclass(frozen=True, slots=True)
 class VsSettings:
     """The command line of `ringside vs`; None where an option was left out. Durations in seconds."""
+
+    EXCLUDES: ClassVar = {
+        "--runs": "--min-runs --max-runs --until --time",
+        "--parameter-scan": "--parameter-list",
+        "--shell": "-N",
+        "--output": "--show-output",
+        "--json": "--markdown",
+    }
+    NEEDED_BY: ClassVar = {"--parameter-scan": "--parameter-step-size", "--reference": "--reference-name"}
 
     texts: tuple[str, ...]
     names: tuple[str, ...] = option(

@@ -165,12 +165,6 @@ def _measure(
 
 def _check_stdout(settings: VsSettings) -> None:
     """Raises UsageError where several things would mix on stdout."""
-    if settings.as_json and settings.as_markdown:
-        raise UsageError(
-            "--json and --markdown exclude each other: --export-markdown FILE writes both at once"
-        )
-    if settings.show_output and settings.output:
-        raise UsageError("--show-output and --output exclude each other: --output=inherit is the same")
     data = ["--json"] * settings.as_json + ["--markdown"] * settings.as_markdown
     data += [f"--export-{name} -" for name, file in settings.exports.items() if file == "-"]
     if data and (settings.show_output or "inherit" in settings.output):
@@ -182,10 +176,6 @@ def _check_stdout(settings: VsSettings) -> None:
 def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
     """The levels of each parameter. Raises UsageError."""
     factors: dict[str, tuple[Level, ...]] = {}
-    if settings.scan and settings.lists:
-        raise UsageError("-P and -L exclude each other: list the numbers with -L")
-    if settings.step and not settings.scan:
-        raise UsageError("-D is the step of -P: add -P VAR MIN MAX")
     if settings.scan:
         name, least, most = settings.scan
         check_parameter(name, factors)
@@ -198,12 +188,8 @@ def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
 
 def _commands(settings: VsSettings, points: Sequence[Point]) -> tuple[Command, ...]:
     """The commands with what surrounds them, the reference first. Raises UsageError."""
-    if settings.shell and settings.no_shell:
-        raise UsageError("-N and --shell exclude each other")
     if not settings.texts:
         raise UsageError("name a command, or several, each quoted as one argument: ringside vs 'sleep 0.1'")
-    if settings.reference_name and not settings.reference:
-        raise UsageError("--reference-name is the name of --reference: add --reference CMD")
     texts, names = list(settings.texts), list(settings.names)
     if len(names) > len(texts):
         named = f"{count(len(names), 'name')} for {count(len(texts), 'command')}"
@@ -278,10 +264,6 @@ def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
     command alone has no goal, and a time of its own."""
     until, blocks, min_runs, time_s = settings.until, settings.blocks, settings.min_runs, settings.time_s
     if settings.runs is not None:
-        if any(value is not None for value in (blocks, min_runs, until, time_s)):
-            raise UsageError(
-                "--runs is exactly so many: leave out --min-runs, --max-runs, --until and --time"
-            )
         return StoppingRule(max_blocks=settings.runs)
     if min_runs and blocks and min_runs > blocks:
         raise UsageError(f"--min-runs {min_runs} is more than --max-runs {blocks}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ringside import units
 from ringside.cli import params
@@ -122,6 +122,25 @@ def body(text: str) -> bytes | Path:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSettings:
     """The command line of `ringside load`; None where an option was left out. Durations in seconds."""
+
+    EXCLUDES: ClassVar = {
+        "--vs": "--fail-if --connect-to --unix --csv --time-unit --hdr",
+        "--json": "--csv --time-unit",
+        "--staircase": "--rate --burst --poisson",
+        "--poisson": "--burst",
+        "--literal": "--values --placeholders",
+        "--expect-pattern": "--expect-body --expect-contains",
+        "--unix": "--connect-to --from",
+        "--insecure": "--cacert",
+        "--due-field": "--interval",
+    }
+    NEEDED_BY: ClassVar = {
+        "--vs": "--blocks --margin",
+        "--from": "--engines",
+        "--body": "--placeholders",
+        "--cert": "--key",
+        "--key": "--cert",
+    }
 
     targets: tuple[str, ...]
     # A million for each of a thousand engines.

@@ -72,13 +72,6 @@ _NEEDS = {
     ),
     "HTTP/1.1": ("is for HTTP/1.1: leave it out", "--renew"),
     "HTTP/2": ("is for HTTP/2: add --http2, or name the target as h2://…", "--streams"),
-    "--vs": ("is for --vs: leave it out", "--blocks --margin"),
-    "one load": (
-        "is for one load: leave out --vs",
-        "--fail-if --connect-to --unix --csv --time-unit --hdr",
-    ),
-    "--from": ("is for --from: name the cluster, or leave it out", "--engines"),
-    "--body": ("is for --body: elsewhere braces are placeholders anyway", "--placeholders"),
 }
 # sun_path of unix(7).
 _MAX_SOCKET_BYTES = 108
@@ -107,10 +100,6 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
         "TLS": any(each.is_secure for each in both),
         "HTTP/1.1": not is_http2,
         "HTTP/2": is_http2,
-        "--vs": other is not None,
-        "one load": other is None,
-        "--from": settings.cluster is not None,
-        "--body": settings.body is not None,
     }
     for need, (remedy, options) in _NEEDS.items():
         for name in options.split():
@@ -124,28 +113,15 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
                 if is_stream and instead:
                     raise UsageError(f"{name} is not for a stream: {instead}")
                 raise UsageError(f"{name} is not for {_KINDS[kind]}: leave it out")
-    if bool(settings.cert) != bool(settings.key):
-        raise UsageError("--cert and --key belong together: name both files")
     if settings.unix and len(os.fsencode(settings.unix)) >= _MAX_SOCKET_BYTES:
         raise UsageError(f"--unix {one_line(settings.unix, 60)} is too long for the path of a socket")
-    if settings.unix and settings.connect_to:
-        raise UsageError("--unix and --connect-to both say where to connect: leave one out")
-    if settings.unix and settings.cluster:
-        raise UsageError("--unix is a socket of this machine: leave out --from")
-    if settings.as_json and settings.as_csv:
-        raise UsageError("--json and --csv exclude each other: leave one out")
     if other and len(settings.targets) > 1:
         raise UsageError("--vs compares two targets: name one before it")
-    if settings.time_unit and settings.as_json:
-        raise UsageError("--time-unit is for the table and --csv: keys of --json name their units")
     if settings.cluster is not None and settings.due_field:
         raise UsageError(
             "--due-field compares the server's clock with the engine's, which --from puts on other machines: "
             "give --interval instead"
         )
-    if settings.is_literal and (settings.values_file or settings.has_placeholders):
-        name = "--values" if settings.values_file else "--placeholders"
-        raise UsageError(f"--literal sends braces as they stand: leave out {name}")
 
 
 def plan(
@@ -199,21 +175,16 @@ def plan(
 
 def _pacing(settings: LoadSettings, seed: int) -> Pacing:
     """When requests are due."""
-    rate_per_s, burst, poisson = settings.rate_per_s, settings.burst, settings.poisson
+    rate_per_s, burst = settings.rate_per_s, settings.burst
     if settings.steps:
-        if rate_per_s or poisson or burst:
-            raise UsageError("--staircase has its own rates: leave out --rate, --burst and --poisson")
         return Staircase(tuple(starmap(StaircaseStep, settings.steps)))
     if rate_per_s is None:
-        for option, is_set in (("--burst", burst), ("--poisson", poisson)):
-            if is_set:
-                raise UsageError(f"{option} needs a rate: add --rate N")
-        if settings.slack_s is not None:
-            raise UsageError("--slack needs a schedule: add --rate N")
+        used = {"--burst": burst, "--poisson": settings.poisson, "--slack": settings.slack_s is not None}
+        for option, is_used in used.items():
+            if is_used:
+                raise UsageError(f"{option} needs a schedule: add --rate N")
         return ClosedLoop()
-    if poisson and burst:
-        raise UsageError("--poisson and --burst both say when requests are due: leave one out")
-    return PoissonRate(rate_per_s, seed) if poisson else ConstantRate(rate_per_s, burst or 1)
+    return PoissonRate(rate_per_s, seed) if settings.poisson else ConstantRate(rate_per_s, burst or 1)
 
 
 def _texts(
@@ -289,10 +260,6 @@ def _expected_reply(settings: LoadSettings) -> ExpectedReply:
         "--expect-pattern": settings.expect_pattern,
     }
     body, contains, pattern = (None if text is None else wire_text(text) for text in texts.values())
-    if pattern is not None and not (body is None and contains is None):
-        raise UsageError(
-            "--expect-pattern excludes the other two: leave out --expect-body and --expect-contains"
-        )
     for option, text in zip(texts, (body, contains, pattern), strict=True):
         if len(text or "") > _MAX_EXPECTED:
             raise UsageError(f"{option} is longer than {_MAX_EXPECTED >> 20} MiB")
@@ -308,8 +275,6 @@ def _stream_messages(settings: LoadSettings, target: Target) -> StreamMessages:
     for option, text in (("--first", first), ("--chunk", chunk), ("--due-field", due_field)):
         if not (text or "").isprintable():
             raise UsageError(f"{option} has a character that cannot be printed")
-    if settings.interval_s is not None and due_field:
-        raise UsageError("--interval and --due-field both say when a message is due: leave one out")
     is_message = target.protocol == "stream" and target.is_websocket
     framing = "message" if is_message else settings.framing or "chunk"
     return StreamMessages(framing, first, chunk, settings.interval_s, due_field)
@@ -330,10 +295,7 @@ def _http2(settings: LoadSettings, target: Target, connections: int) -> Http2 | 
 
 
 def _tls(settings: LoadSettings, target: Target) -> Tls:
-    cacert = settings.cacert
-    if cacert is not None and settings.insecure:
-        raise UsageError("--insecure accepts any certificate: leave out --cacert")
-    files = {"--cacert": cacert, "--cert": settings.cert, "--key": settings.key}
+    files = {"--cacert": settings.cacert, "--cert": settings.cert, "--key": settings.key}
     for option, file in files.items():
         if file is not None and not (file.is_file() and os.access(file, os.R_OK)):
             what = "a private key" if file is settings.key else "certificates"
