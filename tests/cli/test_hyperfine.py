@@ -219,7 +219,7 @@ def test_output_goes_where_it_is_told(vs: Vs) -> None:
         (("--show-output", "--output=null"), "exclude each other"),
         (("--show-output", "--json"), "would mix on stdout"),
         (("--json", "--export-json", "-"), "would mix on stdout"),
-        (("--export-json", "no/such.json"), "--export-json no/such.json: No such file"),
+        (("--export-json", "no/such.json"), "--export-json no/such.json cannot be written: No such file"),
         (("--reference-name", "r"), "add --reference"),
         (("--input=not-there",), "--input not-there: No such file"),
         (("true", "--until", "end"), "say which end, with --blocks or --time"),

@@ -139,11 +139,12 @@ def from_bash(line: str) -> subprocess.CompletedProcess[str]:
         ("vs true > /dev/full", "stdout: No space left on device"),
         (
             "vs true --export-json /dev/full",
-            "--export-json /dev/full: No space left on device; what was measured is in the store",
+            "--export-json /dev/full cannot be written: No space left on device; what was measured is in the "
+            "store",
         ),
         (
             "mkfifo f; vs true --export-csv f",
-            "--export-csv f: nobody reads this pipe: start its reader first",
+            "--export-csv f cannot be written: nobody reads this pipe: start its reader first",
         ),
     ],
 )

@@ -11,6 +11,7 @@ import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -58,7 +59,7 @@ def drive(settings: LoadSettings) -> int:
     plan = _plan(settings, parsed, weights, seed)
     if settings.hdr_file:
         # A load of minutes should not end in a file that cannot be written.
-        with _hdr_errors(settings.hdr_file):
+        with streams.writing("--hdr", settings.hdr_file):
             streams.open_to_write(settings.hdr_file)
     for each in (parsed[0], other) if other else (parsed[0],):
         if settings.unix or settings.wait_ready_s is None:
@@ -74,7 +75,8 @@ def drive(settings: LoadSettings) -> int:
             plans = {"A": plan, "B": _plan(settings, [other], [1], seed)}
             return _compare(settings, {"A": parsed[0], "B": other}, plans, seed)
         # Runs wait for a load from this machine. It does not wait itself: several may be what is wanted.
-        with nullcontext() if settings.cluster else alone(_warn_of_others, waits=False):
+        warning = "another ringside is measuring on this machine: the figures of both may suffer"
+        with nullcontext() if settings.cluster else alone(partial(streams.say, warning), waits=False):
             return _load(settings, list(zip(parsed, weights, strict=True)), plan)
     except ProbeError as error:
         # The probe alone knows its patterns; its refusal of one is a wrong use of the option.
@@ -82,10 +84,6 @@ def drive(settings: LoadSettings) -> int:
         if not refused:
             raise
         raise UsageError(f"--expect-pattern {one_line(why)}: write a regular expression") from error
-
-
-def _warn_of_others() -> None:
-    streams.say("another ringside is measuring on this machine: the figures of both may suffer")
 
 
 def _plan(settings: LoadSettings, targets: Sequence[Target], weights: Sequence[int], seed: int) -> LoadPlan:
@@ -178,19 +176,11 @@ def _addresses(target: Target) -> tuple[list[str], list[str]]:
     return answering, silent
 
 
-@contextmanager
-def _hdr_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"--hdr {one_line(str(path))} cannot be written: {error.strerror}") from error
-
-
 def _write_hdr(path: Path, result: LoadResult) -> None:
     name = result.main_histogram
     latency = result.figures.latency(name)
     mean_ns, stdev_ns = (latency.mean_ns, latency.stdev_ns) if latency else (0, 0)
-    with _hdr_errors(path):
+    with streams.writing("--hdr", path):
         streams.write_whole(path, results.hdr_text(result.counts.get(name, ()), mean_ns, stdev_ns))
     streams.say(f"{one_line(str(path))}: percentiles of {name} for a plotter of HdrHistogram")
 

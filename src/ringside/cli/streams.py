@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from ringside.errors import UsageError
 from ringside.files import whole_file
 from ringside.text import one_line
 
@@ -74,6 +75,17 @@ def drop(stream: TextIO) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
+
+
+@contextmanager
+def writing(option: str, path: Path, more: str = "") -> Iterator[None]:
+    """Raise UsageError with the option whose file cannot be written inside."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            f"{option} {one_line(str(path))} cannot be written: {error.strerror}{more}"
+        ) from error
 
 
 def write_whole(path: Path, text: str) -> None:

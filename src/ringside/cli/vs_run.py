@@ -290,11 +290,9 @@ def _opened(exports: Mapping[str, str]) -> dict[str, Path | None]:
     measured. Raises UsageError."""
     files = {kind: None if name == "-" else Path(name) for kind, name in exports.items()}
     for kind, path in files.items():
-        try:
-            if path:
+        if path:
+            with streams.writing(f"--export-{kind}", path):
                 streams.open_to_write(path)
-        except OSError as error:
-            raise UsageError(f"--export-{kind} {path}: {error.strerror}") from error
     return files
 
 
@@ -334,17 +332,11 @@ def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], settings: V
     for kind, path in files.items():
         with time_unit(_unit(settings)):
             text = formats.VS_FORMATS[kind](analysis, settings.sort)
-        try:
-            if path is None:
-                sys.stdout.write(text)
-            else:
-                streams.write_whole(path, text)
-        except OSError as error:
-            if path is None:
-                raise
-            raise UsageError(
-                f"--export-{kind} {path}: {error.strerror}; what was measured is in the store"
-            ) from error
+        if path is None:
+            sys.stdout.write(text)
+            continue
+        with streams.writing(f"--export-{kind}", path, "; what was measured is in the store"):
+            streams.write_whole(path, text)
 
 
 def _unit(settings: VsSettings) -> TimeUnit | None:
