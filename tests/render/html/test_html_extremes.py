@@ -1,4 +1,4 @@
-"""Pages of runs that nobody plans: without a trial, without a figure, with two hundred contenders."""
+"""Pages of runs that nobody plans: without a trial, without a figure, with a hundred contenders."""
 
 from __future__ import annotations
 
@@ -76,15 +76,15 @@ def test_a_suite_in_which_one_part_has_nothing(store: Store) -> None:
     assert all(cells.count("<td") == 3 and "crashed" in cells for _, cells in rows)
 
 
-def test_two_hundred_contenders(store: Store) -> None:
-    names = tuple(f"contender-{number:03}" for number in range(200))
+def test_a_hundred_contenders(store: Store) -> None:
+    names = tuple(f"contender-{number:03}" for number in range(100))
     of = experiment(contenders=names, baseline=names[0], factors={"nodes": 100, "messages": 100}, blocks=2)
     made = html(store, make_run(store, of))
     reader = Reader(made)
     text = reader.text()
-    assert len([1 for tag, each in reader.elements if tag == "details" and each.get("id")]) == 200
+    assert len([1 for tag, each in reader.elements if tag == "details" and each.get("id")]) == 100
     assert all(name in text for name in names)
     assert plots(reader) > 0
     swatches = [each["style"] for _, each in reader.elements if each.get("class") == "swatch"]
-    assert len(swatches) == 200
-    assert len(made) < 4_000_000
+    assert len(swatches) == 100
+    assert len(made) < 2_000_000

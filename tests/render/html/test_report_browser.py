@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Download, Page, ViewportSize, expect
 
 from ringside.analysis.run import analysis_of
-from ringside.render.plots.charts import figures, missing
+from ringside.render.plots.charts import charts_with_stems, missing
 from ringside.render.site.site import render_pages
 from ringside.store import Store
 from tests.support.browsers import PATIENCE_MS, launched, wait_until_drawn, watched
@@ -46,7 +46,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pages = [analysis_of(store, run) for run in runs]
     store.close()
     (folder / "report.html").write_text(render_pages(pages), encoding="utf-8")
-    stems = [figure.stem for figure in figures(pages)]
+    stems = [
+        stem for run in pages for _, panels in charts_with_stems(run, several=True) for _, stem in panels
+    ]
     (folder / "names.txt").write_text("\n".join(stems), encoding="utf-8")
     return folder / "report.html"
 
