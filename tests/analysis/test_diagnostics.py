@@ -71,29 +71,28 @@ def test_nothing_is_wrong_with_a_quiet_run() -> None:
     assert diagnosed([trial(block) for block in range(1, 7)]) == []
 
 
-@pytest.mark.parametrize(("planned_blocks", "needed"), [(3, 7), (7, 7), (9, 9)])
-def test_too_few_blocks(planned_blocks: int, needed: int) -> None:
-    run = planned(["x"], [HERE], blocks=planned_blocks)
+@pytest.mark.parametrize(
+    ("planned_blocks", "end", "needed"),
+    [
+        (3, {}, 7),
+        (9, {}, 9),
+        # The blocks of a run that may end early are a limit.
+        (40, {"until_decided": True}, 7),
+        (40, {"until": 0.02}, 7),
+        (40, {"time_s": 60.0}, 7),
+    ],
+)
+def test_too_few_blocks(planned_blocks: int, end: dict[str, Any], needed: int) -> None:
+    run = planned(["x"], [HERE], blocks=planned_blocks, **end)
     assert diagnosed([], run=run, blocks_done=5) == [
         Diagnostic("too-few-blocks", values={"blocks": 5, "needed": needed, "option": "--blocks"})
     ]
     assert diagnosed([], run=run, blocks_done=6) == []
-
-
-@pytest.mark.parametrize("end", [{"until_decided": True}, {"until": 0.02}, {"time_s": 60.0}])
-def test_blocks_of_a_run_that_may_end_early_are_a_limit(end: dict[str, Any]) -> None:
-    run = planned(["x"], [HERE], blocks=40, **end)
-    assert diagnosed([], run=run, blocks_done=2) == [
-        Diagnostic("too-few-blocks", values={"blocks": 2, "needed": 7, "option": "--blocks"})
-    ]
-
-
-def test_where_nothing_can_run_more_blocks_would_not_help() -> None:
+    # Where nothing can run, more blocks would not help.
     gone = Trial(0, 0, Cell("x", HERE), Outcome.UNAVAILABLE, "no compiler")
     crashed = Trial(1, 0, Cell("y", HERE), Outcome.CRASHED, "exit status 1")
-    assert diagnosed([gone, gone], blocks_done=0) == []
-    for trials in ([gone, crashed], [crashed, gone], []):
-        assert [each.code for each in diagnosed(trials, blocks_done=0)] == ["too-few-blocks"]
+    assert diagnosed([gone, gone], run=run, blocks_done=0) == []
+    assert [each.code for each in diagnosed([gone, crashed], run=run, blocks_done=0)] == ["too-few-blocks"]
 
 
 def test_an_unfinished_run() -> None:
@@ -266,12 +265,6 @@ def test_without_a_contract_cpus_and_accounting_do_not_matter() -> None:
     assert diagnosed([everywhere], COMMAND) == []
 
 
-def test_warm_ups_and_trials_without_a_report_show_nothing() -> None:
-    warm_up = trial(0, left_behind=1, reference_ns=10)
-    unreported = dataclasses.replace(trial(1), report=None, missing=("cgroup",))
-    assert diagnosed([warm_up, unreported, trial(1, reference_ns=20)]) == []
-
-
 class Talking(Exact):
     """It has a diagnostic of its own for each trial that was measured."""
 
@@ -280,9 +273,13 @@ class Talking(Exact):
 
 
 def test_a_load_without_a_report_counts_and_the_measurement_has_the_last_word() -> None:
+    """Warm-ups and trials without either do not."""
     load = dataclasses.replace(trial(4), report=None, loads=(LoadMessage(step="s", name="all"),))
     empty = dataclasses.replace(trial(5), report=None)
-    codes = [each.code for each in diagnosed([trial(0), trial(3, left_behind=1), load, empty], Talking())]
+    codes = [
+        each.code
+        for each in diagnosed([trial(0, ending_ns=10**10), trial(3, left_behind=1), load, empty], Talking())
+    ]
     assert codes == ["left-behind", "own-3", "own-4"]
 
 

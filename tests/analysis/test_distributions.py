@@ -212,17 +212,12 @@ def test_kinds_are_counted() -> None:
         noisy([6e5] * 20, 2),
         noisy([5e5] * 17 + [9e5] * 3, 3),
     )
+    without = analysed(repeated_trial(*never))
+    assert (without.steady, without.since, without.first_over_steady) == (None, None, None)
     result = analysed(*(repeated_trial(*series) for series in (steady, again, never)))
     assert result.kinds == {SeriesKind.STEADY: 2, SeriesKind.NO_STEADY_STATE: 1}
     # Of the two that have a steady state; half a repeat is rounded.
     assert (result.steady, result.since) == (near(5.5e5, rel=0.01), 1)
-
-
-def test_without_a_steady_state_there_are_only_first_figures() -> None:
-    result = analysed(repeated_trial(*noisy([5e5] * 17 + [9e5] * 3, 3)))
-    assert result.kinds == {SeriesKind.NO_STEADY_STATE: 1}
-    assert (result.steady, result.since, result.first_over_steady) == (None, None, None)
-    assert result.first == near(5e5, rel=0.02)
 
 
 def test_medians_are_of_each_repeat_over_trials() -> None:

@@ -11,8 +11,8 @@ import pytest
 from ringside.analysis.examination import Ranking
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import ContenderClass
-from ringside.model.design import Point, Show
-from ringside.model.results import Outcome, Verdict, counted
+from ringside.model.design import Level, Point, Show
+from ringside.model.results import Outcome, counted
 from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
 from ringside.workloads.base import ScalingLaw
@@ -20,7 +20,6 @@ from tests.support.analyses import (
     HOP,
     MEMORY,
     NOISE,
-    RATE,
     Compared,
     Exact,
     analyse,
@@ -103,34 +102,6 @@ def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_o
             assert comparison.p == p
 
 
-def test_a_run_that_ends_once_all_is_decided_takes_its_looks_again() -> None:
-    """`far` is told apart at the first look and dropped; blocks without it are whole. `open` differs by 3 %,
-    and its noise is about as large."""
-    ratios = (1.06, 0.99, 1.02, 1.07, 0.98, 1.05, 1.04, 1.03, 1.01, 1.055, 1.045, 1.025)
-    trials = []
-    for block, ratio in enumerate(ratios, 1):
-        trials.append(ok(block, "base", P, hop_ns=100.0, rate=7 + block / 9))
-        trials.append(ok(block, "open", P, hop_ns=100 * ratio, rate=7.1 + block / 8))
-        if block <= 7:
-            trials.append(ok(block, "far", P, hop_ns=200.0 + block, rate=9 + block / 5))
-    run = planned(["base", "far", "open"], [P], blocks=40, until_decided=True)
-    result = analyse(run, trials, Compared())
-    assert result.blocks_done == 12
-    far, open_ = (result.comparison(HOP, name, "base", P) for name in ("far", "open"))
-    assert far
-    assert open_
-    assert (far.verdict, far.p, far.ratio.n) == (Verdict.SLOWER, 1 / 64, 7)
-    # Of the third look, which is the last one planned.
-    assert 0.0225 < open_.p <= 0.025
-    assert open_.verdict is Verdict.SLOWER
-    # Its intervals are those of 97 %, in every metric.
-    for metric in (HOP, RATE):
-        comparison = result.comparison(metric, "open", "base", P)
-        assert comparison
-        base, open_blocks = (result.cell(name, P).by_block[metric.name] for name in ("base", "open"))
-        assert comparison.ratio == paired_ratio(open_blocks, base, SEQUENTIAL_CONFIDENCE)
-
-
 def test_a_run_until_intervals_are_narrow_widens_all_of_them() -> None:
     """Speed-ups, too."""
     blocks = 10
@@ -207,21 +178,14 @@ def test_an_interruption_does_not_take_the_place_of_a_trial_that_counts() -> Non
         ((1, 2, 4), (100,), "cases", "cores"),
         ((1,), (100, 200), "cases", "cases"),
         ((1,), (100,), None, None),
+        # Texts are not swept.
+        (("x", "y", "z"), (100,), None, None),
+        ((1, 2, "cores"), (100,), None, None),
     ],
 )
 def test_the_factor_that_is_swept(
-    cores: Sequence[int], cases: Sequence[int], sweep: str | None, swept: str | None
+    cores: Sequence[Level], cases: Sequence[int], sweep: str | None, swept: str | None
 ) -> None:
-    class Plain(Exact):
-        pass
-
     places = [point(cores=some, cases=many) for some in cores for many in cases]
     run = planned(["go"], places, show=Show(sweep=sweep))
-    assert analyse(run, [], Plain()).swept == swept
-
-
-def test_texts_are_not_swept() -> None:
-    places = [point(mode=mode) for mode in ("x", "y", "z", "a")]
-    assert analyse(planned(["go"], places), [], Exact()).swept is None
-    mixed = [point(workers=workers) for workers in (1, 2, "cores")]
-    assert analyse(planned(["go"], mixed), [], Exact()).swept is None
+    assert analyse(run, [], Exact()).swept == swept

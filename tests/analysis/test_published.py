@@ -150,7 +150,3 @@ def test_the_ring_of_2007(store: Store) -> None:
     # It printed 0.0 s for Erlang at the smallest point: no ratio.
     smallest = [row for row in table.ratios if row.point["nodes"] == row.point["messages"] == 100]
     assert [row.label for row in smallest if row.label.endswith("/ erlang")] == []
-
-
-def test_without_a_source_there_is_no_then(store: Store) -> None:
-    assert of_run(store, "showdown-ring", published=None, blocks=1).then_and_now == ()

@@ -4,7 +4,7 @@ from ringside.analysis.suite import OverviewCell, analyse_suite, judge_claims, o
 from ringside.cli import context
 from ringside.model.results import Diagnostic, Outcome
 from ringside.render.text import markdown
-from ringside.render.text.contenders import contender_table, overview_table
+from ringside.render.text.contenders import contender_table
 from ringside.render.text.tables import tables
 from tests.support.analyses import analysis, near, point, scaled, with_figures
 
@@ -83,18 +83,6 @@ def test_where_all_have_failed_none_is_ahead() -> None:
     (column,) = overview([run]).columns
     assert column.point == LARGE
     assert column.cell("go") == OverviewCell(None, True, None, "", Outcome.CRASHED)
-
-
-def test_the_table() -> None:
-    data = overview_table(overview([RING, SERVICE]))
-    rows = {row[0].text: [cell.text for cell in row[1:]] for row in data.rows}
-    assert rows["limit"] == ["1 [1]", ""]
-    assert rows["go"] == ["15.0 [2]", "1 [1]"]
-    assert rows["erlang"] == ["30.0 [3]", ""]
-    assert rows["tornado"] == ["", "3.00 [2]"]
-    assert rows["python"][0] == str(Outcome.CRASHED)
-    assert "time per hop at nodes=400; best: limit, 2.00 ns" in data.notes[0]
-    assert "best: go, 900 /s" in data.notes[1]
 
 
 def test_contenders_stand_once_behind_all_parts() -> None:

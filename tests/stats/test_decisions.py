@@ -91,8 +91,8 @@ def test_equivalence_is_shown_at_a_look_and_by_the_last_interval() -> None:
     margin = math.expm1(0.019)
     assert not decided({"a": values}, small, margin=margin, confidence=0.9)["a"].equivalent
     assert decided({"a": values}, Look(7, 0.03), margin=margin, confidence=0.9)["a"].equivalent
-    margin = math.expm1((half.high + wide.high) / 2)
     # Shown, but the interval of all blocks is wider than the margin by now.
+    margin = math.expm1((half.high + wide.high) / 2)
     assert not decided({"a": values}, large, margin=margin, confidence=0.97)["a"].equivalent
 
 
@@ -126,12 +126,8 @@ def test_equivalence_agrees_with_two_one_sided_tests_of_statsmodels() -> None:
 
 
 def test_fewer_than_six_blocks_are_not_decided() -> None:
-    five = {"a": dict.fromkeys(range(1, 6), 0.5)}
-    (decision,) = decided(five, Look(5, 1.0)).values()
+    (decision,) = decided({"a": dict.fromkeys(range(1, 6), 0.5)}, Look(5, 1.0)).values()
     assert decision == Decision(Interval(math.exp(0.5), None, None, 5), 1 / 16, 0, equivalent=False)
-    six = {"a": {block: 0.5 + block / 1000 for block in range(1, 7)}}
-    (decision,) = decided(six, Look(6, 0.05)).values()
-    assert (decision.p, decision.direction) == (1 / 32, 1)
 
 
 def test_the_same_values_in_all_blocks_are_not_decided() -> None:
@@ -162,14 +158,7 @@ def test_later_blocks_than_the_looks_do_not_count_for_it() -> None:
     (decision,) = decided({"a": far}).values()
     assert (decision.p, decision.ratio.n, decision.direction) == (1 / 64, 8, 1)
     assert decided({"a": far}, Look(8, 0.05))["a"].p == 1 / 128
-    # All signs are tried up to 14 blocks, and random ones beyond: neither has a block too many.
-    many = by_block([0.5 + block / 1000 for block in range(20)])
-    assert decided({"a": many}, Look(13, 0.05))["a"].p == 2.0**-12
-    mixed = {"a": by_block([0.05 - 0.02 * (block % 5) for block in range(20)])}
-    p_values = adjusted_p_values(mixed, range(1, 21))
-    assert decided(mixed, Look(20, 0.05))["a"].p == p_values["a"]
-    early = {"a": about(0.5)}
-    assert decided(early, Look(5, 0.05))["a"].p == 1 / 16
+    assert decided({"a": far}, Look(5, 0.05))["a"].p == 1 / 16
 
 
 @pytest.mark.parametrize("level", [1 / 64, 0.0156])

@@ -38,17 +38,11 @@ def test_swapping_the_contenders_inverts_the_ratio(a: list[float], b: list[float
     assert forth.low * back.high == pytest.approx(1)
 
 
-def test_blocks_without_a_partner_are_left_out() -> None:
-    ratio = paired_ratio({1: 2.0, 2: 2.0, 3: 2.0}, {2: 1.0, 3: 1.0, 4: 1.0})
-    assert ratio == Interval(2.0, None, None, 2)
-    assert paired_ratio({1: 1.0}, {2: 1.0}) is None
-
-
 def test_values_without_a_logarithm_are_left_out() -> None:
-    ratio = paired_ratio({1: 0.0, 2: math.nan, 3: 3.0}, {1: 1.0, 2: 1.0, 3: 1.0})
-    assert ratio is not None
-    assert ratio.n == 1
-    assert paired_ratio({1: 1.0}, {1: 0.0}) is None
+    """And blocks without a partner."""
+    ratio = paired_ratio({1: 0.0, 2: math.nan, 3: 2.0, 4: 2.0, 5: 7.0}, dict.fromkeys((1, 2, 3, 4, 6), 1.0))
+    assert ratio == Interval(2.0, None, None, 2)
+    assert paired_ratio({1: 1.0}, {1: 0.0}) is paired_ratio({1: 1.0}, {2: 1.0}) is None
     logs = log_ratios({1: 1.0, 5: 1.0, 3: 8.0, 2: 4.0}, {3: 2.0, 2: 2.0, 1: math.inf, 4: 1.0})
     assert list(logs) == [2, 3]
     assert logs == pytest.approx({2: math.log(2), 3: math.log(4)})
