@@ -7,16 +7,17 @@ import re
 import pytest
 
 from ringside.cli import gates
-from ringside.model.design import Metric
-from ringside.model.results import Interval, Obstacle, Verdict
+from ringside.model.design import Metric, Point
+from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from tests.support.analyses import HOP, RATE, near
 from tests.support.command_line import Ended, in_process
 
 
 def judged(
     ratio: float, verdict: Verdict, metric: Metric = HOP, obstacle: Obstacle | None = None
-) -> gates.RatioVerdict:
-    return gates.RatioVerdict("B over A", metric, Interval(ratio, ratio, ratio, 7), verdict, obstacle)
+) -> tuple[str, Metric, Comparison]:
+    interval = Interval(ratio, ratio, ratio, 7)
+    return "B over A", metric, Comparison(Point(()), metric.name, "B", "A", interval, verdict, 0.01, obstacle)
 
 
 @pytest.mark.parametrize(
@@ -38,10 +39,6 @@ def test_the_gate_lets_through_what_is_not_worse_by_its_share(
     ratio: float, verdict: Verdict, gate: tuple[str, float], status: int
 ) -> None:
     assert gates.status([gate], [judged(ratio, verdict)]) == status
-
-
-def test_of_a_rate_less_is_worse() -> None:
-    assert judged(0.8, Verdict.SLOWER, RATE).worse_by == near(0.25)
 
 
 @pytest.mark.parametrize("metric", [HOP, RATE], ids=["less is better", "more is better"])

@@ -63,13 +63,7 @@ def compare(
     return gates.status(
         fail_if,
         [
-            gates.RatioVerdict(
-                f"{change.cell.contender} at {change.cell.point}",
-                change.metric,
-                change.ratio,
-                change.verdict,
-                change.obstacle,
-            )
+            (f"{change.cell.contender} at {change.cell.point}", change.metric, change)
             for change in difference.changes
         ],
     )

@@ -3,48 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ringside.analysis.run_diff import CellChange
 from ringside.cli import EXIT_FAILED, streams
 from ringside.model.design import Metric
-from ringside.model.results import Interval, Obstacle, Verdict
+from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.render.text.words import verdict_word
 
 _UNDECIDABLE = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS, Obstacle.UNFINISHED)
 
 
-@dataclass(frozen=True, slots=True)
-class RatioVerdict:
-    """A ratio with its verdict; `subject`: of what, as a line on stderr begins."""
-
-    subject: str
-    metric: Metric
-    ratio: Interval
-    verdict: Verdict
-    obstacle: Obstacle | None
-
-    @property
-    def worse_by(self) -> float:
-        """The share by which it is worse; below 0 where it is better."""
-        return (self.ratio.estimate if self.metric.smaller_is_better else 1 / self.ratio.estimate) - 1
-
-
-def status(gates: Sequence[tuple[str, float]], ratios: Sequence[RatioVerdict]) -> int:
+def status(
+    gates: Sequence[tuple[str, float]], judged: Sequence[tuple[str, Metric, Comparison | CellChange]]
+) -> int:
     """The exit status; a line on stderr for each ratio with the verdict of a gate, and as large a difference.
-    Without any verdict nothing passes."""
-    if gates and all(each.obstacle in _UNDECIDABLE for each in ratios):
+    `judged`: how the line begins, the metric, and the ratio with its verdict. Without any verdict nothing
+    passes."""
+    if gates and all(ratio.obstacle in _UNDECIDABLE for _, _, ratio in judged):
         streams.say("--fail-if cannot decide: there are no verdicts")
         return EXIT_FAILED
     status = 0
     for verdict, share in gates:
-        for each in ratios:
-            if each.verdict is not Verdict(verdict) or abs(each.worse_by) < share:
+        for subject, metric, judgement in judged:
+            estimate = judgement.ratio.estimate
+            worse_by = (estimate if metric.smaller_is_better else 1 / estimate) - 1
+            if judgement.verdict is not Verdict(verdict) or abs(worse_by) < share:
                 continue
             status = EXIT_FAILED
-            word = verdict_word(each.verdict, each.metric)
+            word = verdict_word(judgement.verdict, metric)
             allowed = f"; --fail-if allows {share * 100:.3g} %" if share else ""
             # Half as many requests are 100 % worse, as twice the time is: the gate is for that figure.
-            by = "" if each.metric.smaller_is_better else f", {each.worse_by * 100:.1f} % worse"
-            change = f"{each.ratio.estimate - 1:+.1%}{by}"
-            streams.say(f"{each.subject}: {each.metric.title} is {word} ({change}){allowed}")
+            by = "" if metric.smaller_is_better else f", {worse_by * 100:.1f} % worse"
+            streams.say(f"{subject}: {metric.title} is {word} ({estimate - 1:+.1%}{by}){allowed}")
     return status

@@ -33,10 +33,10 @@ from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.measure.host import memory_available_bytes
 from ringside.measure.host.exclusive import alone
-from ringside.measure.runs.events import Listener
+from ringside.measure.runs.events import Event
 from ringside.model.design import DEFAULT_MARGIN
 from ringside.probe.process import Probe
-from ringside.probe.protocol import EngineMessage, LoadPlan, LoadRequest
+from ringside.probe.protocol import LoadPlan, LoadRequest
 from ringside.render.export import documents
 from ringside.render.text import paired
 from ringside.store.plans import read_plan
@@ -217,9 +217,17 @@ def _compare(
                     name: replace(plans[name], addresses=addresses[name], progress_s=progress_s)
                     for name in targets
                 }
-                turns = _Turns(screen, targets, blocks)
+
+                def show_turn(event: Event) -> None:
+                    if event.what == "message":
+                        screen.receive(*event.about)
+                    elif event.what == "load":
+                        block, name, load = event.about
+                        turn = f"block {block} of {blocks}" if block else "warm-up"
+                        screen.begin(f"{turn}: {name} = {targets[name].text}", load)
+
                 try:
-                    versus.conduct(run, read_plan(run).experiment, whole, storage, driver, turns)
+                    versus.conduct(run, read_plan(run).experiment, whole, storage, driver, show_turn)
                 except KeyboardInterrupt:
                     # What was measured until then is shown.
                     interrupted = True
@@ -240,19 +248,3 @@ def _compare(
         streams.say("interrupted")
         return EXIT_INTERRUPTED
     return 0 if analysis.is_complete else EXIT_FAILED
-
-
-class _Turns(Listener):
-    """Shows each load of a comparison on the screen."""
-
-    def __init__(self, screen: Screen, targets: Mapping[str, Target], blocks: int) -> None:
-        self._screen = screen
-        self._targets = targets
-        self._blocks = blocks
-
-    def on_load(self, block: int, target: str, plan: LoadPlan) -> None:
-        turn = f"block {block} of {self._blocks}" if block else "warm-up"
-        self._screen.begin(f"{turn}: {target} = {self._targets[target].text}", plan)
-
-    def on_message(self, message: EngineMessage) -> None:
-        self._screen.receive(message)

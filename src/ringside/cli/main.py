@@ -9,7 +9,6 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -102,7 +101,10 @@ def main() -> None:
     try:
         if "_RINGSIDE_COMPLETE" in os.environ:
             cli.main(prog_name="ringside")
-        _check_words(sys.argv[1:])
+        for word in sys.argv[1:]:
+            # The store, the probe and every document need UTF-8.
+            if any("\ud800" <= character <= "\udfff" for character in word):
+                raise UsageError(f"the argument `{one_line(word, 80)}` is not valid UTF-8: write it in UTF-8")
         # Not `cli.main`: that one answers a reader that went away with status 1.
         with cli.make_context("ringside", sys.argv[1:]) as context:
             _check_limits()
@@ -150,13 +152,6 @@ def _cause(error: Exception) -> str:
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     what = error.filename or ("stdout" if is_full else "")
     return ": ".join(filter(None, (what, error.strerror or str(error))))
-
-
-def _check_words(words: Sequence[str]) -> None:
-    """Raises UsageError where a word is no text: the store, the probe and every document need UTF-8."""
-    for word in words:
-        if any("\ud800" <= character <= "\udfff" for character in word):
-            raise UsageError(f"the argument `{one_line(word, 80)}` is not valid UTF-8: write it in UTF-8")
 
 
 def _complain(text: str, status: int) -> int:

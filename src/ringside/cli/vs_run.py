@@ -37,14 +37,14 @@ from ringside.measure.vs.commands import (
     split_shell,
 )
 from ringside.measure.vs.outputs import INHERIT, check_output
-from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Point
-from ringside.model.results import Run
+from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Metric, Point
+from ringside.model.results import Comparison, Run
 from ringside.render.export import documents, formats
 from ringside.render.text import paired, words
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store
 from ringside.text import one_line
-from ringside.units import TIME_UNITS, TimeUnit, count, percent, time_unit, whole
+from ringside.units import TIME_UNITS, count, percent, time_unit, whole
 from ringside.workloads.command import COMMAND
 
 _TIME_S = 30.0
@@ -108,10 +108,11 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
         )
     analysis = analysis_of(storage, storage.run(run.id))
     if analysis.executions.descriptions:
-        if is_whole:
-            _show(analysis, settings, rule, execution)
-        # A failure late in a long run leaves what was measured before it.
-        _export(analysis, exports, settings)
+        with time_unit(TIME_UNITS[UNITS[settings.time_unit]] if settings.time_unit else None):
+            if is_whole:
+                _show(analysis, settings, rule, execution)
+            # A failure late in a long run leaves what was measured before it.
+            _export(analysis, exports, settings)
     elif is_whole and not status:
         raise ProbeError(storage.trials(run)[-1].detail)
     if status == EXIT_INTERRUPTED:
@@ -119,16 +120,14 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
     return status or gates.status(settings.fail_if, list(_judged(analysis)))
 
 
-def _judged(analysis: RunAnalysis) -> Iterator[gates.RatioVerdict]:
+def _judged(analysis: RunAnalysis) -> Iterator[tuple[str, Metric, Comparison]]:
     """The wall time of each pair, point by point."""
     metric = analysis.headline
     for point in analysis.points:
+        where = f" at {analysis.label(point)}" if point.levels else ""
         for pair in analysis.pairs:
             if comparison := analysis.comparison(metric, *pair, point):
-                where = f" at {analysis.label(point)}" if point.levels else ""
-                subject = one_line(f"{' over '.join(pair)}{where}")
-                figures = (comparison.ratio, comparison.verdict, comparison.obstacle)
-                yield gates.RatioVerdict(subject, metric, *figures)
+                yield one_line(f"{' over '.join(pair)}{where}"), metric, comparison
 
 
 def _measure(
@@ -307,38 +306,31 @@ def _show(
     if len(analysis.cells) > 1:
         how += f" in random order, seed {run.seed}"
     how += f"; run {run.id}{words.control(analysis)}"
-    with time_unit(_unit(settings)):
-        if settings.as_json:
-            facts = {
-                "seed": run.seed,
-                "blocks": settings.runs or settings.blocks,
-                "until": "end" if settings.runs else settings.until or "decided",
-                "margin": analysis.experiment.margin,
-                "time_s": rule.time_s,
-                "warmups": execution.warmups,
-                "cpus": list(execution.cpus),
-                "host": dict(run.host),
-            }
-            sys.stdout.write(documents.as_json(documents.vs_document(analysis, facts)))
-        elif settings.as_markdown:
-            sys.stdout.write(paired.as_markdown(analysis, how, settings.sort))
-        else:
-            console = context.stdout_console(colours=_COLOURS.get(settings.style))
-            paired.show(analysis, how, console, settings.sort, everything=settings.everything)
+    if settings.as_json:
+        facts = {
+            "seed": run.seed,
+            "blocks": settings.runs or settings.blocks,
+            "until": "end" if settings.runs else settings.until or "decided",
+            "margin": analysis.experiment.margin,
+            "time_s": rule.time_s,
+            "warmups": execution.warmups,
+            "cpus": list(execution.cpus),
+            "host": dict(run.host),
+        }
+        sys.stdout.write(documents.as_json(documents.vs_document(analysis, facts)))
+    elif settings.as_markdown:
+        sys.stdout.write(paired.as_markdown(analysis, how, settings.sort))
+    else:
+        console = context.stdout_console(colours=_COLOURS.get(settings.style))
+        paired.show(analysis, how, console, settings.sort, everything=settings.everything)
 
 
 def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], settings: VsSettings) -> None:
     """Write each export to its file."""
     for kind, path in files.items():
-        with time_unit(_unit(settings)):
-            text = formats.VS_FORMATS[kind](analysis, settings.sort)
+        text = formats.VS_FORMATS[kind](analysis, settings.sort)
         if path is None:
             sys.stdout.write(text)
             continue
         with streams.writing(f"--export-{kind}", path, "; what was measured is in the store"):
             streams.write_whole(path, text)
-
-
-def _unit(settings: VsSettings) -> TimeUnit | None:
-    """The unit of all times; None for the one that suits each."""
-    return TIME_UNITS[UNITS[settings.time_unit]] if settings.time_unit else None
