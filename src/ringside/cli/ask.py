@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
 
 from ringside.cli import params, streams
 from ringside.cli.options import takes
 from ringside.errors import NoStoreError, RingsideError, UsageError
-
-if TYPE_CHECKING:
-    from ringside.model.catalogue import Question
 
 
 @click.command()
@@ -32,7 +28,12 @@ def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | No
     from ringside.render.text import markdown, terminal
     from ringside.render.text.command import with_store
 
-    questions = chosen(context.catalogue().questions(), words)
+    questions = context.catalogue().questions()
+    known = dict.fromkeys(word for question in questions for word in question.concerns)
+    for word in words:
+        if word not in known:
+            raise UsageError(f"no question concerns `{word}`; known: {', '.join(known)}")
+    questions = [each for each in questions if not words or set(words) & set(each.concerns)]
     experiments = {each.experiment for question in questions for each in question.figures}
     analyses: list[RunAnalysis] = []
     try:
@@ -60,13 +61,3 @@ def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | No
         name = next(iter(missing)) if len(missing) == 1 else "questions"
         streams.say(f"not measured here: {', '.join(missing)}; `{with_store('run', name)}` measures it")
     return 0
-
-
-def chosen(questions: Sequence[Question], words: Iterable[str]) -> list[Question]:
-    """The questions that concern work of one of these kinds; all without any. Raises UsageError for a word
-    that no question has."""
-    known = list(dict.fromkeys(word for question in questions for word in question.concerns))
-    for word in words:
-        if word not in known:
-            raise UsageError(f"no question concerns `{word}`; known: {', '.join(known)}")
-    return [each for each in questions if not words or set(words) & set(each.concerns)]
