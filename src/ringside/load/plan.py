@@ -64,15 +64,6 @@ _KINDS = {
     "ws": "a WebSocket",
     "stream+ws": "a stream of a WebSocket",
 }
-# What options need, and what to do without it.
-_NEEDS = {
-    "TLS": (
-        "is for TLS: leave it out, or name the target as https://…",
-        "--cacert --insecure --cert --key --sni",
-    ),
-    "HTTP/1.1": ("is for HTTP/1.1: leave it out", "--renew"),
-    "HTTP/2": ("is for HTTP/2: add --http2, or name the target as h2://…", "--streams"),
-}
 # sun_path of unix(7).
 _MAX_SOCKET_BYTES = 108
 _DURATION_S = 10.0
@@ -96,14 +87,18 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
     }
     both = [each for each in (target, other) if each]
     is_http2 = settings.is_http2 or any(each.carrier == "http2" for each in both)
-    facts = {
-        "TLS": any(each.is_secure for each in both),
-        "HTTP/1.1": not is_http2,
-        "HTTP/2": is_http2,
-    }
-    for need, (remedy, options) in _NEEDS.items():
+    is_secure = any(each.is_secure for each in both)
+    for options, is_met, remedy in (
+        (
+            "--cacert --insecure --cert --key --sni",
+            is_secure,
+            "is for TLS: leave it out, or name the target as https://…",
+        ),
+        ("--renew", not is_http2, "is for HTTP/1.1: leave it out"),
+        ("--streams", is_http2, "is for HTTP/2: add --http2, or name the target as h2://…"),
+    ):
         for name in options.split():
-            if name in used and not facts[need]:
+            if name in used and not is_met:
                 raise UsageError(f"{name} {remedy}")
     is_stream = target.protocol == "stream"
     kind = "stream+ws" if is_stream and target.is_websocket else target.protocol
