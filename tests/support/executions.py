@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Experiment, Point, Show
 from ringside.model.results import Outcome, Run, Trial
-from ringside.probe.protocol import ProgramOutput, TrialOutcome
+from ringside.probe.protocol import LatencySummary, LoadMessage, ProgramOutput, TrialOutcome
 from ringside.store.plans import PlannedContender, plan_values
 from ringside.workloads.base import Measurement
 from ringside.workloads.command import COMMAND
-from tests.support.analyses import HOST, analyse
+from ringside.workloads.target import TARGET
+from tests.support.analyses import HOST, NOISE, analyse
 
 HERE = Point(())
 
@@ -62,3 +64,29 @@ def commands(
         for block, wall_s in enumerate(each, 1)
     ]
     return compared(COMMAND, trials, titles)
+
+
+def load(block: int, name: str, speed: float, messages: int = 0) -> Trial:
+    """A load at this speed; some of B's requests fail."""
+    message = LoadMessage(
+        step="measured",
+        name="all",
+        requests=100,
+        unfinished=2 if name == "B" else 0,
+        errors={"reset": 3, "timeout": 1} if name == "B" else {},
+        messages=messages,
+        achieved_rate_per_s=1000.0 * speed,
+        histograms={"latency": LatencySummary(count=9, p50_ns=round(1e6 / speed), p99_ns=round(8e6 / speed))},
+    )
+    return Trial(block, 0, Cell(name, HERE), Outcome.OK, "", loads=(message,))
+
+
+def targets(messages: int = 0) -> RunAnalysis:
+    """The analysis of two servers, after a warm-up that has no figures."""
+    trials = [
+        load(block, name, speed * relative, messages)
+        for name, speed in (("A", 1.0), ("B", 1.25))
+        for block, relative in enumerate(NOISE, 1)
+    ]
+    trials.insert(0, dataclasses.replace(load(0, "A", 9.0), outcome=Outcome.INTERRUPTED))
+    return compared(TARGET, trials, {"A": "http://a/", "B": "http://b/"})

@@ -1,10 +1,11 @@
-"""The JSON documents of format 2, word by word, of made-up runs: who changes one reads here what comes of it.
-`.venv/bin/python -m tests.render.export.test_documents` writes them anew."""
+"""The JSON documents of format 2 and the formats of other tools, word by word, of made-up runs: who changes
+one reads here what comes of it. `.venv/bin/python -m tests.render.export.test_documents` writes them anew."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import Any
 
 from ringside.analysis.run import RunAnalysis
@@ -12,13 +13,13 @@ from ringside.analysis.run_diff import diff
 from ringside.model.design import Point
 from ringside.model.results import Outcome
 from ringside.probe.protocol import TrialOutcome
-from ringside.render.export import documents
+from ringside.render.export import documents, formats
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Slope
 from ringside.workloads.command import COMMAND
 from tests.support import TESTS
 from tests.support.analyses import MEMORY, Exact, Values, analysis, point, scaled
-from tests.support.executions import commands, compared, execution
+from tests.support.executions import HERE, commands, compared, execution, targets
 
 FILE = TESTS / "golden" / "documents.json"
 P, Q = point(nodes=10), point(nodes=20)
@@ -79,6 +80,41 @@ def with_warm_up() -> RunAnalysis:
     return compared(COMMAND, sorted(trials, key=lambda trial: trial.block))
 
 
+def rounded(text: str) -> str:
+    """Six digits are the same on every machine."""
+    return re.sub(r"\d+\.\d{6,}", lambda number: f"{float(number[0]):.6g}", text)
+
+
+def exports() -> dict[str, Any]:
+    """Formats of other tools: of a time in ns, a time in s, a rate and a size, and of two commands."""
+    metrics = {"hop_ns": 200.0, "cpu_s": 3.0, "rate": 5000.0, "memory_bytes": 4096.0}
+    values = {("go", point(nodes=10, trace=0)): {name: scaled(value) for name, value in metrics.items()}}
+    failed = [("erlang", point(nodes=10, trace=0))]
+    run = analysis(values, metrics=list(metrics), failed=failed, baseline="go", name="ring")
+    few = analysis({("go", P): {"hop_ns": [1.0, 3.0]}})
+    scan = commands({("A", point(n=n)): scaled(n / 100) for n in (1, 2)}, {"A": "sleep 0.0{n}"})
+    pair = commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.2)}, {"B": "a | b"})
+    return {
+        **{
+            name: json.loads(write(run))
+            for name, write in formats.TEXT_FORMATS.items()
+            if name != "hyperfine"
+        },
+        "bencher of few blocks": json.loads(formats.bencher(few)),
+        "csv": formats.as_csv(run).splitlines(),
+        **{
+            f"vs as {name}": rounded(write(pair, "auto")).splitlines()
+            for name, write in formats.VS_FORMATS.items()
+            if name != "json"
+        },
+        "vs as hyperfine": json.loads(formats.hyperfine_json(pair)),
+        "a scan as csv": rounded(formats.VS_FORMATS["csv"](scan, "auto")).splitlines(),
+        "a scan as hyperfine": [
+            each["parameters"] for each in json.loads(formats.hyperfine_json(scan))["results"]
+        ],
+    }
+
+
 def made() -> dict[str, Any]:
     faster, noisy = scaled(50.0), (100.0, 150.0, 80.0, 120.0, 60.0, 140.0, 90.0)
     slope = {("go", place): {"memory_bytes": [500.0 * int(place["nodes"])] * 7} for place in (P, Q)}
@@ -99,12 +135,15 @@ def made() -> dict[str, Any]:
         "two runs without references": documents.diff_document(diff(run(faster), run(noisy))),
         "two runs": documents.diff_document(diff(*two, margin=0.02)),
         "vs": documents.vs_document(with_warm_up(), {"seed": 7, "blocks": None}),
+        "load --vs": documents.load_document(
+            targets(), {"blocks": 7, "seed": 7}, [{"block": 1, "name": "A"}]
+        ),
+        "exports": exports(),
         "vs with parameters": documents.vs_document(commands(scan), {})["commands"],
     }
 
 
 def text() -> str:
-    # Six digits are the same on every machine.
     read = json.loads(documents.as_json(made()), parse_float=lambda digits: float(f"{float(digits):.6g}"))
     return documents.as_json(read)
 

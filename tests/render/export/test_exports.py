@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv as reader
 import importlib.util
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,10 +16,10 @@ from ringside.errors import UsageError
 from ringside.model.design import Metric
 from ringside.model.results import Interval
 from ringside.render.export import formats
-from ringside.render.export.formats import bencher, github_action, pyperf, write_parquet
+from ringside.render.export.formats import pyperf, write_parquet
 from ringside.workloads import WORKLOADS, measurement
 from ringside.workloads.base import Measurement
-from tests.support.analyses import HOSTILE, NOISE, Exact, analysis, point, scaled
+from tests.support.analyses import HOSTILE, Exact, analysis, point, scaled
 
 P = point(nodes=10)
 
@@ -62,60 +61,6 @@ def test_what_an_export_of_one_direction_leaves_out_is_in_the_other(run: RunAnal
     assert all(name in note for name in bigger)
 
 
-def test_bencher_has_times_in_nanoseconds_and_their_intervals(run: RunAnalysis) -> None:
-    document = json.loads(bencher(run))
-    assert document.keys() == {"go nodes=10"}
-    measures = document["go nodes=10"]
-    assert measures == {
-        "hop-ns": {"value": 200.0, "lower_value": 194.0, "upper_value": 208.0},
-        "cpu-s": {
-            "value": 3e9,
-            "lower_value": pytest.approx(2.91e9),
-            "upper_value": pytest.approx(3.12e9),
-        },
-        "rate": {"value": 5000.0, "lower_value": 4850.0, "upper_value": 5200.0},
-        "memory-bytes": {
-            "value": 4096.0,
-            "lower_value": pytest.approx(3973.12),
-            "upper_value": pytest.approx(4259.84),
-        },
-    }
-
-
-def test_bencher_has_no_interval_of_few_blocks() -> None:
-    run = analysis({("go", P): {"hop_ns": [1.0, 3.0]}})
-    assert json.loads(bencher(run)) == {"go nodes=10": {"hop-ns": {"value": 2.0}}}
-
-
-def test_github_action_benchmark_has_metrics_of_one_direction(run: RunAnalysis) -> None:
-    entries = json.loads(github_action(run))
-    assert [entry["name"] for entry in entries] == [
-        f"ring go nodes=10 {metric}" for metric in ("hop_ns", "cpu_s", "memory_bytes")
-    ]
-    assert entries[0] == {
-        "name": "ring go nodes=10 hop_ns",
-        "unit": "ns",
-        "value": 200.0,
-        "range": "194–208",
-        "extra": "time of one delivery; 7 blocks, run run-1",
-    }
-    (rate,) = json.loads(github_action(run, smaller_is_better=False))
-    assert (rate["unit"], rate["value"], rate["range"]) == ("/s", 5000.0, "4,850–5,200")
-
-
-def test_pyperf_has_a_run_for_each_block(run: RunAnalysis) -> None:
-    document = json.loads(pyperf(run))
-    assert document["version"] == "1.0"
-    assert document["metadata"]["cpu_model_name"] == "Example CPU 3000"
-    by_name = {entry["metadata"]["name"]: entry for entry in document["benchmarks"]}
-    assert list(by_name) == [f"ring go nodes=10 {name}" for name in ("hop_ns", "cpu_s", "memory_bytes")]
-    hop = by_name["ring go nodes=10 hop_ns"]
-    assert hop["metadata"]["unit"] == "second"
-    values = [value for each in hop["runs"] for value in each["values"]]
-    assert values == pytest.approx([200e-9 * relative for relative in NOISE])
-    assert by_name["ring go nodes=10 memory_bytes"]["metadata"]["unit"] == "byte"
-
-
 def test_pyperf_reads_what_is_written_for_it(run: RunAnalysis, tmp_path: Path) -> None:
     module = pytest.importorskip("pyperf")
     file = tmp_path / "run.json"
@@ -153,22 +98,6 @@ def test_parquet_without_its_package(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"ringside\[parquet\]"):
         write_parquet(run, tmp_path / "run.parquet")
-
-
-def test_a_row_for_each_metric_of_each_cell() -> None:
-    place = point(nodes=10, trace=0)
-    values = {("go", place): {"hop_ns": scaled(200.0), "cpu_s": scaled(3.0)}}
-    run = analysis(values, failed=[("erlang", place)], baseline="go")
-    header, *rows = reader.reader(io.StringIO(formats.as_csv(run)))
-    assert header == [
-        *("contender", "nodes", "trace", "metric", "unit", "median", "low", "high", "n"),
-        *("trials", "ok", "reason", "stderr", "repeat"),
-    ]
-    assert rows == [
-        ["go", "10", "0", "hop_ns", "ns", "200.0", "194.0", "208.0", "7", "7", "7", "", "", ""],
-        ["go", "10", "0", "cpu_s", "s", "3.0", "2.91", "3.12", "7", "7", "7", "", "", ""],
-        ["erlang", "10", "0", "", "", "", "", "", "0", "7", "0", "crashed: exit status 3", "", ""],
-    ]
 
 
 # A second, whatever it is written in, and a plain number of what is no time.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import dataclasses
 import io
 import json
 import re
@@ -14,21 +12,13 @@ from rich.console import Console
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
-from ringside.model.results import Outcome, Trial
-from ringside.probe.protocol import LatencySummary, LoadMessage
 from ringside.render.export import documents, formats
 from ringside.render.plots.charts import charts
 from ringside.render.text import paired
 from ringside.render.text.cells import brief
 from ringside.workloads.target import TARGET
-from tests.support.analyses import HOSTILE, NOISE, point, scaled
-from tests.support.executions import HERE, commands, compared
-
-
-def warm_up(trial: Trial) -> Trial:
-    """A trial that has no figures."""
-    return dataclasses.replace(trial, block=0, outcome=Outcome.INTERRUPTED)
-
+from tests.support.analyses import HOSTILE, point, scaled
+from tests.support.executions import HERE, commands, compared, load, targets
 
 THREE = commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.3), ("C", HERE): scaled(0.05)})
 
@@ -96,30 +86,6 @@ def test_markdown_is_harmless() -> None:
     assert {line.count("|") - line.count("\\|") for line in text.splitlines()} == {0, 13}
 
 
-def load(block: int, name: str, speed: float, messages: int = 0) -> Trial:
-    message = LoadMessage(
-        step="measured",
-        name="all",
-        requests=100,
-        unfinished=2 if name == "B" else 0,
-        errors={"reset": 3, "timeout": 1} if name == "B" else {},
-        messages=messages,
-        achieved_rate_per_s=1000.0 * speed,
-        histograms={"latency": LatencySummary(count=9, p50_ns=round(1e6 / speed), p99_ns=round(8e6 / speed))},
-    )
-    return Trial(block, 0, Cell(name, HERE), Outcome.OK, "", loads=(message,))
-
-
-def targets(messages: int = 0) -> RunAnalysis:
-    trials = [
-        load(block, name, speed * relative, messages)
-        for name, speed in (("A", 1.0), ("B", 1.25))
-        for block, relative in enumerate(NOISE, 1)
-    ]
-    trials.insert(0, warm_up(load(0, "A", 9.0)))
-    return compared(TARGET, trials, {"A": "http://a/", "B": "http://b/"})
-
-
 def test_targets_have_a_sentence_for_each_metric() -> None:
     assert texts(targets()) == [
         "B has 1.25× A's rate (1.25–1.25): higher",
@@ -137,43 +103,6 @@ def test_the_table_of_targets_counts_what_came_back() -> None:
     kinds = {row[0].text: row[-1].kind for row in table.rows}
     assert kinds == {"A": "number", "B": "failed"}
     assert "messages" in paired.table(targets(messages=5)).columns
-
-
-def test_the_document_of_targets() -> None:
-    runs = [{"block": 1, "name": "A", "outcome": "ok"}]
-    facts = {"blocks": 7, "seed": 7, "duration_s": 2.0}
-    document = json.loads(json.dumps(documents.load_document(targets(), facts, runs), allow_nan=False))
-    comparisons = document.pop("comparisons")
-    assert document == {
-        "format": 2,
-        "targets": {"A": "http://a/", "B": "http://b/"},
-        "blocks": 7,
-        "seed": 7,
-        "duration_s": 2.0,
-        "blocks_done": 7,
-        "runs": runs,
-        "warnings": [],
-    }
-    assert [row["metric"] for row in comparisons] == ["rate", "latency_p50", "latency_p99"]
-    assert comparisons[0] == {
-        "metric": "rate",
-        "contender": "B",
-        "baseline": "A",
-        "ratio": pytest.approx(1.25),
-        "low": pytest.approx(1.25),
-        "high": pytest.approx(1.25),
-        "n": 7,
-        "verdict": "faster",
-        "word": "higher",
-        "obstacle": None,
-        "blocks_needed": None,
-        "contradicted": None,
-        "overstated": False,
-        "stalls": None,
-        # All metrics of targets are one family.
-        "exploratory": False,
-    }
-    assert [row["exploratory"] for row in comparisons] == [False] * 3
 
 
 def test_targets_that_were_never_measured_together() -> None:
@@ -275,60 +204,6 @@ def test_numbers_as_text_are_swept_as_numbers() -> None:
 
 
 # --- exports ---
-
-
-def test_json_has_hyperfines_layout() -> None:
-    named = commands({("A", HERE): scaled(0.1), ("new", HERE): scaled(0.2)})
-    first, second = json.loads(formats.hyperfine_json(named))["results"]
-    assert list(first) == [
-        *("command", "mean", "stddev", "median", "user", "system", "min", "max", "times"),
-        *("memory_usage_byte", "exit_codes"),
-    ]
-    assert (first["command"], second["command"]) == ("sleep A", "new")
-    assert first["median"] == 0.1
-    assert first["mean"] == pytest.approx(sum(scaled(0.1)) / 7)
-    assert first["user"] == pytest.approx(0.8 * first["mean"])
-    assert first["times"] == pytest.approx(list(scaled(0.1)))
-    assert (first["memory_usage_byte"], first["exit_codes"]) == ([1 << 20] * 7, [0] * 7)
-    assert [each["parameters"] for each in json.loads(formats.hyperfine_json(SCAN))["results"]] == [
-        {"n": "1"},
-        {"n": "2"},
-        {"n": "4"},
-    ]
-
-
-def test_csv_has_hyperfines_columns() -> None:
-    rows = list(csv.DictReader(io.StringIO(formats.VS_FORMATS["csv"](SCAN, "auto"))))
-    assert list(rows[0]) == [
-        *("command", "mean", "stddev", "median", "user", "system", "min", "max", "parameter_n"),
-    ]
-    assert [(row["command"], row["parameter_n"]) for row in rows] == [
-        ("sleep 0.01", "1"),
-        ("sleep 0.02", "2"),
-        ("sleep 0.04", "4"),
-    ]
-    assert float(rows[1]["median"]) == 0.02
-
-
-def test_tables_for_documents() -> None:
-    pairs = commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.2)}, {"B": "a | b"})
-    assert formats.VS_FORMATS["markdown"](pairs, "auto").splitlines() == [
-        "| Command | Mean [ms] | Min [ms] | Max [ms] | Relative |",
-        "|:---|---:|---:|---:|---:|",
-        "| `sleep A` | 100 ± 2 | 97.0 | 104 | 1 |",
-        r"| `a \| b` | 200 ± 5 | 194 | 208 | 2.00 (2.00–2.00) |",
-    ]
-    assert formats.VS_FORMATS["asciidoc"](pairs, "auto").splitlines()[:4] == [
-        '[cols="<,>,>,>,>",options="header"]',
-        "|===",
-        "| Command | Mean [ms] | Min [ms] | Max [ms] | Relative",
-        "| `sleep A` | 100 ± 2 | 97.0 | 104 | 1",
-    ]
-    assert formats.VS_FORMATS["orgmode"](pairs, "auto").splitlines()[1:] == [
-        "|--+--+--+--+--|",
-        "| =sleep A= | 100 ± 2 | 97.0 | 104 | 1 |",
-        "| =a ¦ b= | 200 ± 5 | 194 | 208 | 2.00 (2.00–2.00) |",
-    ]
 
 
 @pytest.mark.parametrize("kind", list(formats.VS_FORMATS))
