@@ -16,7 +16,7 @@ from ringside.analysis.scaling import Outlook
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval
-from ringside.render.text import markdown
+from ringside.render.text import markdown, paired
 from ringside.render.text.cells import TableData, brief
 from ringside.render.text.contenders import contender_table
 from ringside.render.text.tables import (
@@ -32,6 +32,7 @@ from ringside.render.text.tables import outlook as describe_outlook
 from ringside.stats.series import SeriesKind
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import ScalingLaw, Slope
+from tests.render.text.test_paired import PAIRS, SCAN, THREE
 from tests.support import TESTS
 from tests.support.analyses import (
     CPU,
@@ -46,6 +47,7 @@ from tests.support.analyses import (
     scaled,
     with_figures,
 )
+from tests.support.executions import targets
 from tests.support.tables import column
 
 FILE = TESTS / "golden" / "tables.txt"
@@ -252,6 +254,10 @@ TABLES: dict[str, Callable[[], Iterable[TableData | None]]] = {
     "two numbers of cores": lambda: scaling_tables(over_cores(1, 2)),
     "a larger machine": lambda: scaling_tables(over_cores(1, 2, cpus=8)),
     "more than cores can give": lambda: scaling_tables(gains()),
+    "commands": lambda: [paired.table(THREE), brief(paired.table(THREE))],
+    "a scan of a command": lambda: [paired.table(SCAN)],
+    "a scan of two commands": lambda: [paired.table(PAIRS)],
+    "servers": lambda: [paired.table(targets()), paired.table(targets(messages=5))],
     "growth": lambda: scaling_tables(growth()),
 }
 
