@@ -59,6 +59,7 @@ def test_what_an_export_of_one_direction_leaves_out_is_in_the_other(run: RunAnal
     note = formats.left_out(run, "github-action-benchmark")
     assert (note == "") == (not bigger)
     assert all(name in note for name in bigger)
+    assert formats.left_out(run, "pyperf") == "left out: rate; pyperf knows times and sizes only"
 
 
 def test_pyperf_reads_what_is_written_for_it(run: RunAnalysis, tmp_path: Path) -> None:
@@ -159,12 +160,6 @@ def test_a_metric_in_every_format(name: str) -> None:
     # In print it is scaled.
     shown = units.with_interval(Interval(value / 1000, None, None, 1), metric.unit)
     assert shown == ("1.00 ms" if is_time else units.quantity(value / 1000, metric.unit))
-
-
-def test_what_pyperf_does_not_know_is_named() -> None:
-    values = {"hop_ns": scaled(200.0), "rate": scaled(5000.0)}
-    run = analysis({("go", P): values}, metrics=("hop_ns", "rate"), name="ring")
-    assert formats.left_out(run, "pyperf") == "left out: rate; pyperf knows times and sizes only"
 
 
 @pytest.mark.parametrize("unit", ["ms", "us", "min", "KiB", "x"])

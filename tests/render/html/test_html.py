@@ -14,17 +14,19 @@ from unittest import mock
 
 import pytest
 
-from ringside.analysis.run import RunAnalysis
-from ringside.model.results import Diagnostic
+from ringside.analysis.run import RunAnalysis, analysis_of
+from ringside.model.results import Diagnostic, Run
 from ringside.probe.protocol import TrialOutcome
 from ringside.render.html import page, templates
 from ringside.render.plots import charts
 from ringside.render.plots.spec import Chart, Panel
 from ringside.render.site.site import render_pages
+from ringside.store import Store
 from ringside.store.plans import PlannedContender
 from tests.render.plots.test_plots import everything
 from tests.support.analyses import HOST, HOSTILE, Exact, analysis, point, scaled, with_figures
 from tests.support.browsers import chromium
+from tests.support.runs import experiment, make_run
 
 PLOTS = charts.missing() is None
 # Vega is bundled once in a while and slowly; what is made of it is tested in a browser alone.
@@ -238,13 +240,6 @@ def test_contenders_show_readme_source_and_build_log(without_vega: None) -> None
     assert lost.strip() == "(not kept)"
 
 
-def test_stderr_of_failed_trials(without_vega: None) -> None:
-    report = TrialOutcome(outcome="crashed", stderr_tail="ValueError: no")
-    values = {("erlang", P): {"hop_ns": scaled(1.0)}}
-    text = read(analysis(values, failed=[("go", P)], reports={"go": report})).text()
-    assert "What it wrote to stderr at example, nodes=10 ValueError: no" in text
-
-
 def test_two_runs_make_two_sections(without_vega: None) -> None:
     parsed = read(example(), example())
     # Contenders and their sources stand once, behind the sections.
@@ -388,3 +383,77 @@ def test_the_overview_ranks_and_tints_inside_the_class_of_the_baseline(without_v
         ("python", "tint-none", "3.00 <small>bare</small>"),
         ("c", "tint-3", "1.50 <small>3</small>"),
     ]
+
+
+# --- Runs that nobody plans: without a trial, without a figure, with a hundred contenders ---
+
+
+SMALL = experiment(contenders=("erlang", "go"), factors={"nodes": 100, "messages": 100}, blocks=7)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "runs.sqlite")
+
+
+def html(store: Store, *runs: Run) -> str:
+    return render_pages([analysis_of(store, run) for run in runs])
+
+
+def plots(reader: Reader) -> int:
+    return len([1 for _, attributes in reader.elements if "data-chart" in attributes])
+
+
+@pytest.mark.parametrize(
+    ("blocks", "crashed", "ended", "why"),
+    [
+        (0, 0, True, "No contender has a figure"),
+        (0, 0, False, "No trial of this run has ended yet"),
+        (7, 7, True, "No contender has a figure (time per hop): the table of failures says why."),
+    ],
+)
+def test_a_run_without_figures(
+    store: Store, without_vega: None, blocks: int, crashed: int, ended: bool, why: str
+) -> None:
+    run = make_run(store, SMALL, blocks=blocks, crashed={"erlang": crashed, "go": crashed}, ended=ended)
+    reader = Reader(html(store, run))
+    text = reader.text()
+    assert why in text
+    assert f"{blocks}{'' if ended else ' of 7'} blocks, {2 * blocks} trials" in text
+    assert ("What it wrote to stderr at" in text) == (crashed > 0)
+    assert plots(reader) == 0
+    assert "Machine and method" in text
+
+
+def test_a_run_in_progress_is_interim_and_not_interrupted(store: Store, without_vega: None) -> None:
+    run = make_run(store, SMALL, blocks=2, ended=False)
+    with store.hold(run):
+        text = Reader(html(store, run)).text()
+    assert "Interim. This run has not ended." in text
+    assert "interrupted" not in text
+    text = Reader(html(store, run)).text()
+    assert "Unfinished. The run was interrupted" in text
+    assert "Interim." not in text
+
+
+def test_a_suite_in_which_one_part_has_nothing(store: Store, without_vega: None) -> None:
+    runs = [make_run(store, SMALL), make_run(store, SMALL, crashed={"erlang": 7, "go": 7})]
+    made = html(store, *runs, make_run(store, SMALL, blocks=0))
+    assert {"run-1", "run-2", "run-3"} <= {attributes.get("id") for _, attributes in Reader(made).elements}
+    rows = re.findall(r'<th scope="row"[^>]*>(\w+)</th>(.*?)</tr>', made)
+    assert [name for name, _ in rows] == ["erlang", "go"]
+    assert all(cells.count("<td") == 3 and "crashed" in cells for _, cells in rows)
+
+
+def test_a_hundred_contenders(store: Store, without_vega: None) -> None:
+    names = tuple(f"contender-{number:03}" for number in range(100))
+    of = experiment(contenders=names, baseline=names[0], factors={"nodes": 100, "messages": 100}, blocks=2)
+    made = html(store, make_run(store, of))
+    reader = Reader(made)
+    text = reader.text()
+    assert len([1 for tag, each in reader.elements if tag == "details" and each.get("id")]) == 100
+    assert all(name in text for name in names)
+    assert plots(reader) > 0
+    swatches = [each["style"] for _, each in reader.elements if each.get("class") == "swatch"]
+    assert len(swatches) == 100
+    assert len(made) < 2_000_000

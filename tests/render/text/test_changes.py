@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import random
 
+import pytest
+
 from ringside.analysis.history import HistoryRun, history
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import diff
@@ -27,37 +29,30 @@ def run_of(
     return analysis(values, reports={"erlang": report, "go": report})
 
 
-def test_two_runs() -> None:
-    first, second = run_of(200.0), run_of(300.0)
-    second = with_figures(second, run=dataclasses.replace(second.run, id="run-2"))
-    table = changes.diff_table(diff(first, second))
-    assert table.title == "run-2 over run-1"
+@pytest.mark.parametrize(
+    ("first", "second", "verdict", "machine"),
+    [
+        (run_of(200.0), run_of(300.0), "slower", ["in registers 1.00 (1.00–1.00)"]),
+        # Intervals are wider by the shifts of the machine, and 5 % lie within them.
+        (
+            run_of(200.0, 1000, 2000),
+            run_of(200.0, 1100, 1600),
+            "inconclusive",
+            ["in registers 1.10 (1.10–1.10), waiting for memory 0.800 (0.800–0.800)"],
+        ),
+        (run_of(200.0, None), run_of(300.0), "inconclusive", []),
+    ],
+)
+def test_two_runs(first: RunAnalysis, second: RunAnalysis, verdict: str, machine: list[str]) -> None:
+    table = changes.diff_table(
+        diff(first, with_figures(second, run=dataclasses.replace(second.run, id="run-2")))
+    )
+    assert (table.title, column(table, "verdict")) == ("run-2 over run-1", ["inconclusive", verdict])
     assert table.columns == ("contender", "point", "before", "after", "after / before", "verdict")
-    assert texts(table)[1][:4] == ["go", "nodes=10", "200 ns", "300 ns"]
-    assert texts(table)[1][4].startswith("1.50 (")
-    assert column(table, "verdict") == ["inconclusive", "slower"]
-    assert [row[-1].kind for row in table.rows] == ["number", "slower"]
-    assert table.notes == (
-        "The machine: reference computations took as long in the second run: in registers 1.00 (1.00–1.00) "
-        "times.",
-    )
-
-
-def test_both_reference_computations_of_two_runs() -> None:
-    first = run_of(200.0, 1000, 2000)
-    table = changes.diff_table(diff(first, run_of(200.0, 1100, 1600)))
-    assert table.notes == (
-        "The machine: reference computations took as long in the second run: in registers 1.10 (1.10–1.10), "
-        "waiting for memory 0.800 (0.800–0.800) times.",
-    )
-    # Intervals are wider by the shifts of the machine, and 5 % lie within them.
-    assert column(table, "verdict") == ["inconclusive", "inconclusive"]
-
-
-def test_two_runs_without_a_reference_have_no_verdict() -> None:
-    table = changes.diff_table(diff(run_of(200.0, None), run_of(300.0)))
-    assert texts(table)[1][4:] == ["1.50", "inconclusive"]
-    assert not table.notes
+    assert texts(table)[1][:3] == ["go", "nodes=10", "200 ns"]
+    assert [row[-1].kind for row in table.rows] == ["number", verdict.replace("inconclusive", "number")]
+    begin = "The machine: reference computations took as long in the second run: "
+    assert table.notes == tuple(f"{begin}{ratios} times." for ratios in machine)
 
 
 def test_what_changed_about_contenders() -> None:

@@ -89,11 +89,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any], str, str]] = {
 }
 
 
-def test_every_code_has_a_case() -> None:
-    assert set(CASES) == set(diagnostics.CODES)
-
-
-@pytest.mark.parametrize("code", CASES)
+@pytest.mark.parametrize("code", diagnostics.CODES)
 def test_texts(code: str) -> None:
     subjects, values, *parts = CASES[code]
     words = diagnostics.words(Diagnostic(code, subjects, values))

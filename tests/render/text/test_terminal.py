@@ -56,19 +56,14 @@ def test_tables_fit_the_screen(points: int, width: int) -> None:
 
 
 def test_a_narrow_screen_drops_columns_and_then_shows_lists() -> None:
-    run = run_at(1)
-    assert "Memory" in printed(run, 120)
-    assert "Memory" not in printed(run, 70)
-    assert "× erlang" in printed(run, 80)
-    assert "  × erlang: 6.53" in printed(run, 40)
-
-
-def test_what_a_first_look_leaves_out_is_there_when_everything_is_asked_for() -> None:
-    """Tables of other metrics than the headline, and what a narrow screen would drop."""
+    """As a first look leaves out tables of other metrics; everything is there when it is asked for."""
     few, many = run_at(1), run_at(5)
+    assert "Memory" in printed(few, 120)
+    assert "Memory" not in printed(few, 70)
+    assert "Memory" in printed(few, 70, everything=True)
+    assert "  × erlang: 6.53" in printed(few, 40)
     assert [text in printed(many, 120) for text in ("Per hop: ", "CPU: ")] == [True, False]
     assert "CPU: " in printed(many, 120, everything=True)
-    assert "Memory" in printed(few, 70, everything=True)
 
 
 def test_small_bars_show_the_headline_of_each() -> None:
@@ -139,28 +134,19 @@ def test_hostile_text_is_text() -> None:
     terminal.show(run, Console(file=out, width=300, force_terminal=True, color_system=None))
     assert "\x1b[31m" not in out.getvalue()
     assert "onerror=alert(1)" in out.getvalue()
-
-
-def test_rich_markup_is_text() -> None:
-    out = io.StringIO()
+    # Rich's markup is text, too.
     table = TableData("[red]title", ("a", "b"), ((TableCell("[b]x", "text"), TableCell("[/]1")),))
     terminal.render(table, Console(file=out, width=80))
-    assert "[red]title" in out.getvalue()
-    assert "[b]x" in out.getvalue()
-    assert "[/]1" in out.getvalue()
+    assert all(text in out.getvalue() for text in ("[red]title", "[b]x", "[/]1"))
 
 
 @pytest.mark.parametrize(
-    ("planned", "until", "text"),
-    [
-        (7, None, "run run-1, 7 blocks, 7 trials, nodes=1"),
-        (9, None, "run run-1, 7 of 9 blocks, 7 trials, nodes=1"),
-        (6, 0.02, "run run-1, 7 blocks, 7 trials, nodes=1"),
-    ],
+    ("planned", "until", "blocks"), [(7, None, "7"), (9, None, "7 of 9"), (6, 0.02, "7")]
 )
-def test_the_heading(planned: int, until: float | None, text: str) -> None:
+def test_the_heading(planned: int, until: float | None, blocks: str) -> None:
     values = {("go", MANY[0]): {"hop_ns": scaled(1.0)}}
-    assert heading(analysis(values, blocks=planned, until=until, ended=planned <= 7)) == text
+    text = heading(analysis(values, blocks=planned, until=until, ended=planned <= 7))
+    assert text == f"run run-1, {blocks} blocks, 7 trials, nodes=1"
     # A run that is over needed no more.
     assert "7 blocks" in heading(analysis(values, blocks=planned, until=until))
 
@@ -181,14 +167,7 @@ def test_the_machine() -> None:
 
 @pytest.mark.parametrize(
     ("share", "width", "drawn"),
-    [
-        (0.0, 8, ""),
-        (1e-9, 8, "▏"),
-        (0.5, 8, "████"),
-        (0.5, 3, "█▌"),
-        (0.99, 8, "███████▉"),
-        (1.0, 2, "██"),
-    ],
+    [(0.0, 8, ""), (1e-9, 8, "▏"), (0.5, 8, "████"), (0.5, 3, "█▌"), (0.99, 8, "███████▉"), (1.0, 2, "██")],
 )
 def test_bars(share: float, width: int, drawn: str) -> None:
     assert bar(share, width) == drawn
@@ -204,14 +183,11 @@ def test_bands_hold_all_and_are_few(first: float, second: float, max_bands: int,
     assert sum(band_counts([(low, 2), (high, 3)], edges)) == 5
 
 
-def test_bands_are_round() -> None:
+def test_bands_are_round_and_hold_their_upper_edge() -> None:
     coarse = band_edges(15e3, 90e3, 12, fine=False)
     assert [band_label(edge) for edge in coarse] == ["20 µs", "50 µs", "100 µs"]
     fine = band_edges(15e3, 30e3, 12)
     assert [band_label(edge) for edge in fine] == ["16 µs", "20 µs", "25 µs", "32 µs"]
-
-
-def test_a_value_at_an_edge_is_below_it() -> None:
     assert band_counts([(1, 2), (10, 3), (11, 5), (101, 7)], [10, 100]) == [5, 12]
 
 
