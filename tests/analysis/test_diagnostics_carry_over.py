@@ -6,13 +6,9 @@ import dataclasses
 import math
 import random
 from collections.abc import Mapping
-from statistics import median
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ringside.analysis import diagnostics
 from ringside.analysis.cells import trial_figures
 from ringside.analysis.diagnostics import carried_over
 from ringside.model.design import Cell
@@ -149,11 +145,3 @@ def test_the_rate_of_false_effects(names: str, blocks: int, points: int) -> None
     """1 % of runs, and three standard errors, of 400."""
     false = sum(bool(effects_of(trials(seed, {}, blocks, names, points))) for seed in range(400))
     assert false <= 4 + 6
-
-
-@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=12))
-def test_medians_of_others(values: list[float]) -> None:
-    medians = diagnostics.medians_of_others(values)
-    for number, each in enumerate(medians):
-        others = values[:number] + values[number + 1 :]
-        assert each == pytest.approx(median(others) if others else 0.0)

@@ -61,6 +61,7 @@ def test_an_experiment_may_name_metrics_and_pairs() -> None:
     assert chosen.pairs == (("c", "b"),)
     assert [each.contender for each in chosen.shown_comparisons()] == ["c", "c"]
     assert chosen.comparison(HOP, "a", "b", P)
+    assert chosen.comparison(HOP, "a", "c", P) is None
 
 
 def noisy(metrics: Mapping[str, float], seed: str) -> dict[str, tuple[float, ...]]:

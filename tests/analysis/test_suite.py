@@ -3,9 +3,6 @@ from __future__ import annotations
 from ringside.analysis.suite import OverviewCell, analyse_suite, judge_claims, overview
 from ringside.cli import context
 from ringside.model.results import Diagnostic, Outcome
-from ringside.render.text import markdown
-from ringside.render.text.contenders import contender_table
-from ringside.render.text.tables import tables
 from tests.support.analyses import analysis, near, point, scaled, with_figures
 
 SMALL, LARGE = point(nodes=10), point(nodes=400)
@@ -83,17 +80,6 @@ def test_where_all_have_failed_none_is_ahead() -> None:
     (column,) = overview([run]).columns
     assert column.point == LARGE
     assert column.cell("go") == OverviewCell(None, True, None, "", Outcome.CRASHED)
-
-
-def test_contenders_stand_once_behind_all_parts() -> None:
-    assert [each.title for each in tables(RING)].count("Contenders") == 1
-    assert "Contenders" not in [each.title for each in tables(RING, is_part=True)]
-    names = [row[0].text for row in contender_table(RING, SERVICE).rows]
-    assert names == [*RING.names, "tornado"]
-    text = markdown.render_suite(analyse_suite([RING, SERVICE]))
-    assert text.startswith("## Overview")
-    assert text.count("## Contenders") == 1
-    assert text.index("# An example") < text.index("## Contenders")
 
 
 def test_what_concerns_the_machine_is_said_once() -> None:

@@ -49,36 +49,36 @@ def test_bins_count_what_lies_in_them() -> None:
     assert [each.count for each in description.bins] == [4, 3, 2]
     assert [each.low for each in description.bins] == pytest.approx([1.0, 7 / 3, 11 / 3])
     assert len(describe([float(value) for value in range(1000)]).bins) == 12
+    one = describe([2.5])
+    assert (one.mean, one.deviation, one.bins[0].count, len(one.bins)) == (2.5, None, 1, 1)
     # In any unit.
     for unit in (1e-9, 1e9):
         scaled = describe([unit * value for value in (1.0, 1.1, 1.2, 2.0, 2.4, 3.0, 3.1, 3.9, 5.0)])
         assert [each.count for each in scaled.bins] == [4, 3, 2]
 
 
-def test_what_is_far_out() -> None:
-    """The quartiles of 1 … 9 with a larger value are 3.25 and 7.75, so the upper fence is 21.25; with a
-    smaller one 2.25 and 6.75, and the lower fence is -11.25."""
-    values = [float(value) for value in range(1, 10)]
-    assert describe([*values, 30.0]).outliers == (30.0,)
-    assert describe([*values, 21.0]).outliers == ()
-    assert describe([*values, -12.0]).outliers == (-12.0,)
-    assert describe([*values, -11.0]).outliers == ()
-    # The fences themselves are not beyond them.
-    assert describe([*values, 21.25]).outliers == ()
-    assert describe([*values, -11.25]).outliers == ()
-    # Five values have quartiles: here the second and the fourth.
-    assert describe([1.0, 1.01, 1.02, 1.03, 9.0]).outliers == (9.0,)
-    # A second mode is none, and where all are the same nothing can be far.
-    assert describe([1.0, 1.01, 1.02, 1.03, 9.0, 9.01]).outliers == ()
-    assert describe([1.0] * 9 + [9.0]).outliers == ()
-    assert describe([1.0, 1.0, 1.1, 99.0]).outliers == ()
+ONE_TO_NINE = [float(value) for value in range(1, 10)]
 
 
-def test_one_value() -> None:
-    description = describe([2.5])
-    assert (description.mean, description.deviation, description.outliers) == (2.5, None, ())
-    (only,) = description.bins
-    assert (only.low, only.high, only.count) == (2.5, 2.5, 1)
+@pytest.mark.parametrize(
+    ("values", "outliers"),
+    [
+        # The quartiles of 1 … 9 with a larger value are 3.25 and 7.75, so the upper fence is 21.25; with a
+        # smaller one 2.25 and 6.75, and the lower fence is -11.25. The fences are not beyond themselves.
+        ([*ONE_TO_NINE, 30.0], (30.0,)),
+        ([*ONE_TO_NINE, 21.25], ()),
+        ([*ONE_TO_NINE, -12.0], (-12.0,)),
+        ([*ONE_TO_NINE, -11.25], ()),
+        # Five values have quartiles: here the second and the fourth.
+        ([1.0, 1.01, 1.02, 1.03, 9.0], (9.0,)),
+        # A second mode is none, and where all are the same nothing can be far.
+        ([1.0, 1.01, 1.02, 1.03, 9.0, 9.01], ()),
+        ([1.0] * 9 + [9.0], ()),
+        ([1.0, 1.0, 1.1, 99.0], ()),
+    ],
+)
+def test_what_is_far_out(values: list[float], outliers: tuple[float, ...]) -> None:
+    assert describe(values).outliers == outliers
 
 
 @pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
