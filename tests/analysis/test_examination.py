@@ -150,19 +150,16 @@ def test_nominal_confidence() -> None:
 
 
 def test_looks_are_taken_after_the_planned_blocks_only() -> None:
+    """Before the first everything is needed, and nothing decided."""
     examination = validated(values_of(range(1, 41), {"a": 1.0, "b": 2.0, "c": 3.0}))
-    assert [blocks for blocks in range(41) if examination.look(blocks)] == [7, 9, 12, 16, 21, 28, 37]
-    until_the_end = dataclasses.replace(experiment(), until_decided=False)
-    fixed = validated(values_of(range(1, 41), {"a": 1.0, "b": 2.0, "c": 3.0}), until_the_end)
-    assert not any(fixed.look(blocks) for blocks in range(41))
-
-
-def test_before_a_look_everything_is_needed_and_nothing_decided() -> None:
-    examination = validated(values_of(range(1, 7), {"a": 1.0, "b": 2.0, "c": 3.0}))
     assert not examination.look(6)
     assert examination.comparison(HOP, HERE, "b", "a") is None
     assert all(examination.is_needed(Cell(name, HERE)) for name in "abc")
     assert not examination.is_decided
+    assert [blocks for blocks in range(41) if examination.look(blocks)] == [7, 9, 12, 16, 21, 28, 37]
+    until_the_end = dataclasses.replace(experiment(), until_decided=False)
+    fixed = validated(values_of(range(1, 41), {"a": 1.0, "b": 2.0, "c": 3.0}), until_the_end)
+    assert not any(fixed.look(blocks) for blocks in range(41))
 
 
 def test_what_is_decided_needs_no_more_trials() -> None:
@@ -218,10 +215,8 @@ def test_metrics_of_one_family_are_all_to_be_decided() -> None:
         for trial in values_of(range(1, 8), {"a": 1.0, "b": 2.0})
     ]
     of = experiment("ab")
-    alone, both = validated(trials, of), validated(trials, of, (HOP, RATE))
-    alone.look(7)
+    both = validated(trials, of, (HOP, RATE))
     both.look(7)
-    assert alone.is_decided
     # The rate is the same for both: an obstacle, by which nothing is waited for.
     assert comparison(both, "ba", RATE).obstacle is Obstacle.SAME_VALUES
     assert both.is_decided

@@ -35,20 +35,9 @@ def check(point: Point, *trials: Trial) -> None:
     check_coherent(RUN, RING, [points.point(RING), point], [Cell("go", point)], trials)
 
 
-@pytest.mark.parametrize(
-    "levels",
-    [
-        {},
-        {"nodes": 2},
-        # More than is possible now: another machine may have more room.
-        {"nodes": 10**9},
-        {"cores": 1},
-        {"cores": 4096},
-        {"mode": "token"},
-    ],
-)
-def test_points_of_any_machine(levels: dict[str, Level | None]) -> None:
-    check(changed(**levels))
+def test_points_of_any_machine() -> None:
+    """More than is possible here: another machine may have more room."""
+    check(changed(nodes=10**9, cores=4096, mode="token"))
 
 
 @pytest.mark.parametrize(
@@ -56,12 +45,9 @@ def test_points_of_any_machine(levels: dict[str, Level | None]) -> None:
     [
         ("nodes", None),
         ("nodes", -1),
-        ("nodes", "many"),
         ("nodes", "3"),
-        ("cores", None),
         ("cores", 0),
         ("cores", "all"),
-        ("mode", None),
         ("mode", "sideways"),
         ("mode", 3),
         ("trace", 7),
