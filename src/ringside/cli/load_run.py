@@ -204,33 +204,34 @@ def _compare(
     if headers := options.get("--header"):
         options["--header"] = tuple(_SECRET.sub(r"\1 …", str(header)) for header in headers)
     interrupted = False
-    with _driver(settings, [*addresses["A"], *addresses["B"]]) as driver:
+    with (
+        _driver(settings, [*addresses["A"], *addresses["B"]]) as driver,
+        alone(LiveProgress(context.stderr_console()).on_wait),
+        _screen(settings) as screen,
+    ):
         engines = (
             {} if isinstance(driver, Probe) else {node.name: facts for node, facts in driver.facts().items()}
         )
         # Who gives up while another one measures leaves no empty run behind.
-        with alone(LiveProgress(context.stderr_console()).on_wait):
-            run = versus.begin(targets, plan, blocks, margin, seed, storage, engines, options)
-            with _screen(settings) as screen:
-                progress_s = progress_interval_s(part) if screen.is_shown else None
-                whole = {
-                    name: replace(plans[name], addresses=addresses[name], progress_s=progress_s)
-                    for name in targets
-                }
+        run = versus.begin(targets, plan, blocks, margin, seed, storage, engines, options)
+        progress_s = progress_interval_s(part) if screen.is_shown else None
+        whole = {
+            name: replace(plans[name], addresses=addresses[name], progress_s=progress_s) for name in targets
+        }
 
-                def show_turn(event: Event) -> None:
-                    if event.what == "message":
-                        screen.receive(*event.about)
-                    elif event.what == "load":
-                        block, name, load = event.about
-                        turn = f"block {block} of {blocks}" if block else "warm-up"
-                        screen.begin(f"{turn}: {name} = {targets[name].text}", load)
+        def show_turn(event: Event) -> None:
+            if event.what == "message":
+                screen.receive(*event.about)
+            elif event.what == "load":
+                block, name, load = event.about
+                turn = f"block {block} of {blocks}" if block else "warm-up"
+                screen.begin(f"{turn}: {name} = {targets[name].text}", load)
 
-                try:
-                    versus.conduct(run, read_plan(run).experiment, whole, storage, driver, show_turn)
-                except KeyboardInterrupt:
-                    # What was measured until then is shown.
-                    interrupted = True
+        try:
+            versus.conduct(run, read_plan(run).experiment, whole, storage, driver, show_turn)
+        except KeyboardInterrupt:
+            # What was measured until then is shown.
+            interrupted = True
     analysis = analysis_of(storage, storage.run(run.id))
     with streams.output():
         if settings.form == "json":
