@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ from ringside.probe.protocol import (
     ClosedLoop,
     ConstantRate,
     ExpectedReply,
+    Http2,
     HttpRequest,
     LoadPlan,
     LoadRequest,
@@ -24,6 +26,7 @@ from ringside.probe.protocol import (
     Staircase,
     StaircaseStep,
     StreamMessages,
+    Tls,
 )
 from tests.support import ROOT
 from tests.support.loads import load_plan as plan_of
@@ -111,6 +114,20 @@ def test_what_this_machine_cannot_do() -> None:
     ):
         load_plan.check_machine(plan(connections=20_000), [0], 20_000)
     load_plan.check_machine(plan(connections=19_932), [0], 20_000)
+
+
+def test_bodies_that_do_not_fit_into_memory_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "body").write_bytes(b"x" * 1000)
+    request = HttpRequest(body_path=str(tmp_path / "body"))
+    plain = LoadPlan("http", connections=50, request=request)
+    secure = LoadPlan("http", connections=50, request=request, tls=Tls("h"))
+    load_plan.check_memory(plain, 1000)
+    load_plan.check_memory(secure, 51_000)
+    load_plan.check_memory(msgspec.structs.replace(secure, http2=Http2(9)), 2000)
+    load_plan.check_memory(LoadPlan("http", request=HttpRequest(body="x" * 100)), 1)
+    for plan, available in ((plain, 999), (secure, 50_999)):
+        with pytest.raises(UsageError, match="the body of 1,000 bytes would be in memory"):
+            load_plan.check_memory(plan, available)
 
 
 def sent(load: LoadPlan) -> dict[str, Any]:

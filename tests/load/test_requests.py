@@ -1,8 +1,11 @@
-"""Requests that differ: placeholders, several targets; and the forms in which loads are shown."""
+"""What requests carry: heads, bodies, placeholders, several targets; and the forms of results."""
 
 from __future__ import annotations
 
 import csv
+import json
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,8 +13,9 @@ import pytest
 from ringside.errors import UsageError
 from ringside.load import target
 from ringside.probe.protocol import Templates, WeightedTarget
-from tests.support.command_line import in_process, load_document
+from tests.support.command_line import RINGSIDE, in_process, load_document
 from tests.support.loads import load_plan
+from tests.support.odd_server import OK, answering, serving
 
 FEW = ("--requests", "12", "--connections", "2")
 
@@ -43,12 +47,88 @@ def test_placeholders_are_sent_with_their_values(http: str, values: str) -> None
     assert load["errors"] == {}
 
 
-def test_a_body_that_is_no_line(http: str, workplace: Path) -> None:
-    body = bytes(range(256)) * 40_000
-    (workplace / "body").write_bytes(body)
-    load = load_document(f"{http}/", "--requests", "2", "--connections", "1", "--body", "@body")
-    assert (load["errors"], load["requests"]) == ({}, 2)
-    assert min(load["bytes_in"], load["bytes_out"]) > 2 * len(body)
+@pytest.mark.parametrize(
+    ("path", "words", "lines"),
+    [
+        ("/a?b=ü", "--method PUT -d abc", "PUT /a?b=%C3%BC HTTP/1.1|Content-Length: 3|Host: no.example:81"),
+        ("/", "-d a=b -H X-A:b:c -H X-C:d -H Accept:a/b", "POST / HTTP/1.1|X-A: b:c|X-C: d|Accept: a/b"),
+        # They have a body, which is empty.
+        ("/", "--method POST", "POST / HTTP/1.1|Content-Length: 0"),
+        ("/", "--method patch", "PATCH / HTTP/1.1|Content-Length: 0"),
+        # nghttp2 1999 and oha 838
+        ("[::1]", "", "Host: [::1]:81"),
+    ],
+)
+def test_the_head_of_a_request(path: str, words: str, lines: str) -> None:
+    seen: set[tuple[bytes, bytes]] = set()
+
+    def note(head: bytes, body: bytes) -> bytes:
+        seen.add((head, body))
+        return OK
+
+    url = f"http://no.example:81{path}" if path.startswith("/") else f"http://{path}:81/"
+    with serving(answering(note)) as port:
+        load = load_document(url, *FEW, "--connect-to", f"127.0.0.1:{port}", *words.split())
+    assert (load["errors"], load["requests"], load["connections"]["opened"]) == ({}, 12, 2)
+    ((head, body),) = seen
+    assert set(lines.split("|")) <= set(head.decode().split("\r\n"))
+    assert body.decode() in ("", *words.split())
+
+
+def counting(connection: socket.socket) -> None:
+    """Answers each request with the length of its body, which need not fit into memory."""
+    stream = connection.makefile("rb")
+    while stream.readline():
+        length = 0
+        while (line := stream.readline()).strip():
+            if line.lower().startswith(b"content-length:"):
+                length = left = int(line.partition(b":")[2])
+        while left:
+            left -= len(stream.read(min(left, 1 << 20)))
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%d" % (len(str(length)), length))
+
+
+def test_a_file_of_any_size_is_in_memory_once(tmp_path: Path) -> None:
+    size = 160 << 20
+    with (tmp_path / "body").open("wb") as file:
+        file.truncate(size)
+    with serving(counting) as port:
+        document = load_document(
+            f"http://127.0.0.1:{port}/",
+            *("--body", f"@{tmp_path}/body", "--expect-body", str(size)),
+            *("--requests", "2", "-c", "1", "--timeout", "60s", "--duration", "60s"),
+        )
+    assert (document["errors"], document["requests"]) == ({}, 2)
+    assert size < document["peak_memory_bytes"] < 1.5 * size
+
+
+@pytest.mark.parametrize("placeholders", [(), ("--placeholders",)])
+def test_a_body_that_is_no_line_is_sent_as_it_is(placeholders: tuple[str, ...], tmp_path: Path) -> None:
+    content = bytes(range(128)) * 12_000
+    (tmp_path / "body").write_bytes(content)
+
+    def whole(_: bytes, body: bytes) -> bytes:
+        assert body == content
+        return OK
+
+    with serving(answering(whole)) as port:
+        words = ("-d", f"@{tmp_path}/body", "--expect-body", "ok", *placeholders)
+        load = load_document(f"http://127.0.0.1:{port}/?{{n}}", *FEW, *words)
+    assert (load["errors"], load["requests"]) == ({}, 12)
+
+
+@pytest.mark.parametrize("name", ["@-", "@/dev/stdin"])
+def test_a_body_from_stdin(name: str) -> None:
+    with serving(counting) as port:
+        words = ("load", f"http://127.0.0.1:{port}/", "-d", name, "--expect-body", "50000", "--requests", "3")
+        done = subprocess.run(
+            [*RINGSIDE, *words, "--json"],
+            input=b"x" * 50_000,
+            capture_output=True,
+            timeout=120,
+            check=True,
+        )
+    assert json.loads(done.stdout)["errors"] == {}
 
 
 def test_placeholders_in_lines(ports: tuple[str, str], workplace: Path) -> None:

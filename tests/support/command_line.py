@@ -72,7 +72,7 @@ def in_process(*words: str, status: int | None = 0, **environment: str) -> Ended
     return printed
 
 
-def load_document(*arguments: str, status: int = 0) -> dict[str, Any]:
+def load_document(*arguments: str, status: int | None = 0) -> dict[str, Any]:
     """The document of `ringside load --json` with these arguments."""
     parsed: dict[str, Any] = json.loads(in_process("load", *arguments, "--json", status=status).stdout)
     assert parsed["format"] == (2 if "--vs" in arguments else 1)

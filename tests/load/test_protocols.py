@@ -1,0 +1,343 @@
+"""`ringside load` inside TLS, by HTTP/2 and at WebSockets: the real engine, and servers of libraries."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
+
+from tests.support import ROOT
+from tests.support.command_line import in_process, load_document
+from tests.support.started import ports_of
+
+both_backends = pytest.mark.parametrize("io", ["epoll", "uring"])
+both_loops = pytest.mark.parametrize("loop", [(), ("--rate", "200")], ids=["closed", "open"])
+needs_go = pytest.mark.skipif(not shutil.which("go"), reason="Go is not installed")
+
+
+@pytest.fixture
+def trust(certificates: Path, workplace: Path) -> tuple[str, str]:
+    return "--cacert", str(certificates / "own.pem")
+
+
+# --- TLS ---
+
+
+@pytest.fixture(scope="module")
+def port(certificates: Path) -> Iterator[int]:
+    command = [sys.executable, "-m", "tests.support.secure_server"]
+    command += [str(certificates / name) for name in ("own.pem", "own.key")]
+    with ports_of(command, ROOT) as (port,):
+        yield port
+
+
+@both_loops
+def test_tls(port: int, trust: tuple[str, str], loop: tuple[str, ...]) -> None:
+    few = ("--requests", "60", "--connections", "3", *loop, "--expect-body", "hello\n")
+    load = load_document(f"https://localhost:{port}/", *trust, *few)
+    assert (load["requests"] + load["late_requests"], load["errors"]) == (60, {})
+    assert load["security"].startswith("TLSv1.3 TLS13_")
+    assert min(load["handshake_ms"]["p50"], load["connect_ms"]["p50"]) > 0
+
+
+def test_a_stream_inside_tls(port: int, workplace: Path) -> None:
+    streams = load_document(
+        f"stream+https://127.0.0.1:{port}/stream/{{id}}",
+        *("--insecure", "--connections", "3", "--duration", "700ms"),
+        *("--first", "Welcome: {id}", "--chunk", "Chunk {k} for {id}", "--interval", "100ms"),
+    )
+    assert streams["messages"] > 6
+    assert set(streams["sequence"].values()) == {0}
+    assert streams["handshake_ms"]["max"] > 0
+
+
+def test_tls_in_the_table_and_compared_with_plain_http(port: int, http: str) -> None:
+    target = (f"https://127.0.0.1:{port}/", "--insecure", "--connections", "2")
+    shown = in_process("load", *target, "--requests", "40").stdout
+    assert "security     TLSv1.3 TLS13_" in shown
+    assert "\nhandshake " in shown
+    compared = load_document(*target, "--vs", f"{http}/b", "--requests", "24", "--blocks", "2")
+    secure = {(run["name"], run["security"] is not None, run["requests"]) for run in compared["runs"]}
+    assert secure == {("A", True, 12), ("B", False, 12)}
+
+
+def test_a_certificate_that_nobody_trusts_gets_one_line(port: int, workplace: Path) -> None:
+    done = in_process("load", f"https://localhost:{port}/", status=1)
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    for part in ("certificate is not accepted: it is self-signed", "--cacert FILE", "--insecure"):
+        assert part in line
+    assert set(load_document(f"https://localhost:{port}/", status=1)["errors"]) == {"certificate"}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "words", "kind", "detail"),
+    [
+        ("https", ("--insecure",), "tls", "what it sends is not TLS"),
+        ("ws", (), "upgrade", "it answers 200 to the request for a WebSocket"),
+    ],
+)
+def test_a_plain_server(http: str, scheme: str, words: tuple[str, ...], kind: str, detail: str) -> None:
+    load = load_document(f"{scheme}{http[4:]}/", "--requests", "4", *words, status=1)
+    assert set(load["errors"]) == {kind}
+    assert detail in load["detail"]
+
+
+# --- HTTP/2 ---
+
+SERVER = r"""
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+func main() {
+	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(w, r.Body)
+		fmt.Fprintf(w, "%s %s", r.Proto, r.URL.Path)
+	})
+	http.HandleFunc("/feed", func(w http.ResponseWriter, r *http.Request) {
+		for k := 0; ; k++ {
+			if _, err := fmt.Fprintf(w, "chunk %d", k); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+	http.HandleFunc("/early/", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/early/413" {
+			w.WriteHeader(413)
+		}
+		io.WriteString(w, "no need")
+	})
+	http.HandleFunc("/head/", func(w http.ResponseWriter, r *http.Request) {
+		var size int
+		fmt.Sscanf(r.URL.Path, "/head/%d", &size)
+		w.Header().Set("X-Large", strings.Repeat("x", size))
+		io.WriteString(w, "large")
+	})
+	both := new(http.Protocols)
+	both.SetHTTP1(true)
+	both.SetUnencryptedHTTP2(true)
+	plain, _ := net.Listen("tcp", "127.0.0.1:0")
+	secure, _ := net.Listen("tcp", "127.0.0.1:0")
+	go (&http.Server{Protocols: both}).Serve(plain)
+	fmt.Println(plain.Addr().(*net.TCPAddr).Port, secure.Addr().(*net.TCPAddr).Port)
+	http.ServeTLS(secure, nil, os.Args[1], os.Args[2])
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def go(certificates: Path) -> Iterator[tuple[int, int]]:
+    """The ports of a server of HTTP/1.1 and HTTP/2, plain and inside TLS."""
+    (certificates / "server.go").write_text(SERVER)
+    build = ["go", "build", "-o", "server", "server.go"]
+    built = subprocess.run(build, cwd=certificates, capture_output=True, text=True, check=False)
+    if "SetUnencryptedHTTP2" in built.stderr:
+        pytest.skip("Go 1.24 or newer is needed for HTTP/2 without TLS")
+    assert built.returncode == 0, built.stderr
+    with ports_of(["./server", "own.pem", "own.key"], certificates) as (plain, secure):
+        yield plain, secure
+
+
+@needs_go
+@both_loops
+def test_several_requests_on_each_connection(
+    go: tuple[int, int], trust: tuple[str, str], loop: tuple[str, ...]
+) -> None:
+    few = ("--requests", "120", "--connections", "3", "-m", "5", *loop, "--expect-body", "HTTP/2.0 /x")
+    for target in (
+        (f"h2://127.0.0.1:{go[0]}/x",),
+        (f"https://localhost:{go[1]}/x", *trust, "--http2"),
+        (f"h2s://localhost:{go[1]}/x", *trust),
+    ):
+        load = load_document(*target, *few)
+        assert (load["requests"] + load["late_requests"], load["errors"]) == (120, {})
+        assert (load["connections"]["opened"], load["connections"]["most_open"]) == (3, 3)
+        assert (load["handshake_ms"] is None) == (len(target) == 1)
+
+
+@needs_go
+def test_placeholders_and_streams_by_http2(go: tuple[int, int], workplace: Path) -> None:
+    target = f"h2://127.0.0.1:{go[0]}"
+    words = ("--requests", "30", "-m", "4", "--body", "{n}x", "--placeholders")
+    load = load_document(f"{target}/{{n}}", *words, "--expect-contains", "xHTTP/2.0 /")
+    assert (load["requests"], load["errors"]) == (30, {})
+    streams = load_document(
+        f"stream+{target}/feed",
+        *("--connections", "2", "-m", "3", "--duration", "700ms"),
+        *("--first", "chunk 0", "--chunk", "chunk {k}", "--interval", "100ms"),
+    )
+    assert streams["messages"] > 12
+    assert set(streams["sequence"].values()) == {0}
+
+
+@needs_go
+@both_backends
+def test_large_bodies_and_replies_before_they_were_read(
+    go: tuple[int, int], trust: tuple[str, str], io: str
+) -> None:
+    """More is to be sent than the kernel takes: the connection goes on when there is room. The server ends
+    the stream without an error, once it has answered (RFC 9113, section 8.1)."""
+    Path("body").write_bytes(b"x" * 3_000_000)
+    few = ("--requests", "20", "--connections", "2", "-m", "4", "--body", "@body", "--io", io)
+    for url, *words in ((f"h2://127.0.0.1:{go[0]}",), (f"https://localhost:{go[1]}", *trust, "--http2")):
+        early = load_document(f"{url}/early/", *words, *few, status=1)
+        assert (early["requests"], early["errors"]) == (0, {"early-reply": 20})
+        refused = load_document(f"{url}/early/413", *words, *few, status=1)
+        assert (refused["errors"], refused["statuses"]) == ({"status": 20}, {"413": 20})
+        whole = load_document(f"{url}/x", *words, *few, "--expect-contains", "xHTTP/2.0 /x")
+        assert (whole["requests"], whole["errors"]) == (20, {})
+
+
+@needs_go
+@both_backends
+def test_heads_of_replies_have_a_limit(go: tuple[int, int], workplace: Path, io: str) -> None:
+    few = ("--requests", "6", "--connections", "2", "-m", "2", "--io", io)
+    target = f"h2://127.0.0.1:{go[0]}/head"
+    load = load_document(f"{target}/200000", *few, "--expect-body", "large")
+    assert (load["requests"], load["errors"]) == (6, {})
+    load = load_document(f"{target}/300000", *few, "--duration", "5s", status=1)
+    assert (load["requests"], set(load["errors"])) == (0, {"too-large"})
+
+
+@needs_go
+def test_both_versions_compared(go: tuple[int, int], trust: tuple[str, str]) -> None:
+    few = ("--requests", "24", "--blocks", "2", "--connections", "2", "-m", "3", *trust)
+    secure = f"localhost:{go[1]}/y"
+    shown = " ".join(in_process("load", f"https://{secure}", "--vs", f"h2s://{secure}", *few).stdout.split())
+    assert "A: HTTP/1.1, B: HTTP/2 with 3 streams on each connection" in shown
+    same = (f"h2s://{secure}", "--vs", f"h2://localhost:{go[0]}/y")
+    shown = " ".join(in_process("load", *same, *few).stdout.split())
+    assert "HTTP/2 with 3 streams on each connection, uring each" in shown
+    assert "HTTP/1.1" not in shown
+
+
+# --- WebSockets ---
+
+PATHS: list[str] = []
+
+
+async def _answer(connection: ServerConnection) -> None:
+    assert connection.request
+    path = connection.request.path
+    PATHS.append(path)
+    try:
+        if path.startswith("/feed/"):
+            name = path.rpartition("/")[2]
+            await connection.send(f"Welcome: {name}")
+            for k in range(1, 1000):
+                await asyncio.sleep(0.1)
+                await connection.send(f"Chunk {k} for {name}")
+        if path == "/greeting":
+            await connection.send("hello")
+            await asyncio.sleep(0.05)
+            await connection.send("again")
+        async for message in connection:
+            await connection.send("wrong" if path == "/wrong" else message)
+    except ConnectionClosed:
+        pass
+
+
+@pytest.fixture(scope="module")
+def sockets(certificates: Path) -> Iterator[tuple[str, str]]:
+    """The beginnings of the URLs of an echo server, plain and inside TLS."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificates / "own.pem", certificates / "own.key")
+    loop = asyncio.new_event_loop()
+
+    # Without compression, which the engine does not offer, and with pings, which it has to answer.
+    options: list[dict[str, Any]] = [
+        {"compression": None, "ping_interval": 0.2, "ping_timeout": 5},
+        {"ssl": context},
+    ]
+
+    async def start() -> list[Server]:
+        return [await serve(_answer, "127.0.0.1", 0, **each) for each in options]
+
+    async def stop() -> None:
+        for server in servers:
+            server.close()
+            await server.wait_closed()
+
+    servers = loop.run_until_complete(start())
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    plain, secure = (next(iter(server.sockets)).getsockname()[1] for server in servers)
+    yield f"ws://127.0.0.1:{plain}", f"wss://localhost:{secure}"
+    asyncio.run_coroutine_threadsafe(stop(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+
+
+@both_loops
+def test_every_message_comes_back(
+    sockets: tuple[str, str], trust: tuple[str, str], loop: tuple[str, ...]
+) -> None:
+    few = ("--requests", "60", "--connections", "3", "--line", "message {n}: ü", *loop)
+    for url, words in zip(sockets, ((), trust), strict=True):
+        load = load_document(f"{url}/", *words, *few, "--expect-pattern", "message [0-9]+: .+")
+        assert (load["requests"] + load["late_requests"], load["errors"]) == (60, {})
+        assert (load["protocol"], load["connections"]["opened"]) == ("ws", 3)
+        assert load["handshake_ms"]["p50"] > 0
+
+
+def test_random_values_of_the_handshake_repeat_with_the_seed(
+    sockets: tuple[str, str], workplace: Path
+) -> None:
+    drawn = []
+    for seed in ("5", "5", "6"):
+        PATHS.clear()
+        few = ("--requests", "6", "--connections", "3", "--line", "x", "--seed", seed)
+        load_document(f"{sockets[0]}/{{random:1:999999999}}", *few)
+        drawn.append(set(PATHS))
+    assert drawn[0] == drawn[1]
+    assert len(drawn[0] | drawn[2]) == 6
+
+
+@both_backends
+def test_messages_before_the_first_request_are_skipped(
+    sockets: tuple[str, str], trust: tuple[str, str], io: str
+) -> None:
+    few = ("--requests", "40", "--connections", "4", "--line", "m{n}", "--io", io)
+    for url, words in zip(sockets, ((), trust), strict=True):
+        load = load_document(f"{url}/greeting", *words, *few, "--skip", "2")
+        assert (load["requests"], load["errors"]) == (40, {})
+        # What comes is taken for the answer.
+        assert "content" in load_document(f"{url}/greeting", *words, *few, status=1)["errors"]
+
+
+def test_a_message_that_does_not_come_back(sockets: tuple[str, str], workplace: Path) -> None:
+    target = (f"{sockets[0]}/wrong", "--requests", "10")
+    assert load_document(*target, status=1)["errors"] == {"content": 10}
+    assert load_document(*target, "--expect-body", "wrong")["errors"] == {}
+
+
+def test_held_websockets(sockets: tuple[str, str], workplace: Path) -> None:
+    streams = load_document(
+        f"{sockets[0].replace('ws', 'stream+ws', 1)}/feed/{{id}}",
+        *("--connections", "5", "--duration", "1200ms", "--interval", "100ms"),
+        *("--first", "Welcome: {id}", "--chunk", "Chunk {k} for {id}"),
+    )
+    assert 10 < streams["messages"] <= 5 * 13
+    assert set(streams["sequence"].values()) == {0}
+    assert (streams["errors"], streams["connections"]["open_at_end"]) == ({}, 5)
