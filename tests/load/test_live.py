@@ -49,16 +49,6 @@ def test_the_strip_darkens_where_replies_are() -> None:
     assert "150 of 1,000" in "  ".join(lines)
 
 
-def test_a_bucket_is_drawn_at_its_middle() -> None:
-    """Four buckets make a doubling: the middle of one that ends at 1.05 ms is 0.96 ms."""
-    view = live.View("t", http_plan(requests=5))
-    view.add(message(1, buckets=[[1.05 * MS, 3]]))
-    assert view.render(80, 24).plain.splitlines()[-2].startswith("    1 ms █")
-    view = live.View("t", http_plan(requests=5))
-    view.add(message(1, buckets=[[1.1 * MS, 3]]))
-    assert view.render(80, 24).plain.splitlines()[-2].startswith("    2 ms █")
-
-
 def test_the_figures_are_of_the_last_interval() -> None:
     view = live.View("t", http_plan(duration_s=5))
     view.add(message(1))
@@ -80,35 +70,43 @@ def test_the_figures_are_of_the_last_interval() -> None:
     assert "in flight" not in text
 
 
-def test_progress_is_finer_in_a_short_load() -> None:
-    assert live.progress_interval_s(http_plan(requests=5)) == 1
-    assert live.progress_interval_s(http_plan(duration_s=300)) == 1
-    assert live.progress_interval_s(http_plan(duration_s=10)) == 0.25
-    assert live.progress_interval_s(http_plan(duration_s=0.5)) == 0.1
+@pytest.mark.parametrize(("upper_ms", "row"), [(1.05, "    1 ms █"), (1.1, "    2 ms █")])
+def test_a_bucket_is_drawn_at_its_middle(upper_ms: float, row: str) -> None:
+    """Four buckets make a doubling: the middle of one that ends at 1.05 ms is 0.96 ms."""
+    view = live.View("t", http_plan(requests=5))
+    view.add(message(1, buckets=[[upper_ms * MS, 3]]))
+    assert view.render(80, 24).plain.splitlines()[-2].startswith(row)
 
 
-def test_how_long_a_load_lasts_at_the_most() -> None:
-    steps = ((1, 2), (3, 4))
-    assert live.max_duration_s(http_plan(steps=steps)) == 6
-    assert live.max_duration_s(http_plan(steps=steps, duration_s=3.0)) == 3
-    assert live.max_duration_s(http_plan(requests=5)) is None
+STEPS = ((1, 2), (3, 4))
 
 
-@pytest.mark.parametrize(("terminal", "wanted"), [(False, True), (True, False)])
-def test_nothing_is_drawn_where_nobody_looks(terminal: bool, wanted: bool) -> None:
+@pytest.mark.parametrize(
+    ("plan", "interval_s", "most_s"),
+    [
+        ({"requests": 5}, 1, None),
+        ({"duration_s": 300}, 1, 300),
+        ({"duration_s": 10}, 0.25, 10),
+        ({"duration_s": 0.5}, 0.1, 0.5),
+        ({"steps": STEPS, "duration_s": 3.0}, 0.1, 3),
+        ({"steps": STEPS}, 0.15, 6),
+    ],
+)
+def test_progress_is_finer_in_a_short_load(
+    plan: dict[str, Any], interval_s: float, most_s: float | None
+) -> None:
+    assert live.max_duration_s(http_plan(**plan)) == most_s
+    assert live.progress_interval_s(http_plan(**plan)) == pytest.approx(interval_s)
+
+
+@pytest.mark.parametrize(("terminal", "wanted"), [(False, True), (True, False), (True, True)])
+def test_progress_is_drawn_where_somebody_looks(terminal: bool, wanted: bool) -> None:
     file = io.StringIO()
-    with live.Screen(Console(file=file, force_terminal=terminal), wanted=wanted) as screen:
-        assert not screen.is_shown
+    console = Console(file=file, force_terminal=terminal, width=80, height=24)
+    with live.Screen(console, wanted=wanted) as screen:
+        assert screen.is_shown is (terminal and wanted)
         screen.begin("t", http_plan(duration_s=5))
         screen.receive(message(1))
-    assert file.getvalue() == ""
-
-
-def test_each_progress_is_drawn() -> None:
-    file = io.StringIO()
-    with live.Screen(Console(file=file, force_terminal=True, width=80, height=24), wanted=True) as screen:
-        screen.begin("t", http_plan(duration_s=5))
-        screen.receive(message(1))
-        assert "1.0 of 5 s" in file.getvalue()
         screen.begin("another", http_plan(requests=5))
-    assert "another" in file.getvalue()
+    shown = file.getvalue()
+    assert ("1.0 of 5 s" in shown, "another" in shown, bool(shown)) == (terminal and wanted,) * 3

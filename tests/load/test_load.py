@@ -10,9 +10,9 @@ import re
 import select
 import shlex
 import signal
+import socket
 import struct
 import subprocess
-import sys
 import termios
 import time
 from pathlib import Path
@@ -25,7 +25,7 @@ from ringside.cli import context
 from ringside.render.text.command import command
 from ringside.store.runs import single_run
 from tests.support.command_line import RINGSIDE, in_process, load_document
-from tests.support.started import ports_of
+from tests.support.odd_server import OK, requests, serving
 
 LOAD = [*RINGSIDE, "load"]
 
@@ -61,13 +61,6 @@ def test_a_closed_loop(http: str, workplace: Path) -> None:
     assert load["latency_ms"]["max"] <= float(largest) <= load["latency_ms"]["max"] * 1.002
 
 
-def test_percentiles_are_written_though_nobody_reads_the_summary(http: str, workplace: Path) -> None:
-    shell = f"{' '.join(RINGSIDE)} load {http}/ --requests 20 --connections 2 --hdr out.hgrm | true"
-    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
-    assert "Total count    =           20]" in (workplace / "out.hgrm").read_text()
-
-
 def test_an_open_loop(http: str) -> None:
     load = load_document(f"{http}/", "--rate", "100", "--poisson", "--seed", "3", "--requests", "100")
     assert load["intended"] == 100
@@ -90,27 +83,16 @@ def test_what_is_sent(http: str) -> None:
     assert 10 * 1000 < load["bytes_in"] < 10 * 1200
     load = load_document(f"{http}/", "--body", "ü", "--expect-body", "ü", "--close", *few)
     assert (load["errors"], load["requests"], load["connections"]["opened"]) == ({}, 10, 10)
-    head = ("--body", "abc", "--method", "put", "--header", "X-One: é", "--header", "Accept: a/b")
-    for line in (
-        "PUT /head?a=%C3%BC HTTP/1.1",
-        "X-One: ",
-        "Accept: a/b",
-        "Content-Length: 3",
-        "Host: 127.0.0.1:",
-    ):
-        load = load_document(f"{http}/head?a=ü", *head, "--expect-contains", line, *few)
-        assert (load["errors"], load["requests"]) == ({}, 10), line
-    assert load_document(f"{http}/head", *head, "--expect-contains", "X-Two", *few, status=1)["requests"] == 0
 
 
 def test_lines(ports: tuple[str, str], workplace: Path) -> None:
     target = f"tcp://127.0.0.1:{ports[1]}"
     arguments = (target, "--requests", "50", "--connections", "2", "--line", "41")
     assert load_document(*arguments, "--expect-body", "42")["requests"] == 50
-    load = load_document(*arguments, "--expect-contains", "7", status=1)
-    assert (load["requests"], load["outcome"], load["errors"]) == (0, "load-failed", {"content": 50})
     assert load_document(*arguments, "--expect-pattern", r"[0-9]{2}")["requests"] == 50
-    assert load_document(*arguments, "--expect-pattern", r"[0-9]", status=1)["errors"] == {"content": 50}
+    for wrong in (("--expect-contains", "7"), ("--expect-pattern", "[0-9]")):
+        load = load_document(*arguments, *wrong, status=1)
+        assert (load["requests"], load["outcome"], load["errors"]) == (0, "load-failed", {"content": 50})
 
 
 def test_streams(ports: tuple[str, str], workplace: Path) -> None:
@@ -130,13 +112,8 @@ def test_streams(ports: tuple[str, str], workplace: Path) -> None:
 
 def test_a_summary_and_a_load_that_fails(http: str) -> None:
     shown = load(f"{http}/", "--requests", "50")
-    for part in (
-        "closed loop, 64 connections",
-        "coordinated omission",
-        "Times in milliseconds",
-        "Latency, up to",
-    ):
-        assert part in shown, part
+    assert "closed loop, 64 connections" in shown
+    assert "Times in milliseconds" in shown
     assert "\x1b" not in shown
     shown = load(f"{http}/missing", "--duration", "500ms", status=1)
     assert "another status than expected" in shown
@@ -254,7 +231,7 @@ def on_a_terminal(columns: int, interrupt_when: str, *arguments: str) -> tuple[s
     return shown.decode(), process.wait(timeout=30)
 
 
-@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("columns", [40, 200])
 def test_the_live_view(http: str, columns: int) -> None:
     shown, status = on_a_terminal(columns, "", f"{http}/", "--duration", "1500ms", "--rate", "200")
     assert status == 0
@@ -287,33 +264,30 @@ def test_nothing_is_drawn_for_json(http: str) -> None:
     assert json.loads(shown)["requests"] == 50
 
 
-# Answers one of twenty requests with 200, the others with 503; ends after so many seconds where it gets them.
-FAILING = """
-import socket, sys, threading
-def serve(client):
-    for count, _ in enumerate(iter(lambda: client.recv(4096), b"")):
-        status = b"200 OK" if count % 20 == 0 or len(sys.argv) > 1 else b"503 Busy"
-        client.sendall(b"HTTP/1.1 " + status + b"\\r\\nContent-Length: 0\\r\\n\\r\\n")
-listener = socket.create_server(("127.0.0.1", 0), backlog=100)
-print(listener.getsockname()[1], flush=True)
-if len(sys.argv) > 1:
-    import os
-    threading.Timer(float(sys.argv[1]), lambda: os._exit(0)).start()
-while True:
-    threading.Thread(target=serve, args=listener.accept()[:1], daemon=True).start()
-"""
-
-
 def test_a_target_that_fails_is_not_faster(http: str) -> None:
-    with ports_of((sys.executable, "-c", FAILING)) as (port,):
-        words = ("--vs", f"http://127.0.0.1:{port}/", "--rate", "200", "--duration", "5s", "--json")
-        done = in_process("load", f"{http}/", *words, status=1)
-    document = json.loads(done.stdout)
+    def failing(connection: socket.socket) -> None:
+        """Answers one of twenty requests."""
+        for count, _ in enumerate(requests(connection)):
+            busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+            connection.sendall(busy if count % 20 else OK)
+
+    with serving(failing) as port:
+        words = ("--vs", f"http://127.0.0.1:{port}/", "--rate", "200", "--duration", "3s")
+        document = load_document(f"{http}/", *words, status=1)
     assert {each["verdict"] for each in document["comparisons"]} == {"inconclusive"}
     assert any("× status" in warning for warning in document["warnings"])
 
 
 def test_a_server_that_dies_in_the_middle(workplace: Path) -> None:
-    with ports_of((sys.executable, "-c", FAILING, "1.5")) as (port,):
-        done = in_process("load", f"http://127.0.0.1:{port}/", "--rate", "50", "--duration", "8s", status=1)
-    assert "was answered from second 2 on" in " ".join(done.stdout.split())
+    begun: list[float] = []
+
+    def mortal(connection: socket.socket) -> None:
+        for _ in requests(connection):
+            begun.append(time.monotonic())
+            if begun[-1] - begun[0] > 1.5:
+                return
+            connection.sendall(OK)
+
+    with serving(mortal) as port:
+        shown = load(f"http://127.0.0.1:{port}/", "--rate", "50", "--duration", "6s", status=1)
+    assert "was answered from second 2 on" in " ".join(shown.split())

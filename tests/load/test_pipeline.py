@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -107,12 +106,6 @@ def test_slack_sends_all_requests_and_shows_its_error(http: str) -> None:
     assert document["latency_ms"]["mean"] > 40
 
 
-@pytest.mark.parametrize("command", [["show"], ["compare", "a", "b"], ["claims"]])
-def test_two_forms_of_output_exclude_each_other(complaint: Callable[..., str], command: list[str]) -> None:
-    message = complaint(*command, "--json", "--markdown")
-    assert "--json and --markdown exclude each other: leave one out" in message
-
-
 def test_the_help_begins_with_the_common_options_on_one_screen() -> None:
     lines = in_process("load", "--help", COLUMNS="80", LINES="24").stdout.splitlines()
     assert max(map(len, lines)) <= 80
@@ -120,17 +113,3 @@ def test_the_help_begins_with_the_common_options_on_one_screen() -> None:
     for option in ("--connections", "--rate", "--duration", "--requests", "--header", "--body", "--fail-if"):
         assert any(re.match(rf" +(-\w, )?{option}", line) for line in screen), option
     assert lines.index("Common options:") < lines.index("When requests are sent:") <= 24
-    sections = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
-    assert sections == [
-        "Common options:",
-        "When requests are sent:",
-        "What is sent:",
-        "What must come back:",
-        "Connections:",
-        "TLS and HTTP/2:",
-        "Streams:",
-        "Two targets compared:",
-        "Output:",
-        "Engine:",
-        "Several machines:",
-    ]

@@ -27,7 +27,6 @@ from ringside.probe.process import find_probe
 from tests.support import TESTS
 
 HERE = TESTS / "http_servers"
-COUNT, SOAK_COUNT = 2_000, 100_000
 LARGE = "x" * 100_000
 # What is built is shared by the servers of one kind.
 BUILDING = threading.Lock()
@@ -298,13 +297,14 @@ def talk(target: Target, io: str, count: int) -> int:
     return answered
 
 
+@pytest.mark.parametrize("count", [1_000, pytest.param(100_000, marks=pytest.mark.soak)])
 @each(*HTTP, "ws", "wss")
-def test_two_thousand_requests_without_a_fault(
-    name: str, protocol: str, tmp_path: Path, certificates: Path
+def test_requests_without_a_fault(
+    name: str, protocol: str, count: int, tmp_path: Path, certificates: Path
 ) -> None:
     with served(name, protocol, tmp_path, certificates) as target:
         for io in ("epoll", "uring"):
-            assert drive(target, io, COUNT // 2) == COUNT // 2
+            assert drive(target, io, count) == count
 
 
 @pytest.mark.parametrize("io", ["epoll", "uring"])
@@ -325,16 +325,6 @@ def test_a_connection_that_takes_few_requests_keeps_nobody_waiting(
         )
     assert outcome["requests"] == 2_000
     assert outcome["connections"]["opened"] >= 400
-
-
-@pytest.mark.soak
-@each(*HTTP, "ws", "wss")
-def test_a_hundred_thousand_requests_without_a_fault(
-    name: str, protocol: str, tmp_path: Path, certificates: Path
-) -> None:
-    with served(name, protocol, tmp_path, certificates) as target:
-        for io in ("epoll", "uring"):
-            assert drive(target, io, SOAK_COUNT) == SOAK_COUNT
 
 
 def burst_twice(target: Target) -> list[dict[str, Any]]:

@@ -35,7 +35,6 @@ OUTCOME = (
     '{"type":"outcome","outcome":"ok","requests":7,"achieved_rate_per_s":3.5,'
     '"histograms":{"latency":{"count":7,"p50_ns":2,"p99_ns":9}}}'
 )
-FAILED = '{"type":"outcome","outcome":"load-failed","detail":"nobody listens"}'
 
 
 class Observer(Listener):
@@ -88,16 +87,17 @@ def test_the_request_is_the_plan_of_its_block(tmp_path: Path) -> None:
     assert (tmp_path / "got").read_bytes() == LoadRequest(plan_of("A", 3)).encode()
 
 
-def test_every_target_is_warmed_up(tmp_path: Path) -> None:
+def test_every_target_is_warmed_up_and_whoever_waits_sees_it(tmp_path: Path) -> None:
+    cells: list[Cell] = []
+
+    class Waiting(Listener):
+        def on_warm_up(self, cell: Cell) -> None:
+            cells.append(cell)
+
     observer = Observer()
-    targets(printing(tmp_path, OUTCOME), observer).warm_up(Listener())
+    targets(printing(tmp_path, OUTCOME), observer).warm_up(Waiting())
     assert [(block, name) for block, name, _ in observer.loads] == [(0, "A"), (0, "B")]
-
-
-def test_a_load_that_fails_is_a_trial_with_its_reason(tmp_path: Path) -> None:
-    trial = one_load(printing(tmp_path, FAILED))
-    assert (trial.outcome, trial.detail) == (Outcome.LOAD_FAILED, "nobody listens")
-    assert trial.missing == ()
+    assert cells == [Cell("A", POINT), Cell("B", POINT)]
 
 
 def test_an_unknown_outcome_is_an_error_of_the_probe(tmp_path: Path) -> None:
@@ -160,17 +160,6 @@ while :; do sleep 0.1; done
     assert trial.started_at
 
 
-def test_whoever_waits_sees_which_target_is_warmed_up(tmp_path: Path) -> None:
-    cells: list[Cell] = []
-
-    class Waiting(Listener):
-        def on_warm_up(self, cell: Cell) -> None:
-            cells.append(cell)
-
-    targets(printing(tmp_path, OUTCOME)).warm_up(Waiting())
-    assert cells == [Cell("A", POINT), Cell("B", POINT)]
-
-
 def test_an_interrupted_warm_up_ends_all(tmp_path: Path) -> None:
     observer = Observer()
     with pytest.raises(KeyboardInterrupt):
@@ -178,17 +167,16 @@ def test_an_interrupted_warm_up_ends_all(tmp_path: Path) -> None:
     assert [name for _, name, _ in observer.loads] == ["A"]
 
 
-def test_an_interrupted_load_has_its_reason(tmp_path: Path) -> None:
-    """Whether the engine reports it, or only the driver knows."""
-    interrupted = '{"type":"outcome","outcome":"interrupted","detail":"SIGTERM","requests":7}'
-    trial = one_load(printing(tmp_path, STARTED, interrupted))
+@pytest.mark.parametrize(
+    ("reported", "outcome", "detail"),
+    [("interrupted", Outcome.INTERRUPTED, "SIGTERM"), ("load-failed", Outcome.LOAD_FAILED, "nobody listens")],
+)
+def test_a_load_that_does_not_end_well_has_its_reason(
+    tmp_path: Path, reported: str, outcome: Outcome, detail: str
+) -> None:
+    message = {"type": "outcome", "outcome": reported, "detail": detail, "requests": 7}
+    trial = one_load(printing(tmp_path, STARTED, json.dumps(message)))
     assert (trial.block, trial.position, trial.cell) == (3, 1, Cell("A", POINT))
-    assert (trial.outcome, trial.detail, trial.loads) == (Outcome.INTERRUPTED, "SIGTERM", ())
+    assert (trial.outcome, trial.detail) == (outcome, detail)
     assert trial.started_at
-
-
-def test_a_load_without_a_start_has_no_interface(tmp_path: Path) -> None:
-    trial = one_load(printing(tmp_path, OUTCOME))
-    load = trial.load(STEP, LOAD)
-    assert load
-    assert (load.io, trial.missing, trial.detail) == ("", (), "")
+    assert outcome is not Outcome.INTERRUPTED or trial.loads == ()
