@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -21,6 +23,7 @@ from ringside.measure import host
 from ringside.measure.toolchain import apt
 from tests.support.command_line import RINGSIDE, in_process
 from tests.support.fake_contenders import add_build
+from tests.support.processes import processes_of
 
 Add = Callable[..., None]
 Complaint = Callable[..., str]
@@ -52,7 +55,12 @@ Complaint = Callable[..., str]
         (["export", "x", "--format", "pyperf"], "holds no run yet"),
         (["list", "colours"], "'colours' is not one of"),
         (["list", "runs", "--store", "nonsense://x"], "cannot be opened"),
+        (["run", "showdown", "--setup", "--on", "local"], "--setup and --on exclude each other"),
         (["run", "./none.toml"], "there is no experiment file ./none.toml"),
+        *(
+            ([*words, "--json", "--markdown"], "--json and --markdown exclude each other: leave one out")
+            for words in (["show"], ["compare", "a", "b"], ["claims"])
+        ),
     ],
 )
 def test_wrong_use_gets_one_line_and_status_2(
@@ -62,13 +70,18 @@ def test_wrong_use_gets_one_line_and_status_2(
     assert not list(workplace.iterdir())
 
 
+def test_what_is_asked_for_when_there_is_nothing(workplace: Path, complaint: Complaint) -> None:
+    assert "cannot be started" in complaint("run", "showdown", RINGSIDE_PROBE="/nowhere")
+    assert "Commands:" in in_process(status=2).stderr
+    done = in_process("list", "runs")
+    assert (done.stdout, "holds no run yet" in done.stderr) == ("", True)
+    in_process("list")
+    assert not list(workplace.iterdir())
+
+
 def test_a_broken_file_names_file_and_line(workplace: Path, complaint: Complaint) -> None:
     (workplace / "mine.toml").write_text('title = "x"\nworkload = "ring"\ncontenders = ["go"]\nblock = 3\n')
     assert "mine.toml:4: unknown key `block`" in complaint("run", "./mine.toml")
-
-
-def test_without_the_probe(complaint: Complaint) -> None:
-    assert "cannot be started" in complaint("run", "showdown", RINGSIDE_PROBE="/nowhere")
 
 
 def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
@@ -105,15 +118,13 @@ def test_goals_of_a_run(workplace: Path, add_fake: Add, add_experiment: Add) -> 
     add_fake("one")
     add_fake("two")
     add_experiment("pair", "one", "two", blocks=9)
-
-    def blocks(*words: str) -> int:
-        return int(json.loads(in_process("run", "pair", "--json", *words).stdout)["blocks"])
-
-    assert 7 <= blocks() <= 9
-    assert blocks("--until", "end") == 9
-    assert blocks("--until", "end", "--blocks", "2") == 2
-    # A busy machine may need more blocks than anybody waits for.
-    assert blocks("--until", "3%", "--time", "20s") >= 7
+    for words, least, most in (
+        ((), 7, 9),
+        (("--until", "end", "--blocks", "2"), 2, 2),
+        # A busy machine may need more blocks than anybody waits for.
+        (("--until", "50%", "--time", "20s"), 7, 10_000),
+    ):
+        assert least <= json.loads(in_process("run", "pair", "--json", *words).stdout)["blocks"] <= most
     done = in_process("run", "pair", "--margin", "1%", "--json")
     assert "until all is decided, 9 blocks at most" in done.stderr
     assert json.loads(done.stdout)["margin"] == 0.01
@@ -148,17 +159,6 @@ def test_every_failure_is_a_row_and_the_run_goes_on(
     assert "</script><b>" not in page
 
 
-def test_odd_widths(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
-    add_fake("one")
-    add_fake("another-one-with-a-long-name")
-    add_experiment("pair", "one", "another-one-with-a-long-name", blocks=1)
-    in_process("run", "pair")
-    for width in ("20", "60", "200"):
-        shown = in_process("show", COLUMNS=width).stdout
-        assert "another-one-with-a-long-name" in shown.replace("\n", "")
-        assert re.search(r"\d (ns|µs|ms)\b", shown)
-
-
 def test_ctrl_c_in_the_middle_keeps_what_was_done_and_resumes(
     workplace: Path, add_fake: Add, add_experiment: Add
 ) -> None:
@@ -171,7 +171,7 @@ def test_ctrl_c_in_the_middle_keeps_what_was_done_and_resumes(
     while not process.stderr.readline().startswith("block 1 of 1"):
         assert process.poll() is None
     until = time.monotonic() + 30
-    while not alive(workplace / "contenders" / "slow"):
+    while not processes_of(workplace):
         assert time.monotonic() < until
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
@@ -179,23 +179,10 @@ def test_ctrl_c_in_the_middle_keeps_what_was_done_and_resumes(
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     (resume,) = re.findall(r"`ringside run --resume (\S+)`", errors)
-    assert not alive(workplace / "contenders")
+    assert not processes_of(workplace)
     done = in_process("run", "--resume", resume, "--json", status=1)
     cells = {cell["contender"]: cell["outcomes"] for cell in json.loads(done.stdout)["cells"]}
     assert cells == {"one": {"ok": 1}, "slow": {"timed-out": 1}}
-
-
-def alive(folder: Path) -> list[str]:
-    """Processes that work in a folder."""
-    numbers = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if Path(os.readlink(entry / "cwd")).is_relative_to(folder):
-                    numbers.append(entry.name)
-            except OSError:
-                continue
-    return numbers
 
 
 def test_a_reader_that_goes_away_is_no_error(workplace: Path) -> None:
@@ -203,10 +190,6 @@ def test_a_reader_that_goes_away_is_no_error(workplace: Path) -> None:
     done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     assert done.returncode == 0
-
-
-def test_no_words_show_the_help() -> None:
-    assert "Commands:" in in_process(status=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -233,22 +216,6 @@ def test_a_store_that_is_named_must_be_there(
     assert not list(workplace.iterdir())
 
 
-def test_lists_leave_nothing_behind(workplace: Path) -> None:
-    done = in_process("list", "runs")
-    assert "holds no run yet" in done.stderr
-    assert done.stdout == ""
-    in_process("list")
-    assert not list(workplace.iterdir())
-
-
-def test_doctor_names_what_is_missing_and_how_to_get_it(workplace: Path) -> None:
-    empty = workplace / "bin"
-    empty.mkdir()
-    done = in_process("doctor", status=1, PATH=str(empty))
-    assert "apt-get install" in done.stdout
-    assert "not found" in done.stdout
-
-
 def test_doctor_names_the_floors_and_what_is_too_old(workplace: Path) -> None:
     programs = workplace / "bin"
     programs.mkdir()
@@ -262,6 +229,8 @@ def test_doctor_names_the_floors_and_what_is_too_old(workplace: Path) -> None:
         r"^Rust +1\.71 or newer .*rustc is 1\.62\.0, below 1\.71 .*the probe's build", rows["Rust"]
     )
     assert re.search(r"^Erlang +25 or newer +26\.1 ", rows["Erlang"])
+    assert "apt-get install" in done.stdout
+    assert "not found" in done.stdout
 
 
 def test_a_broken_file_is_a_line_and_the_others_are_listed(workplace: Path, add_fake: Add) -> None:
@@ -278,7 +247,8 @@ def test_a_broken_file_is_a_line_and_the_others_are_listed(workplace: Path, add_
         re.MULTILINE,
     )
     assert re.search(r"^torn is left out: /.*torn\.toml:1: broken TOML", listed, re.MULTILINE)
-    done = in_process("doctor", status=1, COLUMNS="400").stdout
+    # Without a PATH nothing else is asked for its version.
+    done = in_process("doctor", status=1, COLUMNS="400", PATH="/nowhere").stdout
     assert re.search(r"^fine +3\.\d+\.\d+ *$", done, re.MULTILINE)
     assert re.search(r"^broken is left out: /.*contender\.toml:1: unknown key `titel`", done, re.MULTILINE)
 
@@ -301,9 +271,17 @@ def test_a_contender_in_five_lines(workplace: Path, add_fake: Add, complaint: Co
     assert "only contenders have names here" in complaint("list", "runs", "fine")
 
 
-def test_setup_of_a_contender_that_can_be_had(workplace: Path, add_fake: Add, complaint: Complaint) -> None:
+def test_setup_of_a_contender_that_can_be_had(
+    workplace: Path, add_fake: Add, add_experiment: Add, complaint: Complaint
+) -> None:
     add_fake("one")
     add_build(workplace / "contenders" / "one", "touch", "{build}/made")
+    add_experiment("solo", "one")
+    lines = in_process("run", "solo").stderr.splitlines()
+    # A run announces a build before it starts.
+    assert (lines[0], lines[1][:4]) == ("building one", "run ")
+    assert "building" not in in_process("run", "solo").stderr
+    shutil.rmtree(workplace / ".ringside" / "builds")
     assert in_process("setup", "one").stderr == (
         "setup: building one; this may take a minute\nsetup: one is ready\n"
     )
@@ -359,17 +337,6 @@ def test_setup_prints_instructions_and_installs_nothing(
     assert [words[0] for words in installed] == ["update", "install"]
 
 
-def test_setup_shows_why_a_build_failed(workplace: Path, add_fake: Add) -> None:
-    add_fake("one")
-    add_build(workplace / "contenders" / "one", "sh", "-c", "echo oops; exit 3")
-    lines = in_process("setup", "one", status=1).stderr.splitlines()
-    assert "setup: one is not available: cannot be built: `sh` ended with 3" in lines
-    assert "setup:   | oops" in lines
-    log = next(Path(word) for word in lines[-1].split() if word.startswith(".ringside/"))
-    assert lines[-1] == f"setup:   fix the error in {log} and run again"
-    assert "oops" in log.read_text()
-
-
 def test_a_run_writes_its_page(
     workplace: Path, add_fake: Add, add_experiment: Add, complaint: Complaint
 ) -> None:
@@ -404,45 +371,22 @@ def test_a_page_that_cannot_be_written_leaves_nothing(
     assert [path.name for path in workplace.glob("*partial*")] == []
 
 
-FOREIGN = ("run solo", "vs true true", "show", "list runs", "report", "compare x y")
-
-
-@pytest.mark.parametrize("words", FOREIGN)
-def test_a_database_of_something_else_stays_as_it_is(
+@pytest.mark.parametrize("words", ["run solo", "vs true true", "show", "list runs", "report", "compare x y"])
+def test_a_file_that_is_no_store_stays_as_it_is(
     workplace: Path, add_fake: Add, add_experiment: Add, complaint: Complaint, words: str
 ) -> None:
     add_fake("one")
     add_experiment("solo", "one")
-    foreign = workplace / "foreign.sqlite"
-    connection = sqlite3.connect(foreign)
-    connection.execute("CREATE TABLE recipe (name TEXT)")
-    connection.execute("INSERT INTO recipe VALUES ('soup')")
-    connection.commit()
-    connection.close()
-    before = foreign.read_bytes(), sorted(workplace.iterdir())
-    line = complaint(*words.split(), "--store", "foreign.sqlite")
-    assert "foreign.sqlite is a database of something else: name another store with --store" in line
-    assert (foreign.read_bytes(), sorted(workplace.iterdir())) == before
-
-
-def test_a_store_that_is_no_database_stays_as_it_is(workplace: Path, complaint: Complaint) -> None:
-    text = "Not a database, but longer than the head of one. " * 10
-    (workplace / "notes.txt").write_text(text)
-    assert "file is not a database" in complaint("vs", "true", "true", "--store", "notes.txt")
-    assert "file is not a database" in complaint("show", "--store", "notes.txt")
-    assert [path.read_text() for path in workplace.iterdir()] == [text]
-
-
-def test_a_build_is_announced_before_it_starts(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
-    add_fake("one")
-    add_fake("unbuilt")
-    add_build(workplace / "contenders" / "one", "touch", "{build}/made")
-    add_experiment("pair", "one", "unbuilt")
-    lines = in_process("run", "pair").stderr.splitlines()
-    assert lines[0] == "building one"
-    assert lines[1].startswith("run ")
-    assert not [line for line in lines[1:] if line.startswith("building")]
-    assert "building" not in in_process("run", "pair").stderr
+    with contextlib.closing(sqlite3.connect("foreign.sqlite")) as connection:
+        connection.execute("CREATE TABLE recipe (name TEXT)")
+    (workplace / "notes.txt").write_text("Not a database, but longer than the head of one. " * 10)
+    for name, message in (
+        ("foreign.sqlite", "is a database of something else: name another store with --store"),
+        ("notes.txt", "file is not a database"),
+    ):
+        before = Path(name).read_bytes(), sorted(workplace.iterdir())
+        assert message in complaint(*words.split(), "--store", name)
+        assert (Path(name).read_bytes(), sorted(workplace.iterdir())) == before
 
 
 def test_long_texts_of_a_manifest_are_refused_and_leave_lists_readable(

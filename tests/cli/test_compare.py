@@ -1,4 +1,4 @@
-"""`ringside compare` and its gate."""
+"""`ringside compare`, and the gates of `compare` and `vs`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from ringside.cli import compare
+from ringside.cli import compare, gates
 from ringside.errors import UsageError
+from ringside.model.design import Metric, Point
+from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.store import Store
+from tests.support.analyses import HOP, RATE, near
+from tests.support.command_line import Ended, in_process
 from tests.support.runs import experiment, make_run
 
 # The ids of two runs, and the store that holds them.
@@ -22,31 +26,22 @@ Runs = tuple[str, str, str]
 
 
 @pytest.fixture
-def two_runs(tmp_path: Path) -> Callable[..., Runs]:
-    """Makes two runs of the ring, the second of which takes so many times as long in each of four cells, and
-    whose memory-bound reference computation takes so many times as long."""
+def two_runs(tmp_path: Path) -> Callable[[float], Runs]:
+    """Makes two runs of the ring, the second of which takes so many times as long in each of four cells."""
 
-    def make(
-        times: float,
-        reference_ns: int | None = 10_000_000,
-        memory_times: float | None = 1.0,
-        blocks: int = 7,
-    ) -> Runs:
+    def make(times: float) -> Runs:
         where = str(tmp_path / "both.sqlite")
         store = Store(where)
         factors = {"nodes": 100, "messages": (100, 1000)}
-        made = experiment(contenders=("erlang", "go"), baseline="erlang", factors=factors, blocks=blocks)
+        made = experiment(contenders=("erlang", "go"), baseline="erlang", factors=factors, blocks=7)
         names = []
-        for seed, scale, moved in ((1, 1.0, 1.0), (2, times, memory_times)):
+        for seed, scale in ((1, 1.0), (2, times)):
             run = make_run(store, made, seed=seed, noise=0.01)
             again = store.begin_run("again", seed, run.plan, run.host, {})
             for trial in store.trials(run):
                 assert trial.report
-                report = msgspec.structs.replace(
-                    trial.report,
-                    reference_ns=reference_ns,
-                    memory_reference_ns=round(7_000_000 * moved) if moved else None,
-                )
+                references = {"reference_ns": 10_000_000, "memory_reference_ns": 7_000_000}
+                report = msgspec.structs.replace(trial.report, **references)
                 phases = {
                     phase: tuple(round(ns * scale) for ns in each) for phase, each in trial.phases.items()
                 }
@@ -73,7 +68,9 @@ def document(capsys: pytest.CaptureFixture[str], where: str, *arguments: str) ->
 HOPS = ("--metric", "hop_ns")
 
 
-def test_the_command_and_its_gate(two_runs: Callable[..., Runs], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_and_its_gate(
+    two_runs: Callable[[float], Runs], capsys: pytest.CaptureFixture[str]
+) -> None:
     where, first, second = two_runs(1.3)
     assert run(where, first, second, *HOPS, "--fail-if", "slower:3%") == 1
     printed = capsys.readouterr()
@@ -91,46 +88,7 @@ def test_the_command_and_its_gate(two_runs: Callable[..., Runs], capsys: pytest.
     assert run(where, first, second, "--markdown") == 0
 
 
-def test_gates_for_other_verdicts(two_runs: Callable[..., Runs], capsys: pytest.CaptureFixture[str]) -> None:
-    where, first, second = two_runs(1.3)
-    # Worse and better suit any metric.
-    for gate, status in (("worse", 1), ("better", 0), ("faster:1%", 0), ("inconclusive", 0)):
-        assert run(where, first, second, *HOPS, "--fail-if", gate) == status, gate
-    capsys.readouterr()
-    assert run(where, second, first, *HOPS, "--fail-if", "faster") == 1
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 4
-    # Without a size, nothing is allowed.
-    assert all(re.search(r": Per hop is faster \(-2\d\.\d%\)$", line) for line in lines)
-    # One of several is enough.
-    assert run(where, first, second, *HOPS, "--fail-if", "faster", "--fail-if", "slower:3%") == 1
-
-
-def test_what_is_not_clear_can_fail(
-    two_runs: Callable[..., Runs], capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The memory-bound reference took half as long again, so a difference of a third may be the machine's."""
-    where, first, second = two_runs(1.3, memory_times=1.5)
-    values = document(capsys, where, first, second, *HOPS)
-    assert {(row["verdict"], row["obstacle"]) for row in values["comparisons"]} == {("inconclusive", None)}
-    assert values["machine"]["memory"]["ratio"] == pytest.approx(1.5)
-    assert values["machine"]["computing"]["ratio"] == pytest.approx(1.0)
-    assert run(where, first, second, *HOPS, "--fail-if", "slower") == 0
-    assert run(where, first, second, *HOPS, "--fail-if", "inconclusive:10%") == 1
-    assert run(where, first, second, *HOPS, "--fail-if", "inconclusive:50%") == 0
-
-
-def test_a_run_without_the_memory_bound_reference_is_warned_of(
-    two_runs: Callable[..., Runs], capsys: pytest.CaptureFixture[str]
-) -> None:
-    where, first, second = two_runs(1.3, memory_times=None)
-    values = document(capsys, where, first, second, *HOPS)
-    assert values["machine"].keys() == {"computing"}
-    assert {row["verdict"] for row in values["comparisons"]} == {"slower"}
-    assert [warning["code"] for warning in values["warnings"]] == ["single-runs", "no-memory-reference"]
-
-
-def test_several_runs_a_side(two_runs: Callable[..., Runs], capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_runs_a_side(two_runs: Callable[[float], Runs], capsys: pytest.CaptureFixture[str]) -> None:
     where, first, second = two_runs(1.3)
     _, third, fourth = two_runs(1.3)
     values = document(capsys, where, f"{first},{third}", f"{second}, {fourth}", *HOPS)
@@ -141,7 +99,7 @@ def test_several_runs_a_side(two_runs: Callable[..., Runs], capsys: pytest.Captu
         run(where, "x,,y", second)
 
 
-def test_margins(two_runs: Callable[..., Runs], capsys: pytest.CaptureFixture[str]) -> None:
+def test_margins(two_runs: Callable[[float], Runs], capsys: pytest.CaptureFixture[str]) -> None:
     where, first, second = two_runs(1.0)
     verdicts = {}
     for margin in ("0", "50%"):
@@ -154,22 +112,82 @@ def test_margins(two_runs: Callable[..., Runs], capsys: pytest.CaptureFixture[st
     assert (values["format"], values["margin"]) == (2, 0.05)
 
 
-@pytest.mark.parametrize("gate", ["slower:3%", "inconclusive"])
-def test_without_verdicts_the_gate_stays_closed(
-    two_runs: Callable[..., Runs], capsys: pytest.CaptureFixture[str], gate: str
-) -> None:
-    """Neither run has a reference computation."""
-    where, first, second = two_runs(1.3, reference_ns=None, memory_times=None)
-    assert run(where, first, second, "--fail-if", gate) == 1
-    assert capsys.readouterr().err.count("there are no verdicts") == 1
-    assert run(where, first, second) == 0
+# --- `--fail-if` of `compare` and `vs` ---
 
 
-def test_with_too_few_blocks_the_gate_stays_closed(
-    two_runs: Callable[..., Runs], capsys: pytest.CaptureFixture[str]
+def judged(
+    ratio: float, verdict: Verdict, metric: Metric = HOP, obstacle: Obstacle | None = None
+) -> tuple[str, Metric, Comparison]:
+    interval = Interval(ratio, ratio, ratio, 7)
+    return "B over A", metric, Comparison(Point(()), metric.name, "B", "A", interval, verdict, 0.01, obstacle)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "verdict", "gate", "status"),
+    [
+        (1.2, Verdict.SLOWER, ("slower", 0.199), 1),
+        (1.2, Verdict.SLOWER, ("slower", 0.201), 0),
+        (1.2, Verdict.SLOWER, ("faster", 0.0), 0),
+        # Exactly the share counts.
+        (1.25, Verdict.SLOWER, ("slower", 0.25), 1),
+        (1 / 1.2, Verdict.FASTER, ("faster", 0.16), 1),
+        (1 / 1.2, Verdict.FASTER, ("faster", 0.17), 0),
+        # However large the estimate: what is not shown to be worse does not count.
+        (1.2, Verdict.INCONCLUSIVE, ("slower", 0.03), 0),
+        (1.2, Verdict.INCONCLUSIVE, ("inconclusive", 0.03), 1),
+    ],
+)
+def test_the_gate_lets_through_what_is_not_worse_by_its_share(
+    ratio: float, verdict: Verdict, gate: tuple[str, float], status: int
 ) -> None:
-    where, first, second = two_runs(1.3, blocks=2)
-    values = document(capsys, where, first, second)
-    assert {row["obstacle"] for row in values["comparisons"]} == {"too-few-blocks"}
-    assert run(where, first, second, "--fail-if", "slower") == 1
-    assert "there are no verdicts" in capsys.readouterr().err
+    assert gates.status([gate], [judged(ratio, verdict)]) == status
+
+
+@pytest.mark.parametrize("metric", [HOP, RATE], ids=["less is better", "more is better"])
+@pytest.mark.parametrize("worse_by", [0.05, 0.55, 0.82, 2.5])
+def test_the_figure_that_is_printed_is_the_one_that_is_judged(
+    metric: Metric, worse_by: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ratio = 1 + worse_by if metric.smaller_is_better else 1 / (1 + worse_by)
+    for share in (0.03, 0.5, 0.6, 1.5):
+        failed = gates.status([("slower", share)], [judged(ratio, Verdict.SLOWER, metric)])
+        said = capsys.readouterr().err
+        figures = [
+            float(figure)
+            for figure in re.findall(r"\+([0-9.]+)%\)|([0-9.]+) % worse", said)
+            for figure in figure
+            if figure
+        ]
+        assert (failed, figures) == ((1, [near(worse_by * 100)]) if worse_by >= share else (0, []))
+
+
+@pytest.mark.parametrize("obstacle", [Obstacle.TOO_FEW_BLOCKS, Obstacle.NO_REFERENCE, Obstacle.UNFINISHED])
+def test_without_any_verdict_nothing_passes(obstacle: Obstacle, capsys: pytest.CaptureFixture[str]) -> None:
+    ratios = [judged(1.0, Verdict.INCONCLUSIVE, obstacle=obstacle)]
+    assert gates.status([], ratios) == 0
+    assert gates.status([("slower", 0.05)], ratios) == 1
+    assert capsys.readouterr().err == "ringside: --fail-if cannot decide: there are no verdicts\n"
+
+
+def vs(*words: str, status: int) -> Ended:
+    return in_process("vs", "-w", "0", "-r", "7", "-n", "old", "-n", "new", *words, status=status)
+
+
+def test_commands_in_pairs(workplace: object) -> None:
+    """The pair is named in one line, and verdicts and figures are shown all the same."""
+    ended = vs("true", "sleep 0.15", "--fail-if", "slower:5%", status=1)
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("ringside: new over old: Wall is slower (+")
+    assert line.endswith("%); --fail-if allows 5 %")
+    assert "slower" in ended.stdout
+    assert vs("sleep 0.15", "true", "--fail-if", "slower", status=0).stderr == ""
+    scan = ("-L", "s", "0.15,0.2", "true", "sleep {s}", "--fail-if", "worse")
+    assert [line.split(":")[1] for line in vs(*scan, status=1).stderr.splitlines()] == [
+        " new over old at s=0.15",
+        " new over old at s=0.2",
+    ]
+
+
+def test_a_command_alone_has_nothing_to_fail(workplace: object) -> None:
+    ended = in_process("vs", "true", "--fail-if", "slower", status=2)
+    assert "name two commands" in ended.stderr

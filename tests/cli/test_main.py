@@ -15,7 +15,7 @@ from click.shell_completion import ShellComplete
 
 from ringside.cli.main import COMMANDS, cli
 from ringside.probe.process import find_probe
-from tests.support.command_line import RINGSIDE, ringside
+from tests.support.command_line import RINGSIDE, in_process, ringside
 
 HEAVY = ("altair", "jinja2", "msgspec", "numpy", "rich", "scipy")
 
@@ -28,55 +28,42 @@ def test_the_table_of_commands_repeats_their_own_help(name: str) -> None:
     assert command.get_short_help_str(limit=1000).rstrip(".") == COMMANDS[name].rstrip(".")
 
 
-def test_names_are_sorted() -> None:
-    assert list(COMMANDS) == sorted(COMMANDS)
-
-
-def loaded(*arguments: str) -> list[str]:
-    """The heavy packages that `ringside` with these arguments imports."""
-    code = (
-        "import sys\n"
-        "from ringside.cli.main import cli\n"
-        f"cli.main({list(arguments)!r}, 'ringside', standalone_mode=False)\n"
-        f"print('loaded', *(name for name in {HEAVY!r} if name in sys.modules))"
-    )
+def in_python(code: str) -> str:
+    """What a fresh interpreter prints, in which `cli`, `COMMANDS` and `sys` are known."""
+    code = f"import sys\nfrom ringside.cli.main import COMMANDS, cli\n{code}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "Usage: ringside" in done.stdout
-    return done.stdout.splitlines()[-1].split()[1:]
+    return done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("--help",), *((name, "--help") for name in sorted(COMMANDS))])
-def test_help_imports_nothing_heavy(arguments: tuple[str, ...]) -> None:
-    assert loaded(*arguments) == []
+def test_help_imports_nothing_heavy() -> None:
+    shown = in_python(
+        "for words in (['--help'], *([name, '--help'] for name in COMMANDS)):\n"
+        "    cli.main(words, 'ringside', standalone_mode=False)\n"
+        f"    print('loaded:', *words, *(name for name in {HEAVY!r} if name in sys.modules))"
+    )
+    assert shown.count("Usage: ringside") == len(COMMANDS) + 1
+    lines = [line for line in shown.splitlines() if line.startswith("loaded: ")]
+    assert lines == ["loaded: --help", *(f"loaded: {name} --help" for name in COMMANDS)]
 
 
 def test_the_shell_completes_names_without_importing_commands() -> None:
+    assert list(COMMANDS) == sorted(COMMANDS)
     complete = ShellComplete(cli, {}, "ringside", "_RINGSIDE_COMPLETE")
     assert [item.value for item in complete.get_completions([], "re")] == ["repeat", "report"]
     assert [item.value for item in complete.get_completions([], "")] == list(COMMANDS)
     assert "--version" in [item.value for item in complete.get_completions([], "--")]
-    code = (
-        "import sys\n"
+    shown = in_python(
         "from click.shell_completion import ShellComplete\n"
-        "from ringside.cli.main import COMMANDS, cli\n"
         "ShellComplete(cli, {}, 'ringside', 'X').get_completions([], 're')\n"
-        "modules = {f'ringside.cli.{name}' for name in (*COMMANDS, 'listing')}\n"
-        "print(sorted(modules & set(sys.modules)))"
+        "print(sorted({f'ringside.cli.{name}' for name in (*COMMANDS, 'listing')} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert shown.strip() == "[]"
 
 
-@pytest.mark.parametrize("columns", ["0", "-3", "wide"])
-def test_columns_that_are_no_width_are_unset(workplace: Path, columns: str) -> None:
-    assert ringside("list", "workloads", COLUMNS=columns).stdout == ringside("list", "workloads").stdout
-
-
-def test_a_width_below_that_of_any_table_is_that_of_a_narrow_one(workplace: Path) -> None:
-    assert (
-        ringside("list", "workloads", COLUMNS="1").stdout
-        == ringside("list", "workloads", COLUMNS="20").stdout
-    )
+@pytest.mark.parametrize(("columns", "same"), [("0", ""), ("-3", ""), ("wide", ""), ("1", "20")])
+def test_columns_that_are_no_width_are_unset_or_the_least(workplace: Path, columns: str, same: str) -> None:
+    shown = [in_process("list", "workloads", COLUMNS=width).stdout for width in (columns, same)]
+    assert shown[0] == shown[1]
 
 
 @pytest.mark.parametrize(
@@ -137,6 +124,7 @@ def from_bash(line: str) -> subprocess.CompletedProcess[str]:
         ),
         ("ulimit -n 12; vs true", "only 12 files may be open at a time, and 64 are needed: ulimit -n 64"),
         ("vs true > /dev/full", "stdout: No space left on device"),
+        ("vs --show-output --style=none 'echo hi' > /dev/full", "stdout: No space left on device"),
         (
             "vs true --export-json /dev/full",
             "--export-json /dev/full cannot be written: No space left on device; what was measured is in the "

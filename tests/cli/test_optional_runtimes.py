@@ -117,22 +117,6 @@ def test_other_runtimes_do_not_take_one_without_the_lock(name: str) -> None:
         assert receipt.endswith(f"{free_threaded} printed no recognisable version")
 
 
-def test_what_threads_without_the_lock_are_declared_to_be() -> None:
-    assert {one.name: one.parallel for one in FREE_THREADED} == {
-        "python-sync@3.13t": False,
-        "python-sync@3.14t": False,
-        "python-threads@3.13t": True,
-        "python-threads@3.14t": True,
-    }
-    assert not CATALOGUE.contender("python-threads").parallel
-
-
-def test_versions_beside_each_other_are_different_ones() -> None:
-    receipts = [TOOLCHAIN.receipt(one.runtime) for one in OPTIONAL if one.name.startswith("python-asyncio@")]
-    versions = [receipt.version for receipt in receipts if isinstance(receipt, Receipt)]
-    assert len(set(versions)) == len(versions) > 0
-
-
 @pytest.mark.parametrize(("optional", "status"), [("true", 0), ("false", 1)])
 def test_only_a_runtime_that_is_not_optional_is_missed(
     workplace: Path, monkeypatch: pytest.MonkeyPatch, optional: str, status: int

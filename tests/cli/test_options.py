@@ -13,12 +13,12 @@ import click
 import pytest
 
 from ringside import units
-from ringside.cli import check
+from ringside.cli import check, params
 from ringside.cli.main import COMMANDS, cli
 from ringside.cli.run_experiments import resume_hint
 from ringside.cli.run_options import RunSettings
 from ringside.errors import UsageError
-from ringside.load import thresholds
+from ringside.load import options, thresholds
 from ringside.measure.vs.commands import scanned_levels
 from ringside.render.text.command import NAMED_STORE
 from ringside.workloads import WORKLOADS
@@ -43,7 +43,7 @@ def forms_of(text: str) -> Iterator[str]:
         yield head + rest.replace(digits, odd, 1)
 
 
-def options() -> Iterator[tuple[str, click.Option]]:
+def all_options() -> Iterator[tuple[str, click.Option]]:
     for name in COMMANDS:
         command = cli.get_command(click.Context(cli), name)
         assert command is not None
@@ -62,16 +62,12 @@ def accepted(option: click.Option, text: str) -> Any:
 TEXTS = {"--engines", "--body", "--header", "--method", "--connect-to"}
 NUMERIC = [
     pytest.param(option, sample, id=f"{name} {option.opts[-1]} {sample}")
-    for name, option in options()
+    for name, option in all_options()
     if isinstance(option.type, (click.IntRange, click.types.FuncParamType))
     if not TEXTS & set(option.opts)
     for sample in SAMPLES
     if accepted(option, sample) is not None
 ]
-
-
-def test_there_are_numeric_options_of_every_kind() -> None:
-    assert len(NUMERIC) > 40
 
 
 @pytest.mark.parametrize(("option", "sample"), NUMERIC)
@@ -155,6 +151,8 @@ def test_a_dry_run_takes_every_option_into_account_or_refuses_it(
         else:
             assert done.stdout != plain, name
     assert not list(workplace.glob("*.sqlite"))
+    # Spaces between names are no part of them.
+    assert in_process("run", "pair", "--only", "one, two", "--dry-run").stdout == plain
     assert "7 s" in in_process("run", "pair", "--dry-run", "--time", "7s").stdout
 
 
@@ -164,16 +162,6 @@ def test_a_dry_run_takes_every_option_into_account_or_refuses_it(
 def test_an_empty_part_of_a_list_is_said(workplace: Path, words: tuple[str, str]) -> None:
     said = in_process("run", "showdown-ring", *words, "--dry-run", status=2).stderr
     assert said == f"ringside: {words[0]} {words[1]}: a part is empty; write it as A or A,B\n"
-
-
-def test_spaces_between_names_are_no_part_of_them(
-    workplace: Path, add_fake: Add, add_experiment: Add
-) -> None:
-    add_fake("one")
-    add_fake("two")
-    add_experiment("pair", "one", "two")
-    both = in_process("run", "pair", "--only", "one, two", "--dry-run")
-    assert both == in_process("run", "pair", "--dry-run")
 
 
 def test_every_command_that_is_printed_works_as_it_is_printed(
@@ -187,17 +175,13 @@ def test_every_command_that_is_printed_works_as_it_is_printed(
     done = in_process("run", "pair", *store, status=1)
     stopped = in_process("run", "pair", "--time", "1ms", *store, status=1, RINGSIDE_STORE="")
     asked = in_process("ask", *store)
-    printed: set[str] = set()
-    for text in (done.stdout, done.stderr, stopped.stderr, in_process("show", *store, status=1).stdout):
-        printed |= set(
-            re.findall(r"(?:^|[:`] )`?(ringside (?:run|show|report|repeat) [^`(\n]*)", text, re.MULTILINE)
-        )
+    texts = "\n".join((done.stdout, done.stderr, stopped.stderr, in_process("show", *store, status=1).stdout))
+    pattern = r"(?:^|[:`] )`?(ringside (?:run|show|report|repeat) [^`(\n]*)"
+    printed = set(re.findall(pattern, texts, re.MULTILINE))
     assert {words.split()[1] for words in printed} == {"show", "report", "repeat"}
     for command in printed:
-        in_process(
-            *shlex.split(command)[1:],
-            status=None if " repeat " in command else (1 if "show" in command else 0),
-        )
+        status = None if " repeat " in command else int("show" in command)
+        in_process(*shlex.split(command)[1:], status=status)
         assert "--store 'my own.sqlite'" in command
     assert "--store 'my own.sqlite'` measures it" in asked.stderr
 
@@ -207,36 +191,14 @@ def test_the_hint_after_an_interruption_names_the_store() -> None:
     hint = resume_hint(RunSettings(experiment="x", outside=("./a b",)), "20260101-x")
     NAMED_STORE.reset(token)
     resume, show = (shlex.split(command) for command in re.findall(r"`(.*?)`", hint))
-    assert resume == [
-        "ringside",
-        "run",
-        "--resume",
-        "20260101-x",
-        "--with",
-        "./a b",
-        "--store",
-        "my own.sqlite",
-    ]
-    assert show == ["ringside", "show", "20260101-x", "--store", "my own.sqlite"]
+    store = ["--store", "my own.sqlite"]
+    assert resume == ["ringside", "run", "--resume", "20260101-x", "--with", "./a b", *store]
+    assert show == ["ringside", "show", "20260101-x", *store]
 
 
 def test_no_text_of_a_csv_file_is_a_formula(workplace: Path) -> None:
-    in_process(
-        "vs",
-        "-r",
-        "1",
-        "-w",
-        "0",
-        "-i",
-        "-n",
-        "=1+1",
-        "-L",
-        "x",
-        "@A1,+1,-1,-2.5",
-        "true {x}",
-        "--export-csv",
-        "h.csv",
-    )
+    words = ("-r1", "-w0", "-i", "-n=1+1", "-L", "x", "@A1,+1,-1,-2.5")
+    in_process("vs", *words, "true {x}", "--export-csv", "h.csv")
     for text in (in_process("show", "--csv").stdout, Path("h.csv").read_text(encoding="utf-8")):
         fields = [field for line in text.splitlines() for field in line.split(",")]
         assert not [each for each in fields if each[:1] in tuple("=+@") or re.match(r"-(?![0-9.]+$)", each)]
@@ -259,3 +221,111 @@ def test_findings_are_counted(findings: int, said: str, capsys: pytest.CaptureFi
     workload = {"workload": "ring", "reason": "", "not_offered": [], "findings": [finding] * findings}
     check.print_document({"contender": "c", "reason": "", "workloads": [workload]})
     assert capsys.readouterr().out.splitlines()[0] == f"c: ring: {said}"
+
+
+DURATIONS = [
+    ("10s", 10),
+    ("90", 90),
+    ("1.5", 1.5),
+    ("500ms", 0.5),
+    ("1m30s", 90),
+    ("1h", 3600),
+    ("1s500ms", 1.5),
+]
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "value"),
+    [
+        *((params.duration, text, seconds) for text, seconds in DURATIONS),
+        *((params.run_duration, text, seconds) for text, seconds in DURATIONS),
+        (params.duration, "168h", 604_800),
+        (params.run_duration, "8760h", 365 * 86_400),
+        (params.run_duration, "0s", 0),
+        (options.rate, "1000/s", 1000),
+        (options.rate, "0.5", 0.5),
+        (options.rate, "10000000", 10_000_000),
+        (options.staircase, "100:5s,200.5/s:500ms", ((100, 5), (200.5, 0.5))),
+        (options.staircase, ",".join(["1:1s"] * 1000), ((1, 1),) * 1000),
+        (params.cpus, "3,0-2,1", (3, 0, 1, 2)),
+        (params.gate, "slower:3%", ("slower", 0.03)),
+        (params.gate, "slower:150%", ("slower", 1.5)),
+        (params.gate, "faster:0", ("faster", 0.0)),
+        (params.gate, "inconclusive", ("inconclusive", 0.0)),
+        # Other words for the same verdicts, which suit any metric.
+        (params.gate, "worse:0.04", ("slower", 0.04)),
+        (params.gate, "better", ("faster", 0.0)),
+        (params.engines, "1000", 1000),
+        (params.engines, "node-a, 10.0.0.7", ("node-a", "10.0.0.7")),
+        (options.method, "put", "PUT"),
+        (options.header, "Accept: a/b", ("Accept", "a/b")),
+        (options.header, "X-Empty:", ("X-Empty", "")),
+        (options.header, "X:\t ü ", ("X", "ü")),
+    ],
+)
+def test_values(read: Callable[[str], Any], text: str, value: object) -> None:
+    assert read(text) == pytest.approx(value) if isinstance(value, float) else read(text) == value
+
+
+@pytest.mark.parametrize(
+    ("read", "texts", "message"),
+    [
+        (
+            params.duration,
+            ["", "s", "soon", "-1", "1e9", "30s1m", "nan", "1 s", "٣s", "1s oops 2s", "1M"],
+            "is not a duration: write it as 10s, 500ms or 1m30s",
+        ),
+        (params.duration, ["0", "0s", "168h1ms"], "out of range: more than 0, up to 7 days"),
+        (params.run_duration, ["8761h"], "up to 365 days"),
+        (params.time_limit, ["0"], "leaves no time: write it as 30s or 5m"),
+        (options.rate, ["", "-1", "fast", "1e3", "/s"], "is not a rate: write it as 1000 or 1000/s"),
+        (options.rate, ["0", "10000001"], "more than 0, up to 10,000,000/s"),
+        (options.staircase, ["", "100"], "write it as rate:time"),
+        (options.staircase, ["100:", ":5s", "100:5s,"], "write it as"),
+        (options.staircase, [",".join(["1:1s"] * 1001)], "up to 1,000 are possible"),
+        (params.cpus, ["", "a", "2-1", "1-", "-1", "1,,2"], "write it as 0,2 or 0-3"),
+        (
+            params.gate,
+            ["", "3%", "equivalent", "Slower:3%", "slower 3%"],
+            "is not a gate: write it as slower:3%; possible are ",
+        ),
+        (params.gate, ["slower:3", "slower:x%", "slower:3%:4%"], "as a share from 0 to 100000 %"),
+        (params.engines, ["0", "5000"], "is out of range: 1 to 1,000"),
+        (params.engines, ["a,,b", ""], "is not a list of nodes: write a number, or names like node-a,node-b"),
+        (options.method, ["", "A B", "CONNECT", "connect", "GET\r\n"], "write it as GET or POST"),
+        (
+            options.header,
+            ["none", ": x", "A b: c", "A: b\r\nC: d", "A: \x00", "A: \x7f"],
+            "write it as 'Name: value'",
+        ),
+        (
+            options.header,
+            ["content-length: 3", "Transfer-Encoding: chunked", "Connection: close"],
+            "is not needed",
+        ),
+        (options.body, ["@.", "@none"], "cannot be read"),
+    ],
+)
+def test_values_that_cannot_be(read: Callable[[str], Any], texts: list[str], message: str) -> None:
+    for text in texts:
+        with pytest.raises(ValueError, match=message):
+            read(text)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_reads_durations_and_seeds_in_the_same_way(name: str) -> None:
+    """`run --time` once read what `vs --time` did not, and the reverse. Seeds fit into a store."""
+    context = click.Context(cli)
+    command = cli.get_command(context, name)
+    assert command is not None
+    for parameter in command.params:
+        bad: tuple[str, ...] = ()
+        if parameter.name and parameter.name.endswith("_s") and not parameter.name.endswith("_per_s"):
+            assert parameter.type.convert("1m30s", parameter, context) == 90, parameter.name
+            bad = ("soon",)
+        elif parameter.name == "seed":
+            assert parameter.type.convert("4611686018427387904", parameter, context) == 2**62
+            bad = ("9223372036854775808", "-1", "x")
+        for text in bad:
+            with pytest.raises(click.BadParameter):
+                parameter.type.convert(text, parameter, context)

@@ -57,29 +57,18 @@ def test_a_workload_with_two_folders(mine: Callable[..., Path]) -> None:
     table = in_process("list", "contenders", "--with", str(other)).stdout
     assert "other " in table
     assert "python-threads" in table
-    # The run can go on, with the same words.
-    again = in_process("run", "--resume", "latest", "--with", str(one), "--with", str(other), "--json")
-    assert "is finished" in again.stderr
-    repeated = in_process("repeat", "latest", "mine", "--with", str(one), "--with", str(other))
-    assert "mine at nodes=4" in repeated.stdout
-    assert "as in run" not in repeated.stderr
-
-
-def test_what_goes_on_or_is_repeated_needs_no_with_again(mine: Callable[..., Path]) -> None:
-    one, other = mine("mine"), mine("other")
-    run = json.loads(in_process("run", "ring", "--with", str(one), "--with", str(other), *SMALL).stdout)[
-        "run"
-    ]
-    used = f"ringside: --with {one} --with {other}, as in run {run}\n"
-    again = in_process("run", "--resume", "latest", "--json")
-    assert used in again.stderr
-    assert "is finished" in again.stderr
-    repeated = in_process("repeat", "latest", "mine")
-    assert used in repeated.stderr
-    assert "mine at nodes=4" in repeated.stdout
+    # The run can go on and be repeated, with the same words or without them.
+    named = ("--with", str(one), "--with", str(other))
+    used = f", as in run {document['run']}\n"
+    for words in (named, ()):
+        again = in_process("run", "--resume", "latest", *words, "--json")
+        repeated = in_process("repeat", "latest", "mine", *words)
+        assert "is finished" in again.stderr
+        assert "mine at nodes=4" in repeated.stdout
+        assert (used in again.stderr, used in repeated.stderr) == (not words, not words)
     other.rename(other.with_name("renamed"))
     repeated = in_process("repeat", "latest", "mine")
-    assert f"ringside: --with {other} of run {run} is not there: name it with --with\n" in repeated.stderr
+    assert f" of run {document['run']} is not there: name it with --with\n" in repeated.stderr
     assert "mine at nodes=4" in repeated.stdout
 
 
@@ -97,15 +86,6 @@ def test_a_server_without_a_manifest(workplace: Path) -> None:
     done = in_process("run", "fib", "--with", "mine=./server --port {port}", *small)
     (cell,) = json.loads(done.stdout)["cells"]
     assert (cell["contender"], cell["outcomes"]) == ("mine", {"ok": 1}), done.stderr
-
-
-def test_a_server_that_never_listens(workplace: Path) -> None:
-    done = in_process(
-        "run", "fib", "--with", "mine=sh -c 'exit 3' {port}", "--blocks", "1", "--json", status=1
-    )
-    (cell,) = json.loads(done.stdout)["cells"]
-    assert "mine" in cell["contender"]
-    assert "crashed" in str(cell["outcomes"]), cell
 
 
 def test_the_folder_of_a_contender_of_the_catalogue_is_no_second_one(mine: Callable[..., Path]) -> None:
@@ -143,11 +123,16 @@ def test_what_is_wrong_is_one_line(
         assert text in complaint(*command, *options)
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("ring",), "`ring` is a workload: name its contenders with --only or --with"),
+        (("fib", "--with", "elsewhere/mine"), "contender `mine` takes no part in fib"),
+        (("fib", "--with", "mine=./nowhere {port}"), "there is no program ./nowhere that can"),
+    ],
+)
 def test_a_workload_needs_contenders_that_have_it(
-    complaint: Callable[..., str], mine: Callable[..., Path]
+    complaint: Callable[..., str], mine: Callable[..., Path], words: tuple[str, ...], text: str
 ) -> None:
-    assert "`ring` is a workload: name its contenders with --only or --with" in complaint("run", "ring")
-    assert "contender `mine` takes no part in fib" in complaint("run", "fib", "--with", str(mine("mine")))
-    assert "there is no program ./nowhere that can" in complaint(
-        "run", "fib", "--with", "mine=./nowhere {port}"
-    )
+    mine("mine")
+    assert text in complaint("run", *words)

@@ -129,10 +129,6 @@ def test_what_was_measured_is_there_when_a_later_part_has_no_room(
     assert "first" in in_process("show", hint[1]).stdout
 
 
-def test_runtimes_are_installed_on_this_machine_alone(suite: Path, complaint: Complaint) -> None:
-    assert "--setup and --on exclude each other" in complaint("run", "both", "--setup", "--on", "local")
-
-
 def test_options_go_to_the_parts_that_they_fit(suite: Path) -> None:
     document = json.loads(in_process("run", "both", "--json", "--only", "two", "--set", "nodes=7").stdout)
     (run,) = document["runs"]

@@ -52,6 +52,8 @@ def test_placeholders_are_sent_with_their_values(http: str, values: str) -> None
     [
         ("/a?b=ü", "--method PUT -d abc", "PUT /a?b=%C3%BC HTTP/1.1|Content-Length: 3|Host: no.example:81"),
         ("/", "-d a=b -H X-A:b:c -H X-C:d -H Accept:a/b", "POST / HTTP/1.1|X-A: b:c|X-C: d|Accept: a/b"),
+        # Braces of a body are text unless asked for.
+        ("/", "-d {{n}}{user{id}}", "POST / HTTP/1.1|Content-Length: 15"),
         # They have a body, which is empty.
         ("/", "--method POST", "POST / HTTP/1.1|Content-Length: 0"),
         ("/", "--method patch", "PATCH / HTTP/1.1|Content-Length: 0"),

@@ -10,21 +10,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from ringside.errors import ProbeError
 from ringside.load import document, result, summary
 from ringside.probe.protocol import (
-    ClosedLoop,
-    ConstantRate,
     ExpectedReply,
     HttpRequest,
     LoadOutcome,
     LoadPlan,
     LoadProgress,
-    PoissonRate,
-    Staircase,
-    StaircaseStep,
     StreamMessages,
     engine_message,
 )
@@ -167,26 +161,6 @@ def test_the_document_of_a_stream() -> None:
     assert stream_document["chunk_lateness_ms"]["p50"] == 2
     assert (stream_document["messages"], stream_document["sequence"]) == (7, {"gaps": 1})
     assert (stream_document["latency_ms"], stream_document["pacing"]) == (None, None)
-
-
-@pytest.mark.parametrize(
-    ("pacing", "expected"),
-    [
-        (ClosedLoop(), {"kind": "closed"}),
-        (ConstantRate(60), {"kind": "constant", "rate_per_s": 60, "burst": 1}),
-        (PoissonRate(60, 3), {"kind": "poisson", "rate_per_s": 60, "seed": 3}),
-        (
-            Staircase((StaircaseStep(5, 1), StaircaseStep(6, 2))),
-            {
-                "kind": "staircase",
-                "steps": [{"rate_per_s": 5, "duration_s": 1}, {"rate_per_s": 6, "duration_s": 2}],
-            },
-        ),
-    ],
-)
-def test_the_schedule_in_a_document_has_all_its_keys(pacing: Any, expected: dict[str, Any]) -> None:
-    whole_document = document.as_document(HTTP, replace(http_plan(), pacing=pacing), load_result())
-    assert json.loads(json.dumps(whole_document))["pacing"] == expected
 
 
 def test_every_kind_of_error_and_fault_has_a_meaning() -> None:
