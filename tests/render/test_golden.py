@@ -1,22 +1,31 @@
-"""What a showdown prints, word by word, of made-up trials of a known seed: whoever changes a sentence, a
-table or a verdict reads here what comes of it.
-`.venv/bin/python -m tests.render.test_golden` writes it anew."""
+"""What a showdown prints, word by word, and what its plots are made of, of made-up trials of a known seed:
+whoever changes a sentence, a table, a verdict or a plot reads here what comes of it. Of the plots there is
+one of each kind: a line for each layer and the first row of each table of data.
+`.venv/bin/python -m tests.render.test_golden` writes both anew."""
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import analyse_suite
 from ringside.catalogue.loader import Catalogue
+from ringside.render.plots.charts import charts
 from ringside.render.text import markdown, sentences
 from ringside.store import Store
 from tests.support import ROOT, TESTS
 from tests.support.runs import experiment, make_run
 
-FILE = TESTS / "golden" / "showdown.md"
+GOLDEN = TESTS / "golden"
+# More than a machine's own arithmetic changes.
+DIGITS = 6
 SEED = 20070918
 
 
@@ -36,6 +45,11 @@ def analyses(folder: Path) -> list[RunAnalysis]:
     return found
 
 
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
+    return analyses(tmp_path_factory.mktemp("showdown"))
+
+
 def text(parts: list[RunAnalysis]) -> str:
     """Tables and warnings as they are printed, then the sentences of the page."""
     lines = [markdown.render_suite(analyse_suite(parts)), "# Sentences"]
@@ -52,14 +66,71 @@ def text(parts: list[RunAnalysis]) -> str:
     return re.sub(r"\b\d{8}-\d{6}-", "", "\n".join(lines) + "\n")
 
 
-def test_the_showdown_reads_as_it_did(tmp_path: Path) -> None:
-    made = text(analyses(tmp_path)).splitlines()
-    kept = FILE.read_text(encoding="utf-8").splitlines()
+def figures(parts: list[RunAnalysis]) -> str:
+    """The first panel of the first plot of each kind."""
+    lines: list[str] = []
+    kinds = set()
+    for part in parts:
+        for chart in charts(part):
+            spec = chart.panels[0].spec
+            kind = json.dumps([layer["mark"] for layer in spec["layer"]], sort_keys=True)
+            if kind not in kinds:
+                kinds.add(kind)
+                panels = " | ".join(panel.title for panel in chart.panels)
+                lines += [
+                    f"{part.experiment.name}: {chart.title}",
+                    f"  {chart.caption}",
+                    f"  panels: {panels}",
+                ]
+                lines += [f"  {spec['height']} pixels", *map(layer_line, spec["layer"])]
+                lines += [f"  {name}: {compact(rows[0])}" for name, rows in spec["datasets"].items() if rows]
+                lines.append("")
+    return "\n".join(lines)
+
+
+def layer_line(layer: dict[str, Any]) -> str:
+    """`rule of rows, x: low "Per hop (ns)" log [1, 100]`: what is drawn, and what by."""
+    channels = ", ".join(
+        f"{channel}: {' '.join(encoded(encoding))}"
+        for channel, encoding in layer["encoding"].items()
+        if isinstance(encoding, dict)
+    )
+    return f"  {layer['mark']['type']} of {layer['data']['name']}, {channels}"
+
+
+def encoded(encoding: dict[str, Any]) -> Iterator[str]:
+    """The field or value of a channel, its title, and the kind and the ends of its scale."""
+    yield str(encoding.get("field", compact(encoding.get("value"))))
+    if encoding.get("title"):
+        yield json.dumps(encoding["title"], ensure_ascii=False)
+    scale = encoding.get("scale") or {}
+    yield from (compact(scale[key]) for key in ("type", "domain", "range") if key in scale)
+
+
+def compact(value: Any) -> str:
+    """JSON on one line, numbers rounded."""
+    return json.dumps(rounded(value), ensure_ascii=False)
+
+
+def rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: rounded(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(each) for each in value]
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
+
+
+FILES = {"showdown.md": text, "figures.txt": figures}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_showdown_reads_as_it_did(parts: list[RunAnalysis], name: str) -> None:
+    kept = (GOLDEN / name).read_text(encoding="utf-8").splitlines()
     hint = "read the difference; if it is meant: .venv/bin/python -m tests.render.test_golden"
-    assert made == kept, hint
+    assert FILES[name](parts).splitlines() == kept, hint
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        FILE.parent.mkdir(exist_ok=True)
-        FILE.write_text(text(analyses(Path(folder))), encoding="utf-8")
+        for name, made in FILES.items():
+            (GOLDEN / name).write_text(made(analyses(Path(folder) / name)), encoding="utf-8")

@@ -36,12 +36,17 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def test_what_goes_in_comes_out(where: str) -> None:
     store = Store(where)
-    # A source is kept once.
-    for _ in range(2):
-        run = store.begin_run("ring", 7, {"a": [1]}, {"cpus": 2}, {text_hash("code"): "code"})
+    # A source is kept once; seeds have 63 bits.
+    other, run = (
+        store.begin_run("ring", seed, {"a": [1]}, {"cpus": 2}, {text_hash("code"): "code"})
+        for seed in (0, 2**63 - 1)
+    )
+    bare = Trial(0, 0, Cell("b", POINT), Outcome.UNAVAILABLE, "no toolchain")
+    store.add_trial(other, bare)
     store.add_trial(run, trial())
     again = Store(where)
-    assert again.run(run.id) == run
+    assert again.runs() == [other, run]
+    assert again.trials(other, samples=True) == [bare]
     assert again.trials(run, samples=True) == [trial()]
     assert again.trials(run) == [dataclasses.replace(trial(), samples=())]
     assert again.sources([text_hash("code"), "none"]) == {text_hash("code"): "code"}
@@ -90,16 +95,6 @@ def test_usage_and_loads_are_those_of_the_trial(where: str) -> None:
         assert each.usage().t_ns.tolist() == times
         (load,) = each.loads
         assert [second.requests for second in load.series] == [each.block, each.block]
-
-
-def test_trials_of_other_runs_stay_apart(where: str) -> None:
-    store = Store(where)
-    first, second = begin(store), begin(store)
-    bare = Trial(0, 0, Cell("b", POINT), Outcome.UNAVAILABLE, "no toolchain")
-    store.add_trial(first, trial())
-    store.add_trial(second, bare)
-    assert store.trials(first, samples=True) == [trial()]
-    assert store.trials(second, samples=True) == [bare]
 
 
 def test_runs_of_one_second_have_different_names_and_the_latest_is_the_last(where: str) -> None:
@@ -176,14 +171,6 @@ def test_a_database_of_something_else_is_refused_and_stays_as_it_is(
     assert [file.name for file in tmp_path.iterdir()] == ["music.sqlite"]
 
 
-def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
-    path = tmp_path / "s.sqlite"
-    path.touch()
-    store = Store(path)
-    store.add_trial(begin(store), trial())
-    assert len(Store(path, create=False).runs()) == 1
-
-
 def test_several_processes_can_make_and_fill_a_store_at_the_same_time(where: str) -> None:
     program = """
 import sys
@@ -243,6 +230,9 @@ def test_reading_alone_never_makes_a_store(tmp_path: Path) -> None:
             Store(path, create=False)
     assert empty.read_bytes() == b""
     assert not missing.parent.exists()
+    # Writing makes one of an empty file.
+    begin(Store(empty))
+    assert len(Store(empty, create=False).runs()) == 1
 
 
 def test_reading_a_store_does_not_write_to_it(tmp_path: Path) -> None:
@@ -292,15 +282,6 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_there(tmp_path: Path) -> None
     with pytest.raises(StoreError, match="disk is full; free some space"):
         store.add_trial(run, big)
     assert len(store.trials(run)) == 1
-
-
-# --- seeds ---
-
-
-@pytest.mark.parametrize("seed", [0, 2**31, 2**63 - 1])
-def test_seeds_have_63_bits(where: str, seed: int) -> None:
-    store = Store(where)
-    assert store.run(begin(store, seed).id).seed == seed
 
 
 # --- one writer ---
