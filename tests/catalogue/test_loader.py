@@ -92,19 +92,11 @@ def test_a_manifest_gives_one_contender_for_each_runtime(tmp_path: Path) -> None
     titled = MANIFEST.replace("[runtime.two]", '[runtime.two]\ntitle = "Two"')
     contenders = read_contender(manifest(tmp_path / "titled", titled))
     assert [contender.runtime.title for contender in contenders.values()] == ["", "Two"]
-
-
-@pytest.mark.parametrize(("of_all", "own", "expected"), [
-    ("false", "", [False, False]),
-    ("false", "parallel = true", [False, True]),
-    ("true", "parallel = false", [True, False]),
-])  # fmt: skip
-def test_a_runtime_can_differ_in_being_parallel(
-    tmp_path: Path, of_all: str, own: str, expected: list[bool]
-) -> None:
-    text = MANIFEST.replace("[runtime.two]", f"[runtime.two]\n{own}")
-    contenders = read_contender(manifest(tmp_path, f"parallel = {of_all}\n{text}"))
-    assert [contender.parallel for contender in contenders.values()] == expected
+    for of_all, own in (("false", "true"), ("true", "false")):
+        text = MANIFEST.replace("[runtime.two]", f"[runtime.two]\nparallel = {own}")
+        contenders = read_contender(manifest(tmp_path / own, f"parallel = {of_all}\n{text}"))
+        parallel = [str(contender.parallel).lower() for contender in contenders.values()]
+        assert parallel == [of_all, own]
 
 
 def test_a_runtime_can_come_from_a_registry_and_have_words_and_gaps_of_its_own(tmp_path: Path) -> None:
@@ -235,16 +227,13 @@ def test_variants_that_cannot_be(tmp_path: Path, change: tuple[str, str], messag
     text = MANIFEST + VARIANT.replace(*change)
     with pytest.raises(CatalogueError, match=message):
         read_contender(manifest(tmp_path, text), KNOWN)
+    with pytest.raises(CatalogueError, match="the folder's name `A thing` may hold a-z, 0-9"):
+        read_contender(manifest(tmp_path, MANIFEST, "A thing"))
 
 
 def test_braces_around_anything_but_a_word_are_a_programs_own(tmp_path: Path) -> None:
     text = MANIFEST.replace('"ring"]', '"{ok, X}", "{}", "{ nods }", "{Ok}", "{cores}"]')
     assert read_contender(manifest(tmp_path, text), KNOWN)
-
-
-def test_the_name_of_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(CatalogueError, match="the folder's name `A thing` may hold a-z, 0-9"):
-        read_contender(manifest(tmp_path, MANIFEST, "A thing"))
 
 
 # --- experiments and suites ------------------------------------------------------------------------
