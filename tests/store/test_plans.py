@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ from ringside.errors import StoreError
 from ringside.model.design import Experiment, ExperimentLimits, Point, Show
 from ringside.model.results import Run
 from ringside.store import Store
-from ringside.store.plans import KeptSelection, PlannedContender, RunPlan, plan_values, read_plan
-from tests.support import ROOT
+from ringside.store.plans import KeptSelection, RunPlan, plan_values, read_plan
+from tests.support import ROOT, stores
 
 POINTS = (Point((("nodes", 2), ("mode", "token"))), Point((("nodes", 3), ("mode", "token"))))
 EXPERIMENT = Experiment(
@@ -33,26 +34,8 @@ EXPERIMENT = Experiment(
     margin=0.03,
 )
 CONTENDERS = {
-    "a": PlannedContender(
-        title="t",
-        family="actors",
-        model="m",
-        language="l",
-        queue="q",
-        scheduler="s",
-        parallel=True,
-        kind="bare",
-        runtime="r",
-        runs_on="o",
-        command=("{runtime}", "x"),
-        files={"x": "0" * 64},
-        version="1",
-        receipt="r 1",
-        executable="/bin/r",
-        origin="Debian 13 r 1",
-        content="c",
-    ),
-    "b": PlannedContender(title="u", unavailable="no", remedy="install it", log="$ make\n"),
+    "a": dataclasses.replace(stores.CONTENDERS["erlang"], kind="bare"),
+    "b": stores.CONTENDERS["go"],
 }
 SUITE: KeptSelection = {"id": "1-s", "name": "s", "only": [], "settings": {}, "margin": None, "seed": 4}
 WHOLE = plan_values(EXPERIMENT, POINTS, CONTENDERS)

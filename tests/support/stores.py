@@ -1,4 +1,4 @@
-"""Trials with a value of their own in every field, and another process that holds a run."""
+"""Contenders and trials with a value of their own in every field, and another process that holds a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,30 @@ from ringside.probe.protocol import (
     TrialOutcome,
 )
 from ringside.store import Store
+from ringside.store.plans import PlannedContender
 
+# One with text in every field, and one that is not here.
+CONTENDERS = {
+    "erlang": PlannedContender(
+        "Erlang",
+        family="actors",
+        model="actors",
+        language="Erlang",
+        queue="unbounded",
+        scheduler="preemptive",
+        parallel=True,
+        runtime="otp",
+        runs_on="Erlang",
+        command=("{runtime}", "ring.erl"),
+        files={"ring.erl": "hash"},
+        version="27",
+        receipt="OTP 27",
+        executable="/usr/bin/erl",
+        origin="Debian 13 erlang-base 1:27",
+        content="c",
+    ),
+    "go": PlannedContender("Go", unavailable="go: not found", remedy="apt-get install go", log="$ make"),
+}
 POINT = Point((("nodes", 10), ("messages", 3), ("mode", "token")))
 
 

@@ -14,36 +14,15 @@ from ringside.model.design import Point
 from ringside.model.results import Outcome
 from ringside.probe.protocol import TrialOutcome
 from ringside.render.export import documents, formats
-from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Slope
 from ringside.workloads.command import COMMAND
 from tests.support import TESTS
 from tests.support.analyses import MEMORY, Exact, Values, analysis, point, scaled
 from tests.support.executions import HERE, commands, compared, execution, targets
+from tests.support.stores import CONTENDERS
 
 FILE = TESTS / "golden" / "documents.json"
 P, Q = point(nodes=10), point(nodes=20)
-CONTENDERS = {
-    "erlang": PlannedContender(
-        "Erlang",
-        family="actors",
-        model="actors",
-        language="Erlang",
-        queue="unbounded",
-        scheduler="preemptive",
-        parallel=True,
-        runtime="otp",
-        runs_on="Erlang",
-        command=("{runtime}", "ring.erl"),
-        files={"ring.erl": "hash"},
-        version="27",
-        receipt="OTP 27",
-        executable="/usr/bin/erl",
-        origin="Debian 13 erlang-base 1:27",
-        content="c",
-    ),
-    "go": PlannedContender("Go", unavailable="go: not found", remedy="apt-get install go", log="$ make"),
-}
 
 
 class Sloped(Exact):
