@@ -67,10 +67,6 @@ def diagnosed(
     return list(diagnose(figures, is_held=is_held))
 
 
-def test_nothing_is_wrong_with_a_quiet_run() -> None:
-    assert diagnosed([trial(block) for block in range(1, 7)]) == []
-
-
 @pytest.mark.parametrize(
     ("planned_blocks", "end", "needed"),
     [

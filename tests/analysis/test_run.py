@@ -263,17 +263,14 @@ def test_where_the_time_went_is_shown_at_the_most_cores() -> None:
         (name, 4, cases) for cases in (100, 200) for name in ("go", "erlang")
     ]
     assert [row.diagnosis for row in rows] == ["go on 4: 50.0", None, "go on 4: 100.0", None]
+    failed = batch((2,), (100, 200), failed=[("limit", point(cores=2, cases=100, mode="x"))])
+    assert len(failed.breakdown) == 4
+    assert analysis({("go", P): {"hop_ns": scaled(1)}}).breakdown == ()
     # What there is no figure of is left out.
     assert [{name: each.estimate for name, each in row.figures.items()} for row in rows[:2]] == [
         {"cpu_s": 2.0},
         {"cpu_s": 4.0},
     ]
-
-
-def test_where_the_time_went_on_one_number_of_cores_and_in_failures() -> None:
-    rows = batch((2,), (100, 200), failed=[("limit", point(cores=2, cases=100, mode="x"))]).breakdown
-    assert len(rows) == 4
-    assert analysis({("go", P): {"hop_ns": scaled(1)}}).breakdown == ()
 
 
 # --- Runs of the bundled workloads, from a store ---
