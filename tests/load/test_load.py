@@ -36,14 +36,6 @@ def load(*arguments: str, status: int = 0) -> str:
     return in_process("load", *arguments, status=status).stdout
 
 
-def test_more_connections_than_descriptors_are_refused_before_the_start(workplace: Path) -> None:
-    shell = f"ulimit -n 100; exec {' '.join(LOAD)} http://127.0.0.1:1/ --connections 200"
-    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "200 connections need more descriptors" in done.stderr
-    assert "hard limit is 100 (ulimit -Hn), so up to 32 connections fit" in done.stderr
-
-
 def test_a_closed_loop(http: str, workplace: Path) -> None:
     arguments = (f"{http}/", "--requests", "300", "--connections", "3", "--hdr", "out.hgrm")
     load = load_document(*arguments, "--expect-body", "hello\n")
@@ -85,16 +77,6 @@ def test_what_is_sent(http: str) -> None:
     assert 10 * 1000 < load["bytes_in"] < 10 * 1200
     load = load_document(f"{http}/", "--body", "ü", "--expect-body", "ü", "--close", *few)
     assert (load["errors"], load["requests"], load["connections"]["opened"]) == ({}, 10, 10)
-
-
-def test_lines(ports: tuple[str, str], workplace: Path) -> None:
-    target = f"tcp://127.0.0.1:{ports[1]}"
-    arguments = (target, "--requests", "50", "--connections", "2", "--line", "41")
-    assert load_document(*arguments, "--expect-body", "42")["requests"] == 50
-    assert load_document(*arguments, "--expect-pattern", r"[0-9]{2}")["requests"] == 50
-    for wrong in (("--expect-contains", "7"), ("--expect-pattern", "[0-9]")):
-        load = load_document(*arguments, *wrong, status=1)
-        assert (load["requests"], load["outcome"], load["errors"]) == (0, "load-failed", {"content": 50})
 
 
 def test_streams(ports: tuple[str, str], workplace: Path) -> None:

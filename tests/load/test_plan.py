@@ -181,15 +181,3 @@ def test_an_http_request() -> None:
             "close": True,
         },
     }
-
-
-def test_other_requests() -> None:
-    tcp = sent(plan("tcp", line="3ü", expect_body="832040"))
-    assert (tcp["line"], tcp["expect"]) == ("3Ã¼", {"equals": "832040"})
-    assert "request" not in tcp
-    messages = {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 2}
-    stream = sent(plan("stream", ramp_per_s=50.0, timeout_s=3.0, **messages))
-    assert stream["stream"] == messages
-    assert (stream["ramp_per_s"], stream["timeout_s"]) == (50, 3)
-    assert stream["pacing"] == {"kind": "closed"}
-    assert not stream.keys() & {"line", "requests"}

@@ -50,17 +50,6 @@ def test_tls(port: int, trust: tuple[str, str], loop: tuple[str, ...]) -> None:
     assert min(load["handshake_ms"]["p50"], load["connect_ms"]["p50"]) > 0
 
 
-def test_a_stream_inside_tls(port: int, workplace: Path) -> None:
-    streams = load_document(
-        f"stream+https://127.0.0.1:{port}/stream/{{id}}",
-        *("--insecure", "--connections", "3", "--duration", "700ms"),
-        *("--first", "Welcome: {id}", "--chunk", "Chunk {k} for {id}", "--interval", "100ms"),
-    )
-    assert streams["messages"] > 6
-    assert set(streams["sequence"].values()) == {0}
-    assert streams["handshake_ms"]["max"] > 0
-
-
 def test_tls_in_the_table_and_compared_with_plain_http(port: int, http: str) -> None:
     target = (f"https://127.0.0.1:{port}/", "--insecure", "--connections", "2")
     shown = in_process("load", *target, "--requests", "40").stdout

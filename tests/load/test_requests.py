@@ -189,8 +189,3 @@ def test_one_target_as_csv(http: str) -> None:
     assert (row["target"], row["outcome"], row["requests"]) == (f"{http}/", "ok", "12")
     assert float(row["latency_p99_9_ms"]) > 0
     assert row["intended_rate_per_s"] == ""
-
-
-def test_redirects_are_answers(http: str) -> None:
-    load = load_document(f"{http}/elsewhere", *FEW)
-    assert (load["statuses"], load["errors"]) == ({"302": 12}, {})
