@@ -38,12 +38,6 @@ def test_verdicts_come_first_the_best_on_top() -> None:
     assert lines[3:7] == ["A = sleep A", "B = sleep B", "C = sleep C", "7 blocks in random order"]
 
 
-def test_too_few_blocks() -> None:
-    few = commands({("A", HERE): [0.1, 0.1], ("B", HERE): [0.2, 0.2]})
-    assert texts(few) == ["B took 2.00× A's wall time: inconclusive, too few blocks (2 of 6)"]
-    assert [each.code for each in few.diagnostics] == ["too-few-blocks"]
-
-
 def test_markdown_is_harmless() -> None:
     titles = {"A": HOSTILE, "B": "a|b `c`"}
     run = commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.2)}, titles)
