@@ -155,10 +155,10 @@ def test_the_split_must_explain_enough(n: int, threshold: float) -> None:
     ids=["normal", "flat", "exponential", "lognormal", "Pareto", "Student", "outliers"],
 )
 def test_values_with_one_mode_are_seldom_bimodal(draw: Callable[[random.Random], float], n: int) -> None:
-    """1 % of flat samples, and three standard errors, of 2,000."""
+    """1 % of flat samples, and three standard errors, of 2,000; of samples beyond forty 5 %."""
     dice = random.Random(n)
     samples = [[math.exp(draw(dice) / 10) for _ in range(n)] for _ in range(2000)]
-    assert sum(bimodality(sample) is not None for sample in samples) <= 20 + 14
+    assert sum(bimodality(sample) is not None for sample in samples) <= (20 + 14 if n < 40 else 100)
 
 
 @pytest.mark.soak
