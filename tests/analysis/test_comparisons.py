@@ -9,12 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ringside.analysis.examination import (
-    Examination,
-    Observations,
-    Ranking,
-    rank,
-)
+from ringside.analysis.examination import Examination, Observations, Ranking, rank
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
 from ringside.stats.interval import median_interval

@@ -16,13 +16,7 @@ from statsmodels.stats.weightstats import DescrStatsW
 
 from ringside.model.results import Interval
 from ringside.stats import decisions, paired
-from ringside.stats.decisions import (
-    CLEAR_RATIO,
-    ComparisonTests,
-    Decision,
-    has_no_resolution,
-    rank_intervals,
-)
+from ringside.stats.decisions import CLEAR_RATIO, ComparisonTests, Decision, has_no_resolution, rank_intervals
 from ringside.stats.sequential import Look, planned_looks
 from tests.support.analyses import whole
 from tests.support.p_values import adjusted_p_values

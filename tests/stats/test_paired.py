@@ -13,14 +13,7 @@ from scipy.stats import wilcoxon
 
 from ringside.model.results import Interval
 from ringside.stats import paired
-from ringside.stats.paired import (
-    critical_value,
-    hodges_lehmann,
-    log_ratios,
-    lower_tail,
-    paired_ratio,
-    stalls,
-)
+from ringside.stats.paired import critical_value, hodges_lehmann, log_ratios, lower_tail, paired_ratio, stalls
 from tests.support.analyses import whole
 
 VALUES = st.lists(st.floats(1e-6, 1e6), min_size=6, max_size=20)

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 
 from ringside.model.results import Interval
 from ringside.stats import scaling
-from ringside.stats.scaling import (
-    Fit,
-    exponent,
-    non_negative_least_squares,
-    scalability,
-    slope_over_blocks,
-)
+from ringside.stats.scaling import Fit, exponent, non_negative_least_squares, scalability, slope_over_blocks
 
 
 def seconds(cores: int, single: float, contention: float, coherency: float) -> float:

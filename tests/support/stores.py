@@ -9,14 +9,7 @@ from contextlib import contextmanager
 
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Span, Trial
-from ringside.probe.protocol import (
-    CpuUse,
-    LatencySummary,
-    LoadMessage,
-    ProgramOutput,
-    Sample,
-    TrialOutcome,
-)
+from ringside.probe.protocol import CpuUse, LatencySummary, LoadMessage, ProgramOutput, Sample, TrialOutcome
 from ringside.store import Store
 from ringside.store.plans import PlannedContender
 

@@ -12,16 +12,7 @@ from dataclasses import dataclass
 
 from ringside.analysis.cells import MAX_FAILED_SHARE, has_no_steady_state, trial_figures
 from ringside.model.design import Cell, Experiment, Metric, Point
-from ringside.model.results import (
-    REPEATABLE,
-    Comparison,
-    Interval,
-    Obstacle,
-    Outcome,
-    Stalls,
-    Trial,
-    Verdict,
-)
+from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Stalls, Trial, Verdict
 from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
 from ringside.stats.paired import differences, logarithms, paired_ratio, stalls

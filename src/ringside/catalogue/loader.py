@@ -12,13 +12,7 @@ from pathlib import Path
 
 from ringside.catalogue.contenders import Workloads, added_contenders, read_contender
 from ringside.catalogue.decode import unknown
-from ringside.catalogue.experiments import (
-    Known,
-    read_experiment,
-    read_published,
-    read_question,
-    read_suite,
-)
+from ringside.catalogue.experiments import Known, read_experiment, read_published, read_question, read_suite
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import Contender, Published, Question
 from ringside.model.design import DEFAULT_BLOCKS, Experiment, Suite

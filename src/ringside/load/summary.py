@@ -10,14 +10,7 @@ from rich.text import Text
 
 from ringside.load.result import PERCENTILES, LoadResult, unsupported
 from ringside.load.target import Target
-from ringside.probe.protocol import (
-    ClosedLoop,
-    LatencySummary,
-    LoadFigures,
-    LoadPlan,
-    PoissonRate,
-    Staircase,
-)
+from ringside.probe.protocol import ClosedLoop, LatencySummary, LoadFigures, LoadPlan, PoissonRate, Staircase
 from ringside.render.text import terminal
 from ringside.render.text.cells import TableCell, TableData
 from ringside.stats.samples import MIN_BEYOND

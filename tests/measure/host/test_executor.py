@@ -18,14 +18,7 @@ from ringside.errors import ProbeError
 from ringside.measure.host.executor import Executor, off_contender_cpus
 from ringside.probe import orphans
 from ringside.probe.process import find_probe
-from ringside.probe.protocol import (
-    Limits,
-    Phase,
-    Sample,
-    Started,
-    TrialOutcome,
-    TrialRequest,
-)
+from ringside.probe.protocol import Limits, Phase, Sample, Started, TrialOutcome, TrialRequest
 from tests.support import probes
 from tests.support.attacks import both_ways, request
 from tests.support.processes import is_over

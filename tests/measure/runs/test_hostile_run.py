@@ -36,6 +36,8 @@ HARMLESS = {
     *("stops-ringside", "slows-the-probe", "makes-the-probe-idle", "moves-a-thread-of-the-probe"),
     *("moves-the-probe", "writes-to-the-probe", "reads-the-probes-memory", "leaves-its-cgroup"),
     *("keeps-a-port", "deletes-the-store", "deletes-a-build", "overwrites-a-build", "overwrites-sources"),
+    *("leaves-its-cgroup-briefly", "leaves-its-cgroup-for-its-namesake", "hides-in-deep-cgroups"),
+    *("unmounts-proc", "unmounts-shared-memory", "makes-the-probe-a-victim"),
     *("leaves-files", "hides-memory", "daemonises", "never-reads-stdin", "dawdles", "listens-meanwhile"),
 }
 OUTCOMES = {
@@ -131,7 +133,10 @@ def test_all_attacks_beside_honest_programs(
     wrong = {
         how: outcome
         for how, outcome in first.items()
-        if outcome != expected(how) and not (outcome in either and expected(how) in either)
+        if outcome != expected(how)
+        and not (outcome in either and expected(how) in either)
+        # A probe may die of limits that a program lowers.
+        and not (outcome == "probe-failed" and how.startswith("lowers-the-probes-"))
     }
     assert wrong == {}
     vague = {

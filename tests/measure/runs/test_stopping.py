@@ -14,11 +14,7 @@ from ringside.model.design import Cell, Experiment, Point, Show
 from ringside.model.results import Outcome, Trial
 from ringside.stats.interval import CONFIDENCE
 from ringside.stats.paired import paired_ratio
-from ringside.stats.sequential import (
-    FIRST_LOOK,
-    SEQUENTIAL_CONFIDENCE,
-    width_looks,
-)
+from ringside.stats.sequential import FIRST_LOOK, SEQUENTIAL_CONFIDENCE, width_looks
 from ringside.workloads.base import Measurement
 from ringside.workloads.ring import RING
 from tests.support.points import point

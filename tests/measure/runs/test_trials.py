@@ -19,13 +19,7 @@ from ringside.measure.runs.trials import padding_bytes
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, WorkloadEntry
 from ringside.model.design import Cell, ExperimentLimits, Input, Level
 from ringside.model.results import Outcome, Span, Trial
-from ringside.probe.protocol import (
-    Evidence,
-    ExpectedLines,
-    InputUse,
-    TrialRequest,
-    trial_message,
-)
+from ringside.probe.protocol import Evidence, ExpectedLines, InputUse, TrialRequest, trial_message
 from ringside.workloads.base import Workload
 from ringside.workloads.batch import BATCH
 from ringside.workloads.fanout import FANOUT

@@ -9,10 +9,7 @@ from functools import partial
 from ringside.model.design import Input, InputFile, Point
 from ringside.model.results import Interval, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import (
-    Workload,
-    repeats,
-)
+from ringside.workloads.base import Workload, repeats
 from ringside.workloads.batch.input import answers_sha256, max_bytes, pieces
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import core_figures, repeat_figures

@@ -10,13 +10,7 @@ from ringside import units
 from ringside.errors import UsageError
 from ringside.model.design import Point
 from ringside.model.results import Diagnostic, Trial
-from ringside.probe.protocol import (
-    ClosedLoop,
-    ConstantRate,
-    ExpectedReply,
-    LoadPlan,
-    Service,
-)
+from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadPlan, Service
 from ringside.workloads.fib import overload
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.serving import (

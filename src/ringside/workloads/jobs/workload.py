@@ -10,10 +10,7 @@ from ringside.model.design import Input, Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
 from ringside.units import count, significant
-from ringside.workloads.base import (
-    Workload,
-    repeats,
-)
+from ringside.workloads.base import Workload, repeats
 from ringside.workloads.evidence import (
     FACTOR,
     MODULUS,

@@ -7,16 +7,10 @@ from collections.abc import Mapping
 from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import (
-    Workload,
-    repeats,
-)
+from ringside.workloads.base import Workload, repeats
 from ringside.workloads.evidence import MODULUS, ORDER_BASE
 from ringside.workloads.phases import CYCLE_NS
-from ringside.workloads.process import (
-    held_figures,
-    repeat_figures,
-)
+from ringside.workloads.process import held_figures, repeat_figures
 from ringside.workloads.tables import declared
 
 

@@ -7,19 +7,10 @@ from collections.abc import Mapping
 from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.base import (
-    Workload,
-)
+from ringside.workloads.base import Workload
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import held_figures, process_figures
-from ringside.workloads.sleepers.evidence import (
-    LATE,
-    SECOND_NS,
-    contradictions,
-    lateness_ns,
-    numbers,
-    order,
-)
+from ringside.workloads.sleepers.evidence import LATE, SECOND_NS, contradictions, lateness_ns, numbers, order
 from ringside.workloads.tables import declared
 
 _OUTPUT_BYTES = 1 << 20
