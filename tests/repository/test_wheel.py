@@ -76,18 +76,8 @@ def test_it_runs_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
 def index(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simple index of both wheels. The probe's is for this system: scripts/wheels has others."""
     out = tmp_path_factory.mktemp("index")
-    command = [
-        uv(),
-        "build",
-        "-q",
-        "--wheel",
-        "--python",
-        sys.executable,
-        "-o",
-        str(out),
-        str(ROOT / "probe"),
-    ]
-    subprocess.run(command, check=True)
+    words = ("build", "-q", "--wheel", "--python", sys.executable, "-o", str(out), str(ROOT / "probe"))
+    subprocess.run([uv(), *words], check=True)
     (probe,) = out.glob("ringside_probe-*.whl")
     for name, file in (("ringside", wheel), ("ringside-probe", probe)):
         folder = out / "simple" / name
@@ -129,18 +119,8 @@ def test_it_installs_from_an_index_where_there_is_no_cargo(index: Path, tmp_path
     environment = clean(tmp_path)
     empty = tmp_path / "empty"
     empty.mkdir()
-    install = [
-        uv(),
-        "tool",
-        "install",
-        "-q",
-        "--python",
-        sys.executable,
-        "--index",
-        index.as_uri(),
-        "ringside",
-    ]
-    done = subprocess.run(install, cwd=empty, env=environment, capture_output=True, check=False)
+    words = ("tool", "install", "-q", "--python", sys.executable, "--index", index.as_uri(), "ringside")
+    done = subprocess.run([uv(), *words], cwd=empty, env=environment, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     program = tmp_path / "bin" / "ringside"
     done = subprocess.run([program, *COMPARED], cwd=empty, env=environment, capture_output=True, check=False)
