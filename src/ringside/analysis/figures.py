@@ -1,5 +1,4 @@
-"""A run's trials and figures, and what decides between its contenders: what its analysis
-is made of."""
+"""A run's trials and figures, and what decides between its contenders: what its analysis is made of."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from ringside.measure.host import memory_available_bytes
 from ringside.measure.host.exclusive import alone
 from ringside.measure.runs.events import Event
 from ringside.model.design import DEFAULT_MARGIN
-from ringside.probe.process import Probe
+from ringside.probe.process import Probe, find_probe
 from ringside.probe.protocol import LoadPlan, LoadRequest
 from ringside.render.export import documents
 from ringside.render.text import paired
@@ -100,7 +100,7 @@ def _plan(settings: LoadSettings, targets: Sequence[Target], weights: Sequence[i
 def _driver(settings: LoadSettings, addresses: Sequence[str]) -> Iterator[Any]:
     """What carries out loads at these addresses: a probe here, or engines on the nodes of a cluster."""
     if settings.cluster is None:
-        yield Probe()
+        yield Probe(find_probe())
         return
     with context.cluster().engines(settings.cluster, settings.engines, addresses, streams.say) as engines:
         yield engines

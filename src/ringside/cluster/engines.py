@@ -27,7 +27,7 @@ from ringside.errors import ClusterError, ProbeError, RingsideError, UsageError
 from ringside.load.result import EnginePart
 from ringside.measure import host
 from ringside.probe import protocol
-from ringside.probe.process import Probe, interrupts
+from ringside.probe.process import Probe, find_probe, interrupts
 from ringside.probe.protocol import (
     EngineMessage,
     EngineRecord,
@@ -163,7 +163,7 @@ class Engines:
         self.interrupted = False
         self._signals = 0
         self._session = session
-        self._probe = probe or Probe()
+        self._probe = probe or Probe(find_probe())
         self._place_s = place_s
         self._actors: dict[EngineSlot, Any] = {}
         with self._ending_at_errors(), interrupts(self._interrupt):

@@ -141,7 +141,7 @@ class Probe:
         extra_s = (service.ready_s + service.idle_s + service.end_s) if service else 0.0
         limit_s = request.limits.wall_s + extra_s
         if service and (service.steps or service.stub):
-            self._need_loads()
+            self.need_loads()
         is_reused = bool(self._idle)
         what = (request.encode(), trial_message, limit_s, on_tick, on_message)
         carry_out = partial(self._carry_out, *what, keep=True, number=request.number)
@@ -169,7 +169,7 @@ class Probe:
     ) -> list[EngineMessage]:
         """The messages of a load, the outcome last; `on_message` gets each as it comes. `go`: of an engine's
         part, which starts when this has returned; called when the engine is ready. Raises as `trial`."""
-        self._need_loads()
+        self.need_loads()
         plan = request.load
         limit_s = None if plan.duration_s is None else plan.duration_s + plan.timeout_s
         return self._carry_out(request.encode(), engine_message, limit_s, on_message=on_message, go=go)
@@ -177,12 +177,12 @@ class Probe:
     def merge(self, plan: LoadPlan, records: Sequence[EngineRecord]) -> list[EngineMessage]:
         """The last messages of a load of which several engines had a part, the outcome last: what one engine
         with all their threads would have sent. Raises as `trial`."""
-        self._need_loads()
+        self.need_loads()
         request = MergeRequest(Merge(plan, len(records)))
         lines = [request.encode(), *map(msgspec.json.encode, records)]
         return self._carry_out(b"\n".join(lines), engine_message, _MERGE_S)
 
-    def _need_loads(self) -> None:
+    def need_loads(self) -> None:
         """Use the program with the load engine from now on. Raises ProbeError."""
         if not self._has_loads and (path := find_probe()) != self.path:
             self.close()

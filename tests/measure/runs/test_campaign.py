@@ -17,10 +17,11 @@ from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_ta
 from ringside.measure.runs.plan import Selection
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
-from ringside.probe.protocol import TrialMessage, TrialRequest
+from ringside.probe.protocol import Service, Step, TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from ringside.store.runs import runs_of
+from ringside.workloads.ring.workload import Ring
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign
 
 Add = Callable[..., None]
@@ -58,6 +59,10 @@ class CpuExecutor(FakeExecutor):
     def __init__(self, interrupt_after: int | None = None) -> None:
         super().__init__(interrupt_after=interrupt_after)
         self.own: list[set[int]] = []
+        self.own_at_loads: list[set[int]] = []
+
+    def prepare_loads(self) -> None:
+        self.own_at_loads.append(os.sched_getaffinity(0))
 
     def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
         self.own.append(os.sched_getaffinity(0))
@@ -209,6 +214,19 @@ def test_two_that_resume_a_suite_at_once_begin_its_runs_once(
     assert [run.experiment for run in store.runs()] == ["first", "second"]
     # It has nothing left to begin when it is tried again.
     assert resumed_task(made.task.suite_id, store, catalogue).is_empty
+
+
+@pytest.mark.parametrize("has_service", [False, True])
+def test_the_load_engine_is_built_before_anything_is_measured(
+    catalogue: Catalogue, workplace: Path, monkeypatch: pytest.MonkeyPatch, has_service: bool
+) -> None:
+    """While this process still has all CPUs; and only for workloads that need it."""
+    service = Service(1, 0, steps=(Step("all", ()),)) if has_service else None
+    monkeypatch.setattr(Ring, "service", lambda ring, point, seed: service)
+    executor, whole = CpuExecutor(), os.sched_getaffinity(0)
+    campaign_of(new_task(Selection("first"), catalogue), workplace, executor).carry_out()
+    assert executor.own_at_loads == [whole] * has_service
+    assert executor.own
 
 
 class Waiting(Quiet):

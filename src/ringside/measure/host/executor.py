@@ -37,6 +37,10 @@ class Executor:
         contender gets the last ones: the first CPU takes most interrupts."""
         return tuple(self._usable[-cores:]), tuple(self._usable[:-cores])
 
+    def prepare_loads(self) -> None:
+        """Have the probe with the load engine ready, whose first build takes a minute. Raises ProbeError."""
+        self.probe.need_loads()
+
     def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
         """The probe's messages, the outcome last. `tick` is called every second or so meanwhile. Raises
         ProbeError when there is no outcome."""

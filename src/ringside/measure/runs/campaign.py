@@ -231,6 +231,9 @@ class LocalCampaign(Campaign):
         if self._install:
             self._install(list(readable(experiment, self.catalogue).values()))
         contenders = contenders_of(experiment, self.catalogue)
+        workload = find_workload(experiment.workload)
+        if any(workload.service(point, 0) for point in points):
+            self._executor.prepare_loads()
         tools = (self._toolchain, self._inputs, self.notify)
         return {"": prepare(experiment, points, contenders, *tools)}
 

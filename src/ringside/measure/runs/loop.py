@@ -24,13 +24,7 @@ from ringside.workloads.base import Measurement, Workload
 
 # A cell that ended like this twice will not do better, and each try may cost the whole wall limit.
 _HOPELESS = frozenset(
-    {
-        Outcome.TIMED_OUT,
-        Outcome.OUT_OF_MEMORY,
-        Outcome.FLOODED,
-        Outcome.NEVER_READY,
-        Outcome.PROBE_FAILED,
-    }
+    {Outcome.TIMED_OUT, Outcome.OUT_OF_MEMORY, Outcome.FLOODED, Outcome.NEVER_READY, Outcome.PROBE_FAILED}
 )
 MAX_HOPELESS = 2
 MAX_PROBE_FAILURES = 2
@@ -303,5 +297,4 @@ def row(block: int, position: int, cell: Cell, reason: str) -> Trial:
 def interrupted(block: int, position: int, cell: Cell, machine: str = "") -> Trial:
     """The row of a trial that Ctrl-C ended."""
     reason = "interrupted before the probe had reported"
-    outcome = Outcome.INTERRUPTED
-    return Trial(block, position, cell, outcome, reason, started_at=now(), machine=machine)
+    return Trial(block, position, cell, Outcome.INTERRUPTED, reason, started_at=now(), machine=machine)
