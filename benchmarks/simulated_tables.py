@@ -24,7 +24,6 @@ from ringside.model.design import Point
 from ringside.model.results import Interval
 from ringside.stats.decisions import ComparisonTests, Decision
 from ringside.stats.interval import CONFIDENCE
-from ringside.stats.paired import stalls
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, is_overstated, last_look, planned_looks
 
 Numbers = Any
@@ -93,17 +92,6 @@ def _spikes(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
     return dice.normal(0, 0.03, shape) + (dice.random(shape) < 0.05) * dice.exponential(0.5, shape)
 
 
-def _stalls(share: float, size: float) -> Any:
-    """The second contender stalls in this share of the blocks."""
-
-    def draw(dice: np.random.Generator, order: Numbers) -> Numbers:
-        logs = dice.normal(0, 0.03, order.shape)
-        logs[:, 1] += (dice.random(len(order)) < share) * size
-        return logs
-
-    return draw
-
-
 def _modes(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
     return dice.normal(0, 0.01, shape) + 0.3 * (dice.random(shape) < 0.4)
 
@@ -121,11 +109,6 @@ MODES = Noise("two modes, 35 % apart", independent(_modes))
 HEAVY = Noise("t₃, 5 %", independent(lambda dice, shape: 0.05 * dice.standard_t(3, shape)))
 CARRIED = tuple(
     Noise(f"A slows its successor by {effect:.0%}", _carried_over(effect)) for effect in (0.03, 0.05)
-)
-STALLS = tuple(
-    Noise(f"B stalls in {share:.0%} of the blocks, by {size:.0%}", _stalls(share, math.log1p(size)))
-    for size in (0.3, 1.0)
-    for share in (0.05, 0.1, 0.2)
 )
 NOISES = (
     NORMAL,
@@ -154,13 +137,6 @@ class Table:
     verdicts: Mapping[Pair, Decision]
     ranks: Mapping[Pair, Decision]
     blocks: int
-    log_ratios: Mapping[Pair, Mapping[int, float]]
-
-    def has_stalls(self, pair: Pair) -> bool:
-        """Whether a verdict is worded as stalls."""
-        direction = self.verdicts[pair].direction
-        values = [direction * d for block, d in self.log_ratios[pair].items() if block <= self.blocks]
-        return direction != 0 and bool(stalls(values, SEQUENTIAL_CONFIDENCE))
 
 
 def simulate(
@@ -197,7 +173,7 @@ def simulate(
         decisions = settled(verdicts, over_first, look.blocks)
         if all(decision.direction or decision.equivalent for decision in decisions.values()):
             break
-    return Table(decisions, settled(ranks, pairs, look.blocks), look.blocks, ratios)
+    return Table(decisions, settled(ranks, pairs, look.blocks), look.blocks)
 
 
 def _order(dice: np.random.Generator, most: int, contenders: int) -> Numbers:
@@ -264,7 +240,6 @@ def main(tables: int) -> list[str]:
     """Print the tables; the targets that were missed."""
     unequal_pairs(tables)
     equal_pairs(tables)
-    stalled_pairs(tables)
     sixteen(tables // 2)
     eight(tables // 2)
     print("\nTargets missed: " + ("; ".join(_missed) or "none"))
@@ -292,17 +267,6 @@ def equal_pairs(runs: int) -> None:
         claims = sum(run.verdicts[0, 1].direction != 0 for run in made)
         mean = np.mean([run.blocks for run in made])
         print(f"| {noise.name} | {_is_rare(f'pair, {noise.name}', claims, runs)} | {mean:.0f} |", flush=True)
-
-
-def stalled_pairs(runs: int) -> None:
-    print(f"\nPairs with looks up to 40 blocks, {runs:,} for each row: differences, worded as stalls")
-    print("| noise | B slower by | differences | of these stalls |")
-    print("|---|---:|---:|---:|")
-    for noise in (*STALLS, *NOISES):
-        for planted in (0.0,) if noise in STALLS else (0.03, 0.1):
-            made = [run for run in _pairs(noise, planted, 40, runs) if run.verdicts[0, 1].direction]
-            share = f"{sum(run.has_stalls((0, 1)) for run in made) / len(made):.1%}" if made else "–"
-            print(f"| {noise.name} | {planted:.0%} | {len(made) / runs:.1%} | {share} |", flush=True)
 
 
 def sixteen(tables: int) -> None:

@@ -32,9 +32,9 @@ def last_lines(text: str, most: int = STDERR_LINES) -> list[str]:
     return [one_line(line) for line in text.rstrip().splitlines()[-most:]]
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
+def nearest(name: str, names: Iterable[str], likeness: float = 0.6) -> str | None:
     """The one of the names that `name` may be a misspelling of."""
-    return next(iter(difflib.get_close_matches(name, list(names), n=1)), None)
+    return next(iter(difflib.get_close_matches(name, list(names), 1, likeness)), None)
 
 
 def capitalised(text: str) -> str:

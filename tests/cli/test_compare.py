@@ -166,7 +166,28 @@ def test_without_any_verdict_nothing_passes(obstacle: Obstacle, capsys: pytest.C
     ratios = [judged(1.0, Verdict.INCONCLUSIVE, obstacle=obstacle)]
     assert gates.status([], ratios) == 0
     assert gates.status([("slower", 0.05)], ratios) == 1
-    assert capsys.readouterr().err == "ringside: --fail-if cannot decide: there are no verdicts\n"
+    assert capsys.readouterr().err.startswith("ringside: --fail-if cannot decide: there are no verdicts")
+
+
+@pytest.mark.parametrize(
+    ("gate", "ends", "is_said"),
+    [
+        (("slower", 0.05), (0.9, 1.06), True),
+        (("slower", 0.05), (0.9, 1.04), False),
+        (("faster", 0.05), (0.94, 1.2), True),
+        (("faster", 0.05), (0.96, 1.2), False),
+    ],
+)
+@pytest.mark.parametrize("metric", [HOP, RATE])
+def test_what_is_undecided_passes_and_is_said_where_it_may_be_beyond_the_gate(
+    gate: Any, ends: Any, is_said: bool, metric: Metric, capsys: pytest.CaptureFixture[str]
+) -> None:
+    low, high = ends if metric.smaller_is_better else (1 / ends[1], 1 / ends[0])
+    subject, _, comparison = judged(1.0, Verdict.INCONCLUSIVE, metric)
+    pair = (subject, metric, dataclasses.replace(comparison, ratio=Interval(1.0, low, high, 7)))
+    assert gates.status([gate], [pair]) == 0
+    assert ("undecided, so --fail-if lets pass: B over A" in capsys.readouterr().err) is is_said
+    assert gates.status([gate, ("inconclusive", 0.0)], [pair]) == 1
 
 
 def vs(*words: str, status: int) -> Ended:
@@ -188,6 +209,10 @@ def test_commands_in_pairs(workplace: object) -> None:
     ]
 
 
-def test_a_command_alone_has_nothing_to_fail(workplace: object) -> None:
-    ended = in_process("vs", "true", "--fail-if", "slower", status=2)
-    assert "name two commands" in ended.stderr
+def test_a_command_alone_is_judged_by_its_first_level(workplace: object) -> None:
+    assert "name two" in in_process("vs", "true", "--fail-if", "slower", status=2).stderr
+    words = ("vs", "-w0", "-r7", "-L", "s", "0,0.15", "sleep {s}", "--fail-if")
+    assert in_process(*words, "slower:5%", status=1).stderr.startswith(
+        "ringside: s=0.15 over s=0: Wall is slower"
+    )
+    assert in_process(*words, "faster", status=0).stderr == ""

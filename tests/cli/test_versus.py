@@ -98,6 +98,9 @@ def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -
     assert "B (sh -c" in line
     assert "exit status 3: broken" in line
     assert "--ignore-failure" in line
+    # Nothing counts what did not end.
+    slow = in_process("vs", "sleep 9", "--timeout", "100ms", status=1)
+    assert slow.stderr.rstrip().endswith("nothing is shown (a longer --timeout waits for it)")
     ignored = in_process("vs", "true", "false", "--blocks", "2", "-i", "--json")
     codes = [warning["code"] for warning in json.loads(ignored.stdout)["warnings"]]
     assert "failures" in codes
@@ -167,7 +170,9 @@ def test_ringside_inside_ringside_does_not_wait_for_its_parent(
     assert "waiting" not in done.stderr
 
 
-@pytest.mark.parametrize("how", ["cat in | vs --input /dev/stdin", "vs --input <(cat in)", "fifo"])
+@pytest.mark.parametrize(
+    "how", ["cat in | vs --input -", "vs --input - < in", "vs --input <(cat in)", "fifo"]
+)
 def test_a_pipe_is_read_once_and_fed_each_time(how: str, workplace: Path) -> None:
     Path("in").write_text("line\n" * 30_000, encoding="utf-8")
     os.mkfifo("fifo")

@@ -129,7 +129,7 @@ def test_the_command_for_the_same_again_has_all_options(http: str) -> None:
 
 def test_two_targets(http: str) -> None:
     arguments = ("--vs", f"{http}/b", "--requests", "60", "--connections", "2")
-    shown = load(f"{http}/a", *arguments, "--blocks", "6", "--seed", "1")
+    shown = load(f"{http}/a", *arguments, "--blocks", "6", "--seed", "1", "--fail-if", "worse:1000%")
     assert re.match(r"B has \S+× A's rate \(\S+\): (higher|lower|equivalent|inconclusive.*)\n", shown)
     compared = load_document(f"{http}/a", *arguments, "--blocks", "2")
     assert (compared["blocks"], compared["blocks_done"]) == (2, 2)
@@ -141,6 +141,7 @@ def test_two_targets(http: str) -> None:
     assert {(run["name"], run["target"]) for run in runs} == {("A", f"{http}/a"), ("B", f"{http}/b")}
     assert all(run["requests"] == 30 for run in runs)
     load(f"{http}/a", "--vs", "http://127.0.0.1:1/", "--requests", "4", "--blocks", "1", status=1)
+    load(f"{http}/a", *arguments, "--blocks", "1", "--fail-if", "worse:5%", status=1)
 
 
 def children(process: subprocess.Popen[Any]) -> list[str]:
@@ -274,7 +275,7 @@ def test_a_server_that_dies_in_the_middle(workplace: Path) -> None:
 
     with serving(mortal) as port:
         shown = load(f"http://127.0.0.1:{port}/", "--rate", "50", "--duration", "6s", status=1)
-    assert "was answered from second 2 on" in " ".join(shown.split())
+    assert "was answered as expected from second 2 on" in " ".join(shown.split())
 
 
 NOWHERE = "http://127.0.0.1:1/"

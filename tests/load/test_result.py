@@ -138,20 +138,60 @@ def test_a_document() -> None:
     assert json.loads(json.dumps(whole_document)) == whole_document
 
 
+SILENT = "nothing was answered as expected from second 2 on"
+GONE = {"errors": {"connect-refused": 4}, "connections": {"opened": 8, "open_at_end": 0}}
+TWO_SECONDS = (9, 9, 0, 0, 0, 0, 0)
+
+
 @pytest.mark.parametrize(
-    ("duration_s", "second"),
+    ("answered", "changed", "ceased"),
     [
-        # Requests went on.
-        (6, 2),
-        # They did not: the last ones are waited for.
-        (2, None),
+        (TWO_SECONDS, {"errors": {"timeout": 45}}, SILENT),
+        # An answer with another status is one, but not as expected.
+        (TWO_SECONDS, {"errors": {"status": 45}}, SILENT),
+        # Requests did not go on: the last ones are waited for.
+        (TWO_SECONDS, {"errors": {"timeout": 45}, "duration_ns": 2 * 10**9}, ""),
+        # Who is gone at the end is missed at once, in whatever second.
+        *((answered, GONE, "the server was gone at the end") for answered in ((9, 9, 3), (9, 9, 0), (3,))),
+        # It came back, or was slow to accept.
+        ((9, 0, 9), GONE | {"connections": {"opened": 16, "open_at_end": 8}}, ""),
+        ((9, 9, 3), GONE | {"errors": {"reset": 4}}, ""),
     ],
 )
-def test_answers_cease_only_while_requests_go_on(duration_s: int, second: int | None) -> None:
-    series = [{"t_s": second, "requests": 9 * (second < 2), "errors": 0} for second in range(7)]
-    one = load_result(duration_ns=duration_s * 1_000_000_000, series=series, errors={"timeout": 45})
-    assert one.silent_from_s == second
-    assert ("answers-ceased" in [each.code for each in one.figures.warnings]) is bool(second)
+def test_answers_that_cease_are_said_first_and_what_follows_from_it_is_not(
+    answered: tuple[int, ...], changed: dict[str, Any], ceased: str
+) -> None:
+    series = [{"t_s": t_s, "requests": n, "errors": int(n < 9)} for t_s, n in enumerate(answered)]
+    codes = ["rate-not-kept", "errors", "unfinished", "little", "lag"]
+    warnings = [{"code": code, "text": code, "remedy": ""} for code in codes]
+    whole = {"duration_ns": len(answered) * 10**9, "series": series, "warnings": warnings, **OPEN} | changed
+    one = load_result(**whole)
+    assert one.ceased.partition(":")[0] == ceased
+    found = [each.code for each in one.figures.warnings]
+    assert found == (["answers-ceased", "lag"] if ceased else codes)
+
+
+@pytest.mark.parametrize(
+    ("changed", "settings", "left"),
+    [
+        # Failures explain a rate that was not kept, timeouts do not.
+        ({**OPEN, "errors": {"reset": 40}}, {"rate_per_s": 65}, "slack generator-bound little"),
+        (OPEN | {"errors": {"timeout": 9}}, {"rate_per_s": 65}, "slack generator-bound little rate-not-kept"),
+        # Nothing is a share of no latency.
+        ({**OPEN, "histograms": {}}, {"rate_per_s": 65}, "little rate-not-kept"),
+        # The time of connects is in flight, and in no latency.
+        ({"connections": {"opened": 101}}, {"connections": 8}, "not-kept-alive slack generator-bound"),
+        ({"connections": {"opened": 101}}, {"close": True}, "slack generator-bound little"),
+    ],
+)
+def test_no_warning_names_another_cause_than_there_is(
+    changed: dict[str, Any], settings: dict[str, Any], left: str
+) -> None:
+    codes = ("slack", "generator-bound", "little", "rate-not-kept")
+    warnings = [{"code": code, "text": code, "remedy": ""} for code in codes]
+    messages = map(engine_message, lines(warnings=warnings, **changed))
+    found = result.from_messages(messages, http_plan(**settings)).figures.warnings
+    assert " ".join(each.code for each in found) == left
 
 
 def test_the_document_of_a_stream() -> None:

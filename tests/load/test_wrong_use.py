@@ -33,7 +33,17 @@ http://h/ --vs tcp://h:1                        :: like with like
 http://h/ --vs http://h/ --staircase 1:1s       :: instead of --staircase
 stream+http://h/ --vs stream+http://h/          :: by --interval or --due-field
 http://h/ --vs http://h/ --hdr x                :: --vs and --hdr exclude each other
-http://h/ --vs http://h/b --fail-if p99>1s      :: --vs and --fail-if exclude each other
+http://h/ --vs http://h/b --fail-if 'p99>1s'    :: with --vs worse:5%
+http://h/ --fail-if worse:5%                    :: of one target write 'p99>200ms'
+http://h/ -d 2s                                 :: '2s' is a time: --duration is how long
+http://h/ -n 5                                  :: -n is another tool's: --requests N
+http://h/ -z 5s                                 :: -z is another tool's: --duration 10s
+http://h/ -k                                    :: -k is another tool's: --insecure
+http://h/ -X PUT                                :: -X is another tool's: --method NAME
+http://h/ -t 2                                  :: -t is another tool's: --threads N, --timeout 5s
+http://h/ -R 100                                :: -R is another tool's: --rate N
+http://h/ --warmup 2s                           :: --warmup is another tool's: a load before
+http://h/ --conections 3                        :: Did you mean '--connections'?
 http://h/ http://i/                             :: http://i/ is not on h: several targets share
 http://h/ tcp://h:80                            :: several targets are for http://
 http://h/ http://h/b --weights 1                :: --weights has 1 number for 2 targets

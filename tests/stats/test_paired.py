@@ -13,7 +13,7 @@ from scipy.stats import wilcoxon
 
 from ringside.model.results import Interval
 from ringside.stats import paired
-from ringside.stats.paired import critical_value, hodges_lehmann, log_ratios, lower_tail, paired_ratio, stalls
+from ringside.stats.paired import critical_value, hodges_lehmann, log_ratios, lower_tail, paired_ratio
 from tests.support.analyses import whole
 
 VALUES = st.lists(st.floats(1e-6, 1e6), min_size=6, max_size=20)
@@ -169,28 +169,3 @@ def test_no_values_and_values_that_are_not_finite() -> None:
     for values in ([], [1.0, float("nan")], [float("inf")]):
         with pytest.raises(ValueError, match=r"^an estimate needs at least one value, and finite ones only$"):
             hodges_lehmann(values)
-
-
-QUIET = [(-1) ** block * block / 1000 for block in range(1, 17)]
-
-
-@pytest.mark.parametrize(
-    ("log_ratios", "found"),
-    [
-        ([*QUIET, 0.5, 0.4, 0.3, 0.45], [0.3, 0.4, 0.45, 0.5]),
-        # The rest differs by itself.
-        ([*(value + 0.03 for value in QUIET), 0.5, 0.4, 0.3, 0.45], []),
-        # One block, blocks in both directions, less than a tenth, not beyond the noise, a second mode.
-        ([*QUIET, 0.5], []),
-        ([*QUIET, 0.5, 0.4, -0.3], []),
-        ([*QUIET, 0.09, 0.09], []),
-        ([*(10 * value for value in QUIET), 0.3, 0.3], []),
-        ([*QUIET, *[0.5] * 9], []),
-        # Without them too few are left for an interval.
-        ([0.0, 0.01, -0.01, 0.001, 0.5, 0.5], []),
-    ],
-)
-def test_stalls_are_blocks_that_alone_make_the_difference(
-    log_ratios: list[float], found: list[float]
-) -> None:
-    assert stalls(log_ratios) == pytest.approx(found, abs=0.01)

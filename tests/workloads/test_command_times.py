@@ -133,7 +133,7 @@ def test_memory_that_nobody_saw_is_said() -> None:
 
     diagnostic = codes(of("A", 1, ""), of("A", 2, "several"), of("B", 1, ""))["unseen-memory"]
     assert diagnostic.subjects == ("A",)
-    assert diagnostic.text == "no peak memory in executions of `A` (several)"
+    assert diagnostic.text == "no peak memory in 1 of 2 executions of `A` (several)"
     assert codes(of("B", 1, "")) == {}
 
 

@@ -15,7 +15,7 @@ from ringside.analysis import plausibility
 from ringside.analysis.distributions import WarmUp
 from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Comparison, Diagnostic, Interval, Stalls, Verdict
+from ringside.model.results import Comparison, Diagnostic, Interval, Verdict
 from ringside.workloads.base import Workload
 
 # Where most of a figure is not the program's, that several are equivalent says little of them.
@@ -47,7 +47,6 @@ class Confounder(StrEnum):
     HOST = "host"
     CARRY_OVER = "carry-over"
     WARM_UP = "warm-up"
-    STALLS = "stalls"
     VERSIONS = "versions"
 
 
@@ -56,7 +55,7 @@ class Influence:
     """A cause that figures do not exclude. `contenders`: whom it concerns; for `VERSIONS` the next behind
     and the best. `ratio`: how many times worse the floor is than the best. `text`: the workload's words, or
     what the floor is not. `point`: where more work took less time per unit; None where repeats show it.
-    `shares`: the values of the host's diagnostic. `stalls`: without these the next would not be behind."""
+    `shares`: the values of the host's diagnostic."""
 
     cause: Confounder
     contenders: tuple[str, ...] = ()
@@ -64,7 +63,6 @@ class Influence:
     text: str = ""
     point: Point | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
-    stalls: Stalls | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,10 +262,6 @@ class _PointEvidence:
                 yield influence
         if names := self._subjects(standing.decisive, _BOUND):
             yield Influence(Confounder.ENGINE, names)
-        for name in standing.behind:
-            comparison = self._ranked(name, best)
-            if comparison and comparison.stalls:
-                yield Influence(Confounder.STALLS, (name,), stalls=comparison.stalls)
         for name, ratio in itertools.islice(standing.behind.items(), 1):
             older, newer = (run.contenders[each].release for each in (name, best))
             is_close = ratio.low is not None and ratio.low < _MOST_BY_AGE

@@ -6,16 +6,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ringside.analysis.cells import MAX_FAILED_SHARE, has_no_steady_state, trial_figures
 from ringside.model.design import Cell, Experiment, Metric, Point
-from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Stalls, Trial, Verdict
+from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
 from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
-from ringside.stats.paired import differences, logarithms, paired_ratio, stalls
+from ringside.stats.paired import differences, logarithms, paired_ratio
 from ringside.stats.sequential import (
     FIRST_LOOK,
     SEQUENTIAL_CONFIDENCE,
@@ -219,16 +218,11 @@ class Examination:
         if obstacle is None and has_no_resolution(logs):
             obstacle = Obstacle.SAME_VALUES
         contradicted = None if obstacle else decision.contradicted
-        verdict, needed, stall = Verdict.INCONCLUSIVE, None, None
+        verdict, needed = Verdict.INCONCLUSIVE, None
         if obstacle is None and decision.direction:
             is_larger = (decision.direction > 0) != is_turned
             is_slower = is_larger == metric.smaller_is_better
             verdict = Verdict.SLOWER if is_slower else Verdict.FASTER
-            # Stalls of the worse of the two, where they alone make the difference.
-            stalled = stalls([decision.direction * value for value in logs.values()], self._confidence)
-            if stalled:
-                worse = contender if is_slower else baseline
-                stall = Stalls(worse, len(stalled), len(logs), math.exp(stalled[0]))
         elif obstacle is None and decision.equivalent:
             verdict = Verdict.EQUIVALENT
         elif obstacle is None and is_over:
@@ -246,7 +240,6 @@ class Examination:
             obstacle,
             needed,
             contradicted,
-            stalls=stall,
         )
 
     def is_needed(self, cell: Cell) -> bool:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import click
 
 from ringside.cli import EXIT_FAILED
+from ringside.cli.options import flag, takes
 
 
 @click.command()
-def doctor() -> int:
+@takes()
+def doctor(only_machine: bool = flag("--machine", "Only the machine, and how quiet it is.")) -> int:
     """Show what is installed, what is missing, and how quiet the machine is.
 
     Exit status 1 where a contender cannot run.
     """
     from ringside.cli import context, inventory
 
+    if only_machine:
+        inventory.show([inventory.machine()])
+        return 0
     toolchain = context.toolchain()
     contenders, errors = context.catalogue().contenders()
     runtimes = inventory.runtimes(contenders, errors, toolchain)

@@ -1,32 +1,67 @@
-"""`--fail-if` of `compare` and `vs`: which verdicts make the exit status 1."""
+"""`--fail-if` of comparisons: which verdicts make the exit status 1."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import math
+from collections.abc import Iterator, Sequence
 
+from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import CellChange
 from ringside.cli import EXIT_FAILED, streams
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Obstacle, Verdict
-from ringside.render.text.words import verdict_word
+from ringside.render.text.command import is_load
+from ringside.render.text.words import listed, verdict_word
+from ringside.stats.paired import paired_ratio
+from ringside.stats.sequential import ERROR_RATE, FIRST_LOOK
+from ringside.text import one_line
 
 _UNDECIDABLE = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS, Obstacle.UNFINISHED)
+# How a line begins, the metric, and the ratio with its verdict.
+Judged = tuple[str, Metric, Comparison | CellChange]
 
 
-def status(
-    gates: Sequence[tuple[str, float]], judged: Sequence[tuple[str, Metric, Comparison | CellChange]]
-) -> int:
+def judged(analysis: RunAnalysis) -> Iterator[Judged]:
+    """What `vs` and `load --vs` judge: each pair at each point, a command alone at each point over the first.
+    Of servers in all metrics, of commands in their wall time."""
+    metrics = analysis.metrics if is_load(analysis) else (analysis.headline,)
+    for metric, point, pair in itertools.product(metrics, analysis.points, analysis.pairs):
+        where = f" at {analysis.label(point)}" if point.levels else ""
+        if comparison := analysis.comparison(metric, *pair, point):
+            yield one_line(f"{' over '.join(pair)}{where}"), metric, comparison
+    if analysis.pairs:
+        return
+    metric, (name,), (first, *others) = analysis.headline, analysis.names, analysis.points
+    for point in others:
+        upper, lower = (analysis.cell(name, each).values(metric.name) for each in (point, first))
+        # Bonferroni's bound keeps the error rate of all of them together.
+        if ratio := paired_ratio(upper, lower, 1 - ERROR_RATE / len(others)):
+            verdict = Verdict.SLOWER if (ratio.low or 0) > 1 else Verdict.INCONCLUSIVE
+            verdict = Verdict.FASTER if ratio.high and ratio.high < 1 else verdict
+            obstacle = None if ratio.low else Obstacle.TOO_FEW_BLOCKS
+            comparison = Comparison(point, metric.name, name, name, ratio, verdict, 1.0, obstacle)
+            yield one_line(f"{point} over {first}"), metric, comparison
+
+
+def status(gates: Sequence[tuple[str, float]], judged: Sequence[Judged]) -> int:
     """The exit status; a line on stderr for each ratio with the verdict of a gate, and as large a difference.
-    `judged`: how the line begins, the metric, and the ratio with its verdict. Without any verdict nothing
+    What is not decided passes, and is named where its interval reaches as far. Without any verdict nothing
     passes."""
     if gates and all(ratio.obstacle in _UNDECIDABLE for _, _, ratio in judged):
-        streams.say("--fail-if cannot decide: there are no verdicts")
+        is_short = any(ratio.obstacle is Obstacle.TOO_FEW_BLOCKS for _, _, ratio in judged)
+        remedy = f"; make {FIRST_LOOK} blocks or more" if is_short else ""
+        streams.say(f"--fail-if cannot decide: there are no verdicts{remedy}")
         return EXIT_FAILED
-    status = 0
+    status, undecided = 0, []
     for verdict, share in gates:
         for subject, metric, judgement in judged:
-            estimate = judgement.ratio.estimate
-            worse_by = (estimate if metric.smaller_is_better else 1 / estimate) - 1
+            ratio = judgement.ratio if metric.smaller_is_better else judgement.ratio.inverse
+            low, high = ratio.low or 0, ratio.high or math.inf
+            reach = high - 1 if verdict == Verdict.SLOWER else 1 - low
+            if judgement.verdict is Verdict.INCONCLUSIVE and reach >= share:
+                undecided.append(subject)
+            estimate, worse_by = judgement.ratio.estimate, ratio.estimate - 1
             if judgement.verdict is not Verdict(verdict) or abs(worse_by) < share:
                 continue
             status = EXIT_FAILED
@@ -35,4 +70,7 @@ def status(
             # Half as many requests are 100 % worse, as twice the time is: the gate is for that figure.
             by = "" if metric.smaller_is_better else f", {worse_by * 100:.1f} % worse"
             streams.say(f"{subject}: {metric.title} is {word} ({estimate - 1:+.1%}{by}){allowed}")
+    if undecided and not status:
+        names = listed(list(dict.fromkeys(undecided)))
+        streams.say(f"undecided, so --fail-if lets pass: {names}; --fail-if inconclusive fails then")
     return status

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from ringside.analysis.run import analysis_of
-from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, streams
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
 from ringside.cli.options import command_line_options
 from ringside.cli.progress import LiveProgress
 from ringside.errors import ProbeError, UsageError
@@ -118,7 +118,7 @@ def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: Lo
         progress_s = progress_interval_s(plan) if screen.is_shown else None
         screen.begin(target.text, plan)
         request = LoadRequest(replace(plan, addresses=tuple(addresses), progress_s=progress_s))
-        result = results.from_messages(driver.load(request, screen.receive))
+        result = results.from_messages(driver.load(request, screen.receive), plan)
         if not isinstance(driver, Probe):
             within_s = driver.started_within_s
             result = dataclasses.replace(result, engines=driver.parts, started_within_s=within_s)
@@ -131,13 +131,11 @@ def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: Lo
     if settings.hdr_file:
         _write_hdr(settings.hdr_file, result)
     if result.is_refused:
-        streams.say(
-            f"{one_line(result.figures.detail)}; start the server, name its port, or wait for it with "
-            "--wait-ready 10s"
-        )
-    if result.is_untrusted:
-        streams.say(one_line(result.figures.detail))
-    checks = [thresholds.check(threshold, result) for threshold in settings.thresholds]
+        is_there = "certificate" in result.figures.errors
+        remedy = "" if is_there else "; start the server, name its port, or wait for it with --wait-ready 10s"
+        streams.say(f"{one_line(result.figures.detail)}{remedy}")
+    conditions = (each for each in settings.thresholds if not isinstance(each, tuple))
+    checks = [thresholds.check(condition, result) for condition in conditions]
     several = shares if len(shares) > 1 else ()
     unit = TIME_UNITS[settings.time_unit] if settings.time_unit else MILLISECONDS
     with streams.output():
@@ -147,7 +145,7 @@ def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: Lo
         elif settings.form == "csv":
             each, weights = zip(*shares, strict=True)
             sys.stdout.write(document.as_csv(each, weights, result, unit))
-        elif not (result.is_refused or result.is_untrusted):
+        elif not result.is_refused:
             # A load without a server that is trusted has a line on stderr alone.
             summary.show(target, plan, result, context.stdout_console(), unit=unit, shares=several)
     crossed = [check for check in checks if check.is_crossed]
@@ -155,7 +153,7 @@ def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: Lo
         streams.say(check.sentence())
     if result.figures.outcome == "interrupted" or driver.interrupted:
         return EXIT_INTERRUPTED
-    is_good = result.is_answered and result.silent_from_s is None and result.figures.outcome == "ok"
+    is_good = result.is_answered and not result.ceased and result.figures.outcome == "ok"
     return 0 if is_good and not crossed else EXIT_FAILED
 
 
@@ -248,4 +246,7 @@ def _compare(
     if interrupted:
         streams.say("interrupted")
         return EXIT_INTERRUPTED
-    return 0 if analysis.is_complete else EXIT_FAILED
+    failed = gates.status(
+        [each for each in settings.thresholds if isinstance(each, tuple)], list(gates.judged(analysis))
+    )
+    return failed if analysis.is_complete else EXIT_FAILED

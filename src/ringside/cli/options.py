@@ -8,11 +8,12 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from ringside.errors import UsageError
+from ringside.text import nearest
 
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra
@@ -62,7 +63,21 @@ class Value(click.types.FuncParamType):  # type: ignore[type-arg]
 
 
 class SectionedCommand(click.Command):
-    """A command whose help lists options by section, in the order in which sections are first used."""
+    """A command whose help lists options by section, in the order in which these are first used. `answers`:
+    what to write instead, by options that users of other tools know."""
+
+    answers: ClassVar[Mapping[str, str]] = {}
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name.partition("=")[0]
+            if name in self.answers:
+                raise click.UsageError(f"{name} is another tool's: {self.answers[name]}", ctx) from error
+            # click's own guesses name options that have little in common.
+            near = nearest(name, error.possibilities or (), 0.75)
+            raise click.NoSuchOption(name, possibilities=[near] if near else None, ctx=ctx) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options into the formatter, a section at a time."""

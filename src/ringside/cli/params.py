@@ -16,7 +16,7 @@ from ringside.errors import UsageError
 from ringside.text import one_line
 
 # What `--fail-if` accepts, and the verdict that each means; `worse` and `better` suit any metric.
-_GATES = {
+GATES = {
     "slower": "slower",
     "worse": "slower",
     "faster": "faster",
@@ -120,9 +120,9 @@ def engines(text: str) -> int | tuple[str, ...]:
 def gate(text: str) -> tuple[str, float]:
     """`slower:3%` as ("slower", 0.03). Other verdicts, more than 100 %, and no size are possible."""
     word, _, size = text.partition(":")
-    if word not in _GATES:
-        raise bad_value(text, f"is not a gate: write it as slower:3%; possible are {', '.join(_GATES)}")
-    return _GATES[word], units.margin(size, most=1000.0) if size else 0.0
+    if word not in GATES:
+        raise bad_value(text, f"is not a gate: write it as slower:3%; possible are {', '.join(GATES)}")
+    return GATES[word], units.margin(size, most=1000.0) if size else 0.0
 
 
 def levels(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:

@@ -51,21 +51,13 @@ class _Parser(_OptionParser):
 class VsCommand(SectionedCommand):
     """The command `vs`: its help shows the common options first."""
 
+    answers = ANSWERS
+
     def make_parser(self, ctx: click.Context) -> _Parser:
         parser = _Parser(ctx)
         for parameter in self.get_params(ctx):
             parameter.add_to_parser(parser, ctx)
         return parser
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.NoSuchOption as error:
-            word = error.option_name.partition("=")[0]
-            if word not in ANSWERS:
-                raise
-            message = f"{error.option_name} is hyperfine's: {ANSWERS[word]}"
-            raise click.UsageError(message, ctx) from error
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         """`--help` has the common options, `--help all` every one."""

@@ -6,7 +6,7 @@ import os
 import secrets
 import string
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -37,8 +37,8 @@ from ringside.measure.vs.commands import (
     split_shell,
 )
 from ringside.measure.vs.outputs import INHERIT, check_output
-from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Metric, Point
-from ringside.model.results import Comparison, Run
+from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Point
+from ringside.model.results import Run
 from ringside.render.export import documents, formats
 from ringside.render.text import paired, words
 from ringside.stats.sequential import FIRST_LOOK
@@ -63,7 +63,8 @@ _COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
 
 def compare(settings: VsSettings) -> int:
     """Carry out the command; the exit status."""
-    with input_file(None if settings.stdin in (None, "null") else Path(settings.stdin)) as file:
+    stdin = "/dev/stdin" if settings.stdin == "-" else settings.stdin
+    with input_file(None if stdin in (None, "null") else Path(stdin)) as file:
         return _compare(settings, file)
 
 
@@ -75,8 +76,8 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
     is_alone = len(commands) == 1
     for note in notes(commands, points):
         streams.say(note)
-    if settings.fail_if and is_alone:
-        raise UsageError("--fail-if judges commands by the first one: name two commands or more")
+    if settings.fail_if and is_alone and len(points) == 1:
+        raise UsageError("--fail-if judges by the first command or level: name two, or use -L")
     rule = _rule(settings, is_alone=is_alone, points=len(points))
     _warn_of_unused(settings, factors)
     execution = _execution(settings, stdin)
@@ -117,17 +118,7 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
         raise ProbeError(storage.trials(run)[-1].detail)
     if status == EXIT_INTERRUPTED:
         streams.say("interrupted")
-    return status or gates.status(settings.fail_if, list(_judged(analysis)))
-
-
-def _judged(analysis: RunAnalysis) -> Iterator[tuple[str, Metric, Comparison]]:
-    """The wall time of each pair, point by point."""
-    metric = analysis.headline
-    for point in analysis.points:
-        where = f" at {analysis.label(point)}" if point.levels else ""
-        for pair in analysis.pairs:
-            if comparison := analysis.comparison(metric, *pair, point):
-                yield one_line(f"{' over '.join(pair)}{where}"), metric, comparison
+    return status or gates.status(settings.fail_if, list(gates.judged(analysis)))
 
 
 def _measure(
@@ -145,10 +136,8 @@ def _measure(
         with LiveProgress(context.stderr_console(), quiet=True) as progress:
             BlockLoop(run, experiment, COMMAND, points, rule, trials, store, progress).conduct()
     except command_trials.CommandFailedError as error:
-        is_hook = isinstance(error, command_trials.HookFailedError)
-        hint = "" if is_hook else " (--ignore-failure includes failed runs)"
         what = "is compared" if len(experiment.contenders) > 1 else "is shown"
-        streams.say(f"{error}; nothing {what}{hint}")
+        streams.say(f"{error}; nothing {what}{error.hint}")
         status, is_whole = EXIT_FAILED, False
     except KeyboardInterrupt:
         # What was measured until then is shown.

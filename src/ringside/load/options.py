@@ -75,11 +75,11 @@ def renewal(text: str) -> int | float:
     return int(text)
 
 
-def threshold(text: str) -> Threshold:
-    """`p99>200ms`, `errors>1%` or `rate<1000`."""
+def threshold(text: str) -> Threshold | tuple[str, float]:
+    """`p99>200ms`, `errors>1%` or `rate<1000`; of two targets a gate, `worse:5%`."""
     from ringside.load import thresholds
 
-    return thresholds.parse(text)
+    return params.gate(text) if text.partition(":")[0] in params.GATES else thresholds.parse(text)
 
 
 def method(text: str) -> str:
@@ -104,6 +104,10 @@ def header(text: str) -> tuple[str, str]:
 
 def body(text: str) -> bytes | Path:
     """A text, or the bytes of a file after `@`, stdin for `@-`; of a large file its path."""
+    if re.fullmatch(r"\d+(\.\d+)?(ms|s|m|h)", text):
+        raise params.bad_value(
+            text, "is a time: --duration is how long; such a body can come from --body @FILE"
+        )
     if not text.startswith("@"):
         return text.encode()
     path = Path("/dev/stdin" if text == "@-" else text[1:])
@@ -124,7 +128,7 @@ class LoadSettings:
     """The command line of `ringside load`; None where an option was left out. Durations in seconds."""
 
     EXCLUDES: ClassVar = {
-        "--vs": "--fail-if --connect-to --unix --csv --time-unit --hdr",
+        "--vs": "--connect-to --unix --csv --time-unit --hdr",
         "--json": "--csv --time-unit",
         "--staircase": "--rate --burst --poisson",
         "--poisson": "--burst",
@@ -161,8 +165,11 @@ class LoadSettings:
         "--wait-ready 10s", "Wait so long until the target accepts.", params.duration
     )
     other_target: str | None = option("--vs TARGET2", "Compare two targets in alternating short runs.")
-    thresholds: tuple[Threshold, ...] = option(
-        "--fail-if 'p99>200ms'", "Exit status 1 if so; also errors, rate.", threshold, multiple=True
+    thresholds: tuple[Threshold | tuple[str, float], ...] = option(
+        "--fail-if 'p99>200ms'",
+        "Exit status 1 if so; also errors, rate; with --vs worse:5%.",
+        threshold,
+        multiple=True,
     )
     as_json: bool = flag("--json", "Print one JSON document instead.")
     burst: int | None = option(

@@ -110,6 +110,8 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
                 raise UsageError(f"{name} is not for {_KINDS[kind]}: leave it out")
     if settings.unix and len(os.fsencode(settings.unix)) >= _MAX_SOCKET_BYTES:
         raise UsageError(f"--unix {one_line(settings.unix, 60)} is too long for the path of a socket")
+    if any(isinstance(each, tuple) != bool(other) for each in settings.thresholds):
+        raise UsageError("--fail-if: of one target write 'p99>200ms', with --vs worse:5%")
     if other and len(settings.targets) > 1:
         raise UsageError("--vs compares two targets: name one before it")
     if settings.cluster is not None and settings.due_field:

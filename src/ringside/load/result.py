@@ -17,6 +17,7 @@ from ringside.probe.protocol import (
     LatencySummary,
     LoadFigures,
     LoadOutcome,
+    LoadPlan,
     Started,
 )
 from ringside.stats.samples import is_supported
@@ -64,16 +65,9 @@ class LoadResult:
 
     @property
     def is_refused(self) -> bool:
-        """Whether no server listened: every connection was refused."""
-        return self._failed_by("connect-refused")
-
-    @property
-    def is_untrusted(self) -> bool:
-        """Whether every connection failed because of the server's certificate."""
-        return self._failed_by("certificate")
-
-    def _failed_by(self, kind: str) -> bool:
-        return not self.figures.connections.get("opened") and set(self.figures.errors) == {kind}
+        """Whether no server listened, or none whose certificate is trusted: every connection failed so."""
+        kinds = set(self.figures.errors)
+        return not self.figures.connections.get("opened") and kinds in ({"connect-refused"}, {"certificate"})
 
     @property
     def is_lower_bound(self) -> bool:
@@ -88,20 +82,23 @@ class LoadResult:
         return timed_out + self.figures.connects_timed_out + self.figures.unfinished * self.is_open_loop
 
     @property
-    def silent_from_s(self) -> int | None:
-        """The second from which on nothing was answered, although it was before and requests went on; None
-        where answers went on until the end. A second counts once it is longer than three times the longest
-        pause before."""
+    def ceased(self) -> str:
+        """That nothing came back as expected from some moment until the end, although it did before; empty
+        where it did until the end. A pause counts once it is longer than three times the longest before, and
+        at once where the server is gone: no connection is left, and others are refused."""
+        figures = self.figures
         # What is still waited for after the end says nothing of the time before.
-        seconds = self.figures.series[: self.figures.duration_ns // 1_000_000_000 + 1]
+        seconds = figures.series[: figures.duration_ns // 1_000_000_000 + 1]
         answered = [index for index, second in enumerate(seconds) if second.requests]
-        if not answered or not self.figures.failed:
-            return None
-        pauses = [later - earlier for earlier, later in pairwise(answered)]
-        last = answered[-1]
+        if not answered or not figures.failed:
+            return ""
+        last, pauses = answered[-1], [later - earlier for earlier, later in pairwise(answered)]
+        is_gone = "connect-refused" in figures.errors and not figures.connections.get("open_at_end", 1)
+        if is_gone and any(second.errors for second in seconds[last:]):
+            return "the server was gone at the end: it refused connections"
         # The last second of a series is shorter than others.
         is_over = len(seconds) - 1 - last > 3 * max(pauses, default=1)
-        return last + 1 if is_over else None
+        return f"nothing was answered as expected from second {last + 1} on" if is_over else ""
 
     @property
     def main_histogram(self) -> str:
@@ -119,8 +116,8 @@ def unsupported(summary: LatencySummary) -> tuple[str, ...]:
     return tuple(name for name, level in PERCENTILES.items() if not is_supported(level, summary.count))
 
 
-def from_messages(messages: Iterable[EngineMessage]) -> LoadResult:
-    """The result in an engine's messages. Raises ProbeError where there is no outcome."""
+def from_messages(messages: Iterable[EngineMessage], plan: LoadPlan | None = None) -> LoadResult:
+    """The result in an engine's messages to a plan. Raises ProbeError where there is no outcome."""
     started: Started | None = None
     outcome: LoadOutcome | None = None
     counts = {}
@@ -135,16 +132,36 @@ def from_messages(messages: Iterable[EngineMessage]) -> LoadResult:
     if outcome is None:
         raise ProbeError("the probe sent no outcome of the load: run `make setup`")
     result = LoadResult(outcome, counts, started)
-    second = result.silent_from_s
-    return (
-        result
-        if second is None
-        else result.with_warning(
-            "answers-ceased",
-            f"nothing was answered from second {second} on: the figures are those of the time before",
-            "look at what the server says of that moment",
-        )
-    )
+    return replace(result, figures=structs.replace(outcome, warnings=causes(result, plan)))
+
+
+# What a summary begins with.
+FIRST = {"answers-ceased", "not-kept-alive"}
+# The engine's warnings that a server which is gone explains.
+_FOLLOW = {"rate-not-kept", "errors", "unfinished", "little", "closed-loop-stalls"}
+
+
+def causes(result: LoadResult, plan: LoadPlan | None) -> tuple[EngineWarning, ...]:
+    """The warnings of a load: first what Ringside itself sees, then the engine's that no other explains."""
+    figures, opened = result.figures, result.figures.connections.get("opened", 0)
+    first, explained = [], set[str]()
+    if ceased := result.ceased:
+        first.append(EngineWarning("answers-ceased", ceased, "look at what the server says of that moment"))
+        explained |= _FOLLOW
+    if not figures.latency("latency"):
+        # They are shares of the latency.
+        explained |= {"slack", "generator-bound"}
+    broken = sum(figures.errors.values()) - figures.errors.get("timeout", 0)
+    if 2 * broken >= (figures.intended or 0) - figures.requests:
+        explained.add("rate-not-kept")
+    is_kept = plan and plan.request and not (plan.request.close or plan.renew_requests or plan.renew_s)
+    is_closed_loop = plan and plan.protocol == "http" and not plan.is_open_loop
+    if plan and is_kept and is_closed_loop and opened > max(2 * plan.connections, figures.requests // 2):
+        text = f"the server closes connections after their replies: {opened:,} were opened, and the time of "
+        text += "that is in `connect`, not in the latency"
+        first.append(EngineWarning("not-kept-alive", text, "use --close to count it"))
+        explained.add("little")
+    return (*first, *(warning for warning in figures.warnings if warning.code not in explained))
 
 
 def failure(figures: LoadFigures) -> str:
@@ -160,12 +177,7 @@ def failure(figures: LoadFigures) -> str:
 def hdr_text(counts: Sequence[tuple[int, int]], mean_ns: float, stdev_ns: float) -> str:
     """A histogram of (value in nanoseconds, count) pairs as HdrHistogram's text of percentiles, which its
     plotters read: a line for each percentile, five to each halving of what is left up to 100 %, values in
-    milliseconds (HdrHistogram, AbstractHistogram.outputPercentileDistribution and PercentileIterator).
-
-    The Python package `hdrhistogram` (0.10.8) writes other figures than the Java library: percentiles at
-    other levels (its steps shrink at each line instead of at each halving), whole microseconds only, and a
-    standard deviation in another unit than the rest. It also needs setuptools and pbr.
-    """
+    milliseconds (HdrHistogram, AbstractHistogram.outputPercentileDistribution and PercentileIterator)."""
     ordered = sorted((value_ns, count) for value_ns, count in counts if count > 0)
     total = sum(count for _, count in ordered)
     max_ns = ordered[-1][0] if ordered else 0

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ringside.load.result import PERCENTILES, LoadResult, unsupported
+from ringside.load.result import FIRST, PERCENTILES, LoadResult, unsupported
 from ringside.load.target import Target
 from ringside.probe.protocol import ClosedLoop, LatencySummary, LoadFigures, LoadPlan, PoissonRate, Staircase
 from ringside.render.text import terminal
@@ -94,6 +94,13 @@ def show(
         console.print(Text.assemble(("The load failed: ", "bold red"), detail))
     elif figures.outcome == "interrupted":
         console.print(Text("Interrupted: these are the figures until then.", style="yellow"))
+    number = errors_text(sum(figures.errors.values()))
+    warnings = {
+        warning.code: sentences(number if warning.code == "errors" else warning.text, warning.remedy)
+        for warning in figures.warnings
+    }
+    for code in FIRST & warnings.keys():
+        console.print(Text(warnings.pop(code), style="bold red"))
     console.print()
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
@@ -120,12 +127,7 @@ def show(
     meanings = {**ERRORS, "tls": NO_TLS} if target.is_secure else ERRORS
     _faults("Errors", figures.errors, meanings, console)
     _faults("Sequence faults", figures.sequence, SEQUENCE, console)
-    number = errors_text(sum(figures.errors.values()))
-    warnings = [
-        sentences(number if warning.code == "errors" else warning.text, warning.remedy)
-        for warning in figures.warnings
-    ]
-    terminal.warn(warnings, console)
+    terminal.warn(warnings.values(), console)
 
 
 def how(target: Target, plan: LoadPlan, result: LoadResult) -> str:
@@ -203,7 +205,7 @@ def _facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
         if idle_closes := connections.get("idle_closes"):
             text += f", {idle_closes:,} closed by the server while idle"
         if resent := connections.get("resent"):
-            text += f"; {resent:,} requests met such a close and were sent again"
+            text += f"; {count(resent, 'request')} met a close by the server and went out again"
         rows.append(("connections", text))
     if figures.security:
         rows.append(("security", one_line(figures.security, 80)))
@@ -232,10 +234,12 @@ def _engine(figures: LoadFigures) -> str:
 
 
 def _ends(latency: LatencySummary | None, unit: TimeUnit) -> list[str]:
-    """Median, p99 and maximum."""
+    """Median, p99 and maximum, as the table of times has them."""
     if latency is None or not latency.count:
         return ["–"] * 3
-    return [significant(ns / unit.ns) for ns in (latency.p50_ns, latency.p99_ns, latency.max_ns)]
+    few = unsupported(latency)
+    ends = {"p50": latency.p50_ns, "p99": latency.p99_ns, "max": latency.max_ns}
+    return [significant(ns / unit.ns) + "?" * (name in few) for name, ns in ends.items()]
 
 
 def _targets(shares: Sequence[tuple[Target, int]], result: LoadResult, unit: TimeUnit) -> TableData:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
+from msgspec import structs
 from msgspec.structs import replace
 
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.load import summary
 from ringside.load.document import as_document
-from ringside.load.result import LoadResult, failure
+from ringside.load.result import LoadResult, causes, failure
 from ringside.load.target import Target
 from ringside.measure import host
 from ringside.measure.runs.events import TICK, Event, Notify
@@ -21,9 +22,9 @@ from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.runs.trials import outcome_of
 from ringside.model.design import Cell, Experiment, Point, Show
 from ringside.model.results import Outcome, Run, Trial
+from ringside.probe.process import Probe
 from ringside.probe.protocol import (
     VERSION,
-    EngineMessage,
     LoadFigures,
     LoadMessage,
     LoadOutcome,
@@ -46,29 +47,11 @@ POINT = Point(())
 LOAD = "all"
 
 
-class LoadDriver(Protocol):
-    """Carries out loads: a probe, or engines on several machines."""
-
-    # A signal ended a load.
-    interrupted: bool
-
-    @property
-    def started_within_s(self) -> float | None:
-        """How far apart the engines of the last load started at most; None of a probe."""
-        ...
-
-    def load(
-        self, request: LoadRequest, on_message: Callable[[EngineMessage], None] | None = None
-    ) -> list[EngineMessage]: ...
-
-
 class TargetTrials:
-    """Carries out loads at targets, one after another. `plans`: by target the plan of a block (0 is the
-    warm-up)."""
+    """Carries out loads at targets, one after another, by a probe, or by engines on several machines.
+    `plans`: by target the plan of a block (0 is the warm-up)."""
 
-    def __init__(
-        self, plans: Mapping[str, Callable[[int], LoadPlan]], driver: LoadDriver, notify: Notify
-    ) -> None:
+    def __init__(self, plans: Mapping[str, Callable[[int], LoadPlan]], driver: Probe, notify: Notify) -> None:
         self._plans = plans
         self._driver = driver
         self._notify = notify
@@ -100,6 +83,7 @@ class TargetTrials:
         ended, detail = outcome_of(outcome), outcome.detail
         if ended is Outcome.OK and (why := failure(outcome)):
             ended, detail = Outcome.LOAD_FAILED, why
+        outcome = structs.replace(outcome, warnings=causes(LoadResult(outcome), plan))
         load = load_message(outcome, started, self._driver.started_within_s)
         missing = started.missing if started else ()
         return Trial(block, position, cell, ended, detail, started_at=begun, loads=(load,), missing=missing)
@@ -188,7 +172,7 @@ def conduct(
     experiment: Experiment,
     plans: Mapping[str, LoadPlan],
     store: Store,
-    driver: LoadDriver,
+    driver: Probe,
     notify: Notify,
 ) -> None:
     """Carry out all blocks. `plans`: by target the whole load, with its addresses. KeyboardInterrupt passes

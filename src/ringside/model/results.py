@@ -300,23 +300,12 @@ def counted(trials: Iterable[Trial]) -> list[Trial]:
 
 
 @dataclass(frozen=True, slots=True)
-class Stalls:
-    """Blocks in which `contender` was far worse than usual, `least` times or more: `blocks` of `total`."""
-
-    contender: str
-    blocks: int
-    total: int
-    least: float
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
     """Two contenders at one point: contender over baseline, from pairs inside blocks. `p` is that of the
     comparison as one of its family. Of an inconclusive one: `obstacle`, or None where the interval is what is
     not clear, and `blocks_needed`, about how many would decide it, where that is in sight. `contradicted`:
     what an earlier look had shown, where later blocks contradict it. `overstated`: the run ended once a
-    difference was shown, so that the ratio is probably nearer to 1. `stalls`: without
-    them no difference is shown."""
+    difference was shown, so that the ratio is probably nearer to 1."""
 
     point: Point
     metric: str
@@ -329,12 +318,6 @@ class Comparison:
     blocks_needed: int | None = None
     contradicted: LookVerdict | None = None
     overstated: bool = False
-    stalls: Stalls | None = None
-
-    @property
-    def claim(self) -> Verdict:
-        """The verdict as summaries and pictures have it: what stalls alone make is not clear."""
-        return Verdict.INCONCLUSIVE if self.stalls else self.verdict
 
 
 class Answer(StrEnum):

@@ -7,7 +7,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from statistics import median
 from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
@@ -48,30 +47,6 @@ def logarithms(values: Mapping[int, float]) -> dict[int, float]:
 def differences(minuend: Mapping[int, float], subtrahend: Mapping[int, float]) -> dict[int, float]:
     """The difference by block, ascending, of the blocks that have both values."""
     return {block: minuend[block] - subtrahend[block] for block in sorted(minuend.keys() & subtrahend.keys())}
-
-
-# A block stalled where its log ratio is more than so many scales, and more than 10 %, above the median. Of
-# real differences 3 % at most are worded so by chance, under any noise (simulated: VALIDATION).
-_STALL_SCALES, _LEAST_STALL = 4.0, math.log(1.1)
-# The median absolute deviation of normal noise is this part of its standard deviation.
-_MAD_OF_NORMAL = 0.6745
-# More blocks than this share are a second mode.
-_MAX_STALLED = 1 / 3
-
-
-def stalls(log_ratios: Sequence[float], confidence: float = CONFIDENCE) -> list[float]:
-    """By how much the log ratios of stalled blocks exceed the median, ascending, where these blocks alone
-    make the ratio larger than 1: two of them or more, none as far below the median, and without them the
-    interval includes 1. Empty elsewhere."""
-    centre = median(log_ratios)
-    distances = [value - centre for value in log_ratios]
-    scale = median(map(abs, distances)) / _MAD_OF_NORMAL
-    bound = max(_STALL_SCALES * scale, _LEAST_STALL)
-    stalled = sorted(distance for distance in distances if distance > bound)
-    if not 2 <= len(stalled) <= _MAX_STALLED * len(distances) or min(distances) < -bound:
-        return []
-    rest = hodges_lehmann([each + centre for each in distances if each <= bound], confidence)
-    return stalled if rest.low is not None and rest.low <= 0 else []
 
 
 # For larger samples the exact distribution is slow and its normal approximation good.

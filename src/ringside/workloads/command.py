@@ -7,7 +7,7 @@ from statistics import median
 
 from ringside.model.design import Metric, Point
 from ringside.model.results import Diagnostic, Outcome, Trial
-from ringside.units import percent
+from ringside.units import count, percent
 from ringside.workloads.base import Measurement
 from ringside.workloads.process import CPU_S, WALL_S, process_figures
 
@@ -153,27 +153,29 @@ def _reading(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
 
 def _unseen(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     """Commands whose peak of memory nobody saw, each with the reason of its first execution without one."""
-    unseen = {
-        name: next((report.peak_memory_unknown for report in reports if report.peak_memory_unknown), "")
+    reasons = {
+        name: [trial.report.peak_memory_unknown for trial in trials if trial.report]
         for name, trials in commands.items()
-        if (reports := [trial.report for trial in trials if trial.report])
     }
-    unseen = {name: why for name, why in unseen.items() if why}
+    unseen = {name: list(filter(None, whys)) for name, whys in reasons.items() if any(whys)}
     if unseen:
-        parts = (f"{_named([name])} ({why})" for name, why in unseen.items())
+        parts = (
+            f"{len(whys)} of {count(len(reasons[name]), 'execution')} of {_named([name])} ({whys[0]})"
+            for name, whys in unseen.items()
+        )
         yield Diagnostic(
             "unseen-memory",
             tuple(unseen),
-            text=f"no peak memory in executions of {', '.join(parts)}",
+            text=f"no peak memory in {', '.join(parts)}",
             remedy="measure the process by itself, without a shell or a pipeline around it",
         )
 
 
 def _failures(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     counts = {name: sum(bool(trial.detail) for trial in trials) for name, trials in commands.items()}
-    failed = {name: count for name, count in counts.items() if count}
+    failed = {name: number for name, number in counts.items() if number}
     if failed:
-        parts = (f"{_named([name])} failed {_times(count)}" for name, count in failed.items())
+        parts = (f"{_named([name])} failed {_times(number)}" for name, number in failed.items())
         yield Diagnostic(
             "failures",
             tuple(failed),
@@ -187,8 +189,8 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
 
 
 COMMAND = CommandTimes()

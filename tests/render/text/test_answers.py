@@ -17,24 +17,21 @@ from rich.console import Console
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import overview
 from ringside.model.catalogue import ContenderClass
-from ringside.model.design import Cell, Metric, NoFloor, Point
-from ringside.model.results import Outcome, Stalls, Trial
+from ringside.model.design import Cell, NoFloor, Point
+from ringside.model.results import Outcome, Trial
 from ringside.render.export.documents import document
 from ringside.render.site import post, site
 from ringside.render.text import markdown, terminal
 from ringside.render.text.answers import answers, short_answer
-from ringside.render.text.sentences import at_point, overall
-from ringside.render.text.words import stalled
+from ringside.render.text.sentences import at_point
 from tests.support import TESTS
 from tests.support.analyses import (
     HOP,
     MEMORY,
-    RATE,
     Exact,
     Values,
     analyse,
     analysis,
-    near,
     planned,
     point,
     scaled,
@@ -207,47 +204,6 @@ def test_a_small_ratio_at_which_a_run_stopped_is_likely_nearer_to_1() -> None:
         assert [each["overstated"] for each in document(whole)["comparisons"]] == [False, False]
 
 
-def stalling(rest: float, *points: Point, baseline: str = "erlang") -> RunAnalysis:
-    """Twenty blocks in which `go` takes `rest` times as long as `erlang`, but in six 1.5 times or more."""
-    changes = [rest * (1 + (-1) ** block * block / 4000) for block in range(14)]
-    changes += [1.5, 1.6, 1.7, 1.8, 1.9, 2.0]
-    both = {"erlang": [100.0] * 20, "go": [100 * each for each in changes]}
-    values = {(name, place): {"hop_ns": both[name]} for place in points or (P,) for name in both}
-    return analysis(values, measurement=Exact(), baseline=baseline)
-
-
-@pytest.mark.parametrize(
-    ("metric", "words"),
-    [
-        (HOP, "go stalled in 6 of 20 blocks, by 50 % or more"),
-        (RATE, "go stalled in 6 of 20 blocks, by 33 % or more"),
-        (MEMORY, "go has outliers in 6 of 20 blocks, by 50 % or more"),
-    ],
-)
-def test_stalls_are_of_times_and_rates(metric: Metric, words: str) -> None:
-    assert stalled(Stalls("go", 6, 20, 1.5), metric) == words
-
-
-def test_what_stalls_alone_make_is_worded_as_stalls() -> None:
-    found, mark = stalling(1.001), "go stalled in 6 of 20 blocks, by 50 % or more"
-    (_, sentence) = at_point(found, HOP, P)
-    assert sentence.text.endswith(f": {mark}; without these no difference is shown")
-    assert sentence.kind == "quiet"
-    (comparison,) = document(found)["comparisons"]
-    assert comparison["verdict"] == "slower"
-    assert comparison["stalls"] == {"contender": "go", "blocks": 6, "total": 20, "least": near(1.5, rel=0.01)}
-    assert markdown.render(found).count("| stalls |") == 1
-    assert f"\n{mark}; without these no difference is shown.\n" in markdown.render(found)
-    # It is the worse that stalls, the baseline too.
-    assert at_point(stalling(1.001, baseline="go"), HOP, P)[0].text.startswith("erlang took 0.")
-    assert mark in at_point(stalling(1.001, baseline="go"), HOP, P)[0].text
-    (other,) = overall(stalling(1.001, P, Q), HOP)
-    assert other.text.startswith("go against erlang is inconclusive at both points: ")
-    slow = stalling(1.1)
-    assert text(slow).startswith("erlang is first: ")
-    assert document(slow)["comparisons"][0]["stalls"] is None
-
-
 def of_two(erlang: Values, go: Values, **options: Any) -> RunAnalysis:
     values = {("erlang", P): {"hop_ns": erlang}, ("go", P): {"hop_ns": go}}
     return analysis(values, measurement=Exact(), **options)
@@ -291,7 +247,6 @@ RUNS: dict[str, Callable[[], RunAnalysis]] = {
     "less than the margin": lambda: run({"erlang": 100.0, "go": 101.0}),
     "more is better": lambda: run({"erlang": 120.0, "go": 100.0}, metric="rate"),
     "a small difference": small_differences,
-    "stalls": lambda: stalling(1.001),
     "no figures": lambda: of_two([None] * 7, [None] * 7),
     "one block": lambda: of_two([100.0], [3100.0]),
     "three blocks": lambda: of_two([100.0] * 3, [3100.0] * 3),

@@ -46,11 +46,21 @@ _STDERR_BYTES = 4096
 
 
 class CommandFailedError(RingsideError):
-    """A command failed: which one and why, in one line."""
+    """A command failed: which one and why, in one line. `hint`: what would count it all the same."""
+
+    def __init__(self, text: str, hint: str = "") -> None:
+        super().__init__(text)
+        self.hint = hint
 
 
 class HookFailedError(CommandFailedError):
     """What is executed around a command failed: which one and why, in one line."""
+
+
+_HINTS = {
+    Outcome.CRASHED: " (--ignore-failure includes failed runs)",
+    Outcome.TIMED_OUT: " (a longer --timeout waits for it)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +252,8 @@ class CommandTrials:
         last = one_line(stderr, 200)
         raise CommandFailedError(
             f"{command.name} ({one_line(command.line(trial.cell.point), 80)}) {trial.outcome}: {trial.detail}"
-            + (f": {last}" if last else "")
+            + (f": {last}" if last else ""),
+            _HINTS.get(trial.outcome, ""),
         )
 
     def _cpu_of_left(self) -> dict[orphans.Child, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -165,7 +164,6 @@ def _comparison(analysis: RunAnalysis, comparison: Comparison) -> dict[str, Any]
         "p": comparison.p,
         **_verdict(comparison, metric),
         "overstated": comparison.overstated,
-        "stalls": dataclasses.asdict(comparison.stalls) if comparison.stalls else None,
         "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
     }
 

@@ -55,14 +55,13 @@ def _as_json(document: Any) -> str:
 
 
 def bencher(analysis: RunAnalysis) -> str:
-    """Benchmarks by name, measures with value and 95 % interval. Times are in nanoseconds, as Bencher's own
-    measure `latency` is."""
+    """Benchmarks by name, measures with value and 95 % interval, in the unit that ends the measure's name."""
     document: dict[str, dict[str, dict[str, float]]] = {}
     for benchmark in benchmarks(analysis):
-        value, factor = benchmark.value, NS_OF.get(benchmark.metric.unit, 1.0)
-        measure = {"value": value.estimate * factor}
+        value = benchmark.value
+        measure = {"value": value.estimate}
         if value.low is not None and value.high is not None:
-            measure |= {"lower_value": value.low * factor, "upper_value": value.high * factor}
+            measure |= {"lower_value": value.low, "upper_value": value.high}
         cell = benchmark.cell.cell
         name = one_line(f"{cell.contender} {cell.point}".strip(), _MAX_BENCHER_NAME)
         document.setdefault(name, {})[benchmark.metric.name.replace("_", "-")] = measure

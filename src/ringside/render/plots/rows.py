@@ -130,7 +130,7 @@ def forest_chart(analysis: RunAnalysis) -> Chart:
             key=lambda each: each.ratio.estimate,
         )
         rows = [
-            _ratio_row(each.contender, each.ratio, each.claim, metric, "too few blocks") for each in ordered
+            _ratio_row(each.contender, each.ratio, each.verdict, metric, "too few blocks") for each in ordered
         ]
         names = [each.contender for each in ordered]
         colours = hue(names, analysis.floor)

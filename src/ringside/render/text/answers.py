@@ -20,7 +20,6 @@ from ringside.render.text.words import (
     listed,
     platform,
     possessive,
-    stalled,
     where,
 )
 from ringside.text import capitalised
@@ -172,8 +171,6 @@ def _other_classes(analysis: RunAnalysis, here: Standing) -> str:
 
 def _reason(analysis: RunAnalysis, influence: Influence) -> str:
     names = influence.contenders
-    if influence.stalls:
-        return f"{stalled(influence.stalls, analysis.headline)}, without which it is not shown to be behind"
     if influence.cause is Confounder.FLOOR:
         return no_better(influence)
     if influence.cause is Confounder.HOST:

@@ -10,7 +10,7 @@ from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Interval, Outcome
-from ringside.render.text.words import stall_word, verdict_kind, verdict_word
+from ringside.render.text.words import verdict_kind, verdict_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,4 @@ def verdict(comparison: Comparison | None, metric: Metric, *, is_baseline: bool 
         return TableCell("baseline", "quiet")
     if comparison is None:
         return ABSENT
-    if comparison.stalls:
-        return TableCell(stall_word(metric))
     return TableCell(verdict_word(comparison.verdict, metric), verdict_kind(comparison.verdict))

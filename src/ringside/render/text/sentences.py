@@ -16,7 +16,6 @@ from ringside.render.text.words import (
     possessive,
     verdict_kind,
     verdict_word,
-    without_stalls,
 )
 
 _OBSTACLES = {
@@ -36,8 +35,6 @@ def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
     verb = "took" if metric.is_time else "has"
     text = f"{contender} {verb} {times}× {possessive(baseline)} {metric.noun}"
     text += f" ({ends})" if ends else ""
-    if comparison.stalls:
-        return Sentence(f"{text}: {without_stalls(comparison.stalls, metric)}")
     text += f": {_verdict(comparison, metric)}"
     if comparison.contradicted:
         text += f", which contradicts an earlier look that had shown {_SHOWN[comparison.contradicted]}"
@@ -130,7 +127,7 @@ def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:
     what = f"{' to '.join(ends)} {possessive(baseline)} {metric.noun}"
     if absent := total - len(comparisons):
         what += f"; {absent} of {total} points without a figure"
-    verdicts = Counter(comparison.claim for comparison in comparisons)
+    verdicts = Counter(comparison.verdict for comparison in comparisons)
     verdict, count = verdicts.most_common(1)[0]
     if count == len(comparisons):
         at = units.count(count, "point") if absent else units.all_of(count, "point")

@@ -16,7 +16,7 @@ from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval
 from ringside.render.text import cells, contenders
 from ringside.render.text.cells import Row, TableCell, TableData, table
-from ringside.render.text.words import where, without_stalls
+from ringside.render.text.words import where
 from ringside.text import one_line
 from ringside.workloads.process import FIRST_ANSWER, STEADY_AFTER
 
@@ -64,11 +64,11 @@ def _figures(analysis: RunAnalysis, *, everything: bool) -> Iterator[TableData |
 def point_table(analysis: RunAnalysis, point: Point) -> TableData:
     """All contenders at one point, class by class, the best first: headline with its interval, ratio and
     verdict, the interval of its rank inside its class, ratio over the floor, other metrics. Below it, which
-    ratios are overstated, and which stalls alone made: no sentences of its comparisons stand beside it."""
+    ratios are overstated: no sentences of its comparisons stand beside it."""
     rows, headline = point_rows(analysis, point), analysis.headline
     pairs = analysis.comparisons[headline.name, point].values()
     compared = [each for each in pairs if each.baseline == analysis.experiment.baseline]
-    early = ", ".join(each.contender for each in compared if each.overstated and not each.stalls)
+    early = ", ".join(each.contender for each in compared if each.overstated)
     needed = {"contender", headline.title, f"× {analysis.experiment.baseline}", "verdict", "rank"}
     others = [column for column, _ in rows[0] if column not in needed]
     return table(
@@ -77,7 +77,6 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
         notes=(
             *point_notes(analysis, point),
             *([f"Stopped when decided, so likely nearer to 1: the ratios of {early}."] if early else []),
-            *(f"{without_stalls(each.stalls, headline)}." for each in compared if each.stalls),
         ),
         # The verdict stays: without it a ratio cannot be read.
         narrow=(*reversed(others), "rank"),

@@ -9,7 +9,7 @@ from typing import Any
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
-from ringside.model.results import Stalls, Verdict
+from ringside.model.results import Verdict
 from ringside.store.plans import PlannedContender
 from ringside.text import one_line
 from ringside.workloads.base import REPEATS
@@ -85,24 +85,6 @@ def platform(contender: PlannedContender) -> str:
     """What a contender runs on: `Erlang 25.2.3 (2022)`."""
     year = f" ({contender.release.day.year})" if contender.release else ""
     return f"{contender.platform} {contender.version or 'not found'}{year}"
-
-
-def stall_word(metric: Metric) -> str:
-    """What stands in the place of a verdict."""
-    return "stalls" if metric.is_speed else "outliers"
-
-
-def stalled(stalls: Stalls, metric: Metric) -> str:
-    """`go stalled in 4 of 20 blocks, by 30 % or more`; `go has outliers …` of what is no time or rate."""
-    size = stalls.least - 1 if metric.smaller_is_better else 1 - 1 / stalls.least
-    verb = "stalled" if metric.is_speed else "has outliers"
-    blocks = f"{stalls.blocks} of {stalls.total} blocks"
-    return f"{stalls.contender} {verb} in {blocks}, by {units.percent(size)} or more"
-
-
-def without_stalls(stalls: Stalls, metric: Metric) -> str:
-    """What stands in the place of a claim."""
-    return f"{stalled(stalls, metric)}; without these no difference is shown"
 
 
 def heading(analysis: RunAnalysis) -> str:
