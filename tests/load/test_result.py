@@ -268,9 +268,3 @@ def test_buckets_double(max_ns: int, buckets: int) -> None:
     """The first holds 2,048 values; an unequal count beside it must not matter."""
     text = result.hdr_text([(1, 7), (max_ns, 3)] if max_ns > 1 else [(1, 7)], 1, 1)
     assert re.search(rf"^#\[Buckets = +{buckets}, SubBuckets     = +2048\]$", text, re.MULTILINE)
-
-
-def test_nothing_measured() -> None:
-    text = result.hdr_text([], 0, 0)
-    assert "Total count    =            0" in text
-    assert "Buckets =            1" in text

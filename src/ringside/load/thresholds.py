@@ -62,7 +62,7 @@ class Check:
         threshold = self.threshold
         source = f"(--fail-if '{one_line(threshold.text)}')"
         if self.value is None:
-            return f"{threshold.figure} was not measured, since nothing was answered {source}"
+            return f"{threshold.figure} was not measured, since nothing was answered as expected {source}"
         verb = "are" if threshold.figure in _FAILURES else "is"
         if self.is_lower_bound:
             verb += " at least"
