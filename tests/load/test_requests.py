@@ -176,7 +176,7 @@ def test_several_targets_have_a_result_each(http: str) -> None:
     assert "Targets, latency in microseconds" in shown
     assert "Times in microseconds" in shown
     # Eight requests have no p99, in whatever table.
-    assert re.search(rf"{http}/a .*[0-9]\? +[0-9.]+\? +[0-9.]+", shown)
+    assert re.search(rf"{http}/a .*[0-9]\? +[0-9.,]+\? +[0-9.,]+", shown)
     assert f"{http}/missing" in shown
     rows = list(csv.DictReader(in_process("load", *mix, "--csv", "--time-unit", "s").stdout.splitlines()))
     assert [row["target"] for row in rows] == [f"{http}/a", f"{http}/missing", "total"]
