@@ -92,7 +92,7 @@ def test_one_workload_elsewhere(workplace: Path) -> None:
     ]
     assert "module ringside/contenders/m.1\n" in (folder / "go.mod").read_text()
     assert '"ringside/contenders/m.1/settings"' in (folder / "ring" / "ring.go").read_text()
-    assert '"{build}/", "./ring"]' in (folder / "contender.toml").read_text()
+    assert '"{build}/", "./{workload}"]' in (folder / "contender.toml").read_text()
 
 
 @pytest.mark.parametrize(

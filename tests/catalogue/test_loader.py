@@ -163,6 +163,7 @@ only = { messages = ["few", 7], cores = 1 }
         parallel=True,
         kind="bare",
         builds=(("make", "{build}"), ("strip",)),
+        programs=("ring",),
         workloads={
             "ring": WorkloadEntry(
                 ("{build}/ring", "{cores}"),

@@ -5,13 +5,15 @@ import io
 import pytest
 from rich.console import Console
 
-from ringside.cli.progress import Estimate, LiveProgress
+from ringside.cli.progress import LiveProgress
 from ringside.measure.runs.stopping import StoppingRule
+from ringside.model.catalogue import Unavailable
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.store.plans import PlannedContender, plan_values
 from ringside.units import duration
 from ringside.workloads.ring import RING
+from tests.support.programs import CATALOGUE
 
 
 def cell(name: str, nodes: int = 10) -> Cell:
@@ -28,21 +30,6 @@ def run_of(*cells: Cell) -> Run:
     points = tuple({each.point: None for each in cells})
     plan = plan_values(experiment, points, {name: PlannedContender(title=name) for name in names})
     return Run("r", "e", "", None, 1, plan, {})
-
-
-def test_time_left_is_estimated_from_trials() -> None:
-    cells = [cell("a"), cell("a", 1000), cell("b"), cell("b", 1000)]
-    estimate = Estimate(cells, 2, RING)
-    assert estimate.left_s() is None
-    estimate.on_trial_end(cells[0], 1.0)
-    # Cells without a trial cost in proportion to the work: 1 + 2·100 for a, as much for b.
-    assert estimate.left_s() == pytest.approx(1 + 200 + 2 + 200)
-    for other in cells[1:]:
-        estimate.on_trial_end(other, 3.0)
-    assert estimate.left_s() == pytest.approx(1 + 3 * 3)
-    for each in cells:
-        estimate.on_trial_end(each, 1.0)
-    assert estimate.left_s() == 0
 
 
 @pytest.mark.parametrize(
@@ -68,44 +55,57 @@ def test_what_runs_is_shown_and_failures_stay(is_terminal: bool) -> None:
     assert "\x1b[31m" not in shown
 
 
-def test_a_long_rehearsal_is_said_once_where_no_line_is_live(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
     monkeypatch.setattr("ringside.cli.progress.time.monotonic", lambda: now[0])
-    out = io.StringIO()
-    with LiveProgress(Console(file=out, width=80)) as progress:
-        progress.on_warm_up(cell("a"))
-        for now[0] in (105.0, 111.0, 112.0):
-            progress.on_tick()
-        progress.on_trial(1, cell("a"))
-        now[0] = 200.0
-        progress.on_tick()
-    assert out.getvalue().count("so far") == 1
-    assert "warming up a: 10 s so far\n" in out.getvalue()
+    return now
 
 
 @pytest.mark.parametrize(
-    ("rule", "goal"),
+    ("rule", "limits", "left"),
     [
-        (StoppingRule(7), "in 7 blocks"),
-        (StoppingRule(40, decided=True), "until all is decided, 40 blocks at most"),
+        (StoppingRule(7), "7 blocks", "block 2 of 7, about 1 min 12 s left"),
+        (StoppingRule(40, decided=True), "40 blocks", "block 2"),
         (
             StoppingRule(40, decided=True, time_s=90),
-            "until all is decided, 1 min 30 s or 40 blocks at most",
+            "1 min 30 s or 40 blocks",
+            "block 2, about 1 min 18 s left",
         ),
-        (StoppingRule(100_000, decided=True, time_s=30), "until all is decided, 30 s at most"),
-        (
-            StoppingRule(500, until=0.02),
-            "until each interval is narrower than 0.02 of its ratio, 500 blocks at most",
-        ),
-        (StoppingRule(100_000, time_s=30), "until the time is over, 30 s at most"),
+        (StoppingRule(100_000, time_s=240), "4 min 00 s", "block 2, about 4 min left"),
     ],
 )
-def test_when_a_run_ends_is_said_first(rule: StoppingRule, goal: str) -> None:
+def test_a_log_has_a_line_for_each_block_with_the_time_left(
+    clock: list[float], rule: StoppingRule, limits: str, left: str
+) -> None:
     out = io.StringIO()
     with LiveProgress(Console(file=out, width=120)) as progress:
         progress.on_begin(run_of(cell("a"), cell("b")), rule, [cell("a"), cell("b")], RING)
-        progress.on_trial(3, cell("a"))
-    shown = out.getvalue()
-    assert shown.startswith(f"run r: 2 cells {goal}\n")
-    # How many blocks there will be is known of the first one only.
-    assert ("block 3 of" in shown) is rule.is_fixed
+        for name in ("a", "b"):
+            progress.on_warm_up(cell(name))
+        for block in (1, 2):
+            progress.on_trial(block, cell("a"))
+            progress.on_trial(block, cell("b"))
+            clock[0] += 12
+    lines = out.getvalue().splitlines()
+    assert lines[:2] == [f"run r: 2 cells, {limits} at most", "warming up"]
+    assert lines[3:] == [left]
+
+
+def test_a_suite_says_what_is_done_what_is_next_and_the_time_left(clock: list[float]) -> None:
+    out, missing = io.StringIO(), Unavailable(CATALOGUE.contender("go"), "not here", "install it")
+    with LiveProgress(Console(file=out, width=120)) as progress:
+        for number in (1, 2):
+            progress.on_part(number, [("ring", 30.0), ("jobs", 75.0)])
+            progress.on_prepared(missing)
+            progress.on_begin(run_of(cell("a")), StoppingRule(7), [cell("a")], RING)
+            progress.on_trial(1, cell("a"))
+            # Twice as long as planned, and so may be the rest.
+            clock[0] += 90
+    assert out.getvalue().splitlines() == [
+        "part 1 of 2, ring (then jobs), about 2 min left",
+        "go: not here (install it)",
+        "part 1 of 2, ring (then jobs): block 1 of 7, about 2 min left",
+        "part 2 of 2, jobs, about 3 min left",
+        "part 2 of 2, jobs: block 1 of 7, about 3 min left",
+    ]

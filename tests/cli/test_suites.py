@@ -87,7 +87,7 @@ def test_parts_are_made_ready_one_after_the_other(suite: Path, monkeypatch: pyte
     monkeypatch.setattr(host, "os_release", lambda: {"ID": "debian", "VERSION_ID": "12"})
     asked: list[tuple[str, ...]] = []
 
-    def bring(*words: str) -> bool:
+    def bring(log: Path, *words: str) -> bool:
         asked.append(words)
         if words[0] == "install":
             (programs / "two-runtime").symlink_to(sys.executable)
@@ -100,12 +100,13 @@ def test_parts_are_made_ready_one_after_the_other(suite: Path, monkeypatch: pyte
     assert not asked
     done = in_process("run", "both", "--setup", "--json")
     assert [words[0] for words in asked] == ["update", "install"]
-    lines = [line for line in done.stderr.splitlines() if re.search("run .*: |setup|building", line)]
-    assert [re.sub(r"run \S+-(first|second)\S*: .*", r"run \1", line) for line in lines] == [
-        "run first",
-        "setup: installing runtimes on this system with apt-get: two",
+    assert [line for line in done.stderr.splitlines() if line != "warming up"] == [
+        "part 1 of 2, first (then second)",
+        "part 1 of 2, first (then second): block 1 of 1",
+        "part 2 of 2, second",
+        "installing runtimes with apt-get: two",
         "building two",
-        "run second",
+        "part 2 of 2, second: block 1 of 1",
     ]
     assert [len(run["cells"]) for run in json.loads(done.stdout)["runs"]] == [1, 2]
 

@@ -96,7 +96,7 @@ def resume(
 ) -> Prepared:
     """What a run of the store goes on with."""
     task = Task(runs=[run], unfinished=[run])
-    ((_, prepare),) = campaign(workplace, executor or FakeExecutor(), task, observer).parts()
+    ((_, _, prepare),) = campaign(workplace, executor or FakeExecutor(), task, observer).parts()
     return prepare()[""]
 
 

@@ -99,6 +99,7 @@ def _on_runtime(manifest: Manifest, folder: Path, name: str, table: RuntimeTable
         folder=folder,
         runtime=Runtime(name=name, **values(RuntimeKeys, table)),
         builds=(*table.build, *(build.command for build in manifest.build)),
+        programs=tuple(manifest.workload),
         workloads={
             workload: _entry(entry, manifest, table)
             for workload, entry in manifest.workload.items()

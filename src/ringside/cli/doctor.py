@@ -20,8 +20,6 @@ def doctor(only_machine: bool = flag("--machine", "Only the machine, and how qui
     if only_machine:
         inventory.show([inventory.machine()])
         return 0
-    toolchain = context.toolchain()
-    contenders, errors = context.catalogue().contenders()
-    runtimes = inventory.runtimes(contenders, errors, toolchain)
-    inventory.show([runtimes, inventory.toolchains(contenders, toolchain), inventory.machine()])
-    return EXIT_FAILED if errors or any(row[1].kind == "failed" for row in runtimes.rows) else 0
+    toolchains = inventory.toolchains(*context.catalogue().contenders(), context.toolchain())
+    inventory.show([toolchains, inventory.machine()])
+    return EXIT_FAILED if any(row[2].kind == "failed" for row in toolchains.rows) or toolchains.notes else 0

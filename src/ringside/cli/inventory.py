@@ -147,25 +147,10 @@ def experiments(catalogue: Catalogue) -> TableData:
     return context.table("experiments", ("experiment", "workload", "blocks", "title"), rows, errors)
 
 
-def runtimes(
+def toolchains(
     contenders: Sequence[Contender], errors: Mapping[str, object], toolchain: Toolchain
 ) -> TableData:
-    """What each contender runs on; what is missing is a cell of its own kind."""
-    rows: list[Row] = []
-    for contender in contenders:
-        receipt = toolchain.receipt(contender.runtime)
-        if isinstance(receipt, Receipt):
-            # A program that is started as it stands has nothing to build.
-            is_built = not contender.builds or toolchain.is_built(contender, receipt)
-            version = _version(contender, receipt, toolchain)
-            rows.append((contender.name, version if is_built else f"{version}, not built yet", ""))
-        elif not contender.runtime.optional:
-            rows.append((contender.name, TableCell(receipt, "failed"), remedy(contender.runtime)))
-    return context.table("Contenders", ("contender", "runtime", "get it with"), rows, errors)
-
-
-def toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableData:
-    """The oldest versions that are new enough, and those that are here."""
+    """The oldest versions that are new enough, those that are here, and how to get what is missing."""
     rust = _probe_compiler(host.SOURCE_FOLDER)
     uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []
     for contender in contenders:
@@ -186,7 +171,8 @@ def toolchains(contenders: Sequence[Contender], toolchain: Toolchain) -> TableDa
         (*row, ", ".join(names[:2]) + f" and {len(names) - 2} more" * (len(names) > 2))
         for row, names in users.items()
     ]
-    return context.table("Toolchains", ("toolchain", "needed", "here", "get it with", "for"), rows)
+    columns = ("toolchain", "needed", "here", "get it with", "for")
+    return context.table("Toolchains", columns, rows, errors)
 
 
 def _probe_compiler(checkout: Path) -> Runtime | None:

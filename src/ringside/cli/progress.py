@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from statistics import fmean
 
 from rich.console import Console
 from rich.live import Live
@@ -24,40 +23,10 @@ from ringside.workloads.base import Measurement, Workload
 
 # A doing that lasts longer gets its time shown.
 _LONG_S = 2.0
-# After this a log without a live line says what is waited for before the first block.
-_WAIT_S = 10.0
 # More blocks than these are no limit that anyone planned.
 _PLANNED_BLOCKS = 10_000
-
-
-class Estimate:
-    """Estimates how long the rest of a run takes from the trials that it has."""
-
-    def __init__(self, cells: Sequence[Cell], blocks: int, workload: Workload) -> None:
-        self._left = dict.fromkeys(cells, blocks)
-        # Cells that repeat their work take about as long as each other.
-        self._work = {
-            cell: 1 if workload.can_repeat(cell.point) else workload.work(cell.point) for cell in cells
-        }
-        self._seconds: dict[Cell, list[float]] = {}
-
-    def on_trial_end(self, cell: Cell, seconds: float) -> None:
-        self._left[cell] = max(0, self._left.get(cell, 0) - 1)
-        self._seconds.setdefault(cell, []).append(seconds)
-
-    def left_s(self) -> float | None:
-        """Seconds left, or None before the first trial. A cell without a trial is taken to cost what its
-        contender's nearest one cost, in proportion to the work."""
-        if not self._seconds:
-            return None
-        return sum(count * self._cost_s(cell) for cell, count in self._left.items() if count)
-
-    def _cost_s(self, cell: Cell) -> float:
-        if cell in self._seconds:
-            return fmean(self._seconds[cell])
-        same = [other for other in self._seconds if other.contender == cell.contender] or list(self._seconds)
-        nearest = min(same, key=lambda other: abs(self._work[other] - self._work[cell]))
-        return fmean(self._seconds[nearest]) * max(1.0, self._work[cell] / max(1, self._work[nearest]))
+# What a part of a suite takes besides its blocks, before one shows it: builds and warm-ups.
+_PREPARATION_S = 15.0
 
 
 class LiveProgress(Listener):
@@ -71,11 +40,15 @@ class LiveProgress(Listener):
         # No thread of its own: the line is drawn when something has changed.
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._doing, self._since = "", time.monotonic()
-        self._block = self._announced = 0
-        self._blocks = ""
-        self._estimate: Estimate | None = None
+        self._block, self._first_block, self._blocks_began = 0, 0, 0.0
+        # Of the run: its time limit, and its number of blocks where that is fixed.
+        self._time_s: float | None = None
+        self._most = 0
         self._failed: set[Cell] = set()
-        self._is_waiting = False
+        self._said: set[str] = set()
+        # When the first part of a suite began, and when the last one, or a run by itself, may end.
+        self._suite_began = self._ends = 0.0
+        self._part = ""
         # What `ringside repeat` needs: the run, and its contenders outside the catalogue.
         self._repeated: tuple[str, ...] = ()
 
@@ -97,6 +70,20 @@ class LiveProgress(Listener):
         if self._is_live:
             self._live.start()
 
+    def on_part(self, number: int, parts: Sequence[tuple[str, float | None]]) -> None:
+        """A part of a suite begins; `parts`: the names of all, and how long their blocks may take."""
+        now = time.monotonic()
+        self._suite_began = self._suite_began or now
+        self._block, self._ends = 0, 0.0
+        planned_s = [_PREPARATION_S + time_s for _, time_s in parts if time_s is not None]
+        if len(planned_s) == len(parts):
+            done_s = sum(planned_s[: number - 1])
+            rate = (now - self._suite_began) / done_s if done_s else 1.0
+            self._ends = now + rate * (sum(planned_s) - done_s)
+        after = f" (then {parts[number][0]})" if number < len(parts) else ""
+        self._part = f"part {number} of {len(parts)}, {parts[number - 1][0]}{after}"
+        self._now("starting", self._where())
+
     def on_prepare(self, contender: str) -> None:
         self._now(f"preparing {contender}")
 
@@ -106,9 +93,13 @@ class LiveProgress(Listener):
     def on_prepared(self, contender: Ready | Unavailable) -> None:
         if isinstance(contender, Unavailable):
             remedy = f" ({contender.remedy})" if contender.remedy else ""
-            self._print(f"{contender.contender.name}: {contender.reason}{remedy}")
-            for line in last_lines(contender.log, LOG_LINES):
-                self._print(f"  | {line}")
+            why = f"{contender.contender.name}: {contender.reason}{remedy}"
+            # Once, not in each part of a suite.
+            if why not in self._said:
+                self._said.add(why)
+                self._print(why)
+                for line in last_lines(contender.log, LOG_LINES):
+                    self._print(f"  | {line}")
 
     def on_input(self, name: str, most_bytes: int) -> None:
         self._now(f"writing {name}", f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
@@ -122,48 +113,38 @@ class LiveProgress(Listener):
         self.on_say("another ringside is measuring on this machine: waiting for its end (Ctrl-C gives up)")
 
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
-        self._block = self._announced = 0
+        self._block = 0
         self._failed.clear()
-        self._blocks, self._estimate, self._repeated = "", None, ()
+        self._repeated = ()
+        self._time_s, self._most = rule.time_s, rule.max_blocks if rule.is_fixed else 0
         if isinstance(measurement, Workload):
             self._repeated = (run.id, *with_options(read_plan(run).chosen))
-        # With a goal, or a time, the number of blocks is not known before.
-        if rule.is_fixed:
-            self._blocks = f" of {rule.max_blocks}"
-            goal = f"in {count(rule.max_blocks, 'block')}"
-            if isinstance(measurement, Workload):
-                self._estimate = Estimate(cells, rule.max_blocks, measurement)
-        else:
-            goal = "until the time is over"
-            if rule.decided:
-                goal = "until all is decided"
-            elif rule.until is not None:
-                goal = f"until each interval is narrower than {rule.until:.3g} of its ratio"
-            limits = [duration(rule.time_s)] if rule.time_s is not None else []
-            limits += [count(rule.max_blocks, "block")] if rule.max_blocks <= _PLANNED_BLOCKS else []
-            goal += f", {' or '.join(limits)} at most" if limits else ""
-        self._print(f"run {run.id}: {count(len(cells), 'cell')} {goal}")
+        if self._part:
+            return
+        limits = [duration(rule.time_s)] if rule.time_s is not None else []
+        limits += [count(rule.max_blocks, "block")] if rule.max_blocks <= _PLANNED_BLOCKS else []
+        self._print(f"run {run.id}: {count(len(cells), 'cell')}, {' or '.join(limits)} at most")
 
     def on_warm_up(self, cell: Cell) -> None:
-        self._now(f"warming up {cell.contender}")
-        self._is_waiting = True
+        line = "" if self._doing.startswith("warming up") else "warming up"
+        self._now(f"warming up {cell.contender}", line)
 
     def on_trial(self, block: int, cell: Cell) -> None:
-        self._block, self._is_waiting = block, False
-        if not self._is_live and block != self._announced:
-            self._announced = block
-            self._print(f"block {block}{self._blocks}{self._left()}")
-        self._now(f"{cell.contender}  {cell.point}".rstrip())
+        now, is_new = time.monotonic(), block != self._block
+        if not self._block:
+            self._blocks_began, self._first_block = now, block
+            if not self._part:
+                self._ends = now + self._time_s if self._time_s else 0.0
+        elif is_new and self._most and not self._part:
+            a_block_s = (now - self._blocks_began) / (block - self._first_block)
+            self._ends = now + a_block_s * (self._most - block + 1)
+        self._block = block
+        self._now(f"{cell.contender}  {cell.point}".rstrip(), self._where() * is_new)
 
     def on_tick(self) -> None:
-        if self._is_waiting and not self._is_live and time.monotonic() - self._since >= _WAIT_S:
-            self._is_waiting = False
-            self._print(f"{self._doing}: {duration(_WAIT_S)} so far")
         self._draw()
 
     def on_trial_end(self, trial: Trial, seconds: float) -> None:
-        if self._estimate:
-            self._estimate.on_trial_end(trial.cell, seconds)
         if trial.outcome is Outcome.OK:
             return
         cell = trial.cell
@@ -180,9 +161,14 @@ class LiveProgress(Listener):
             self._print(f"  all output of {cell.contender}: {again}")
         self._failed.add(cell)
 
-    def _left(self) -> str:
-        left = self._estimate.left_s() if self._estimate else None
-        return "" if left is None else f", about {duration(left)} left"
+    def _where(self) -> str:
+        """The part of a suite, the block, and the time left, as far as they are known."""
+        left_s = self._ends - time.monotonic()
+        # Minutes where nobody counts seconds.
+        left = f"{left_s / 60:.0f} min" if left_s >= 90 else duration(max(1.0, left_s))
+        block = f"block {self._block}{f' of {self._most}' * bool(self._most)}" if self._block else ""
+        what = ": ".join(filter(None, (self._part, block)))
+        return f"{what}, about {left} left" if what and self._ends else what
 
     def _now(self, doing: str, line: str = "") -> None:
         """What is being done; `line`: what a log without a live line says of it."""
@@ -195,9 +181,9 @@ class LiveProgress(Listener):
         if not self._is_live:
             return
         spent = time.monotonic() - self._since
-        block = f"block {self._block}{self._blocks}{self._left()}: " if self._block else ""
+        where = f"{self._where()}: ".removeprefix(": ")
         lasting = f" ({duration(spent)})" if spent >= _LONG_S else ""
-        line = Text(one_line(f"{block}{self._doing}{lasting}"), no_wrap=True, overflow="ellipsis")
+        line = Text(one_line(f"{where}{self._doing}{lasting}"), no_wrap=True, overflow="ellipsis")
         self._live.update(line, refresh=True)
 
     def _print(self, text: str) -> None:

@@ -19,7 +19,6 @@ from ringside.measure.runs.plan import Selection, past_limit
 from ringside.measure.runs.prepare import check, readable
 from ringside.measure.toolchain import apt
 from ringside.model.catalogue import Contender
-from ringside.model.design import Experiment
 from ringside.model.results import Run
 from ringside.render.text import terminal
 from ringside.render.text.cells import TableCell
@@ -106,29 +105,13 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
         numbers = [f"{number:,}" for number in (len(contenders), len(points), cells, each.blocks)]
         numbers.append(duration(times[-1]) if times[-1] else "–")
         rows.append((each.name, each.workload, *map(TableCell, numbers)))
-    notes = [f"blocks: {'; '.join(dict.fromkeys(map(_ending, task.experiments)))}"]
-    facts = {"margin": settings.margin, "seed": settings.seed, "store": settings.store}
-    named = [f"{name} {one_line(str(fact))}" for name, fact in facts.items() if fact is not None]
-    if named := [*named, *(["in the sandbox"] if settings.sandbox else [])]:
-        notes.append(", ".join(named))
-    if all(times) and len(rows) > 1:
-        notes.append(
-            f"in all {duration(sum(times))} of blocks at most, and a warm-up of each cell before them"
-        )
+    total = f"in all {duration(sum(times))} of blocks at most, and a warm-up of each cell before them"
+    notes = (total,) if all(times) and len(rows) > 1 else ()
     columns = ("experiment", "workload", "contenders", "points", "cells", "blocks", "time")
     table = context.table("To be measured", columns, rows)
-    table = replace(table, notes=tuple(notes), narrow=("workload", "time"))
+    table = replace(table, notes=notes, narrow=("workload", "time"))
     terminal.render(table, context.stdout_console())
     return 0
-
-
-def _ending(experiment: Experiment) -> str:
-    """When a run of the experiment ends."""
-    if experiment.until_decided:
-        return "at most; a run ends as soon as every comparison of its headline is decided"
-    if experiment.until is None:
-        return "all of them, unless the time is over"
-    return f"then more, until every interval is narrower than {experiment.until:.3g} of its ratio"
 
 
 def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
@@ -141,9 +124,8 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
 
         def install(contenders: Sequence[Contender]) -> None:
             """Install missing runtimes, but for those that nobody is expected to have."""
-            with progress.paused():
-                expected = [each for each in contenders if not each.runtime.optional]
-                apt.install_missing(expected, toolchain, lambda text: streams.say(text, "setup"))
+            expected = [each for each in contenders if not each.runtime.optional]
+            apt.install_missing(expected, toolchain, progress.on_say)
 
         make: Callable[[Store], Campaign]
         free_cpus: Sequence[int] = ()

@@ -85,7 +85,7 @@ class BuildTable(Table, frozen=True, kw_only=True):
     command: Command
 
     def __post_init__(self) -> None:
-        check_placeholders("`command`", self.command, ("runtime", "build"))
+        check_placeholders("`command`", self.command, ("runtime", "build", "workload"))
 
 
 class WorkloadKeys(Table, frozen=True):
@@ -195,6 +195,8 @@ class Contender(ContenderKeys, frozen=True, kw_only=True):
     runtime: Runtime
     workloads: dict[str, WorkloadEntry]
     builds: tuple[Command, ...] = ()
+    # What `{workload}` stands for in build commands: each of the folder's workloads.
+    programs: Texts = ("",)
     # Variables of a variant, in which `{build}` is the folder of its build.
     environment: dict[str, str] = {}
     # The name of the contender whose build it uses, if that is another one.
@@ -328,13 +330,15 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A contender that can be measured. `content`: a hash of what was built."""
+    """A contender that can be measured. `content`: a hash of what was built; `program`: the workload whose
+    program alone was, empty where all were."""
 
     contender: Contender
     receipt: Receipt
     build: Path
     content: str
     build_s: float | None = field(default=None, compare=False)
+    program: str = ""
 
 
 @dataclass(frozen=True, slots=True)

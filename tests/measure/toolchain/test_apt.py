@@ -120,26 +120,28 @@ def test_setup_installs_from_that_release(
     manifest.write_text(text.replace('"3.11"\n', f'"1.21"\n{ways}'))
     installed: list[tuple[str, ...]] = []
 
-    def record(*words: str) -> bool:
+    def record(log: Path, *words: str) -> bool:
+        assert log == Path(".ringside/setup.log")
         installed.append(words)
-        return True
+        return words[0] == "update"
 
     monkeypatch.setattr(apt, "apt_get", record)
+    monkeypatch.setattr("ringside.measure.toolchain.apt.time.sleep", lambda seconds: None)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert setup.setup.main(["one"], standalone_mode=False) == 1
-    assert "with apt-get: other, -t bookworm-backports thing" in capsys.readouterr().err
+    written = capsys.readouterr().err
+    assert "with apt-get: other, -t bookworm-backports thing" in written
+    assert "other could not be installed: .ringside/setup.log has the output of apt-get\n" in written
     quiet = ("install", "-y", "-qq", "--no-install-recommends")
-    assert installed == [
-        ("update", "-qq"),
-        (*quiet, "other"),
-        (*quiet, "-t", "bookworm-backports", "thing"),
-    ]
+    backport = (*quiet, "-t", "bookworm-backports", "thing")
+    # Together, and then, since that fails, each by itself, three times.
+    assert installed == [("update", "-qq"), *[(*quiet, "other")] * 4, *[backport] * 3]
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert setup.setup.main(["one"], standalone_mode=False) == 1
     written = capsys.readouterr().err
     assert "get them with: sudo apt-get install -y other\n" in written
     assert "get them with: sudo apt-get install -y -t bookworm-backports thing\n" in written
-    assert len(installed) == 3
+    assert len(installed) == 8
 
 
 def test_contenders_of_one_compiler_get_each_its_library(

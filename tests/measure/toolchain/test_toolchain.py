@@ -69,6 +69,28 @@ def test_a_variant_without_steps_of_its_own_uses_the_build_of_the_plain_name(
     assert ready_of(tools, replace(variant, built_as="")).build != ready_of(tools, plain).build
 
 
+def test_one_program_is_built_where_it_is_enough(tmp_path: Path, thing: Path, tools: Toolchain) -> None:
+    builds = [("sh", "-c", "echo $1 >> $0/made", "{build}", name) for name in ("first", "{workload}", "last")]
+    made = replace(contender(tmp_path / "c", runtime(thing), *builds), programs=("ring", "jobs"))
+
+    def prepared(program: str) -> tuple[Ready, list[str]]:
+        ready = tools.prepare(made, program=program)
+        assert isinstance(ready, Ready)
+        return ready, (ready.build / "made").read_text().split()
+
+    (ring, built), (jobs, _) = prepared("ring"), prepared("jobs")
+    assert built == ["first", "ring", "last"]
+    assert (ring.content, ring.program) == (jobs.content, "ring")
+    (ring.build / "made").unlink()
+    toolchain.rebuild(ring)
+    assert prepared("ring") == (ring, built)
+    whole, built = prepared("")
+    assert (built, whole.content) == (["first", "ring", "jobs", "last"], ring.content)
+    # What was built for a run stays its own; others use the whole.
+    assert prepared("ring")[0] == ring
+    assert prepared("fib")[0] == whole
+
+
 def test_the_folder_of_a_build(tmp_path: Path, thing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = ("sh", "-c", "pwd; echo $0 $1", "{runtime}", "{build}")
     made = contender(tmp_path / "c", runtime(thing), command)

@@ -110,10 +110,14 @@ class Campaign(ABC):
         # Two that resume a suite at once would each begin what has not begun.
         with self.store.hold_suite(suite_id) if suite_id else nullcontext():
             measured_s = 0.0
-            for number, (run, prepare) in enumerate(self.parts()):
+            parts = self.parts()
+            names = [(experiment.name, experiment.time_s) for experiment, _, _ in parts]
+            for number, (_, run, prepare) in enumerate(parts):
                 left_s = None if time_limit_s is None else time_limit_s - measured_s
                 if number and left_s is not None and left_s <= 0:
                     break
+                if len(parts) > 1:
+                    self.notify(Event("part", number + 1, names))
                 by_machine = prepare()
                 start = monotonic()
                 # Who gives up while another one measures leaves no empty run behind.
@@ -126,9 +130,10 @@ class Campaign(ABC):
                 if is_over and on_run_end:
                     on_run_end(self.store.run(run.id))
 
-    def parts(self) -> list[tuple[Run | None, Callable[[], dict[str, Prepared]]]]:
-        """The runs that go on, and those that begin (None), each with the function that makes every machine
-        ready for it, by its name. Those that go on are ready already: they may not be able to."""
+    def parts(self) -> list[tuple[Experiment, Run | None, Callable[[], dict[str, Prepared]]]]:
+        """The experiments of runs that go on, and of those that begin (None), each with the function that
+        makes every machine ready for it, by its name. Those that go on are ready already: they may not be
+        able to."""
         for run in self.task.unfinished:
             self.store.refuse_held(run)  # before anything is built
         plans = [(run, resume.check_origin(run, on_cluster=self.is_cluster)) for run in self.task.unfinished]
@@ -139,11 +144,11 @@ class Campaign(ABC):
                 plan.check_machine(kept.points, find_workload(kept.experiment.workload), capacity)
             resume.check_machines(run, self.facts())
         new = [(each, check(each, self.catalogue, capacity)) for each in self.task.experiments]
-        parts: list[tuple[Run | None, Callable[[], dict[str, Prepared]]]] = []
+        parts: list[tuple[Experiment, Run | None, Callable[[], dict[str, Prepared]]]] = []
         for run, kept in plans:
             prepared = resume.as_it_began(run, self.prepare(kept.experiment, kept.points))
-            parts.append((run, partial(dict, prepared)))
-        return [*parts, *((None, partial(self.prepare, each, points)) for each, points in new)]
+            parts.append((kept.experiment, run, partial(dict, prepared)))
+        return [*parts, *((each, None, partial(self.prepare, each, points)) for each, points in new)]
 
     def begin(self, prepared: Mapping[str, Prepared]) -> Run:
         """A new run in the store, with the plan, the machine's facts and the contenders as they are now."""

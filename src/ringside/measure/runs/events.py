@@ -9,6 +9,7 @@ from typing import Any
 class Event:
     """`what` happens, and `about` what:
 
+    part       the number of a suite's part that begins, and the name and time limit of each part
     prepare    the name of a contender that is looked for
     build      a Contender whose build begins; from any thread
     prepared   what came of it, Ready or Unavailable

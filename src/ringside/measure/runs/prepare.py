@@ -125,7 +125,8 @@ def prepare(
     workload = find_workload(experiment.workload)
     prepared: dict[str, Ready | Unavailable] = {}
     buildable = [each for each in contenders.values() if isinstance(each, Contender)]
-    with closing(toolchain.prepare_all(buildable, lambda each: notify(Event("build", each)))) as builds:
+    builds = toolchain.prepare_all(buildable, lambda each: notify(Event("build", each)), workload.name)
+    with closing(builds):
         for name, contender in contenders.items():
             notify(Event("prepare", name))
             prepared[name] = contender if isinstance(contender, Unavailable) else next(builds)

@@ -80,7 +80,8 @@ def repetition(
     block, position = (failed[0].block, failed[0].position) if failed else (1, 0)
     plan.check_machine([cell.point], workload, executor.capacity())
     cell = kept.measured(cell)
-    ready = toolchain.prepare(catalogue.contender(contender), lambda each: notify(Event("build", each)))
+    named = catalogue.contender(contender)
+    ready = toolchain.prepare(named, lambda each: notify(Event("build", each)), workload.name)
     if not isinstance(ready, Ready):
         return ready
     prepared = Prepared(

@@ -1,24 +1,26 @@
-"""What apt can install here, and that it does: some releases that it knows have newer versions of a package
-than the one that it would install by itself."""
+"""Installs runtimes by apt. Some releases that it knows have newer versions of a package than the one that it
+would install by itself."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from pathlib import Path
 
 from ringside.measure import host
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import at_least, entry_of_system, has_apt, version_of
 from ringside.model.catalogue import Contender, Runtime
 
+# Networks fail now and then.
 _TRIES = 3
 _PAUSE_S = 5.0
+# What apt-get prints is here, below the folder of the store and the builds.
+LOG = "setup.log"
 
 # `thing | 2:1.19~1 | http://deb.debian.org/debian bookworm/main amd64 Packages`
 _SOURCE = re.compile(
@@ -54,15 +56,15 @@ def packages_of(runtime: Runtime) -> tuple[Package, ...]:
 def newer_release(package: str, minimum: str) -> str:
     """The release with the oldest version of a package that is not below `minimum`; empty where no release
     has one that is below it, or none has another. Versions are those of upstream."""
+
+    def is_new_enough(version: str) -> bool:
+        upstream = version_of(version.rpartition(":")[2])
+        return upstream is not None and at_least(upstream, minimum)
+
     # The newest version comes first.
     sources = [*_SOURCE.finditer(host.output_of("apt-cache", "madison", package))]
-    able = [each["release"] for each in sources if _is_new_enough(each["version"], minimum)]
+    able = [each["release"] for each in sources if is_new_enough(each["version"])]
     return able[-1] if 0 < len(able) < len(sources) else ""
-
-
-def _is_new_enough(version: str, minimum: str) -> bool:
-    upstream = version_of(version.rpartition(":")[2])
-    return upstream is not None and at_least(upstream, minimum)
 
 
 def install_missing(
@@ -78,16 +80,20 @@ def install_missing(
         for command in _commands(wanted):
             say(f"missing runtimes; get them with: sudo apt-get install -y {command}")
         return
-    say(f"installing runtimes on this system with apt-get: {', '.join(_commands(wanted))}")
-    retry(lambda: apt_get("update", "-qq"))
+    say(f"installing runtimes with apt-get: {', '.join(_commands(wanted))}")
+    log = toolchain.builds.parent / LOG
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if not toolchain.has_package_lists:
+        _retry(log, "update", "-qq")
+        toolchain.has_package_lists = True
     # Newer lists may have versions that are new enough.
     packages = packages_for(missing)
-    install = partial(apt_get, "install", "-y", "-qq", "--no-install-recommends")
-    if not all(install(*command.split()) for command in _commands(packages)):
+    install = ("install", "-y", "-qq", "--no-install-recommends")
+    if not all(apt_get(log, *install, *command.split()) for command in _commands(packages)):
         for package in packages:
             # One by one: a package that this system lacks must not keep the others out.
-            if not retry(partial(install, *package.words)):
-                say(f"{package.name} could not be installed")
+            if not _retry(log, *install, *package.words):
+                say(f"{package.name} could not be installed: {log} has the output of apt-get")
     toolchain.forget_receipts()
 
 
@@ -108,19 +114,24 @@ def _commands(packages: Sequence[Package]) -> list[str]:
     ]
 
 
-def apt_get(*words: str) -> bool:
-    """Whether apt-get did it; what it prints goes to stderr."""
+def apt_get(log: Path, *words: str) -> bool:
+    """Whether apt-get did it; what it prints is added to the log."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    done = subprocess.run(
-        ["apt-get", *words], stdin=subprocess.DEVNULL, stdout=sys.stderr, env=environment, check=False
-    )
+    with log.open("ab") as output:
+        done = subprocess.run(
+            ["apt-get", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env=environment,
+            check=False,
+        )
     return done.returncode == 0
 
 
-def retry(action: Callable[[], bool]) -> bool:
-    """Try up to three times, with pauses: networks fail now and then."""
+def _retry(log: Path, *words: str) -> bool:
     for attempt in range(_TRIES):
-        if action():
+        if apt_get(log, *words):
             return True
         if attempt + 1 < _TRIES:
             time.sleep(_PAUSE_S)

@@ -51,6 +51,8 @@ class Toolchain:
 
     def __init__(self, builds: Path) -> None:
         self.builds = builds
+        # Whether apt's lists of packages were fetched.
+        self.has_package_lists = False
         self._receipts: dict[tuple[object, ...], Receipt | str] = {}
         self._is_interrupted = Event()
 
@@ -66,17 +68,25 @@ class Toolchain:
         self._receipts.clear()
 
     def prepare(
-        self, contender: Contender, on_build: Callable[[Contender], None] = lambda contender: None
+        self,
+        contender: Contender,
+        on_build: Callable[[Contender], None] = lambda contender: None,
+        program: str = "",
     ) -> Ready | Unavailable:
         """Receipt and build of a contender; builds only what is not there already. `on_build` is called
-        before its build commands run: they may take minutes."""
+        before its build commands run: they may take minutes. `program`: a workload; its program alone is
+        built where that is possible, unless all are there."""
         receipt = self.receipt(contender.runtime)
         if isinstance(receipt, str):
             return Unavailable(contender, receipt, remedy(contender.runtime))
         content = content_hash(contender, receipt)
-        build = self._folder(contender, content)
+        whole = self._folder(contender, content)
+        build = whole.with_name(f"{whole.name}-{program}")
+        has_parts = any("{workload}" in word for command in contender.builds for word in command)
+        if not (program and has_parts) or ((whole / _DONE).exists() and not build.exists()):
+            build, program = whole, ""
         try:
-            self._build(contender, receipt, build.resolve(), on_build)
+            self._build(contender, receipt, build.resolve(), program, on_build)
         except BuildError as error:
             log: Path | None = None
             if error.log:
@@ -92,19 +102,20 @@ class Toolchain:
                 # npm leaves out what it cannot get, as it does what is for other machines, without a word.
                 reason = f"its build brings no runtime for this machine ({os.uname().machine}): {receipt}"
                 return Unavailable(contender, reason, "connect it to a network and run again")
-        return Ready(contender, receipt, build.resolve(), content, _build_s(build))
+        return Ready(contender, receipt, build.resolve(), content, _build_s(build), program)
 
     def prepare_all(
         self,
         contenders: Iterable[Contender],
         on_build: Callable[[Contender], None] = lambda contender: None,
+        program: str = "",
     ) -> Generator[Ready | Unavailable, None, None]:
         """`prepare` of each, in their order, with builds side by side; `on_build` is called from threads."""
         builds: list[Future[Ready | Unavailable]] = []
         with ThreadPoolExecutor(BUILDS_AT_A_TIME) as threads:
             try:
                 for each in contenders:
-                    builds.append(threads.submit(self.prepare, each, on_build))
+                    builds.append(threads.submit(self.prepare, each, on_build, program))
                 yield from (build.result() for build in builds)
             except BaseException:  # An interrupt must not wait for builds.
                 threads.shutdown(wait=False, cancel_futures=True)
@@ -135,7 +146,12 @@ class Toolchain:
         return self.builds / f"{contender.built_as or contender.name}-{content[:12]}"
 
     def _build(
-        self, contender: Contender, receipt: Receipt, build: Path, on_build: Callable[[Contender], None]
+        self,
+        contender: Contender,
+        receipt: Receipt,
+        build: Path,
+        program: str,
+        on_build: Callable[[Contender], None],
     ) -> None:
         try:
             self.builds.mkdir(parents=True, exist_ok=True)
@@ -150,7 +166,11 @@ class Toolchain:
                 names = {"runtime": receipt.executable, "build": str(build)}
                 log, begun = "", time.monotonic()
                 for command in contender.builds:
-                    log += run_build(expand(command, names), contender.folder, log)
+                    programs = [program] if program else contender.programs
+                    steps = [expand(command, names | {"workload": name}) for name in programs]
+                    # A command that does not name the workload is run once.
+                    for step in steps if steps[0] != steps[-1] else steps[:1]:
+                        log += run_build(step, contender.folder, log)
                 if contender.builds:
                     (build / _SECONDS).write_text(f"{time.monotonic() - begun:.3f}\n", encoding="ascii")
                 # The marker comes last: a build that was interrupted is made again.
@@ -268,7 +288,7 @@ def discard(ready: Ready) -> None:
 def rebuild(ready: Ready) -> None:
     """Make a build anew. Raises BuildError."""
     discard(ready)
-    again = Toolchain(ready.build.parent).prepare(ready.contender)
+    again = Toolchain(ready.build.parent).prepare(ready.contender, program=ready.program)
     if isinstance(again, Unavailable):
         raise BuildError(again.reason, again.log)
 
