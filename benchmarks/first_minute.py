@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What a new user sees of `make showdown`: in a fresh clone of the last commit, first with empty caches of
-cargo, Go, pip and uv, then with full ones. Prints when the first table is there and when all are, the CPU time
-of all processes, the longest silence, the lines that stay on a terminal, and how many comparisons are decided.
+cargo, Go, pip and uv, then with full ones. Prints when the first table is there and when all are, the CPU
+time of all processes, the longest silence, the lines that stay on a terminal, and how many comparisons are
+decided.
 
 Arguments: `cold`, `warm` (default: both), `here` (this folder and its caches as they are), or a suite of
 Debian, as in `first_minute.py bookworm`: a minimal system, where apt fetches the runtimes
