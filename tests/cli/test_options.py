@@ -58,7 +58,7 @@ def accepted(option: click.Option, text: str) -> Any:
         return None
 
 
-# They take texts in which a number is nothing but text: of `--renew`'s kin `--engines` takes names.
+# They take texts in which a number is nothing but text.
 TEXTS = {"--engines", "--body", "--header", "--method", "--connect-to"}
 NUMERIC = [
     pytest.param(option, sample, id=f"{name} {option.opts[-1]} {sample}")

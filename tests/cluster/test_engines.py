@@ -183,12 +183,12 @@ def test_a_load_as_csv_and_its_thresholds(cluster: RayCluster, http: str) -> Non
     del cluster
     some = from_cluster("auto", "--requests", "60", "--csv")
     crossed = ("--fail-if", "p50>1ns", "--fail-if", "errors>1%")
-    done = ringside("load", f"{http}/", f"{http}/missing", "--weights", "2,1", *some, *crossed, status=1)
+    done = ringside("load", f"{http}/", f"{http}/missing", *some, *crossed, status=1)
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    assert [(row["target"], row["weight"], row["requests"], row["errors"]) for row in rows] == [
-        (f"{http}/", "2", "40", "0"),
-        (f"{http}/missing", "1", "0", "20"),
-        ("total", "3", "40", "20"),
+    assert [(row["target"], row["requests"], row["errors"]) for row in rows] == [
+        (f"{http}/", "30", "0"),
+        (f"{http}/missing", "0", "30"),
+        ("total", "30", "30"),
     ]
     assert float(rows[0]["latency_p50_ms"]) > 0
     assert "p50" in done.stderr

@@ -92,7 +92,6 @@ HEADERS = (("hOST", "x"),)
         ("http", {"headers": HEADERS}, {"request": HttpRequest(target="/a?b", headers=HEADERS)}),
         # There is something random.
         ("http", {"seed": 3, "other_target": "http://h/"}, {}),
-        ("http", {"seed": 3, "body": b"{random:1:9}", "has_placeholders": True}, {}),
         ("tcp", {}, {"connections": 64, "line": "1"}),
         ("tcp", {"line": "30"}, {"line": "30"}),
         ("ws", {}, {"connections": 64}),
@@ -164,7 +163,6 @@ def test_an_http_request() -> None:
     assert sent(msgspec.structs.replace(load, addresses=("1.2.3.4:81",), progress_s=1.0)) == {
         "protocol": "http",
         "addresses": ["1.2.3.4:81"],
-        "resend": True,
         "connections": 64,
         "cpus": [1],
         "pacing": {"kind": "constant", "rate_per_s": 10},

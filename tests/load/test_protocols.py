@@ -237,10 +237,6 @@ async def _answer(connection: ServerConnection) -> None:
             for k in range(1, 1000):
                 await asyncio.sleep(0.1)
                 await connection.send(f"Chunk {k} for {name}")
-        if path == "/greeting":
-            await connection.send("hello")
-            await asyncio.sleep(0.05)
-            await connection.send("again")
         async for message in connection:
             await connection.send("wrong" if path == "/wrong" else message)
     except ConnectionClosed:
@@ -288,31 +284,6 @@ def test_every_message_comes_back(
         assert (load["requests"] + load["late_requests"], load["errors"]) == (60, {})
         assert (load["protocol"], load["connections"]["opened"]) == ("ws", 3)
         assert load["handshake_ms"]["p50"] > 0
-
-
-def test_random_values_of_the_handshake_repeat_with_the_seed(
-    sockets: tuple[str, str], workplace: Path
-) -> None:
-    drawn = []
-    for seed in ("5", "5", "6"):
-        PATHS.clear()
-        few = ("--requests", "6", "--connections", "3", "--line", "x", "--seed", seed)
-        load_document(f"{sockets[0]}/{{random:1:999999999}}", *few)
-        drawn.append(set(PATHS))
-    assert drawn[0] == drawn[1]
-    assert len(drawn[0] | drawn[2]) == 6
-
-
-@both_backends
-def test_messages_before_the_first_request_are_skipped(
-    sockets: tuple[str, str], trust: tuple[str, str], io: str
-) -> None:
-    few = ("--requests", "40", "--connections", "4", "--line", "m{n}", "--io", io)
-    for url, words in zip(sockets, ((), trust), strict=True):
-        load = load_document(f"{url}/greeting", *words, *few, "--skip", "2")
-        assert (load["requests"], load["errors"]) == (40, {})
-        # What comes is taken for the answer.
-        assert "content" in load_document(f"{url}/greeting", *words, *few, status=1)["errors"]
 
 
 def test_a_message_that_does_not_come_back(sockets: tuple[str, str], workplace: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ringside.errors import UsageError
 from ringside.load import target
-from ringside.probe.protocol import Templates, WeightedTarget
+from ringside.probe.protocol import Templates
 from tests.support.command_line import RINGSIDE, in_process, load_document
 from tests.support.loads import load_plan
 from tests.support.odd_server import OK, answering, serving
@@ -28,10 +28,10 @@ def values(workplace: Path) -> str:
 
 
 def test_placeholders_are_sent_with_their_values(http: str, values: str) -> None:
-    path = f"{http}/head/{{n}}/{{random:7:7}}/{{user}}"
+    path = f"{http}/head/{{n}}/{{user}}"
     requests = (path, *FEW, "--values", values, "--header", "X-Key: {key}", "--connections", "1")
     for pattern in (
-        r"(?s)GET /head/\d+/7/(ann|b%C3%B3b%20smith) HTTP.*",
+        r"(?s)GET /head/\d+/(ann|b%C3%B3b%20smith) HTTP.*",
         r"(?s).*X-Key: (1,5|k2)\n.*",
     ):
         load = load_document(*requests, "--expect-pattern", pattern)
@@ -136,7 +136,7 @@ def test_a_body_from_stdin(name: str) -> None:
 
 def test_placeholders_in_lines(ports: tuple[str, str], workplace: Path) -> None:
     tcp = f"tcp://127.0.0.1:{ports[1]}"
-    load = load_document(tcp, *FEW, "--line", "{random:41:42}", "--seed", "5", "--expect-pattern", "4[23]")
+    load = load_document(tcp, *FEW, "--line", "{n}", "--expect-pattern", "[0-9]+")
     assert (load["errors"], load["requests"]) == ({}, 12)
 
 
@@ -147,30 +147,29 @@ def test_plans_without_placeholders_have_no_templates(tmp_path: Path) -> None:
     assert load_plan("ws://h/", line="{n}").templates == Templates()
     with pytest.raises(UsageError, match="there is no value for {m} in --line; known: "):
         load_plan("ws://h/", line="{m}")
-    assert load_plan(http, headers=(("A", "{random:1:9}"),), seed=3).templates == Templates(seed=3)
     values = tmp_path / "x.csv"
     values.write_text("a,b\n1,ü\n3,4\n", encoding="utf-8")
     plan = load_plan(http, body=b"{b}", values_file=values)
     assert plan.templates == Templates(columns=("b",), rows=(("\xc3\xbc",), ("4",)))
 
 
-def test_weights_are_as_small_as_they_can_be() -> None:
-    targets, weights = target.parse_several(["http://h/a", "http://h/b?c=3"], [40, 10])
-    plan = load_plan(*targets, weights=weights)
+def test_several_targets_share_a_request() -> None:
+    targets = target.parse_several(["http://h/a", "http://h/b?c=3"])
+    plan = load_plan(*targets)
     assert plan.request
-    assert plan.request.targets == (WeightedTarget("/a", 4), WeightedTarget("/b?c=3", 1))
+    assert plan.request.targets == ("/a", "/b?c=3")
     assert target.combined(targets).text == "http://h/a + http://h/b?c=3"
 
 
 def test_several_targets_have_a_result_each(http: str) -> None:
-    mix = (f"{http}/a", f"{http}/missing", "--weights", "2,1", *FEW)
+    mix = (f"{http}/a", f"{http}/missing", *FEW)
     load = load_document(*mix)
     assert load["target"] == f"{http}/a + {http}/missing"
-    assert (load["requests"], load["errors"], load["statuses"]) == (8, {"status": 4}, {"200": 8, "404": 4})
+    assert (load["requests"], load["errors"], load["statuses"]) == (6, {"status": 6}, {"200": 6, "404": 6})
     first, second = load["targets"]
-    assert (first["target"], first["weight"], first["requests"]) == (f"{http}/a", 2, 8)
+    assert (first["target"], first["requests"]) == (f"{http}/a", 6)
     assert first["latency_ms"]["max"] <= load["latency_ms"]["max"]
-    assert (second["requests"], second["errors"], second["statuses"]) == (0, {"status": 4}, {"404": 4})
+    assert (second["requests"], second["errors"], second["statuses"]) == (0, {"status": 6}, {"404": 6})
     assert second["latency_ms"] is None
     shown = in_process("load", *mix, "--time-unit", "us", COLUMNS="200").stdout
     assert "Targets, latency in microseconds" in shown
@@ -180,9 +179,8 @@ def test_several_targets_have_a_result_each(http: str) -> None:
     assert f"{http}/missing" in shown
     rows = list(csv.DictReader(in_process("load", *mix, "--csv", "--time-unit", "s").stdout.splitlines()))
     assert [row["target"] for row in rows] == [f"{http}/a", f"{http}/missing", "total"]
-    assert [row["weight"] for row in rows] == ["2", "1", "3"]
-    assert [row["requests"] for row in rows] == ["8", "0", "8"]
-    assert [row["errors"] for row in rows] == ["0", "4", "4"]
+    assert [row["requests"] for row in rows] == ["6", "0", "6"]
+    assert [row["errors"] for row in rows] == ["0", "6", "6"]
     assert 0 < float(rows[2]["latency_p50_s"]) <= float(rows[2]["latency_max_s"])
     assert rows[1]["latency_p50_s"] == ""
 

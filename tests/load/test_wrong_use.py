@@ -20,7 +20,7 @@ http://h/ --cpus 9999                           :: CPU 9999 cannot be used
 http://h/ --engines 2                           :: --engines is for --from: add --from, or
 stream+http://h/ --from auto --due-field x      :: --due-field compares the server's clock
 http://nobody.invalid/                          :: the host nobody.invalid has no address
-http://h/ --seed 1                              :: --seed is for --poisson, {random:…} or --vs
+http://h/ --seed 1                              :: --seed is for --poisson or --vs
 http://h/ --staircase 1:1s --rate 1             :: --staircase and --rate exclude
 http://h/ --poisson                             :: --poisson needs a schedule
 http://h/ --burst 5 --rate 1 --poisson          :: leave one out
@@ -46,8 +46,6 @@ http://h/ --warmup 2s                           :: --warmup is another tool's: a
 http://h/ --conections 3                        :: Did you mean '--connections'?
 http://h/ http://i/                             :: http://i/ is not on h: several targets share
 http://h/ tcp://h:80                            :: several targets are for http://
-http://h/ http://h/b --weights 1                :: --weights has 1 number for 2 targets
-http://h/ --weights 1,0                         :: '1,0' is not a list of weights: write it as 3,1
 http://h/ --hdr no/such/folder/x                :: cannot be written
 http://h/ --json --csv                          :: --json and --csv exclude each other
 http://h/ --json --time-unit us                 :: --json and --time-unit exclude each other
@@ -58,7 +56,6 @@ stream+http://h/ --rate 5                       :: --ramp says how fast
 stream+http://h/ --requests 5                   :: give --duration
 stream+http://h/ --expect-body x                :: --first and --chunk
 stream+http://h/ --line x                       :: --line is not for a stream
-stream+http://h/ --renew 5                      :: --renew is not for a stream
 stream+http://h/ --interval 1s --due-field x    :: leave one out
 ws://h/ --method GET                            :: --method is not for a WebSocket
 stream+ws://h/ --framing line                   :: --framing is not for a stream of a WebSocket
@@ -71,7 +68,6 @@ http://h/ --streams 2                           :: --streams is for HTTP/2
 http://h/ --http2                               :: --http2 is for https://…: without TLS name the target as h2
 h2://h/ --close                                 :: --close is for HTTP/1.1
 h2://h/ -m 10000 --connections 1000             :: 10,000,000 streams are too many
-h2://h/ --renew 5                               :: --renew is for HTTP/1.1
 http://h/ --unix x --connect-to h               :: leave one out
 http://h/ --connect-to 'a b'                    :: is no address: write it as HOST or HOST:PORT
 http://127.0.0.1:9/ -H Host:a -H host:b         :: a request has one Host
@@ -79,8 +75,7 @@ http://127.0.0.1:1/ --expect-pattern a[         :: --expect-pattern "a[": unclos
 http://h/ --expect-pattern x --expect-body ''   :: --expect-pattern and --expect-body exclude
 http://h/ --placeholders                        :: --placeholders is for --body
 http://h/{usr} --values users.csv               :: {usr} in the path; did you mean {user}?
-http://h/ --body {naem} --placeholders          :: no value for {naem} in --body; known: {n}, {id}, {ran
-http://h/{random:9:1}                           :: {random:9:1} in the path: write it as {random:1:100}
+http://h/ --body {naem} --placeholders          :: no value for {naem} in --body; known: {n}, {id}. To send
 http://h/ --values users.csv                    :: no column is used: write {user} in the request
 http://h/ --values none.csv                     :: --values none.csv cannot be read
 http://h/ --values empty.csv                    :: has no values

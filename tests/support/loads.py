@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from ringside.load import result, target
@@ -123,11 +122,11 @@ def load_result(**changed: Any) -> LoadResult:
     return result.from_messages(map(engine_message, lines(**changed)))
 
 
-def load_plan(*targets: Target | str, weights: Sequence[int] = (), **changed: Any) -> LoadPlan:
+def load_plan(*targets: Target | str, **changed: Any) -> LoadPlan:
     """The plan for targets, with these settings of the command line."""
     parsed = [target.parse(each) if isinstance(each, str) else each for each in targets]
-    settings = LoadSettings(targets=tuple(each.text for each in parsed), weights=tuple(weights), **changed)
-    return plan(settings, parsed, weights, settings.seed or 0)
+    settings = LoadSettings(targets=tuple(each.text for each in parsed), **changed)
+    return plan(settings, parsed, settings.seed or 0)
 
 
 def http_plan(**changed: Any) -> LoadPlan:

@@ -4,12 +4,13 @@
 use libfuzzer_sys::fuzz_target;
 use engine::load::error::ErrorKind;
 use engine::load::http::{Done, Read, ResponseParser};
+use engine::load::http_head::MAX_HEAD_BYTES;
 
 type Parsed = (Vec<u8>, Result<Option<(Done, usize)>, ErrorKind>, Option<Done>);
 
 /// The body, how it ended, and the response that the end of the connection completes.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, head: bool) -> Parsed {
-    let (mut response, mut body, mut done) = (ResponseParser::new(head), Vec::new(), 0);
+    let (mut response, mut body, mut done) = (ResponseParser::new(head, MAX_HEAD_BYTES as u32), Vec::new(), 0);
     for piece in pieces {
         done += piece.len();
         match response.feed(piece, &mut |piece| body.extend_from_slice(piece.bytes)) {

@@ -51,7 +51,7 @@ enum End {
 /// The messages, and the end. With `echo` each is sent back.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, echo: bool) -> (Vec<Vec<u8>>, End) {
     let (mut out, mut messages) = (Vec::new(), Vec::new());
-    let mut session = WebSocket::begin(plan(), 1, &mut fastrand::Rng::with_seed(1), &mut out);
+    let mut session = WebSocket::begin(plan(), 1, &mut out);
     let reply = accepts(&out);
     assert!(session.feed(&reply).expect("the handshake is right"));
     out.clear();

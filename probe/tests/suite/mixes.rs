@@ -44,10 +44,10 @@ fn placeholders_have_the_values_of_each_request() {
         "requests": 12, "threads": 2, "connections": 4,
         "request": {
             "method": "POST", "target": "/{n}/{user}?c={id}",
-            "headers": [["Host", "here"], ["X-Draw", "{random:10:12}"]],
+            "headers": [["Host", "here"]],
             "body": "{\"name\": \"{user}\", \"n\": {n}}",
         },
-        "templates": {"seed": 5, "columns": ["user"], "rows": [["a b"], ["c"], ["d"]]},
+        "templates": {"columns": ["user"], "rows": [["a b"], ["c"], ["d"]]},
     });
     for outcome in both(&plan(&server, changes)) {
         assert_eq!(outcome["requests"], 12, "{outcome:#}");
@@ -62,9 +62,6 @@ fn placeholders_have_the_values_of_each_request() {
         assert_eq!(parts[2], ["a%20b", "c", "d"][row]);
         let id: u64 = parts[3].strip_prefix("c=").unwrap().parse().unwrap();
         assert!((1..=4).contains(&id));
-        let draw = text.split("X-Draw: ").nth(1).unwrap();
-        let draw: u64 = draw.split("\r\n").next().unwrap().parse().unwrap();
-        assert!((10..=12).contains(&draw));
         let name = ["a b", "c", "d"][row];
         let body = format!("{{\"name\": \"{name}\", \"n\": {number}}}");
         assert!(text.ends_with(&body), "{text}");
@@ -89,7 +86,7 @@ fn placeholders_have_the_values_of_each_request() {
 }
 
 #[test]
-fn targets_get_their_shares() {
+fn targets_take_turns() {
     let server = Server::start(|mut stream, _| {
         while let Some(text) = request(&mut stream) {
             let reply: &[u8] = match path(&text) {
@@ -101,7 +98,7 @@ fn targets_get_their_shares() {
             }
         }
     });
-    let targets = json!([{"target": "/a", "weight": 3}, {"target": "/b", "weight": 1}]);
+    let targets = json!(["/a", "/b"]);
     for pacing in [
         json!({"kind": "closed"}),
         json!({"kind": "constant", "rate_per_s": 400}),
@@ -113,20 +110,20 @@ fn targets_get_their_shares() {
         for outcome in both(&plan(&server, changes)) {
             assert_eq!(
                 (&outcome["requests"], &outcome["errors"]),
-                (&json!(30), &json!({"status": 10}))
+                (&json!(20), &json!({"status": 20}))
             );
             let [a, b] = outcome["targets"].as_array().unwrap().as_slice() else {
                 panic!("{outcome:#}");
             };
-            assert_eq!((&a["requests"], &a["errors"]), (&json!(30), &json!({})));
-            assert_eq!(a["statuses"], json!({"200": 30}));
+            assert_eq!((&a["requests"], &a["errors"]), (&json!(20), &json!({})));
+            assert_eq!(a["statuses"], json!({"200": 20}));
             assert_eq!(
                 (&b["requests"], &b["errors"]),
-                (&json!(0), &json!({"status": 10}))
+                (&json!(0), &json!({"status": 20}))
             );
-            assert_eq!(b["statuses"], json!({"404": 10}));
+            assert_eq!(b["statuses"], json!({"404": 20}));
             let counts = [&a["latency"]["count"], &b["latency"]["count"]];
-            assert_eq!(counts, [&json!(30), &json!(0)]);
+            assert_eq!(counts, [&json!(20), &json!(0)]);
         }
     }
 }
@@ -150,11 +147,7 @@ fn plans_of_requests_that_cannot_be_sent() {
         json!({"request": request, "templates": templates}),
         "a row has other columns",
     );
-    let weightless =
-        json!({"targets": [{"target": "/", "weight": 0}], "headers": [["Host", "here"]]});
-    refused(json!({ "request": weightless }), "weight: 1 to 1000");
-    let targets = json!([{"target": "/", "weight": 1}]);
-    let stream = json!({"headers": [["Host", "here"]], "targets": targets});
+    let stream = json!({"headers": [["Host", "here"]], "targets": ["/"]});
     refused(
         json!({"request": stream, "protocol": "stream", "duration_s": 1}),
         "for http only",

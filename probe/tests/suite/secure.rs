@@ -50,7 +50,7 @@ fn closed_loops_and_open_ones() {
             assert_eq!(outcome["requests"], 60);
             assert_eq!(outcome["errors"], json!({}));
             assert_eq!(outcome["statuses"], json!({"200": 60}));
-            for histogram in ["latency", "service", "schedule_error", "first_byte"] {
+            for histogram in ["latency", "service", "first_byte"] {
                 assert_eq!(outcome["histograms"][histogram]["count"], 60, "{histogram}");
             }
             let opened = outcome["connections"]["opened"].as_u64().unwrap();

@@ -90,7 +90,7 @@ fn every_message_comes_back() {
                 assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
                 assert_eq!(outcome["requests"], 60);
                 assert_eq!(outcome["errors"], json!({}));
-                for histogram in ["latency", "schedule_error", "first_byte"] {
+                for histogram in ["latency", "first_byte"] {
                     assert_eq!(outcome["histograms"][histogram]["count"], 60, "{histogram}");
                 }
                 let opened = &outcome["connections"]["opened"];

@@ -52,11 +52,11 @@ _SECRET = re.compile(r"([^:]*(?:auth|cookie|token|secret|key|password)[^:]*:).*"
 
 def drive(settings: LoadSettings) -> int:
     """Carry out the command; the exit status."""
-    parsed, weights = targets.parse_several(settings.targets, settings.weights)
+    parsed = targets.parse_several(settings.targets)
     other = targets.parse(settings.other_target) if settings.other_target else None
     load_plan.check(settings, parsed[0], other)
     seed = secrets.randbelow(2**32) if settings.seed is None else settings.seed
-    plan = _plan(settings, parsed, weights, seed)
+    plan = _plan(settings, parsed, seed)
     if settings.hdr_file:
         # A load of minutes should not end in a file that cannot be written.
         with streams.writing("--hdr", settings.hdr_file):
@@ -72,12 +72,12 @@ def drive(settings: LoadSettings) -> int:
             return EXIT_FAILED
     try:
         if other:
-            plans = {"A": plan, "B": _plan(settings, [other], [1], seed)}
+            plans = {"A": plan, "B": _plan(settings, [other], seed)}
             return _compare(settings, {"A": parsed[0], "B": other}, plans, seed)
         # Runs wait for a load from this machine. It does not wait itself: several may be what is wanted.
         warning = "another ringside is measuring on this machine: the figures of both may suffer"
         with nullcontext() if settings.cluster else alone(partial(streams.say, warning), waits=False):
-            return _load(settings, list(zip(parsed, weights, strict=True)), plan)
+            return _load(settings, parsed, plan)
     except ProbeError as error:
         # The probe alone knows its patterns; its refusal of one is a wrong use of the option.
         _, refused, why = str(error).partition("expect: matches: ")
@@ -86,9 +86,9 @@ def drive(settings: LoadSettings) -> int:
         raise UsageError(f"--expect-pattern {one_line(why)}: write a regular expression") from error
 
 
-def _plan(settings: LoadSettings, targets: Sequence[Target], weights: Sequence[int], seed: int) -> LoadPlan:
-    """The plan for targets with their weights, addresses apart. Raises UsageError."""
-    plan = load_plan.plan(settings, targets, weights, seed)
+def _plan(settings: LoadSettings, targets: Sequence[Target], seed: int) -> LoadPlan:
+    """The plan for targets, addresses apart. Raises UsageError."""
+    plan = load_plan.plan(settings, targets, seed)
     if settings.cluster is None:  # other machines check themselves
         _, hard_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
         load_plan.check_machine(plan, sorted(os.sched_getaffinity(0)), hard_descriptors)
@@ -111,8 +111,8 @@ def _screen(settings: LoadSettings) -> Screen:
     return Screen(context.stderr_console(), wanted=settings.form is None and settings.cluster is None)
 
 
-def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: LoadPlan) -> int:
-    target = targets.combined([each for each, _ in shares])
+def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan) -> int:
+    target = targets.combined(parsed)
     addresses, silent = ([], []) if plan.unix else _addresses(_dialed(settings, target))
     with _driver(settings, addresses) as driver, _screen(settings) as screen:
         progress_s = progress_interval_s(plan) if screen.is_shown else None
@@ -136,18 +136,17 @@ def _load(settings: LoadSettings, shares: Sequence[tuple[Target, int]], plan: Lo
         streams.say(f"{one_line(result.figures.detail)}{remedy}")
     conditions = (each for each in settings.thresholds if not isinstance(each, tuple))
     checks = [thresholds.check(condition, result) for condition in conditions]
-    several = shares if len(shares) > 1 else ()
+    several = parsed if len(parsed) > 1 else ()
     unit = TIME_UNITS[settings.time_unit] if settings.time_unit else MILLISECONDS
     with streams.output():
         if settings.form == "json":
             whole = document.as_document(target, plan, result, checks, several)
             print(json.dumps(whole, indent=2))
         elif settings.form == "csv":
-            each, weights = zip(*shares, strict=True)
-            sys.stdout.write(document.as_csv(each, weights, result, unit))
+            sys.stdout.write(document.as_csv(parsed, result, unit))
         elif not result.is_refused:
             # A load without a server that is trusted has a line on stderr alone.
-            summary.show(target, plan, result, context.stdout_console(), unit=unit, shares=several)
+            summary.show(target, plan, result, context.stdout_console(), unit=unit, several=several)
     crossed = [check for check in checks if check.is_crossed]
     for check in crossed:
         streams.say(check.sentence())

@@ -18,7 +18,7 @@ from ringside.units import TimeUnit
 
 _CSV_TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99_9", "max")
 _CSV_HEADER = (
-    *("target", "weight", "outcome", "duration_s", "requests", "rate_per_s"),
+    *("target", "outcome", "duration_s", "requests", "rate_per_s"),
     *("intended_rate_per_s", "late_requests", "unfinished", "errors", "messages"),
 )
 _HISTOGRAMS = ("latency", "service", "queue", "connect", "handshake", "first_byte", "schedule_error")
@@ -31,10 +31,10 @@ def as_document(
     plan: LoadPlan,
     result: LoadResult,
     checks: Iterable[Check] = (),
-    shares: Sequence[tuple[Target, int]] = (),
+    several: Sequence[Target] = (),
 ) -> dict[str, Any]:
     """One load as plain data; times in the unit that the key names, null where nothing was measured.
-    `shares`: several targets and their weights."""
+    `several`: targets that took turns."""
     figures, started = result.figures, result.started
     is_stream = target.protocol == "stream"
     document: dict[str, Any] = {
@@ -54,16 +54,15 @@ def as_document(
     if is_stream:
         document["chunk_lateness_ms"] = milliseconds(figures.latency("lateness"))
         document |= _same(figures, "messages", "sequence")
-    if shares:
+    if several:
         document["targets"] = [
             {
                 "target": each.text,
-                "weight": weight,
                 **_same(own, *_COUNTS),
                 "latency_ms": milliseconds(own.latency),
                 "service_ms": milliseconds(own.service),
             }
-            for (each, weight), own in zip(shares, figures.targets, strict=True)
+            for each, own in zip(several, figures.targets, strict=True)
         ]
     if result.engines:
         document["engines_started_within_ms"] = (result.started_within_s or 0.0) * 1e3
@@ -137,7 +136,7 @@ def _pacing(pacing: Pacing) -> dict[str, Any]:
     return {"kind": pacing.__struct_config__.tag, **fields}
 
 
-def as_csv(targets: Sequence[Target], weights: Sequence[int], result: LoadResult, unit: TimeUnit) -> str:
+def as_csv(targets: Sequence[Target], result: LoadResult, unit: TimeUnit) -> str:
     """One load as CSV; cells of what was not measured are empty. Times are latencies, of streams lateness."""
     text = io.StringIO()
     writer = CsvWriter(text)
@@ -145,10 +144,10 @@ def as_csv(targets: Sequence[Target], weights: Sequence[int], result: LoadResult
     writer.writerow([*_CSV_HEADER, *(f"{name}_{time}_{unit.symbol}" for time in _CSV_TIMES)])
     seconds = whole.duration_ns / 1e9
 
-    def write(label: str, weight: int, figures: Any, latency: LatencySummary | None) -> None:
+    def write(label: str, figures: Any, latency: LatencySummary | None) -> None:
         is_whole = figures is whole
         rate_per_s = whole.achieved_rate_per_s if is_whole else figures.requests / seconds if seconds else 0.0
-        row = [label, weight, whole.outcome if is_whole else None, seconds, figures.requests, rate_per_s]
+        row = [label, whole.outcome if is_whole else None, seconds, figures.requests, rate_per_s]
         row += [whole.intended_rate_per_s if is_whole else None, figures.late_requests, figures.unfinished]
         row += [sum(figures.errors.values()), whole.messages if is_whole else None]
         is_empty = latency is None or not latency.count
@@ -156,7 +155,7 @@ def as_csv(targets: Sequence[Target], weights: Sequence[int], result: LoadResult
         writer.writerow(row)
 
     if len(targets) > 1:
-        for target, weight, own in zip(targets, weights, whole.targets, strict=True):
-            write(target.text, weight, own, own.latency)
-    write(targets[0].text if len(targets) == 1 else "total", sum(weights), whole, whole.latency(name))
+        for target, own in zip(targets, whole.targets, strict=True):
+            write(target.text, own, own.latency)
+    write(targets[0].text if len(targets) == 1 else "total", whole, whole.latency(name))
     return text.getvalue()

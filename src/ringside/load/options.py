@@ -47,14 +47,6 @@ def staircase(text: str) -> tuple[tuple[float, float], ...]:
     return tuple(steps)
 
 
-def weights(text: str) -> tuple[int, ...]:
-    """`3,1` as numbers from 1 to 1000."""
-    numbers = tuple(int(part) if re.fullmatch(r"[0-9]{1,9}", part) else 0 for part in text.split(","))
-    if not all(1 <= number <= 1000 for number in numbers):
-        raise params.bad_value(text, "is not a list of weights: write it as 3,1, from 1 to 1000")
-    return numbers
-
-
 def host_and_port(text: str) -> str:
     """`10.0.0.7`, `10.0.0.7:8080` or `[::1]:8080`, as it is written."""
     from ringside.load import target
@@ -64,15 +56,6 @@ def host_and_port(text: str) -> str:
     except UsageError:
         raise params.bad_value(text, "is no address: write it as HOST or HOST:PORT") from None
     return text
-
-
-def renewal(text: str) -> int | float:
-    """A number of replies, or with a unit an age in seconds (a float)."""
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        return params.duration(text)
-    if not int(text):
-        raise params.bad_value(text, "is out of range: 1 or more")
-    return int(text)
 
 
 def threshold(text: str) -> Threshold | tuple[str, float]:
@@ -194,20 +177,14 @@ class LoadSettings:
         default=5.0,
     )
     close: bool = flag("--close", "A connection for each request.")
-    seed: int | None = option("--seed N", "Seed of --poisson, {random:…}, the order of --vs.", params.SEED)
-    weights: tuple[int, ...] = option(
-        "--weights 3,1",
-        "Shares of several targets [default: equal].",
-        weights,
-        default=(),
-        section="What is sent",
-    )
+    seed: int | None = option("--seed N", "Seed of --poisson, and of the order of --vs.", params.SEED)
     values_file: Path | None = option(
         "--values FILE",
         "CSV with a header: {column} in path, headers, body or line is the value of the request's row.",
         params.FILE,
+        section="What is sent",
     )
-    has_placeholders: bool = flag("--placeholders", "{n}, {id}, {random:…} in --body too.")
+    has_placeholders: bool = flag("--placeholders", "{n} and {id} in --body too.")
     is_literal: bool = flag("--literal", "Send braces as they stand.")
     line: str | None = option("--line TEXT", "What a tcp target, or a WebSocket, is sent [default: 1].")
     is_crlf: bool = flag("--crlf", "Lines end with \\r\\n, those of the server too.")
@@ -227,12 +204,6 @@ class LoadSettings:
         section="Connections",
     )
     unix: str | None = option("--unix PATH", "Connect to this Unix socket in place of the target's host.")
-    renew: int | float | None = option(
-        "--renew N|TIME", "Replace a connection after N replies, or once it is so old.", renewal
-    )
-    skip: int | None = option(
-        "--skip N", "Lines or messages that the server sends before it is asked.", params.COUNT
-    )
     is_http2: bool = flag(
         "--http2",
         "HTTP/2 for https://…, as h2s://… says too (h2://…: without TLS).",

@@ -29,21 +29,19 @@ from ringside.probe.protocol import (
     StreamMessages,
     Templates,
     Tls,
-    WeightedTarget,
 )
 from ringside.text import one_line
 
 # Options that are not for every kind of target: for which kinds, what to do instead where the target is a
 # stream, and the options.
 _SUITED = (
-    ("http", "", "--close --weights"),
+    ("http", "", "--close"),
     ("http stream", "", "--method --body --placeholders --expect-status"),
     (
         "http tcp ws",
         "its server sends by itself, and --ramp says how fast streams are opened",
         "--rate --burst --poisson --staircase --slack",
     ),
-    ("http tcp ws", "its connections are open as long as the server holds them", "--renew"),
     (
         "http tcp ws",
         "--first and --chunk say what its messages must be",
@@ -52,7 +50,6 @@ _SUITED = (
     ("http tcp ws", "give --duration", "--requests"),
     ("http stream ws stream+ws", "", "--header"),
     ("tcp ws stream+ws", "", "--line"),
-    ("tcp ws", "", "--skip"),
     ("tcp", "", "--crlf"),
     ("stream", "", "--framing"),
     ("stream stream+ws", "", "--first --chunk --interval --due-field"),
@@ -94,7 +91,6 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
             is_secure,
             "is for TLS: leave it out, or name the target as https://…",
         ),
-        ("--renew", not is_http2, "is for HTTP/1.1: leave it out"),
         ("--streams", is_http2, "is for HTTP/2: add --http2, or name the target as h2://…"),
     ):
         for name in options.split():
@@ -121,11 +117,8 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
         )
 
 
-def plan(
-    settings: LoadSettings, targets: Sequence[Target], weights: Sequence[int] = (), seed: int = 0
-) -> LoadPlan:
-    """The plan for a target, or for several on one server with their weights; its addresses apart. Raises
-    UsageError."""
+def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> LoadPlan:
+    """The plan for a target, or for several on one server; its addresses apart. Raises UsageError."""
     target = targets[0]
     duration_s = settings.duration_s
     if duration_s is None and settings.requests is None and not settings.steps:
@@ -140,16 +133,12 @@ def plan(
     # A shorter wait saves nothing; with a longer one there is no schedule (plan_check.rs).
     if slack_s and not 1e-5 <= slack_s <= 0.1:
         raise UsageError("--slack is out of range: from 10us to 100ms, or 0")
-    request, line, (placeholders, is_random) = _texts(settings, targets, weights, seed)
-    if settings.seed is not None and not (settings.poisson or settings.other_target or is_random):
-        raise UsageError("--seed is for --poisson, {random:…} or --vs: leave it out")
+    request, line, placeholders = _texts(settings, targets)
+    if settings.seed is not None and not (settings.poisson or settings.other_target):
+        raise UsageError("--seed is for --poisson or --vs: leave it out")
     return LoadPlan(
         protocol=target.protocol,
         unix=settings.unix,
-        renew_requests=settings.renew if isinstance(settings.renew, int) else None,
-        renew_s=settings.renew if isinstance(settings.renew, float) else None,
-        resend=True,
-        skip=settings.skip or 0,
         connections=connections,
         threads=settings.threads,
         cpus=settings.cpus,
@@ -185,10 +174,9 @@ def _pacing(settings: LoadSettings, seed: int) -> Pacing:
 
 
 def _texts(
-    settings: LoadSettings, targets: Sequence[Target], weights: Sequence[int], seed: int
-) -> tuple[HttpRequest | None, str | None, tuple[Templates | None, bool]]:
-    """What is sent: a request, a line, and what stands for the placeholders in them, of which some may be
-    random."""
+    settings: LoadSettings, targets: Sequence[Target]
+) -> tuple[HttpRequest | None, str | None, Templates | None]:
+    """What is sent: a request, a line, and what stands for the placeholders in them."""
     protocol, line = targets[0].protocol, settings.line
     if line is not None and "\n" in line and protocol == "tcp":
         raise UsageError("--line is one line: its newline is sent automatically")
@@ -209,7 +197,7 @@ def _texts(
     values = templates.read_values(settings.values_file) if settings.values_file else None
     # A message of a WebSocket may have several lines.
     single_line = ("--header", "--line") if protocol == "tcp" else ("--header",)
-    placeholders = templates.check(texts, values, seed, single_line)
+    placeholders = templates.check(texts, values, single_line)
     if protocol == "tcp":
         return None, line, placeholders
     hosts = sum(name.lower() == "host" for name, _ in fields)
@@ -221,7 +209,7 @@ def _texts(
     request = HttpRequest(
         method=settings.method or ("GET" if settings.body is None else "POST"),
         target="/" if is_several else paths[0],
-        targets=tuple(starmap(WeightedTarget, zip(paths, weights, strict=True))) if is_several else (),
+        targets=tuple(paths) if is_several else (),
         headers=tuple(fields),
         body=body,
         body_path=body_path,

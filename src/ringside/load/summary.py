@@ -50,8 +50,6 @@ ERRORS = {
     "client-certificate": "the server asks for a certificate of the client: --cert FILE --key FILE",
     "early-reply": "the reply was complete before the request was sent: the server did not read the body",
     "hung-up": "the client gave up, as it had been told to",
-    "reuse-closed": "the server closed a kept connection as a request came, which is not sent twice: --renew "
-    "before it does",
     "upgrade": "the server does not make the connection a WebSocket: check the path",
 }
 # The meaning of `tls` where TLS was to be spoken.
@@ -83,9 +81,9 @@ def show(
     console: Console,
     *,
     unit: TimeUnit = MILLISECONDS,
-    shares: Sequence[tuple[Target, int]] = (),
+    several: Sequence[Target] = (),
 ) -> None:
-    """Print one load. `shares`: several targets and their weights, which are combined in `target`."""
+    """Print one load. `several`: targets that took turns, which are combined in `target`."""
     figures = result.figures
     console.print(Text(one_line(target.text), style="bold"))
     console.print(Text(how(target, plan, result)))
@@ -111,7 +109,7 @@ def show(
     tables = []
     if any(figures.latency(name) for name in _ROWS):
         tables.append(_times(result, unit))
-        tables += [_targets(shares, result, unit)] if shares else []
+        tables += [_targets(several, result, unit)] if several else []
         tables += [_engines(result, unit)] if result.engines else []
     for table in tables:
         console.print()
@@ -204,8 +202,6 @@ def _facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
         text += f", at most {connections.get('most_open', 0):,} at one time"
         if idle_closes := connections.get("idle_closes"):
             text += f", {idle_closes:,} closed by the server while idle"
-        if resent := connections.get("resent"):
-            text += f"; {count(resent, 'request')} met a close by the server and went out again"
         rows.append(("connections", text))
     if figures.security:
         rows.append(("security", one_line(figures.security, 80)))
@@ -242,20 +238,20 @@ def _ends(latency: LatencySummary | None, unit: TimeUnit) -> list[str]:
     return [significant(ns / unit.ns) + "?" * (name in few) for name, ns in ends.items()]
 
 
-def _targets(shares: Sequence[tuple[Target, int]], result: LoadResult, unit: TimeUnit) -> TableData:
+def _targets(several: Sequence[Target], result: LoadResult, unit: TimeUnit) -> TableData:
     """The table of several targets."""
     rows = []
     seconds = result.figures.duration_ns / 1e9
-    for (target, weight), figures in zip(shares, result.figures.targets, strict=True):
+    for target, figures in zip(several, result.figures.targets, strict=True):
         rate = significant(figures.requests / seconds) if seconds else "–"
-        texts = [str(weight), f"{figures.requests:,}", rate, f"{sum(figures.errors.values()):,}"]
+        texts = [f"{figures.requests:,}", rate, f"{sum(figures.errors.values()):,}"]
         cells = map(TableCell, [*texts, *_ends(figures.latency, unit)])
         rows.append((TableCell(one_line(target.text, 80), "text"), *cells))
     return TableData(
         f"Targets, latency in {unit.word}",
-        ("", "weight", "answered", "per second", "errors", "p50", "p99", "max"),
+        ("", "answered", "per second", "errors", "p50", "p99", "max"),
         tuple(rows),
-        narrow=("per second", "weight"),
+        narrow=("per second",),
     )
 
 

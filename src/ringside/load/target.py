@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import math
 import re
 import socket
 import time
@@ -14,7 +13,6 @@ from urllib.parse import quote, urlsplit
 
 from ringside.errors import UsageError
 from ringside.text import one_line
-from ringside.units import count
 
 # By scheme without TLS: the protocol of the load, and what carries it.
 _SCHEMES = {
@@ -138,16 +136,9 @@ def _name(host: str, shown: str) -> str:
     return ascii_host
 
 
-def parse_several(texts: Sequence[str], weights: Sequence[int]) -> tuple[list[Target], list[int]]:
-    """Targets that share a load, and their weights, as small as they can be; without any, all are equal.
-    Raises UsageError."""
+def parse_several(texts: Sequence[str]) -> list[Target]:
+    """Targets that take turns in a load. Raises UsageError."""
     targets = [parse(text) for text in texts]
-    weights = weights or [1] * len(targets)
-    if len(weights) != len(targets):
-        raise UsageError(
-            f"--weights has {count(len(weights), 'number')} for {count(len(targets), 'target')}: give each "
-            "its own"
-        )
     if len(targets) > _MAX_TARGETS:
         raise UsageError(f"{len(targets)} targets are too many: a load has up to {_MAX_TARGETS}")
     first = targets[0]
@@ -161,8 +152,7 @@ def parse_several(texts: Sequence[str], weights: Sequence[int]) -> tuple[list[Ta
                 f"{one_line(each.text, 100)} is not on {first.authority()}: several targets share the "
                 "connections to one host and port; --vs compares two servers"
             )
-    divisor = math.gcd(*weights)
-    return targets, [weight // divisor for weight in weights]
+    return targets
 
 
 def combined(targets: Sequence[Target]) -> Target:

@@ -1,4 +1,4 @@
-"""Placeholders of requests: `{n}`, `{id}`, `{random:1:100}`, and columns of a file. The engine puts the
+"""Placeholders of requests: `{n}`, `{id}`, and columns of a file. The engine puts the
 values in; here texts are checked before a load begins, with words that help."""
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_.:-]*"
 # As probe/engine/src/load/placeholder.rs reads a text: `{{name}}` stands for `{name}`.
 _PLACEHOLDER = re.compile(rf"\{{\{{(?P<escaped>{_NAME})\}}\}}|\{{(?P<name>{_NAME})\}}")
 _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_RANDOM = re.compile(r"random:(\d{1,19}):(\d{1,19})")
 _OWN = ("n", "id")
 PATH = "the path"
 _MAX_BYTES = 8 << 20
@@ -55,10 +54,10 @@ def read_values(path: Path) -> ValuesFile:
         raise UsageError(f"{shown} has no values: its first line names the columns, each other is a row")
     columns = tuple(name.strip() for name in lines[0][1])
     for name in columns:
-        if not _COLUMN.fullmatch(name) or name in (*_OWN, "random") or columns.count(name) > 1:
+        if not _COLUMN.fullmatch(name) or name in _OWN or columns.count(name) > 1:
             raise UsageError(
                 f"{shown}: the column `{one_line(name, 40)}` needs another name: letters, digits and "
-                "_.-, not n, id or random, each once"
+                "_.-, not n or id, each once"
             )
     for number, row in lines[1:]:
         if len(row) != len(columns):
@@ -67,14 +66,14 @@ def read_values(path: Path) -> ValuesFile:
 
 
 def check(
-    texts: Mapping[str, str], values: ValuesFile | None, seed: int, single_line: Iterable[str] = ()
-) -> tuple[Templates | None, bool]:
-    """What the placeholders in these texts, by their option, stand for (None where there are none), and if
-    one is random. Texts have a character for each byte. `single_line`: options whose values may not
-    have line breaks. Raises UsageError for an unknown name."""
+    texts: Mapping[str, str], values: ValuesFile | None, single_line: Iterable[str] = ()
+) -> Templates | None:
+    """What the placeholders in these texts, by their option, stand for; None where there are none. Texts
+    have a character for each byte. `single_line`: options whose values may not have line breaks. Raises
+    UsageError for an unknown name."""
     columns = values.columns if values else ()
     used: set[str] = set()
-    is_template = has_random = False
+    is_template = False
     for option, text in texts.items():
         for match in _PLACEHOLDER.finditer(text):
             name = match["name"]
@@ -90,10 +89,6 @@ def check(
                         f"--values {one_line(values.path)}: a value of `{name}` has a line break, which "
                         f"{option} cannot have"
                     )
-            elif random := _RANDOM.fullmatch(name):
-                has_random = True
-                if not int(random[1]) <= int(random[2]) < 2**63:
-                    raise UsageError(_unknown(option, name, columns))
             elif name not in _OWN:
                 raise UsageError(_unknown(option, name, columns))
     if values and not used:
@@ -101,10 +96,10 @@ def check(
             f"--values {one_line(values.path)}: no column is used: write {{{columns[0]}}} in the request"
         )
     if not is_template:
-        return None, False
+        return None
     chosen = [index for index, name in enumerate(columns) if name in used]
     rows = [tuple(wire_text(row[index]) for index in chosen) for row in values.rows] if values else []
-    return Templates(seed, tuple(columns[index] for index in chosen), tuple(rows)), has_random
+    return Templates(tuple(columns[index] for index in chosen), tuple(rows))
 
 
 def literal(text: str) -> str:
@@ -119,14 +114,9 @@ def literal(text: str) -> str:
 
 def _unknown(option: str, name: str, columns: Sequence[str]) -> str:
     shown = f"{{{one_line(name, 40)}}}"
-    if name.partition(":")[0] == "random":
-        return f"{shown} in {option}: write it as {{random:1:100}}, the smaller number first"
-    known = [*_OWN, "random", *columns]
+    known = [*_OWN, *columns]
     near = nearest(name, known)
-    written = [
-        "{random:1:100}" if each == "random" else f"{{{each}}}" for each in ([near] if near else known)
-    ]
-    hint = f"did you mean {written[0]}?" if near else f"known: {', '.join(written)}."
+    hint = f"did you mean {{{near}}}?" if near else f"known: {', '.join(f'{{{each}}}' for each in known)}."
     return (
         f"there is no value for {shown} in {option}; {hint} To send the braces, write "
         f"{{{shown}}} or add --literal"

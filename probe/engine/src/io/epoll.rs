@@ -2,7 +2,7 @@
 //! request written without another call.
 
 use super::outbox::{Outbox, Queued};
-use super::stamp::{self, ClockOffset};
+use super::stamp::{self, ClockOffset, Stamping};
 use super::timespec;
 use super::{CloseReason, Handler, Io, Next, Slot, Wait};
 use rustix::buffer::spare_capacity;
@@ -23,6 +23,7 @@ struct Entry {
     socket: OwnedFd,
     connecting: bool,
     paused: bool,
+    is_stamped: bool,
     /// Distinguishes connections of the same slot.
     generation: u32,
     /// Listed in `unread`.
@@ -38,13 +39,13 @@ pub struct Epoll {
     generation: u32,
     /// Connections that may have more to read, of which no further edge tells: slot and generation.
     unread: Vec<(Slot, u32)>,
-    /// The clocks at the last wake-up, where reads are stamped.
-    stamps: Option<ClockOffset>,
+    stamping: Stamping,
+    /// The clocks since the last wake-up, once a stamp was read.
+    clocks: Option<ClockOffset>,
 }
 
 impl Epoll {
-    /// `stamped`: whether reads have the kernel's stamps.
-    pub fn new(slots: usize, stamped: bool) -> io::Result<Epoll> {
+    pub fn new(slots: usize, stamping: Stamping) -> io::Result<Epoll> {
         Ok(Epoll {
             file: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             entries: (0..slots).map(|_| None).collect(),
@@ -52,7 +53,8 @@ impl Epoll {
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
             generation: 0,
             unread: Vec::new(),
-            stamps: stamped.then(ClockOffset::default),
+            stamping,
+            clocks: None,
         })
     }
 
@@ -111,7 +113,7 @@ impl Epoll {
                 Some(entry) => entry,
                 None => return,
             };
-            match read(&entry.socket, buffer, self.stamps) {
+            match read(entry, buffer, &mut self.clocks) {
                 Ok((0, _)) => return self.end(slot, CloseReason::Finished, handler),
                 Ok((count, arrived_ns)) => {
                     if !entry.out.is_sent(0) {
@@ -168,8 +170,7 @@ impl Epoll {
             let Some(entry) = &self.entries[slot] else {
                 return;
             };
-            let Ok((count @ 1.., arrived_ns)) = read(&entry.socket, &mut buffer, self.stamps)
-            else {
+            let Ok((count @ 1.., arrived_ns)) = read(entry, &mut buffer, &mut self.clocks) else {
                 break;
             };
             handler.receiving_early(slot);
@@ -193,7 +194,8 @@ impl Io for Epoll {
 
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
         debug_assert!(self.entries[slot].is_none());
-        if self.stamps.is_some() {
+        let is_stamped = self.stamping.includes(slot);
+        if is_stamped {
             stamp::enable(&socket);
         }
         let began_ns = now_ns();
@@ -210,6 +212,7 @@ impl Io for Epoll {
             socket,
             connecting: true,
             paused: false,
+            is_stamped,
             generation: self.generation,
             unread: false,
             out: Outbox::default(),
@@ -272,9 +275,7 @@ impl Io for Epoll {
         let timeout = timespec(timeout);
         let waited = epoll::wait(&self.file, spare_capacity(&mut events), Some(&timeout));
         let now = now_ns();
-        if self.stamps.is_some() && !events.is_empty() {
-            self.stamps = Some(ClockOffset::read());
-        }
+        self.clocks = None;
         handler.woken(now);
         let mut buffer = std::mem::take(&mut self.buffer);
         for &event in &events {
@@ -297,16 +298,19 @@ impl Io for Epoll {
     }
 }
 
-/// Reads what has arrived. `stamps`: the clocks, where the kernel stamps it.
+/// Reads what has arrived, and when, where the kernel stamps it.
 #[inline]
 fn read(
-    socket: &OwnedFd,
+    entry: &Entry,
     buffer: &mut [u8],
-    stamps: Option<ClockOffset>,
+    clocks: &mut Option<ClockOffset>,
 ) -> Result<(usize, Option<u64>), Errno> {
-    match stamps {
-        None => net::recv(socket, buffer, RecvFlags::empty()).map(|(count, _)| (count, None)),
-        Some(clocks) => read_stamped(socket, buffer, clocks),
+    match entry.is_stamped {
+        false => {
+            let read = net::recv(&entry.socket, buffer, RecvFlags::empty());
+            read.map(|(count, _)| (count, None))
+        }
+        true => read_stamped(&entry.socket, buffer, clocks),
     }
 }
 
@@ -315,10 +319,11 @@ fn read(
 fn read_stamped(
     socket: &OwnedFd,
     buffer: &mut [u8],
-    clocks: ClockOffset,
+    clocks: &mut Option<ClockOffset>,
 ) -> Result<(usize, Option<u64>), Errno> {
     match stamp::receive(socket, buffer) {
         Ok((count, stamp)) => {
+            let clocks = clocks.get_or_insert_with(ClockOffset::read);
             let arrived_ns = stamp.and_then(|stamp_ns| clocks.monotonic_ns(stamp_ns));
             Ok((count, arrived_ns))
         }

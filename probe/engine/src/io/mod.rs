@@ -130,6 +130,7 @@ pub fn socket(family: AddressFamily, nonblocking: bool) -> rustix::io::Result<Ow
 #[cfg(test)]
 mod tests {
     use super::epoll::Epoll;
+    use super::stamp::Stamping;
     use super::uring::Uring;
     use super::*;
     use std::io::{Read, Write};
@@ -216,8 +217,8 @@ mod tests {
 
     #[test]
     fn the_kernel_stamps_what_arrives() {
-        stamps_are_true(Epoll::new(1, true).unwrap());
-        if let Ok(uring) = Uring::new(1, true) {
+        stamps_are_true(Epoll::new(1, Stamping::All).unwrap());
+        if let Ok(uring) = Uring::new(1, Stamping::All) {
             stamps_are_true(uring);
         }
     }
@@ -287,8 +288,11 @@ mod tests {
     #[test]
     fn a_reply_is_early_until_all_bytes_are_sent() {
         for (bytes, expected) in [(100, false), (16 << 20, true)] {
-            assert_eq!(is_early(Epoll::new(1, false).unwrap(), bytes), expected);
-            if let Ok(uring) = Uring::new(1, false) {
+            assert_eq!(
+                is_early(Epoll::new(1, Stamping::None).unwrap(), bytes),
+                expected
+            );
+            if let Ok(uring) = Uring::new(1, Stamping::None) {
                 assert_eq!(is_early(uring, bytes), expected);
             }
         }
@@ -316,8 +320,8 @@ mod tests {
     #[test]
     fn connections_are_reset_where_that_was_asked_for() {
         for is_reset in [false, true] {
-            closed_as_asked(Epoll::new(1, false).unwrap(), is_reset);
-            if let Ok(uring) = Uring::new(1, false) {
+            closed_as_asked(Epoll::new(1, Stamping::None).unwrap(), is_reset);
+            if let Ok(uring) = Uring::new(1, Stamping::None) {
                 closed_as_asked(uring, is_reset);
             }
         }
@@ -353,24 +357,24 @@ mod tests {
 
     #[test]
     fn what_came_before_a_send_that_fails_is_read() {
-        answers_before_a_failed_send_are_read(Epoll::new(1, true).unwrap());
-        if let Ok(uring) = Uring::new(1, true) {
+        answers_before_a_failed_send_are_read(Epoll::new(1, Stamping::All).unwrap());
+        if let Ok(uring) = Uring::new(1, Stamping::All) {
             answers_before_a_failed_send_are_read(uring);
         }
     }
 
     #[test]
     fn bytes_that_wait_have_the_time_of_their_own_send() {
-        bytes_behind_others_are_sent_later(Epoll::new(1, false).unwrap());
-        if let Ok(uring) = Uring::new(1, false) {
+        bytes_behind_others_are_sent_later(Epoll::new(1, Stamping::None).unwrap());
+        if let Ok(uring) = Uring::new(1, Stamping::None) {
             bytes_behind_others_are_sent_later(uring);
         }
     }
 
     #[test]
     fn each_send_has_a_time_of_its_own() {
-        sends_have_times_of_their_own(Epoll::new(4, true).unwrap());
-        if let Ok(uring) = Uring::new(4, true) {
+        sends_have_times_of_their_own(Epoll::new(4, Stamping::All).unwrap());
+        if let Ok(uring) = Uring::new(4, Stamping::All) {
             sends_have_times_of_their_own(uring);
         }
     }
@@ -392,10 +396,10 @@ mod tests {
 
     #[test]
     fn what_follows_urgent_data_is_read() {
-        urgent_data_stalls_nothing(Epoll::new(1, true).unwrap());
-        urgent_data_stalls_nothing(Epoll::new(1, false).unwrap());
-        for stamped in [true, false] {
-            if let Ok(uring) = Uring::new(1, stamped) {
+        urgent_data_stalls_nothing(Epoll::new(1, Stamping::All).unwrap());
+        urgent_data_stalls_nothing(Epoll::new(1, Stamping::None).unwrap());
+        for stamping in [Stamping::All, Stamping::None] {
+            if let Ok(uring) = Uring::new(1, stamping) {
                 urgent_data_stalls_nothing(uring);
             }
         }
@@ -429,8 +433,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_read_at_once_share_the_last_stamp() {
-        a_read_has_the_stamp_of_its_last_bytes(Epoll::new(1, true).unwrap());
-        if let Ok(uring) = Uring::new(1, true) {
+        a_read_has_the_stamp_of_its_last_bytes(Epoll::new(1, Stamping::All).unwrap());
+        if let Ok(uring) = Uring::new(1, Stamping::All) {
             a_read_has_the_stamp_of_its_last_bytes(uring);
         }
     }
@@ -450,8 +454,8 @@ mod tests {
 
     #[test]
     fn stamped_bytes_are_all_the_bytes() {
-        large_messages_are_whole(Epoll::new(1, true).unwrap());
-        if let Ok(uring) = Uring::new(1, true) {
+        large_messages_are_whole(Epoll::new(1, Stamping::All).unwrap());
+        if let Ok(uring) = Uring::new(1, Stamping::All) {
             large_messages_are_whole(uring);
         }
     }
@@ -509,16 +513,16 @@ mod tests {
 
     #[test]
     fn what_a_sleep_leaves_unread_is_read_at_the_next_turn() {
-        a_sleep_loses_nothing(Epoll::new(1, true).unwrap());
-        if let Ok(uring) = Uring::new(1, true) {
+        a_sleep_loses_nothing(Epoll::new(1, Stamping::All).unwrap());
+        if let Ok(uring) = Uring::new(1, Stamping::All) {
             a_sleep_loses_nothing(uring);
         }
     }
 
     #[test]
     fn a_wait_for_an_instant_is_not_ended_by_what_arrives() {
-        waits_end_at_their_instants(Epoll::new(1, true).unwrap());
-        if let Ok(uring) = Uring::new(1, true) {
+        waits_end_at_their_instants(Epoll::new(1, Stamping::All).unwrap());
+        if let Ok(uring) = Uring::new(1, Stamping::All) {
             waits_end_at_their_instants(uring);
         }
     }

@@ -14,6 +14,27 @@ pub const CONTROL_BYTES: usize = mem::size_of::<libc::cmsghdr>() + 3 * mem::size
 
 type Time = [i64; 2];
 
+/// Which connections have stamps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamping {
+    None,
+    /// One of so many, the first among them.
+    Sampled,
+    All,
+}
+
+const SAMPLED: usize = 64;
+
+impl Stamping {
+    pub fn includes(self, slot: usize) -> bool {
+        match self {
+            Stamping::None => false,
+            Stamping::Sampled => slot % SAMPLED == 0,
+            Stamping::All => true,
+        }
+    }
+}
+
 /// Room for the control message of one read, aligned as the kernel's structures.
 #[repr(C)]
 pub union Control {

@@ -46,12 +46,14 @@ impl fmt::Debug for Digest {
 const MAX_SEEN_BYTES: usize = 512;
 
 impl BodyState {
-    /// One whose content is to be known.
-    pub fn sampled() -> BodyState {
-        BodyState {
-            digest: Some(Digest::default()),
-            ..BodyState::default()
-        }
+    /// Starts over with the next body. `is_sampled`: its content is to be known.
+    pub fn reset(&mut self, is_sampled: bool) {
+        self.bytes = 0;
+        self.differs = false;
+        self.contains = false;
+        self.tail.clear();
+        self.seen.clear();
+        self.digest = is_sampled.then(Digest::default);
     }
 
     /// Length and hash, where they are to be known.

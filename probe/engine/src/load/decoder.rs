@@ -154,13 +154,11 @@ impl Decoder {
         self.bodies.take()
     }
 
-    fn body(&self) -> BodyState {
+    /// Whether the content of the next body is to be known.
+    fn samples_body(&self) -> bool {
         let number = self.sampled.get();
-        if number >= SAMPLED_BODIES {
-            return BodyState::default();
-        }
-        self.sampled.set(number + 1);
-        BodyState::sampled()
+        self.sampled.set(SAMPLED_BODIES.min(number + 1));
+        number < SAMPLED_BODIES
     }
 
     /// Whether replies are streams that are held open.
@@ -173,30 +171,41 @@ impl Decoder {
         self.closes
     }
 
-    /// The reply to a request that is sent at `now_ns`.
-    fn response(&self) -> ResponseParser {
-        ResponseParser::new(self.no_body).limited_to(self.format.max_head_bytes)
+    /// Begins the reply to a request that is sent at `now_ns`. The state of the reply before it is used again.
+    pub fn begin(&self, reply: &mut ReplyState, request: &Rc<[u8]>, now_ns: u64) {
+        if let ReplyState::Idle = reply {
+            *reply = self.first(now_ns);
+        }
+        match reply {
+            ReplyState::Http(response, body) => {
+                response.reset();
+                body.reset(self.samples_body());
+            }
+            ReplyState::Response(response) => {
+                response.status = 0;
+                response.body.reset(self.samples_body());
+            }
+            ReplyState::Line(body) => body.reset(self.samples_body()),
+            ReplyState::Message(echo) => {
+                *echo = self.format.check.is_empty().then(|| Rc::clone(request));
+            }
+            ReplyState::Stream(_) | ReplyState::Idle => {}
+        }
     }
 
-    pub fn begin(&self, request: &Rc<[u8]>, now_ns: u64) -> ReplyState {
+    /// The state of a connection's first reply.
+    fn first(&self, now_ns: u64) -> ReplyState {
+        let response = || ResponseParser::new(self.no_body, self.format.max_head_bytes);
         match self.protocol {
-            Protocol::Http if self.is_http2 => ReplyState::Response(Box::new(Response {
-                body: self.body(),
-                ..Response::default()
+            Protocol::Http if self.is_http2 => ReplyState::Response(Box::default()),
+            Protocol::Http => ReplyState::Http(response(), BodyState::default()),
+            Protocol::Tcp => ReplyState::Line(BodyState::default()),
+            Protocol::Ws => ReplyState::Message(None),
+            Protocol::Stream => ReplyState::Stream(Box::new(Stream {
+                response: response(),
+                splitter: Splitter::new(self.format.framing),
+                state: self.format.stream.begin(now_ns),
             })),
-            Protocol::Http => ReplyState::Http(self.response(), self.body()),
-            Protocol::Tcp => ReplyState::Line(self.body()),
-            Protocol::Ws => {
-                ReplyState::Message(self.format.check.is_empty().then(|| Rc::clone(request)))
-            }
-            Protocol::Stream => {
-                let stream = Stream {
-                    response: self.response(),
-                    splitter: Splitter::new(self.format.framing),
-                    state: self.format.stream.begin(now_ns),
-                };
-                ReplyState::Stream(Box::new(stream))
-            }
         }
     }
 

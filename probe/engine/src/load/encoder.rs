@@ -13,14 +13,13 @@ pub struct Encoder {
     constant: Vec<Option<Rc<[u8]>>>,
     /// What follows a request that is composed: the file of its body.
     body: Rc<[u8]>,
-    random: fastrand::Rng,
     keeps_service_times: bool,
     listens: bool,
 }
 
 impl Encoder {
-    /// For shard `shard` of a plan. The error: the file of the body cannot be read any more.
-    pub fn new(plan: &Plan, outgoing: &Arc<Outgoing>, shard: usize) -> io::Result<Encoder> {
+    /// The error: the file of the body cannot be read any more.
+    pub fn new(plan: &Plan, outgoing: &Arc<Outgoing>) -> io::Result<Encoder> {
         // Copied: a count of references that threads share costs more than a copy for each.
         let whole = |bytes: &Option<Box<[u8]>>| match bytes {
             Some(bytes) => outgoing.with_body_file(bytes).map(Some),
@@ -35,7 +34,6 @@ impl Encoder {
         Ok(Encoder {
             constant,
             body,
-            random: outgoing.random(shard),
             keeps_service_times: plan.keeps_service_times(),
             listens: plan.is_websocket() && plan.line.is_none(),
             outgoing: Arc::clone(outgoing),
@@ -58,13 +56,12 @@ impl Encoder {
     }
 
     /// The target of request `number`, and its bytes on connection `id`.
-    pub fn encode(&mut self, id: u64, number: u64) -> (usize, Rc<[u8]>) {
+    pub fn encode(&self, id: u64, number: u64) -> (usize, Rc<[u8]>) {
         let target = self.outgoing.target(number);
         let bytes = match &self.constant[target] {
             Some(bytes) => Rc::clone(bytes),
             None => {
-                let random = &mut self.random;
-                let mut bytes = self.outgoing.compose(target, random, id, number);
+                let mut bytes = self.outgoing.compose(target, id, number);
                 bytes.extend_from_slice(&self.body);
                 bytes.into()
             }
@@ -94,7 +91,7 @@ mod tests {
             r#"{{"protocol": "http", "addresses": ["127.0.0.1:1"], "requests": 1, {changes}}}"#
         );
         let plan: Plan = serde_json::from_str(&plan).unwrap();
-        Encoder::new(&plan, &Arc::new(Outgoing::new(&plan).unwrap()), 0).unwrap()
+        Encoder::new(&plan, &Arc::new(Outgoing::new(&plan).unwrap())).unwrap()
     }
 
     #[test]
@@ -109,13 +106,13 @@ mod tests {
 
     #[test]
     fn only_requests_that_are_all_the_same_are_shared() {
-        let mut same = encoder(r#""request": {"headers": [["Host", "h"]]}"#);
+        let same = encoder(r#""request": {"headers": [["Host", "h"]]}"#);
         let (first, second) = (same.encode(1, 2), same.encode(3, 4));
         assert_eq!((first.0, second.0), (0, 0));
         assert!(Rc::ptr_eq(&first.1, &second.1));
-        let mut own = encoder(
+        let own = encoder(
             r#""request": {"headers": [["Host", "h"]],
-            "targets": [{"target": "/a", "weight": 1}, {"target": "/{id}/{n}", "weight": 1}]}"#,
+            "targets": ["/a", "/{id}/{n}"]}"#,
         );
         assert_eq!(own.targets(), 2);
         let (target, bytes) = own.encode(5, 2);

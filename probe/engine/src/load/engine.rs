@@ -8,6 +8,7 @@ use super::record::Record;
 use super::shard::{self, ShardConfig};
 use super::transport::{Layered, Layers};
 use crate::io::epoll::Epoll;
+use crate::io::stamp::Stamping;
 use crate::io::uring::Uring;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use serde::{Deserialize, Serialize};
@@ -157,17 +158,17 @@ impl Prepared {
             engine.threads.push(thread.spawn(move || {
                 let _running = running;
                 let slots = config.connections();
-                let stamped = config.plan.stamps_arrivals();
+                let stamping = config.plan.stamping();
                 prepare_thread(&config.plan.cpus, number)?;
                 match (io, layers) {
-                    (BackEnd::Uring, None) => shard::run(config, Uring::new(slots, stamped)?),
-                    (_, None) => shard::run(config, Epoll::new(slots, stamped)?),
+                    (BackEnd::Uring, None) => shard::run(config, Uring::new(slots, stamping)?),
+                    (_, None) => shard::run(config, Epoll::new(slots, stamping)?),
                     (BackEnd::Uring, Some(layers)) => {
-                        let io = Layered::new(Uring::new(slots, stamped)?, layers, &config);
+                        let io = Layered::new(Uring::new(slots, stamping)?, layers, &config);
                         shard::run(config, io)
                     }
                     (_, Some(layers)) => {
-                        let io = Layered::new(Epoll::new(slots, stamped)?, layers, &config);
+                        let io = Layered::new(Epoll::new(slots, stamping)?, layers, &config);
                         shard::run(config, io)
                     }
                 }
@@ -263,7 +264,7 @@ fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
         (wanted, _) => wanted,
     };
     // On a thread of its own: the first to use a ring is its only issuer.
-    let attempt = std::thread::spawn(|| Uring::new(1, true).map(|_| ())).join();
+    let attempt = std::thread::spawn(|| Uring::new(1, Stamping::All).map(|_| ())).join();
     match attempt {
         Ok(Ok(())) => Ok(BackEnd::Uring),
         Ok(Err(error)) if wanted == BackEnd::Auto => {

@@ -2,7 +2,7 @@
 
 use super::chunked::{ChunkedDecoder, Piece};
 use super::error::ErrorKind;
-use super::http_head::{parse, Body, Head, LineCheck, MAX_HEAD_BYTES};
+use super::http_head::{parse, Body, Head, LineCheck};
 
 /// Interim responses before a final one.
 const MAX_INTERIM: u8 = 16;
@@ -58,8 +58,8 @@ pub enum Read<'a> {
 }
 
 impl ResponseParser {
-    /// `no_body`: the response to a HEAD request.
-    pub fn new(no_body: bool) -> ResponseParser {
+    /// `no_body`: the response to a HEAD request. `max_head_bytes`: the limit of a head.
+    pub fn new(no_body: bool, max_head_bytes: u32) -> ResponseParser {
         ResponseParser {
             state: State::Head,
             held: Vec::new(),
@@ -69,15 +69,17 @@ impl ResponseParser {
             no_body,
             status: 0,
             keep_alive: true,
-            max_head_bytes: MAX_HEAD_BYTES as u32,
+            max_head_bytes,
         }
     }
 
-    /// The same, for heads of so many bytes at most.
-    pub fn limited_to(self, max_head_bytes: u32) -> ResponseParser {
-        ResponseParser {
-            max_head_bytes,
-            ..self
+    /// Starts over with the next response.
+    pub fn reset(&mut self) {
+        self.state = State::Head;
+        self.interim = 0;
+        if !self.held.is_empty() {
+            self.held.clear();
+            (self.lines, self.next_line) = (LineCheck::default(), 0);
         }
     }
 

@@ -1,11 +1,12 @@
 //! Parses the head of an HTTP/1.1 response.
 
 use super::error::ErrorKind;
+use std::mem::MaybeUninit;
 
 /// Limits of a head.
 pub const MAX_HEAD_BYTES: usize = 256 * 1024;
 pub const MAX_FIELDS: usize = 1000;
-/// Room for the fields of most heads, which is made for each of them.
+/// Room for the fields of most heads.
 const USUAL_FIELDS: usize = 64;
 
 pub struct Head {
@@ -36,10 +37,6 @@ impl LineCheck {
         if is_empty {
             // Empty lines may come before a response.
             return Ok(self.has_status);
-        }
-        if self.fields > 0 && matches!(line.first(), Some(b' ' | b'\t')) {
-            // It continues the field before (RFC 9112, section 5.2): the whole is checked at its end.
-            return Ok(false);
         }
         let mut field = [httparse::EMPTY_HEADER; 1];
         let room = usize::from(usize::from(self.fields) < MAX_FIELDS);
@@ -84,11 +81,13 @@ pub fn parse(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
 }
 
 fn parse_fields<const FIELDS: usize>(bytes: &[u8]) -> Result<Option<(Head, usize)>, ErrorKind> {
-    let mut fields = [httparse::EMPTY_HEADER; FIELDS];
-    let mut response = httparse::Response::new(&mut fields);
-    let mut config = httparse::ParserConfig::default();
-    config.allow_obsolete_multiline_headers_in_responses(true);
-    let parsed = config.parse_response(&mut response, bytes);
+    let mut fields = [MaybeUninit::uninit(); FIELDS];
+    let mut response = httparse::Response::new(&mut []);
+    let parsed = httparse::ParserConfig::default().parse_response_with_uninit_headers(
+        &mut response,
+        bytes,
+        &mut fields,
+    );
     count_parsed(match parsed {
         Ok(httparse::Status::Complete(used)) => &bytes[..used],
         _ => bytes,
@@ -125,12 +124,7 @@ fn parse_fields<const FIELDS: usize>(bytes: &[u8]) -> Result<Option<(Head, usize
         } else if field.name.eq_ignore_ascii_case("connection") {
             for option in field.value.split(|&byte| byte == b',') {
                 let option = trimmed(option);
-                if option.eq_ignore_ascii_case(b"close") {
-                    keep_alive = false;
-                } else if option.eq_ignore_ascii_case(b"keep-alive") && response.version == Some(0)
-                {
-                    keep_alive = true;
-                }
+                keep_alive &= !option.eq_ignore_ascii_case(b"close");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The HTTP request that a load sends: the key `request` of a plan, and its bytes.
 
-use super::placeholder::{random, write_number, Piece, Pieces, Rows, Values};
+use super::placeholder::{write_number, Piece, Pieces, Rows, Values};
 use super::text::latin1_bytes;
 use serde::Deserialize;
 use std::fs::File;
@@ -8,7 +8,6 @@ use std::fs::File;
 /// The header that identifies a request; a gateway passes it on to its upstreams.
 const ID_HEADER: &str = "x-request-id";
 const MAX_TARGETS: usize = 100;
-const MAX_WEIGHT: usize = 1000;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,37 +16,25 @@ pub struct RequestPlan {
     pub method: String,
     #[serde(default = "slash")]
     pub target: String,
-    /// In place of `target`: several, each with its share of the requests.
+    /// In place of `target`: several, which requests have in turn.
     #[serde(default)]
-    pub targets: Vec<TargetPlan>,
+    pub targets: Vec<String>,
     #[serde(default)]
     pub headers: Vec<(String, String)>,
     #[serde(default)]
     pub body: String,
     /// In place of `body`, of a load by itself: so many bytes and a newline follow the request's line.
-    #[serde(default)]
     pub body_bytes: Option<u64>,
     /// In place of `body`: the path of a file, of any size.
-    #[serde(default)]
     pub body_path: Option<String>,
     #[serde(default)]
     pub close: bool,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TargetPlan {
-    pub target: String,
-    pub weight: usize,
 }
 
 /// The key `templates` of a plan: what placeholders stand for. Without it, only those of the contract of trials do.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TemplatePlan {
-    /// Of random values.
-    #[serde(default)]
-    pub seed: u64,
     #[serde(default)]
     pub columns: Vec<String>,
     #[serde(default)]
@@ -61,12 +48,11 @@ impl TemplatePlan {
             latin1_bytes(text).ok_or_else(|| format!("load: {what}: a character above U+00FF"))?;
         Pieces::parse(&bytes, true, &|name| {
             let column = self.columns.iter().position(|column| column == name);
-            let own = match name {
+            let piece = match name {
                 "n" => Some(Piece::Number),
                 "id" => Some(Piece::Id),
-                _ => random(name).map(|(low, high)| Piece::Random(low, high)),
+                _ => column.map(Piece::Column),
             };
-            let piece = own.or_else(|| column.map(Piece::Column));
             let unknown = || format!("load: {what}: the placeholder {{{name}}} is unknown");
             piece.map(Some).ok_or_else(unknown)
         })
@@ -148,14 +134,13 @@ impl RequestPlan {
     pub fn id(&self) -> Option<impl Fn(u64) -> String> {
         let pieces = self.id_pieces()?;
         Some(move |number| {
-            let mut values = Values {
+            let values = Values {
                 id: 0,
                 number,
                 row: &[],
-                random: &mut fastrand::Rng::with_seed(0),
             };
             let mut bytes = Vec::new();
-            pieces.write(&mut values, false, &mut bytes);
+            pieces.write(&values, false, &mut bytes);
             bytes.into_iter().map(char::from).collect()
         })
     }
@@ -176,35 +161,10 @@ impl RequestPlan {
     }
 
     /// The targets, one or more.
-    fn targets(&self) -> Vec<&str> {
+    fn targets(&self) -> &[String] {
         match self.targets.is_empty() {
-            true => vec![&self.target],
-            false => self
-                .targets
-                .iter()
-                .map(|each| each.target.as_str())
-                .collect(),
-        }
-    }
-
-    /// The target of each request, by its number: each occurs as often as its weight, spread over the whole.
-    pub fn order(&self) -> Vec<usize> {
-        let weights: Vec<i64> = self.targets.iter().map(|each| each.weight as i64).collect();
-        let total: i64 = weights.iter().sum();
-        let mut credits = vec![0; weights.len()];
-        let mut order = Vec::new();
-        for _ in 0..total {
-            for (credit, weight) in credits.iter_mut().zip(&weights) {
-                *credit += weight;
-            }
-            let next = (0..credits.len()).rev().max_by_key(|&index| credits[index]);
-            let next = next.unwrap_or(0);
-            credits[next] -= total;
-            order.push(next);
-        }
-        match order.is_empty() {
-            true => vec![0],
-            false => order,
+            true => std::slice::from_ref(&self.target),
+            false => &self.targets,
         }
     }
 
@@ -239,13 +199,6 @@ impl RequestPlan {
         }
         if self.targets.len() > MAX_TARGETS {
             return Err(format!("load: request: targets: at most {MAX_TARGETS}"));
-        }
-        if self
-            .targets
-            .iter()
-            .any(|each| !(1..=MAX_WEIGHT).contains(&each.weight))
-        {
-            return Err(format!("load: request: weight: 1 to {MAX_WEIGHT}"));
         }
         let mut targets = Vec::new();
         for target in self.targets() {
@@ -319,7 +272,7 @@ impl HttpTemplate {
     }
 
     /// The bytes of a request, without a body that is a file.
-    pub fn bytes(&self, target: usize, values: &mut Values) -> Vec<u8> {
+    pub fn bytes(&self, target: usize, values: &Values) -> Vec<u8> {
         let mut path = Vec::new();
         self.targets[target].write(values, true, &mut path);
         let method = self.method.as_slice();
@@ -357,13 +310,12 @@ mod tests {
     fn sent(plan: &RequestPlan, templates: Option<&TemplatePlan>, number: u64) -> String {
         let rows = templates.map_or(Ok(Rows::default()), TemplatePlan::rows);
         let rows = rows.unwrap();
-        let mut values = Values {
+        let values = Values {
             id: 3,
             number,
             row: rows.row(number + 1),
-            random: &mut fastrand::Rng::with_seed(1),
         };
-        let bytes = plan.template(templates).unwrap().bytes(0, &mut values);
+        let bytes = plan.template(templates).unwrap().bytes(0, &values);
         String::from_utf8(bytes).unwrap()
     }
 
@@ -386,7 +338,6 @@ mod tests {
         let templates = TemplatePlan {
             columns: vec!["user".into()],
             rows: vec![vec!["x y".into()], vec!["z".into()]],
-            ..TemplatePlan::default()
         };
         let right =
             "POST /x%20y HTTP/1.1\r\nHost: h\r\nA: 3\r\nContent-Length: 9\r\n\r\n{\"n\": 10}";
@@ -440,30 +391,8 @@ mod tests {
         let templates = TemplatePlan {
             columns: vec!["v".into()],
             rows: vec![vec!["a\r\nB: c".into()]],
-            ..TemplatePlan::default()
         };
         let error = plan.template(Some(&templates)).unwrap_err();
         assert!(error.contains("a value of v has a line break"), "{error}");
-    }
-
-    #[test]
-    fn targets_take_turns_by_their_weights() {
-        let order = |weights: &[usize]| {
-            let targets: Vec<_> = weights
-                .iter()
-                .map(|weight| serde_json::json!({"target": "/", "weight": weight}))
-                .collect();
-            let plan = serde_json::json!({"headers": [["Host", "h"]], "targets": targets});
-            let plan: RequestPlan = serde_json::from_value(plan).unwrap();
-            plan.template(None)
-                .map(|template| (template.targets(), plan.order()))
-        };
-        assert_eq!(order(&[]), Ok((1, vec![0])));
-        assert_eq!(order(&[1, 1]), Ok((2, vec![0, 1])));
-        assert_eq!(order(&[3, 1]), Ok((2, vec![0, 0, 1, 0])));
-        assert_eq!(order(&[1, 2, 4]).unwrap().1, [2, 1, 2, 0, 2, 1, 2]);
-        assert!(order(&[0, 1]).is_err());
-        assert!(order(&[1001]).is_err());
-        assert!(order(&[1; 101]).is_err());
     }
 }

@@ -9,12 +9,9 @@ pub struct TlsPlan {
     /// The host, to which the certificate must belong.
     pub server_name: String,
     /// A file of certificates (PEM) that are trusted in place of the system's.
-    #[serde(default)]
     pub cacert: Option<String>,
     /// Files (PEM) with the client's certificate, and those that vouch for it, and with its key.
-    #[serde(default)]
     pub cert: Option<String>,
-    #[serde(default)]
     pub key: Option<String>,
     /// Any certificate is accepted.
     #[serde(default)]

@@ -1,9 +1,8 @@
 //! The requests of a load as bytes: prepared once, before its threads start, and shared by them.
 
-use super::http_request::{HttpTemplate, RequestPlan, TemplatePlan};
+use super::http_request::{HttpTemplate, TemplatePlan};
 use super::placeholder::{Pieces, Rows, Values};
 use super::plan::{Plan, Protocol};
-use super::share;
 use super::text::latin1_bytes;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -14,10 +13,7 @@ pub struct Outgoing {
     message: Message,
     /// By target: the message, where all requests for it are the same, without a body that is a file.
     constant: Vec<Option<Box<[u8]>>>,
-    /// The target of each request by its number; it repeats.
-    order: Vec<usize>,
     rows: Rows,
-    seed: u64,
 }
 
 enum Message {
@@ -37,15 +33,11 @@ impl Outgoing {
             Some(request) if !plan.is_websocket() => Message::Http(request.template(templates)?),
             _ => Message::Line(line(plan)?),
         };
-        let order = request.map(RequestPlan::order);
         let mut outgoing = Outgoing {
             message,
             constant: Vec::new(),
-            order: order.unwrap_or_else(|| vec![0]),
             rows: templates.map_or(Ok(Rows::default()), TemplatePlan::rows)?,
-            seed: templates.map_or(0, |templates| templates.seed),
         };
-        let random = &mut outgoing.random(0);
         let targets = match &outgoing.message {
             Message::Http(template) => template.targets(),
             Message::Line(_) => 1,
@@ -55,15 +47,10 @@ impl Outgoing {
                 Message::Http(template) => template.is_constant(target),
                 Message::Line(pieces) => pieces.is_constant(),
             };
-            is_constant.then(|| outgoing.compose(target, random, 0, 0).into())
+            is_constant.then(|| outgoing.compose(target, 0, 0).into())
         };
         outgoing.constant = (0..targets).map(constant).collect();
         Ok(outgoing)
-    }
-
-    /// The generator of the random values of a shard.
-    pub fn random(&self, shard: usize) -> fastrand::Rng {
-        share::random(self.seed, shard as u64)
     }
 
     /// A request without its body, and the file of that. Shards have it read for themselves, so that it is in memory
@@ -92,38 +79,26 @@ impl Outgoing {
 
     /// The target of request `number`.
     pub fn target(&self, number: u64) -> usize {
-        match self.order.as_slice() {
-            [only] => *only,
-            order => order[(number.wrapping_sub(1) % order.len() as u64) as usize],
+        match self.constant.len() {
+            1 => 0,
+            targets => (number.wrapping_sub(1) % targets as u64) as usize,
         }
     }
 
     /// The bytes of request `number` for a target on connection `id`, without a body that is a file.
-    pub fn compose(
-        &self,
-        target: usize,
-        random: &mut fastrand::Rng,
-        id: u64,
-        number: u64,
-    ) -> Vec<u8> {
-        let mut values = self.values(random, id, number);
-        match &self.message {
-            Message::Http(template) => template.bytes(target, &mut values),
-            Message::Line(pieces) => {
-                let mut bytes = Vec::new();
-                pieces.write(&mut values, false, &mut bytes);
-                bytes
-            }
-        }
-    }
-
-    /// What placeholders stand for in a request; rows are used in turn.
-    fn values<'a>(&'a self, random: &'a mut fastrand::Rng, id: u64, number: u64) -> Values<'a> {
-        Values {
+    pub fn compose(&self, target: usize, id: u64, number: u64) -> Vec<u8> {
+        let values = Values {
             id,
             number,
             row: self.rows.row(number),
-            random,
+        };
+        match &self.message {
+            Message::Http(template) => template.bytes(target, &values),
+            Message::Line(pieces) => {
+                let mut bytes = Vec::new();
+                pieces.write(&values, false, &mut bytes);
+                bytes
+            }
         }
     }
 }
@@ -162,11 +137,10 @@ mod tests {
         let same = outgoing(r#""request": {"headers": [["Host", "h"]]}"#);
         let bytes = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
         assert_eq!(same.constant()[0].as_deref(), Some(&bytes[..]));
-        let mut random = same.random(0);
-        assert_eq!(same.compose(0, &mut random, 3, 4), bytes);
+        assert_eq!(same.compose(0, 3, 4), bytes);
         let own = outgoing(r#""request": {"target": "/{n}", "headers": [["Host", "h"]]}"#);
         assert_eq!(own.constant(), [None]);
-        let bytes = own.compose(0, &mut random, 3, 4);
+        let bytes = own.compose(0, 3, 4);
         assert!(bytes.starts_with(b"GET /4 "));
         let line = outgoing(r#""line": "x""#);
         assert_eq!(line.constant()[0].as_deref(), Some(&b"x\n"[..]));
@@ -184,26 +158,15 @@ mod tests {
     fn targets_and_rows_are_used_in_turn() {
         let both = outgoing(
             r#""request": {"headers": [["Host", "h"]], "targets": [
-                {"target": "/{c}", "weight": 2}, {"target": "/b", "weight": 1}]},
+                "/{c}", "/b"]},
             "templates": {"columns": ["c"], "rows": [["x"], ["y"]]}"#,
         );
         let targets: Vec<_> = (1..=6).map(|number| both.target(number)).collect();
-        assert_eq!(targets, [0, 1, 0, 0, 1, 0]);
+        assert_eq!(targets, [0, 1, 0, 1, 0, 1]);
         let path = |number| {
-            let bytes = both.compose(0, &mut both.random(0), 1, number);
+            let bytes = both.compose(0, 1, number);
             String::from_utf8(bytes).unwrap()[4..6].to_owned()
         };
         assert_eq!([path(1), path(2), path(3)], ["/x", "/y", "/x"]);
-    }
-
-    #[test]
-    fn shards_draw_different_values() {
-        let drawn = outgoing(
-            r#""request": {"target": "/{random:0:999999999}", "headers": [["Host", "h"]]},
-            "templates": {"seed": 5}"#,
-        );
-        let bytes = |shard| drawn.compose(0, &mut drawn.random(shard), 1, 1);
-        assert_eq!(bytes(0), bytes(0));
-        assert_ne!(bytes(0), bytes(1));
     }
 }

@@ -1,4 +1,4 @@
-//! Texts with placeholders, of which each request has its own values: `{n}`, `{id}`, `{random:1:100}`, `{column}`.
+//! Texts with placeholders, of which each request has its own values: `{n}`, `{id}`, `{column}`.
 
 /// A part of a text with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,18 +8,16 @@ pub enum Piece {
     Number,
     /// The connection's number.
     Id,
-    /// A random integer, both ends included.
-    Random(u64, u64),
     /// A value of the request's row.
     Column(usize),
 }
 
 /// What the placeholders of one request stand for.
+#[derive(Clone, Copy)]
 pub struct Values<'a> {
     pub id: u64,
     pub number: u64,
     pub row: &'a [Vec<u8>],
-    pub random: &'a mut fastrand::Rng,
 }
 
 /// The rows of values that requests use in turn; none where the plan has none.
@@ -124,13 +122,12 @@ impl Pieces {
     }
 
     /// Appends the text of a request. `in_target`: values of columns are escaped as in a URL.
-    pub fn write(&self, values: &mut Values, in_target: bool, out: &mut Vec<u8>) {
+    pub fn write(&self, values: &Values, in_target: bool, out: &mut Vec<u8>) {
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
                 Piece::Number => write_number(values.number, out),
                 Piece::Id => write_number(values.id, out),
-                Piece::Random(low, high) => write_number(values.random.u64(*low..=*high), out),
                 Piece::Column(column) => {
                     let value = values.row.get(*column).map_or(&[][..], Vec::as_slice);
                     match in_target {
@@ -152,13 +149,6 @@ fn name(bytes: &[u8]) -> Option<&str> {
     let starts_well = inner[0].is_ascii_alphabetic() || inner[0] == b'_';
     let is_name = end > 0 && inner[end] == b'}' && starts_well;
     std::str::from_utf8(&inner[..end]).ok().filter(|_| is_name)
-}
-
-/// `random:1:100` as its ends; None where it is something else.
-pub fn random(name: &str) -> Option<(u64, u64)> {
-    let (low, high) = name.strip_prefix("random:")?.split_once(':')?;
-    let (low, high) = (low.parse().ok()?, high.parse().ok()?);
-    (low <= high).then_some((low, high))
 }
 
 pub fn write_number(number: u64, out: &mut Vec<u8>) {
@@ -196,22 +186,19 @@ mod tests {
             "n" => Ok(Some(Piece::Number)),
             "id" => Ok(Some(Piece::Id)),
             "user" => Ok(Some(Piece::Column(0))),
-            _ => random(name)
-                .map(|(low, high)| Some(Piece::Random(low, high)))
-                .ok_or_else(|| format!("unknown: {name}")),
+            _ => Err(format!("unknown: {name}")),
         })
     }
 
     fn written(text: &str, in_target: bool) -> String {
         let mut out = Vec::new();
         let row = [b"a b/\xc3\xbc".to_vec()];
-        let mut values = Values {
+        let values = Values {
             id: 7,
             number: 1_234_567_890,
             row: &row,
-            random: &mut fastrand::Rng::with_seed(1),
         };
-        parse(text).unwrap().write(&mut values, in_target, &mut out);
+        parse(text).unwrap().write(&values, in_target, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -220,10 +207,6 @@ mod tests {
         assert_eq!(written("/{id}/{n}?x", true), "/7/1234567890?x");
         assert_eq!(written("{user}", true), "a%20b%2F%C3%BC");
         assert_eq!(written("{user}{user}", false), "a b/üa b/ü");
-        assert_eq!(written("{random:5:5}", false), "5");
-        let drawn: u64 = written("{random:3:9}", false).parse().unwrap();
-        assert!((3..=9).contains(&drawn));
-        assert_eq!(written("{random:0:0}", false), "0");
     }
 
     #[test]
@@ -247,7 +230,6 @@ mod tests {
         assert_eq!(written("{{n}}", false), "{n}");
         assert_eq!(written("{{me}} {{{id}", false), "{me} {{7");
         assert_eq!(parse("{me}"), Err("unknown: me".into()));
-        assert_eq!(parse("{random:9:3}"), Err("unknown: random:9:3".into()));
         // Without escapes, and with names that stay as they stand.
         let plain = Pieces::parse(b"{{n}}{x}", false, &|name| {
             Ok((name == "n").then_some(Piece::Id))

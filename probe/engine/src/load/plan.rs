@@ -4,6 +4,7 @@ use super::http_request::{RequestPlan, TemplatePlan};
 use super::layer_plan::{Http2Plan, TlsPlan};
 use super::pacer::{Pacing, RateStep};
 use super::share::Share;
+use crate::io::stamp::Stamping;
 use serde::Deserialize;
 use std::net::SocketAddr;
 use wire::units::nanoseconds;
@@ -15,20 +16,7 @@ pub struct Plan {
     #[serde(default)]
     pub addresses: Vec<SocketAddr>,
     /// In place of `addresses`: the path of a Unix socket.
-    #[serde(default)]
     pub unix: Option<String>,
-    /// A connection is replaced once it has brought so many replies, or is as old.
-    #[serde(default)]
-    pub renew_requests: Option<u64>,
-    #[serde(default)]
-    pub renew_s: Option<f64>,
-    /// A request that meets the server's close of a kept connection is sent again once. Not in trials: there the load is
-    /// the program's own, and a server that drops what it is slow with would look well.
-    #[serde(default)]
-    pub resend: bool,
-    /// Messages of the server that come before the first request of a connection.
-    #[serde(default)]
-    pub skip: u64,
     #[serde(default = "one")]
     pub connections: usize,
     #[serde(default = "one")]
@@ -38,51 +26,38 @@ pub struct Plan {
     #[serde(default)]
     pub io: BackEnd,
     /// With it, HTTP/2 takes the place of HTTP/1.1.
-    #[serde(default)]
     pub http2: Option<Http2Plan>,
     /// With it, connections have TLS.
-    #[serde(default)]
     pub tls: Option<TlsPlan>,
     #[serde(default)]
     pub pacing: PacingPlan,
     /// Open loop: a request may wait for so long, so that others are sent with it. None: the engine's default.
-    #[serde(default)]
     pub slack_s: Option<f64>,
-    #[serde(default)]
     pub duration_s: Option<f64>,
-    #[serde(default)]
     pub requests: Option<u64>,
-    #[serde(default)]
     pub ramp_per_s: Option<f64>,
     #[serde(default = "five")]
     pub timeout_s: f64,
     /// How long a client waits for its answer, from the request's instant on, before it hangs up.
-    #[serde(default)]
     pub patience_s: Option<f64>,
     /// The load is one of a trial's.
     #[serde(skip)]
     pub is_trial: bool,
     /// With it, the outcome has a time line with slots of this length.
-    #[serde(default)]
     pub course_s: Option<f64>,
-    #[serde(default)]
     pub request: Option<RequestPlan>,
-    #[serde(default)]
     pub line: Option<String>,
     /// With it, `request` and `line` have placeholders for values of each request.
-    #[serde(default)]
     pub templates: Option<TemplatePlan>,
     #[serde(default)]
     pub expect: Expect,
     #[serde(default)]
     pub stream: StreamPlan,
-    #[serde(default)]
     pub progress_s: Option<f64>,
     /// Whether the outcome has the counts of the main histograms.
     #[serde(default)]
     pub counts: bool,
     /// With it, this engine is one of several that share the load.
-    #[serde(default)]
     pub part: Option<PartPlan>,
 }
 
@@ -133,7 +108,6 @@ pub enum PacingPlan {
     Staircase {
         steps: Vec<StepPlan>,
         /// Of a service: rates are multiples of that at which the first load of this step was answered.
-        #[serde(default)]
         of: Option<String>,
     },
 }
@@ -154,13 +128,9 @@ pub struct StepPlan {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    #[serde(default)]
     pub status: Option<u16>,
-    #[serde(default)]
     pub equals: Option<String>,
-    #[serde(default)]
     pub contains: Option<String>,
-    #[serde(default)]
     pub matches: Option<String>,
 }
 
@@ -169,21 +139,15 @@ pub struct Expect {
 pub struct StreamPlan {
     #[serde(default)]
     pub framing: Framing,
-    #[serde(default)]
     pub first: Option<String>,
-    #[serde(default)]
     pub chunk: Option<String>,
-    #[serde(default)]
     pub interval_s: Option<f64>,
-    #[serde(default)]
     pub due_field: Option<String>,
     /// Streams that had received nothing for so long when the load ended are counted as silent.
-    #[serde(default)]
     pub silent_s: Option<f64>,
-    #[serde(default)]
     #[serde(rename = "slow")]
     pub pause: Option<PausePlan>,
-    #[serde(default, rename = "vanish")]
+    #[serde(rename = "vanish")]
     pub reset: Option<ResetPlan>,
 }
 
@@ -351,15 +315,21 @@ impl Plan {
         !matches!(self.pacing, PacingPlan::Closed {})
     }
 
-    /// Whether arriving bytes are to have the kernel's stamps: where something besides them may be due, so that they
-    /// are read late. In a closed loop they would cost more than they tell.
-    pub fn stamps_arrivals(&self) -> bool {
-        self.open_loop() || self.protocol == Protocol::Stream
+    /// On which connections arriving bytes are to have the kernel's stamps: on all where something besides them may be
+    /// due, so that they are read late. In a closed loop they tell how long replies wait for the engine, for which some
+    /// connections suffice.
+    pub fn stamping(&self) -> Stamping {
+        let is_kept = self.http2.is_none() && !self.request.as_ref().is_some_and(|it| it.close);
+        match self.open_loop() || self.protocol == Protocol::Stream {
+            true => Stamping::All,
+            false if is_kept => Stamping::Sampled,
+            false => Stamping::None,
+        }
     }
 
     /// Whether a thread polls for a moment before it sleeps: in a closed loop, where it has a CPU of its own.
     pub fn polls_briefly(&self) -> bool {
-        !self.stamps_arrivals() && !self.cpus.is_empty()
+        self.stamping() != Stamping::All && !self.cpus.is_empty()
     }
 
     /// The maximum duration.

@@ -30,7 +30,6 @@ impl Plan {
         if !self.unix.as_ref().map_or(true, is_unix) {
             return Err("load: unix: no path of a socket".into());
         }
-        self.check_connections()?;
         let engines = self.part.map_or(1, |part| part.engines);
         if engines == 0 || engines > MAX_ENGINES {
             return Err(format!("load: part: engines: 1 to {MAX_ENGINES}"));
@@ -131,23 +130,6 @@ impl Plan {
             ));
         }
         Ok(())
-    }
-
-    fn check_connections(&self) -> Result<(), String> {
-        let is_http1 = self.protocol == Protocol::Http && self.http2.is_none();
-        let renews = self.renew_requests.is_some() || self.renew_s.is_some();
-        if renews && !(is_http1 || matches!(self.protocol, Protocol::Tcp | Protocol::Ws)) {
-            return Err("load: renew: not for streams and HTTP/2".into());
-        }
-        if self.renew_requests == Some(0) {
-            return Err("load: renew_requests: 1 or more".into());
-        }
-        let age_s = self.renew_s;
-        age_s.map_or(Ok(()), |age_s| positive("renew_s", age_s, MAX_SECONDS))?;
-        match self.skip > 0 && !matches!(self.protocol, Protocol::Tcp | Protocol::Ws) {
-            true => Err("load: skip: for tcp and ws only".into()),
-            false => Ok(()),
-        }
     }
 
     fn check_patience(&self) -> Result<(), String> {

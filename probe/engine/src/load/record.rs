@@ -73,9 +73,6 @@ pub struct Record {
     /// How many streams of HTTP/2 the server allows on a connection, where requests waited for them.
     #[serde(default)]
     pub stream_limit: u64,
-    /// Requests that met the server's close of a kept connection, and were sent again.
-    #[serde(default)]
-    pub resent: u64,
     /// The shares of late requests that were served before the end.
     pub late_shares: f64,
     pub bytes_in: u64,
@@ -184,7 +181,6 @@ impl Record {
         self.connects_timed_out += other.connects_timed_out;
         self.stream_waits += other.stream_waits;
         self.stream_limit = self.stream_limit.max(other.stream_limit);
-        self.resent += other.resent;
         self.bodies.extend(&other.bodies);
         self.late_shares += other.late_shares;
         self.bytes_in += other.bytes_in;

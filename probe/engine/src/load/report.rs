@@ -94,7 +94,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "stamped_reads": record.stamped_reads,
         "connections": {
             "opened": record.opened, "most_open": record.most_open, "open_at_end": record.open_at_end,
-            "idle_closes": record.idle_closes, "resent": record.resent,
+            "idle_closes": record.idle_closes,
         },
         "security": record.security,
         "first_wrong": record.first_wrong,

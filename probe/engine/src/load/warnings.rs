@@ -233,7 +233,8 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
 /// Which of the errors are in no latency.
 fn left_out(record: &Record) -> String {
     let kinds = ErrorKind::ALL
-        .into_iter()
+        .iter()
+        .copied()
         .filter(|&kind| record.replies.errors[kind as usize] > 0);
     let (given_up, others): (Vec<_>, Vec<_>) = kinds.partition(|kind| kind.is_timeout());
     let mut text = String::new();

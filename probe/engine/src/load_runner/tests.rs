@@ -201,7 +201,7 @@ fn a_warm_up_goes_on_while_the_server_gets_faster() {
 
 #[test]
 fn every_kind_of_error_is_judged() {
-    for (place, kind) in ErrorKind::ALL.into_iter().enumerate() {
+    for (place, &kind) in ErrorKind::ALL.iter().enumerate() {
         let mut record = Record::default();
         record.replies.requests = 1000;
         record.replies.errors[place] = 2;

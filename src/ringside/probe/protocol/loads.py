@@ -63,21 +63,14 @@ class Staircase(Request, frozen=True, tag_field="kind", tag="staircase"):
 Pacing = ClosedLoop | ConstantRate | PoissonRate | Staircase
 
 
-class WeightedTarget(Request, frozen=True):
-    """One of several targets on the same server, and its share of the requests."""
-
-    target: str
-    weight: int
-
-
 class HttpRequest(Request, frozen=True):
     """What each HTTP request carries; `body` and values of headers have a character for each byte. `targets`
-    replace `target`. `body_bytes`: in place of `body`, how many bytes follow the line of the request.
-    `body_path`: in place of `body`, the path of a file on the engine's machine."""
+    take turns in place of `target`. `body_bytes`: in place of `body`, how many bytes follow the line of the
+    request. `body_path`: in place of `body`, the path of a file on the engine's machine."""
 
     method: str = "GET"
     target: str = "/"
-    targets: tuple[WeightedTarget, ...] = ()
+    targets: tuple[str, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     body: str = ""
     body_bytes: int | None = None
@@ -86,10 +79,9 @@ class HttpRequest(Request, frozen=True):
 
 
 class Templates(Request, frozen=True):
-    """What placeholders in a request, or a line, stand for: `seed` of random values; rows of values for the
-    columns, with a character for each byte."""
+    """What placeholders in a request, or a line, stand for: rows of values for the columns, with a character
+    for each byte."""
 
-    seed: int = 0
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
 
@@ -160,17 +152,12 @@ class PartOfLoad(Request, frozen=True):
 
 class LoadPlan(Request, frozen=True):
     """A load: what is sent, how fast, and what must come back. Times in seconds. `unix`: the path of a socket
-    in place of addresses. `resend`: a request that meets the server's close of a kept connection is sent
-    again once. `skip`: messages of the server before the first request of a connection. `patience_s`: clients
-    hang up when an answer takes longer. `course_s`: the length of the slots of a time line."""
+    in place of addresses. `patience_s`: clients hang up when an answer takes longer. `course_s`: the length
+    of the slots of a time line."""
 
     protocol: str
     addresses: tuple[str, ...] = ()
     unix: str | None = None
-    renew_requests: int | None = None
-    renew_s: float | None = None
-    resend: bool = False
-    skip: int = 0
     connections: int = 1
     threads: int = 1
     cpus: tuple[int, ...] = ()

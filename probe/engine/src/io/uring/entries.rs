@@ -19,13 +19,14 @@ pub struct Entry {
     pub operations: u32,
     /// A receive is pending.
     pub receiving: bool,
+    pub is_stamped: bool,
     pub paused: bool,
     /// Errno of a send: the peer takes no more.
     pub failed: Option<i32>,
 }
 
 impl Entry {
-    pub fn new(socket: OwnedFd, slot: Slot, address: Rc<SocketAddrAny>) -> Entry {
+    pub fn new(socket: OwnedFd, slot: Slot, address: Rc<SocketAddrAny>, is_stamped: bool) -> Entry {
         Entry {
             socket,
             slot: Some(slot),
@@ -33,6 +34,7 @@ impl Entry {
             out: Outbox::default(),
             operations: 0,
             receiving: false,
+            is_stamped,
             paused: false,
             failed: None,
         }
@@ -47,10 +49,9 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// `limit`: of their number.
-    pub fn new(slots: usize, limit: usize) -> Entries {
+    pub fn new(slots: usize) -> Entries {
         // A slot that is opened again may have an earlier entry with pending operations.
-        let entries = (slots * 2 + 64).min(limit);
+        let entries = slots * 2 + 64;
         Entries {
             entries: (0..entries).map(|_| None).collect(),
             free: (0..entries as u32).rev().collect(),
@@ -58,30 +59,20 @@ impl Entries {
         }
     }
 
-    pub fn capacity(&self) -> u32 {
-        self.entries.len() as u32
-    }
-
-    /// A free index, until `release`.
-    pub fn reserve(&mut self) -> Option<u32> {
-        self.free.pop()
-    }
-
-    pub fn release(&mut self, index: u32) {
-        self.free.push(index);
-    }
-
-    /// The entry of an index that was reserved, which stands for its slot from now on.
-    pub fn insert(&mut self, index: u32, entry: Entry) {
+    /// Takes an entry, which stands for its slot from now on. Returns its index; None where there is no room.
+    pub fn insert(&mut self, entry: Entry) -> Option<u32> {
+        let index = self.free.pop()?;
         if let Some(slot) = entry.slot {
             self.slots[slot] = Some(index);
         }
         self.entries[index as usize] = Some(entry);
+        Some(index)
     }
 
-    /// Drops an entry, and its socket with it. The index stays reserved.
+    /// Drops an entry, and its socket with it.
     pub fn remove(&mut self, index: u32) {
         self.entries[index as usize] = None;
+        self.free.push(index);
     }
 
     /// Parts an entry from its slot, which is free then. Whether it had one.
@@ -137,38 +128,32 @@ mod tests {
         let address: std::net::SocketAddr = "127.0.0.1:1".parse().unwrap();
         // Any file does, and Miri has no sockets.
         let file = std::fs::File::open("/dev/null").unwrap();
-        Entry::new(file.into(), slot, Rc::new(address.into()))
+        Entry::new(file.into(), slot, Rc::new(address.into()), false)
     }
 
     #[test]
     fn an_entry_outlives_its_slot_while_it_has_operations() {
-        let mut entries = Entries::new(1, 1000);
-        assert_eq!(entries.capacity(), 66);
-        let first = entries.reserve().unwrap();
-        entries.insert(first, entry(0));
+        let mut entries = Entries::new(1);
+        let first = entries.insert(entry(0)).unwrap();
         entries.get_mut(first).unwrap().operations = 2;
         assert!(entries.detach(first));
         assert_eq!((entries.index_of(0), entries.slot_of(first)), (None, None));
         assert!(!entries.detach(first));
-        let second = entries.reserve().unwrap();
+        let second = entries.insert(entry(0)).unwrap();
         assert_ne!(first, second);
-        entries.insert(second, entry(0));
         entries.get_mut(second).unwrap().operations = 3;
         assert_eq!(entries.index_of(0), Some(second));
         assert_eq!(entries.of_slot(0).unwrap().0, second);
         assert_eq!(entries.operations(), 5);
         entries.remove(first);
-        entries.release(first);
         assert_eq!(entries.operations(), 3);
-        assert_eq!(entries.reserve(), Some(first));
+        assert_eq!(entries.insert(entry(0)), Some(first));
     }
 
     #[test]
     fn indexes_come_to_an_end() {
-        let mut entries = Entries::new(1, 1000);
-        let mut indexes: Vec<u32> = std::iter::from_fn(|| entries.reserve()).collect();
-        indexes.sort_unstable();
+        let mut entries = Entries::new(1);
+        let indexes: Vec<u32> = std::iter::from_fn(|| entries.insert(entry(0))).collect();
         assert_eq!(indexes, (0..66).collect::<Vec<u32>>());
-        assert_eq!(Entries::new(10, 40).capacity(), 40);
     }
 }

@@ -9,6 +9,7 @@ mod stamps;
 use super::buffers::Buffers;
 use super::outbox::Queued;
 use super::ring::COMPLETIONS;
+use super::stamp::Stamping;
 use super::{CloseReason, Handler, Io, Next, Slot, Wait};
 use operations::{Completion, Kind, Operations};
 use rustix::fd::OwnedFd;
@@ -27,9 +28,8 @@ pub struct Uring {
 
 impl Uring {
     /// The error: the kernel or the container does not allow an operation that is needed (Linux 6.1).
-    /// `stamped`: whether reads have the kernel's stamps.
-    pub fn new(slots: usize, stamped: bool) -> io::Result<Uring> {
-        let operations = Operations::new(slots, stamped)?;
+    pub fn new(slots: usize, stamping: Stamping) -> io::Result<Uring> {
+        let operations = Operations::new(slots, stamping)?;
         let buffers = Buffers::new(operations.submitter())?;
         Ok(Uring {
             operations,
@@ -166,7 +166,7 @@ impl Uring {
         }
         if let Some(buffer) = completion.buffer {
             let whole = self.buffers.bytes(buffer, result.max(0) as usize);
-            let (bytes, arrived_ns) = self.operations.split(whole);
+            let (bytes, arrived_ns) = self.operations.split(index, whole);
             result = result.min(bytes.len() as i32);
             let next = match bytes.is_empty() {
                 true => Next::Wait,
@@ -293,7 +293,7 @@ mod tests {
     /// With a receive pending, the engine polls its memory: nothing is asked of the kernel until something has come.
     #[test]
     fn polling_makes_no_system_call() {
-        let Ok(mut uring) = Uring::new(1, true) else {
+        let Ok(mut uring) = Uring::new(1, Stamping::All) else {
             return;
         };
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn pending_operations_are_drained() {
-        let Ok(mut uring) = Uring::new(2, false) else {
+        let Ok(mut uring) = Uring::new(2, Stamping::None) else {
             return;
         };
         assert!(uring.operations.drain().is_ok());
@@ -379,7 +379,7 @@ mod tests {
     /// What the replies of a turn bring about needs no other turn.
     #[test]
     fn an_answer_is_sent_at_once() {
-        let Ok(mut uring) = Uring::new(1, true) else {
+        let Ok(mut uring) = Uring::new(1, Stamping::All) else {
             return;
         };
         let mut handler = Answering::default();

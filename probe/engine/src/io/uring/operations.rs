@@ -6,13 +6,13 @@ use super::entries::{Entries, Entry};
 use super::stamps::Stamps;
 use crate::io::buffers::GROUP;
 use crate::io::ring::{Ring, ALL};
-use crate::io::{stamp, Slot, Wait};
-use io_uring::types::{CancelBuilder, Fixed};
+use crate::io::stamp::{self, Stamping};
+use crate::io::{Slot, Wait};
+use io_uring::types::{CancelBuilder, Fd};
 use io_uring::{cqueue, opcode, squeue, Submitter};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
-use rustix::process::{getrlimit, Resource};
 use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -65,22 +65,18 @@ impl Completion {
 pub struct Operations {
     ring: Ring,
     pub entries: Entries,
-    /// Where reads are stamped.
-    stamps: Option<Stamps>,
+    stamping: Stamping,
+    stamps: Stamps,
 }
 
 impl Operations {
     /// The error: the kernel or the container does not allow an operation that is needed.
-    pub fn new(slots: usize, stamped: bool) -> io::Result<Operations> {
-        let ring = Ring::new()?;
-        // The kernel takes no larger table of files than the limit of descriptors.
-        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let entries = Entries::new(slots, usize::try_from(limit).unwrap_or(usize::MAX));
-        ring.submitter().register_files_sparse(entries.capacity())?;
+    pub fn new(slots: usize, stamping: Stamping) -> io::Result<Operations> {
         Ok(Operations {
-            ring,
-            entries,
-            stamps: stamped.then(Stamps::new),
+            ring: Ring::new()?,
+            entries: Entries::new(slots),
+            stamping,
+            stamps: Stamps::new(),
         })
     }
 
@@ -113,27 +109,17 @@ impl Operations {
         socket: OwnedFd,
         address: &SocketAddrAny,
     ) -> io::Result<u64> {
-        if self.stamps.is_some() {
+        let is_stamped = self.stamping.includes(slot);
+        if is_stamped {
             stamp::enable(&socket);
-        }
-        let index = self
-            .entries
-            .reserve()
-            .ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?;
-        if let Err(error) = self
-            .ring
-            .submitter()
-            .register_files_update(index, &[socket.as_raw_fd()])
-        {
-            self.entries.release(index);
-            return Err(error);
         }
         // Shared: a pointer into a box would be invalid once the box has moved.
         let address = Rc::new(address.clone());
         let (pointer, length) = (address.as_ptr(), address.addr_len());
-        self.entries
-            .insert(index, Entry::new(socket, slot, address));
-        let connect = opcode::Connect::new(Fixed(index), pointer.cast(), length).build();
+        let connect = opcode::Connect::new(Fd(socket.as_raw_fd()), pointer.cast(), length).build();
+        let entry = Entry::new(socket, slot, address, is_stamped);
+        let index = self.entries.insert(entry);
+        let index = index.ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?;
         let began_ns = now_ns();
         self.push(index, Kind::Connect, connect)?;
         self.ring.hand_over()?;
@@ -141,12 +127,14 @@ impl Operations {
     }
 
     pub fn receive(&mut self, index: u32) -> io::Result<()> {
-        if let Some(entry) = self.entries.get_mut(index) {
-            entry.receiving = true;
-        }
-        let receive = match &self.stamps {
-            None => opcode::RecvMulti::new(Fixed(index), GROUP).build(),
-            Some(stamps) => opcode::RecvMsgMulti::new(Fixed(index), stamps.header(), GROUP).build(),
+        let Some(entry) = self.entries.get_mut(index) else {
+            return Ok(());
+        };
+        entry.receiving = true;
+        let socket = Fd(entry.socket.as_raw_fd());
+        let receive = match entry.is_stamped {
+            false => opcode::RecvMulti::new(socket, GROUP).build(),
+            true => opcode::RecvMsgMulti::new(socket, self.stamps.header(), GROUP).build(),
         };
         self.push(index, Kind::Receive, receive)
     }
@@ -157,7 +145,7 @@ impl Operations {
         let Some(entry) = self.entries.get_mut(index) else {
             return Ok(());
         };
-        let slot = entry.slot;
+        let (slot, socket) = (entry.slot, Fd(entry.socket.as_raw_fd()));
         let begun = |at_ns| {
             if let Some(slot) = slot {
                 begins(slot, at_ns);
@@ -171,13 +159,16 @@ impl Operations {
             return Ok(());
         };
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
-        let send = opcode::Send::new(Fixed(index), bytes.as_ptr(), length);
+        let send = opcode::Send::new(socket, bytes.as_ptr(), length);
         self.push(index, Kind::Send, send.flags(libc::MSG_NOSIGNAL).build())
     }
 
     /// Cancels the operations of an entry.
     pub fn cancel(&mut self, index: u32) -> io::Result<()> {
-        let all = CancelBuilder::fd(Fixed(index)).all();
+        let Some(entry) = self.entries.get(index) else {
+            return Ok(());
+        };
+        let all = CancelBuilder::fd(Fd(entry.socket.as_raw_fd())).all();
         self.push(index, Kind::Cancel, opcode::AsyncCancel2::new(all).build())
     }
 
@@ -189,8 +180,6 @@ impl Operations {
         };
         if entry.operations == 0 {
             self.entries.remove(index);
-            self.ring.submitter().register_files_update(index, &[-1])?;
-            self.entries.release(index);
         } else if was_open {
             return self.cancel(index);
         }
@@ -210,25 +199,23 @@ impl Operations {
     /// Takes the completions after a wait.
     pub fn completed(&mut self, completed: &mut Vec<Completion>) {
         let queue = self.ring.completion();
-        if let Some(stamps) = self.stamps.as_mut().filter(|_| !queue.is_empty()) {
-            stamps.woken();
-        }
+        self.stamps.woken();
         completed.clear();
         completed.extend(queue.map(|entry| Completion::of(&entry)));
     }
 
-    /// The bytes of a received message, and when they came, where that is stamped.
-    pub fn split<'a>(&self, message: &'a [u8]) -> (&'a [u8], Option<u64>) {
-        match &self.stamps {
-            Some(stamps) => stamps.split(message),
-            None => (message, None),
+    /// The bytes of a message that an entry has received, and when they came, where that is stamped.
+    pub fn split<'a>(&mut self, index: u32, message: &'a [u8]) -> (&'a [u8], Option<u64>) {
+        match self.entries.get(index) {
+            Some(entry) if entry.is_stamped => self.stamps.split(message),
+            _ => (message, None),
         }
     }
 
     /// Never frees what the kernel may still read or write.
     pub fn leak(&mut self) {
         self.entries.leak();
-        std::mem::forget(self.stamps.take());
+        std::mem::forget(std::mem::replace(&mut self.stamps, Stamps::new()));
     }
 
     /// Cancels all pending operations, and waits for their completions.

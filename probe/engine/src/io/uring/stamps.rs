@@ -6,15 +6,15 @@ use io_uring::types::RecvMsgOut;
 pub struct Stamps {
     /// What is the same for all receives; the kernel reads it when one begins.
     header: Box<libc::msghdr>,
-    /// The clocks at the last wake-up.
-    clocks: ClockOffset,
+    /// The clocks since the last wake-up, once a stamp was read.
+    clocks: Option<ClockOffset>,
 }
 
 impl Stamps {
     pub fn new() -> Stamps {
         Stamps {
             header: Box::new(stamp::header_of_provided()),
-            clocks: ClockOffset::default(),
+            clocks: None,
         }
     }
 
@@ -24,21 +24,20 @@ impl Stamps {
 
     /// The thread has woken now.
     pub fn woken(&mut self) {
-        self.clocks = ClockOffset::read();
+        self.clocks = None;
     }
 
     /// The bytes of a received message, and when they came.
-    pub fn split<'a>(&self, message: &'a [u8]) -> (&'a [u8], Option<u64>) {
+    pub fn split<'a>(&mut self, message: &'a [u8]) -> (&'a [u8], Option<u64>) {
         let Ok(parts) = RecvMsgOut::parse(message, &self.header) else {
             return (&[], None);
         };
         let stamp_ns = stamp::of_control(parts.control_data());
         // `parts` borrows from itself; the payload ends the message.
         let bytes = &message[message.len() - parts.payload_data().len()..];
-        (
-            bytes,
-            stamp_ns.and_then(|stamp_ns| self.clocks.monotonic_ns(stamp_ns)),
-        )
+        let clocks = self.clocks.get_or_insert_with(ClockOffset::read);
+        let arrived_ns = stamp_ns.and_then(|stamp_ns| clocks.monotonic_ns(stamp_ns));
+        (bytes, arrived_ns)
     }
 }
 
@@ -71,7 +70,8 @@ mod tests {
 
     #[test]
     fn a_message_is_its_bytes_and_its_stamp() {
-        let stamps = Stamps::new();
+        let mut stamps = Stamps::new();
+        stamps.clocks = Some(ClockOffset::default());
         let stamped = message(&control(2, 5), b"bytes");
         assert_eq!(stamps.split(&stamped), (&b"bytes"[..], Some(2_000_000_005)));
         assert_eq!(stamps.split(&message(&[], b"bytes")), (&b"bytes"[..], None));
@@ -80,7 +80,8 @@ mod tests {
 
     #[test]
     fn messages_that_are_cut_have_no_more_bytes_than_there_are() {
-        let stamps = Stamps::new();
+        let mut stamps = Stamps::new();
+        stamps.clocks = Some(ClockOffset::default());
         let whole = message(&control(2, 5), b"bytes");
         for length in 0..whole.len() {
             let (bytes, _) = stamps.split(&whole[..length]);

@@ -45,6 +45,8 @@ pub struct Connection {
     pub queued_ns: u64,
     /// From when on only the engine delays the sending.
     pub ready_ns: u64,
+    /// Closed loop, of a sampled connection: when the kernel stamped the reply that the next request follows.
+    pub replied_ns: Option<u64>,
     pub sent_ns: u64,
     /// By how much the engine was late before that: to open the connection of this request, or of this stream.
     pub open_late_ns: u64,
@@ -63,10 +65,6 @@ pub struct Connection {
     pub fed: bool,
     /// What arrives comes before all of the request was sent.
     pub is_early: bool,
-    /// When it was opened, how many replies it has brought since, and how many messages before the first request.
-    pub opened_ns: u64,
-    pub served: u64,
-    pub greetings: u64,
     pub paused: bool,
     /// It has been paused: late messages are not the server's fault.
     pub was_paused: bool,

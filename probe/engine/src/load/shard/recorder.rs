@@ -5,6 +5,7 @@ use super::connection::Connection;
 use crate::load::course::Timeline;
 use crate::load::decoder::ReplyEvent;
 use crate::load::error::ErrorKind;
+use crate::load::histogram::Histogram;
 use crate::load::interval::Interval;
 use crate::load::record::{Record, Replies};
 use std::sync::{Arc, Mutex};
@@ -18,12 +19,27 @@ struct Run {
     count: u64,
 }
 
+/// The times of a right reply.
+#[derive(Default)]
+pub struct Reply {
+    pub latency_ns: u64,
+    pub service_ns: u64,
+    /// Where the reply came in one read.
+    pub first_byte_ns: Option<u64>,
+    /// Of one after the end of the load: the share of its service before it.
+    pub late_share: Option<f64>,
+    /// Of a request whose service time is kept by it.
+    pub number: Option<u64>,
+    pub target: usize,
+}
+
 pub struct Recorder {
     /// Without what `finish` adds.
     pub record: Record,
     run: Run,
-    /// Whether each latency is the service time: it is recorded once, and copied at the end.
-    is_service_latency: bool,
+    /// Replies whose latency, service time and first byte are one time: it is recorded once, and added to the three at
+    /// the end. None where targets have figures of their own.
+    whole: Option<Histogram>,
     /// Whether anybody looks at the live view.
     is_live: bool,
     interval: Interval,
@@ -32,9 +48,8 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// `targets`: their number; one is not recorded by itself. `is_service_latency`: replies have no other latency than
-    /// their service time.
-    pub fn new(config: &ShardConfig, targets: usize, is_service_latency: bool) -> Recorder {
+    /// `targets`: their number; one is not recorded by itself.
+    pub fn new(config: &ShardConfig, targets: usize) -> Recorder {
         let slot_ns = config.plan.course_s.map_or(0, nanoseconds);
         let mut record = Record {
             course: Timeline::new(slot_ns),
@@ -46,7 +61,7 @@ impl Recorder {
         Recorder {
             record,
             run: Run::default(),
-            is_service_latency,
+            whole: (targets == 1).then(Histogram::default),
             is_live: config.plan.progress_s.is_some(),
             interval: Interval::default(),
             live: Arc::clone(&config.live),
@@ -56,15 +71,19 @@ impl Recorder {
 
     /// The whole record.
     pub fn finish(mut self) -> Record {
+        self.settle();
+        self.record
+    }
+
+    /// Adds what is kept apart to the record.
+    pub fn settle(&mut self) {
         self.end_run();
-        let mut record = self.record;
-        if self.is_service_latency {
-            for replies in std::iter::once(&mut record.replies).chain(&mut record.targets) {
-                // Requests that timed out are there already: they have a latency only.
-                replies.latency.merge(&replies.service);
-            }
+        if let Some(whole) = self.whole.as_mut().map(std::mem::take) {
+            let record = &mut self.record;
+            record.replies.latency.merge(&whole);
+            record.replies.service.merge(&whole);
+            record.first_byte.merge(&whole);
         }
-        record
     }
 
     /// Counts the statuses of replies in succession.
@@ -137,24 +156,36 @@ impl Recorder {
         self.interval.intended = self.interval.intended.saturating_sub(1);
     }
 
-    /// A right reply. `late_share`: of one after the end of the load, the share of its service before it. `number`: of
-    /// a request whose service time is kept by it.
-    pub fn reply(
-        &mut self,
-        now_ns: u64,
-        latency_ns: u64,
-        service_ns: u64,
-        late_share: Option<f64>,
-        number: Option<u64>,
-        target: usize,
-    ) {
-        let is_one = self.is_service_latency;
-        debug_assert!(!is_one || latency_ns == service_ns);
+    /// From the sending of a request to the first byte of its reply, where that has come now.
+    #[inline]
+    pub fn first_byte(&mut self, ns: Option<u64>) {
+        if let Some(ns) = ns {
+            self.record.first_byte.add(ns);
+        }
+    }
+
+    /// A right reply.
+    pub fn reply(&mut self, now_ns: u64, reply: &Reply) {
+        let &Reply {
+            latency_ns,
+            service_ns,
+            first_byte_ns,
+            late_share,
+            number,
+            target,
+        } = reply;
+        let is_whole = latency_ns == service_ns && first_byte_ns == Some(service_ns);
+        let whole = self.whole.as_mut().filter(|_| is_whole);
+        let is_apart = whole.is_none();
+        match whole {
+            Some(whole) => whole.add(service_ns),
+            None => self.first_byte(first_byte_ns),
+        }
         self.note(Some(target), |replies| {
-            if !is_one {
+            if is_apart {
                 replies.latency.add(latency_ns);
+                replies.service.add(service_ns);
             }
-            replies.service.add(service_ns);
             match late_share {
                 None => replies.requests += 1,
                 Some(_) => replies.late_requests += 1,
@@ -250,7 +281,7 @@ mod tests {
     use crate::load::outgoing::Outgoing;
     use crate::load::plan::Plan;
 
-    fn recorder(progress: &str, is_service_latency: bool) -> Recorder {
+    fn recorder(progress: &str, targets: usize) -> Recorder {
         let plan = format!(
             r#"{{"protocol": "http", "addresses": ["127.0.0.1:1"], "duration_s": 9, {progress}
                 "request": {{"headers": [["Host", "h"]]}}}}"#
@@ -268,7 +299,7 @@ mod tests {
             live: Arc::default(),
             plan,
         };
-        Recorder::new(&config, 2, is_service_latency)
+        Recorder::new(&config, targets)
     }
 
     /// Some replies of each of two targets, with their statuses, some of them late, and time-outs.
@@ -283,28 +314,48 @@ mod tests {
             recorder.event(ns, ReplyEvent::Status(status), &mut false, false, target);
             match random.u8(0..10) {
                 0 => recorder.timed_out(1000 + ns, ns, Some(target)),
-                1 => recorder.reply(1000 + ns, ns, ns, Some(0.5), None, target),
-                2 => recorder.error(1000 + ns, ErrorKind::Status, Some(target)),
-                _ => recorder.reply(1000 + ns, ns, ns, None, None, target),
+                1 => recorder.error(1000 + ns, ErrorKind::Status, Some(target)),
+                kind => recorder.reply(
+                    1000 + ns,
+                    &Reply {
+                        latency_ns: ns,
+                        service_ns: ns / u64::from(1 + kind % 2),
+                        first_byte_ns: Some(ns / u64::from(1 + kind % 3)),
+                        late_share: (kind > 7).then_some(0.5),
+                        number: None,
+                        target,
+                    },
+                ),
             }
         }
     }
 
     #[test]
-    fn a_latency_that_is_the_service_time_is_recorded_once() {
-        let [twice, once] = [false, true].map(|is_one| {
-            let mut recorder = recorder("", is_one);
+    fn times_that_are_the_same_are_recorded_once() {
+        let [apart, together] = [2, 1].map(|targets| {
+            let mut recorder = recorder("", targets);
             record(&mut recorder);
-            serde_json::to_value(recorder.finish()).unwrap()
+            if let Some(whole) = &recorder.whole {
+                assert!(whole.len() > 100);
+                assert!(recorder.record.first_byte.len() > 100);
+            }
+            let mut record = recorder.finish();
+            record.targets.clear();
+            serde_json::to_value(record).unwrap()
         });
-        assert_eq!(twice, once);
-        assert_ne!(twice["replies"]["latency"], twice["replies"]["service"]);
+        assert_eq!(apart, together);
+        assert_ne!(apart["replies"]["latency"], apart["replies"]["service"]);
+        assert_ne!(apart["first_byte"], apart["replies"]["service"]);
     }
 
     #[test]
     fn a_request_that_was_given_up_is_the_slowest_of_its_second() {
-        let mut recorder = recorder("", false);
-        recorder.reply(1000 + 10, 7, 7, None, None, 0);
+        let mut recorder = recorder("", 1);
+        let reply = Reply {
+            latency_ns: 7,
+            ..Reply::default()
+        };
+        recorder.reply(1000 + 10, &reply);
         recorder.timed_out(1000 + 1_500_000_000, 900, Some(0));
         recorder.error(1000 + 1_500_000_000, ErrorKind::Timeout, Some(0));
         let series = recorder.finish().series;
@@ -317,7 +368,7 @@ mod tests {
 
     #[test]
     fn statuses_are_counted_by_target() {
-        let mut recorder = recorder("", true);
+        let mut recorder = recorder("", 2);
         for (status, target) in [(200, 0), (200, 0), (200, 1), (503, 1), (200, 1), (200, 0)] {
             recorder.event(1, ReplyEvent::Status(status), &mut false, false, target);
         }
@@ -326,13 +377,13 @@ mod tests {
         assert_eq!(counts(&record.replies), [(200, 5), (503, 1)]);
         assert_eq!(counts(&record.targets[0]), [(200, 3)]);
         assert_eq!(counts(&record.targets[1]), [(200, 2), (503, 1)]);
-        assert!(counts(&super::tests::recorder("", true).finish().replies).is_empty());
+        assert!(counts(&super::tests::recorder("", 2).finish().replies).is_empty());
     }
 
     #[test]
     fn the_live_view_is_fed_where_it_is_wanted() {
         for (progress, is_wanted) in [("", false), (r#""progress_s": 1,"#, true)] {
-            let mut recorder = recorder(progress, true);
+            let mut recorder = recorder(progress, 1);
             record(&mut recorder);
             recorder.publish(2000, 3, 4, true);
             let mut live = recorder.live.lock().unwrap();

@@ -110,7 +110,7 @@ impl<H: Client> LayeredHandler<'_, H> {
         let id = self.links.id(slot);
         let links = &mut *self.links;
         if let Some(plan) = &links.layers.websocket {
-            let session = WebSocket::begin(plan, id, &mut links.random, out);
+            let session = WebSocket::begin(plan, id, out);
             links.get(number).ok_or(End::Closed)?.session = Session::WebSocket(Box::new(session));
             return Ok(());
         }

@@ -87,8 +87,6 @@ pub struct Links {
     pub plain: Vec<u8>,
     pub out: Vec<u8>,
     wire: Vec<u8>,
-    /// Of the values in handshakes.
-    pub random: fastrand::Rng,
     share: Share,
     report: LayerReport,
     pub bytes_in: u64,
@@ -101,10 +99,6 @@ impl Links {
     pub fn new(layers: Arc<Layers>, config: &ShardConfig) -> Links {
         Links {
             requests: Http2Requests::new(layers.tls.is_some()),
-            random: match &layers.websocket {
-                Some(plan) => plan.random(config.shard),
-                None => fastrand::Rng::new(),
-            },
             layers,
             links: (0..config.connections()).map(|_| None).collect(),
             waiting: Vec::new(),

@@ -6,7 +6,6 @@ use crate::load::error::ErrorKind;
 use crate::load::http_request::{HttpTemplate, TemplatePlan};
 use crate::load::placeholder::{Rows, Values};
 use crate::load::plan::Plan;
-use crate::load::share;
 use crate::load::text::MAX_MESSAGE_BYTES;
 use std::io::{self, ErrorKind as IoErrorKind, Read, Write};
 use tungstenite::error::CapacityError;
@@ -20,7 +19,6 @@ const READ_BYTES: usize = 1024;
 pub struct WebSocketPlan {
     request: HttpTemplate,
     rows: Rows,
-    seed: u64,
     /// Nothing is sent after the handshake.
     listens: bool,
 }
@@ -35,25 +33,18 @@ impl WebSocketPlan {
         Ok(Some(WebSocketPlan {
             request: request.template(templates)?,
             rows: templates.map_or(Ok(Rows::default()), TemplatePlan::rows)?,
-            seed: templates.map_or(0, |templates| templates.seed),
             listens: plan.line.is_none(),
         }))
     }
 
-    /// The generator of the random values in handshakes of a shard, which are not those of its requests.
-    pub fn random(&self, shard: usize) -> fastrand::Rng {
-        share::random(!self.seed, shard as u64)
-    }
-
     /// The head of the request of connection `id`.
-    fn head(&self, id: u64, random: &mut fastrand::Rng) -> Vec<u8> {
-        let mut values = Values {
+    fn head(&self, id: u64) -> Vec<u8> {
+        let values = Values {
             id,
             number: id,
             row: self.rows.row(id),
-            random,
         };
-        self.request.bytes(0, &mut values)
+        self.request.bytes(0, &values)
     }
 }
 
@@ -78,15 +69,10 @@ pub struct WebSocket {
 }
 
 impl WebSocket {
-    /// Begins the handshake of connection `id`, with values that `random` draws; its bytes are appended to `out`.
-    pub fn begin(
-        plan: &WebSocketPlan,
-        id: u64,
-        random: &mut fastrand::Rng,
-        out: &mut Vec<u8>,
-    ) -> WebSocket {
+    /// Begins the handshake of connection `id`; its bytes are appended to `out`.
+    pub fn begin(plan: &WebSocketPlan, id: u64, out: &mut Vec<u8>) -> WebSocket {
         let upgrade = Upgrade::new(fastrand::u128(..).to_ne_bytes());
-        out.extend_from_slice(&upgrade.request(&plan.head(id, random)));
+        out.extend_from_slice(&upgrade.request(&plan.head(id)));
         WebSocket {
             state: State::Upgrading(upgrade),
             listens: plan.listens,

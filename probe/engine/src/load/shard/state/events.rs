@@ -3,12 +3,11 @@
 use super::{Instants, Shard};
 use crate::io::{CloseReason, Handler, Next, Slot};
 use crate::load::client::{Arrival, Client, Ending, Part};
-use crate::load::decoder::{Progress, ReplyEvent, ReplyState};
+use crate::load::decoder::{Progress, ReplyEvent};
 use crate::load::error::ErrorKind;
 use crate::load::http::HeadProgress;
 use crate::load::shard::connection::Stage;
 use crate::load::shard::wait::Activity;
-use std::cmp::Ordering;
 use wire::clock::now_ns;
 
 impl Activity for Shard {
@@ -24,13 +23,6 @@ impl Activity for Shard {
 impl Handler for Shard {
     fn connected(&mut self, slot: Slot) -> Next {
         let now = now_ns();
-        if self.connections[slot].greetings < self.config.plan.skip {
-            // The server speaks first.
-            if self.connections[slot].stage == Stage::Connecting {
-                self.handshaking(slot);
-            }
-            return Next::Wait;
-        }
         self.dialer.connect_ended();
         self.count(slot);
         self.recorder.record.opened += 1;
@@ -62,14 +54,19 @@ impl Handler for Shard {
         }
         connection.active_ns = now;
         self.deferral.sent();
-        if connection.refusals == 0 || self.config.plan.http2.is_some() {
-            connection.sent_ns = now;
-        }
+        connection.sent_ns = now;
         if connection.refusals > 0 {
             // It was sent before.
             return;
         }
-        self.recorder.schedule_error(connection, now);
+        match (self.samples_reads, connection.replied_ns.take()) {
+            (false, _) => self.recorder.schedule_error(connection, now),
+            (true, None) => {}
+            (true, Some(replied_ns)) => {
+                let error = &mut self.recorder.record.schedule_error;
+                error.add(now.saturating_sub(replied_ns));
+            }
+        }
         if connection.is_due_when_begun {
             connection.intended_ns = now;
         } else if !streams && (!self.arrivals.is_closed_loop() || connection.queued_ns > 0) {
@@ -157,7 +154,7 @@ impl Client for Shard {
                 self.dialer.connect_ended();
                 self.connect_failed(slot, now, kind.unwrap_or(ErrorKind::ClosedEarly));
             }
-            (Stage::Busy, Some(kind)) => self.lost_or_again(slot, now, kind),
+            (Stage::Busy, Some(kind)) => self.lost(slot, now, kind),
             (Stage::Busy, None) => {
                 let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
                 let (was_paused, target) = (connection.was_paused, connection.target);
@@ -172,9 +169,9 @@ impl Client for Shard {
                         } else {
                             result
                         };
-                        let _ = self.complete(slot, Instants::of(now), result, false);
+                        let _ = self.complete(slot, Instants::of(now), result, false, None);
                     }
-                    Progress::Broken(kind) => self.lost_or_again(slot, now, kind),
+                    Progress::Broken(kind) => self.lost(slot, now, kind),
                     Progress::More | Progress::Unsolicited(_) => {}
                 }
             }
@@ -192,12 +189,13 @@ impl Shard {
         let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
         let is_early = std::mem::take(&mut connection.is_early);
-        if connection.stage == Stage::Handshaking {
-            return self.greeted(slot, &arrival);
-        }
         // A stamp outside what is possible is that of a clock that was set meanwhile.
         let stamp = arrived_ns.filter(|at| (connection.active_ns..=now).contains(at));
-        let arrived = stamp.unwrap_or(now);
+        let arrived = match self.samples_reads {
+            true => now,
+            false => stamp.unwrap_or(now),
+        };
+        connection.replied_ns = stamp;
         self.recorder.record.reads += 1;
         self.recorder.record.stamped_reads += u64::from(stamp.is_some());
         if connection.stage != Stage::Busy {
@@ -213,101 +211,63 @@ impl Shard {
             recorder.event(arrived, event, fed, was_paused, target);
         };
         let (decoder, reply) = (&self.decoder, &mut connection.reply);
-        let before = decoder.beginning(reply);
+        let before = (!connection.answered).then(|| decoder.beginning(reply));
         let is_part = matches!(arrival, Arrival::Part(_));
         let progress = decoder.decode(reply, arrival, id, arrived, &mut on_event);
-        if !connection.answered {
-            self.answered(slot, before, is_part, arrived);
-        }
+        let first_byte_ns = before.and_then(|before| self.answered(slot, before, is_part, arrived));
         if self.decoder.streams() {
             self.stream_read(slot, messages, stamp.is_some(), Instants { arrived, now });
         }
         self.deferral
             .read(stamp.is_some(), progress != Progress::More);
         match progress {
-            Progress::More => Next::Wait,
+            Progress::More => {
+                self.recorder.first_byte(first_byte_ns);
+                Next::Wait
+            }
             Progress::Done(result, keep) => {
                 let at = Instants { arrived, now };
                 let result = match is_early {
                     true => result.and(Err(ErrorKind::EarlyReply)),
                     false => result,
                 };
-                self.complete(slot, at, result, keep && !is_early)
+                self.complete(slot, at, result, keep && !is_early, first_byte_ns)
             }
             Progress::Broken(kind) => {
+                self.recorder.first_byte(first_byte_ns);
                 self.lost(slot, now, kind);
                 Next::Close
             }
             Progress::Unsolicited(result) => {
-                let _ = self.complete(slot, Instants { arrived, now }, result, false);
+                let at = Instants { arrived, now };
+                let _ = self.complete(slot, at, result, false, first_byte_ns);
                 self.recorder.error(now, ErrorKind::Unsolicited, None);
                 Next::Close
             }
         }
     }
 
-    /// What the server sends before it is asked, which is skipped.
-    fn greeted(&mut self, slot: Slot, arrival: &Arrival<'_>) -> Next {
-        let skip = self.config.plan.skip;
-        let connection = &mut self.connections[slot];
-        let is_whole = match arrival {
-            Arrival::Bytes(bytes) => {
-                connection.greetings += memchr::memchr_iter(b'\n', bytes).count() as u64;
-                bytes.ends_with(b"\n")
-            }
-            Arrival::Part(_) => {
-                connection.greetings += 1;
-                true
-            }
-        };
-        match connection.greetings.cmp(&skip) {
-            Ordering::Less => Next::Wait,
-            Ordering::Equal if is_whole => self.connected(slot),
-            _ => {
-                self.dialer.connect_ended();
-                self.connect_failed(slot, now_ns(), ErrorKind::Unsolicited);
-                Next::Close
-            }
-        }
-    }
-
-    /// A connection with a pending reply was lost. A server may close one that it has kept at any time: where nothing
-    /// came, the request is sent again once, unless that could do its work twice (RFC 9110, section 9.2.2).
-    fn lost_or_again(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
-        use ErrorKind::{ClosedEarly, Reset, Send};
-        let connection = &self.connections[slot];
-        let has_begun = self.decoder.beginning(&connection.reply).has_begun;
-        let is_close = connection.served > 0 && matches!(kind, ClosedEarly | Reset | Send);
-        let is_http1 = matches!(connection.reply, ReplyState::Http(..));
-        if !self.config.plan.resend || !is_close || !is_http1 || has_begun {
-            return self.lost(slot, now, kind);
-        }
-        let request = self.config.plan.request.as_ref();
-        let is_safe =
-            request.is_some_and(|request| !matches!(request.method.as_str(), "POST" | "PATCH"));
-        match is_safe && connection.refusals == 0 {
-            true => {
-                self.recorder.record.resent += 1;
-                self.refused(slot, now);
-            }
-            false => self.lost(slot, now, ErrorKind::ReuseClosed),
-        }
-    }
-
     /// Something of a reply has arrived, of which only this was there before: notes its first byte, which is that of the
-    /// final response. `is_part`: a layer has decoded it, and left out what comes before that.
-    fn answered(&mut self, slot: Slot, before: HeadProgress, is_part: bool, arrived: u64) {
+    /// final response. Returns its time from the sending, once it has come. `is_part`: a layer has decoded it, and left
+    /// out what comes before that.
+    fn answered(
+        &mut self,
+        slot: Slot,
+        before: HeadProgress,
+        is_part: bool,
+        arrived: u64,
+    ) -> Option<u64> {
         let connection = &mut self.connections[slot];
         let beginning = self.decoder.beginning(&connection.reply);
         if !before.has_begun || before.interims != beginning.interims {
             connection.first_byte_ns = arrived;
         }
-        if beginning.is_final || is_part {
-            connection.answered = true;
-            connection.refusals = 0;
-            let first_byte_ns = connection.first_byte_ns - connection.sent_ns;
-            self.recorder.record.first_byte.add(first_byte_ns);
+        if !beginning.is_final && !is_part {
+            return None;
         }
+        connection.answered = true;
+        connection.refusals = 0;
+        Some(connection.first_byte_ns - connection.sent_ns)
     }
 
     /// Bytes of a stream were read, with so many messages. How late they were read at most is the engine's error: of all
@@ -340,7 +300,7 @@ impl Shard {
     /// A slot is connected: what it does first.
     fn begin(&mut self, slot: Slot, now: u64) -> Next {
         let connection = &mut self.connections[slot];
-        (connection.opened_ns, connection.served) = (now, 0);
+        connection.replied_ns = None;
         match connection.pending_ns.take() {
             Some(intended) => {
                 connection.ready_ns = now;

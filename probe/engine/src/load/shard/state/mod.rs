@@ -9,9 +9,10 @@ mod lanes;
 mod opening;
 mod patience;
 
+use crate::io::stamp::Stamping;
 use crate::io::{Next, Slot, Wait};
 use crate::load::client::{LayerReport, Transport};
-use crate::load::decoder::{Decoder, ReplyState};
+use crate::load::decoder::Decoder;
 use crate::load::encoder::Encoder;
 use crate::load::error::ErrorKind;
 use crate::load::record::Record;
@@ -22,7 +23,7 @@ use crate::load::shard::deferral::Deferral;
 use crate::load::shard::dialer::Dialer;
 use crate::load::shard::faults::FaultSchedule;
 use crate::load::shard::read_lateness::ReadLateness;
-use crate::load::shard::recorder::Recorder;
+use crate::load::shard::recorder::{Recorder, Reply};
 use crate::load::shard::wait::Wakeup;
 use std::collections::VecDeque;
 use std::io;
@@ -57,6 +58,8 @@ pub struct Shard {
     arrivals: Arrivals,
     faults: FaultSchedule,
     recorder: Recorder,
+    /// Closed loop: stamps tell how long replies wait for this thread, on some connections.
+    samples_reads: bool,
     timeout_ns: u64,
     /// How long clients wait; none: until the time-out.
     patience_ns: Option<u64>,
@@ -77,13 +80,10 @@ impl Shard {
     pub fn new(config: ShardConfig) -> io::Result<Shard> {
         let plan = &config.plan;
         let count = config.slots();
-        let encoder = Encoder::new(plan, &config.outgoing, config.shard)?;
+        let encoder = Encoder::new(plan, &config.outgoing)?;
         let decoder = Decoder::new(plan, &config.replies);
         let arrivals = Arrivals::new(&config);
-        // Both count from the sending, where nothing comes before it.
-        let is_service_latency =
-            arrivals.is_closed_loop() && !decoder.closes() && plan.http2.is_none();
-        let recorder = Recorder::new(&config, encoder.targets(), is_service_latency);
+        let recorder = Recorder::new(&config, encoder.targets());
         Ok(Shard {
             encoder,
             decoder,
@@ -93,6 +93,7 @@ impl Shard {
             arrivals,
             faults: FaultSchedule::new(&plan.stream, config.start_ns),
             recorder,
+            samples_reads: plan.stamping() == Stamping::Sampled,
             timeout_ns: nanoseconds(plan.timeout_s),
             patience_ns: plan.patience_s.map(nanoseconds),
             interval_ns: plan.stream.interval_s.map_or(0, nanoseconds),
@@ -262,10 +263,7 @@ impl Shard {
         let connection = &mut self.connections[slot];
         connection.target = target;
         connection.intended_ns = intended;
-        // Of a request that is sent again the service began with the first time.
-        if connection.refusals == 0 || self.config.plan.http2.is_some() {
-            connection.sent_ns = now;
-        }
+        connection.sent_ns = now;
         connection.number = number;
         connection.answered = false;
         if !self.decoder.streams() {
@@ -286,7 +284,7 @@ impl Shard {
         let connection = &mut self.connections[slot];
         connection.stage = Stage::Busy;
         connection.active_ns = now;
-        connection.reply = self.decoder.begin(&bytes, begin);
+        self.decoder.begin(&mut connection.reply, &bytes, begin);
         self.in_flight += 1;
         self.recorder.record.bytes_out += bytes.len() as u64;
         Next::Send(bytes)
@@ -305,16 +303,16 @@ impl Shard {
         }
     }
 
-    /// A reply is complete. `keep`: the connection can be used again.
+    /// A reply is complete. `keep`: the connection can be used again. `first_byte_ns`: its first byte came with its last.
     fn complete(
         &mut self,
         slot: Slot,
         at: Instants,
         result: Result<(), ErrorKind>,
         keep: bool,
+        first_byte_ns: Option<u64>,
     ) -> Next {
         let connection = &mut self.connections[slot];
-        connection.reply = ReplyState::Idle;
         let Instants { arrived, now } = at;
         let latency = arrived.saturating_sub(connection.intended_ns);
         let service = arrived - connection.sent_ns;
@@ -322,11 +320,13 @@ impl Shard {
         self.in_flight -= 1;
         match result {
             Err(kind) => {
+                self.recorder.first_byte(first_byte_ns);
                 self.recorder.error(arrived, kind, Some(target));
                 self.note_wrong(slot);
             }
             // Its client would have hung up, had this thread looked in time.
             Ok(()) if self.patience_ns.is_some_and(|most| latency > most) => {
+                self.recorder.first_byte(first_byte_ns);
                 self.recorder.hung_up(arrived, None, target);
             }
             Ok(()) => {
@@ -335,26 +335,22 @@ impl Shard {
                 let end = self.arrivals.end_ns().filter(|&end| arrived > end);
                 let before = end.map(|end| end.saturating_sub(arrived - service));
                 let late_share = before.map(|before| before as f64 / service.max(1) as f64);
-                let recorder = &mut self.recorder;
-                recorder.reply(arrived, latency, service, late_share, number, target);
+                let reply = Reply {
+                    latency_ns: latency,
+                    service_ns: service,
+                    first_byte_ns,
+                    late_share,
+                    number,
+                    target,
+                };
+                self.recorder.reply(arrived, &reply);
             }
         }
-        if keep && !self.is_to_be_renewed(slot, now) {
+        if keep {
             return self.next(slot, at);
         }
         self.after_close(slot, now);
         Next::Close
-    }
-
-    /// Whether a connection has brought as many replies as it may, or is as old. One more counts.
-    fn is_to_be_renewed(&mut self, slot: Slot, now: u64) -> bool {
-        let connection = &mut self.connections[slot];
-        connection.served += 1;
-        let age_ns = now.saturating_sub(connection.opened_ns);
-        let plan = &self.config.plan;
-        plan.renew_requests
-            .is_some_and(|most| connection.served >= most)
-            || plan.renew_s.is_some_and(|most| age_ns >= nanoseconds(most))
     }
 
     /// Keeps the first answer that was not what was expected, in words.

@@ -42,7 +42,6 @@ impl Shard {
             Ok(Dialed::Joining) | Err(_) => now_ns(),
         };
         connection.opening_ns = now;
-        connection.greetings = 0;
         let late_ns = now.saturating_sub(dial.ready_ns);
         if self.decoder.streams() {
             // Nothing else is due for a stream than its opening.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::io::{fakes::FakeIo, CloseReason, Handler};
-use crate::load::client::{Client, Ending, Part};
+use crate::load::client::{Client, Ending};
 use crate::load::decoder::ReplyFormat;
 use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;
@@ -60,6 +60,7 @@ fn service_begins_when_the_request_goes_to_the_kernel() {
     let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
     shard.sending(0, now_ns());
     assert!(sends(&shard.received(0, OK, None)));
+    shard.recorder.settle();
     let first_ns = shard.recorder.record.replies.service.max();
     assert!(Activity::last_event_ns(&shard) >= shard.connections[0].sent_ns);
     // The next request is composed by now, and the client is busy with other replies.
@@ -68,9 +69,31 @@ fn service_begins_when_the_request_goes_to_the_kernel() {
     shard.sending(0, sent_ns);
     assert!(sends(&shard.received(0, OK, None)));
     let most_ns = first_ns.max(now_ns() - sent_ns);
+    shard.recorder.settle();
     let service = &shard.recorder.record.replies.service;
     assert_eq!(service.len(), 2);
     assert!(service.max() <= most_ns, "{} {most_ns}", service.max());
+}
+
+/// In a closed loop the engine's own delay is what passes from the arrival of a reply to the next request, where the
+/// kernel has stamped it.
+#[test]
+fn replies_that_wait_for_the_engine_show_in_the_schedule_error() {
+    let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
+    shard.sending(0, now_ns());
+    let arrived_ns = now_ns();
+    sleep_until(arrived_ns + 20 * MS);
+    assert!(sends(&shard.received(0, OK, Some(arrived_ns))));
+    let sent_ns = now_ns();
+    shard.sending(0, sent_ns);
+    assert!(sends(&shard.received(0, OK, None)));
+    shard.sending(0, now_ns());
+    shard.recorder.settle();
+    let record = &shard.recorder.record;
+    let error = &record.schedule_error;
+    assert_eq!((error.len(), error.max()), (1, sent_ns - arrived_ns));
+    // The latency ends when a reply is read, with a stamp or without.
+    assert!(record.replies.latency.max() >= 20 * MS);
 }
 
 /// An engine that is late to send has its schedule error; a request that found no connection has waited in the queue.
@@ -80,7 +103,7 @@ fn the_queue_holds_no_delay_of_the_engine() {
     // From here on all times are in the future, so that nothing is late but what is said here.
     let at = |ms: u64| start_ns + ms * MS;
     let replied = |arrived, now| Instants { arrived, now };
-    let next = shard.complete(0, replied(at(5000), at(5000)), Ok(()), true);
+    let next = shard.complete(0, replied(at(5000), at(5000)), Ok(()), true, None);
     assert_eq!(next, Next::Wait);
     // Due after ten seconds, with a free connection, and sent 50 ms later.
     let mut io = FakeIo::default();
@@ -93,7 +116,7 @@ fn the_queue_holds_no_delay_of_the_engine() {
     let error = &record.schedule_error;
     assert_eq!((error.len(), error.max()), (1, 50 * MS));
     // The next one, due after twenty seconds, finds no connection for 70 ms. That reply is read 5 ms late.
-    let next = shard.complete(0, replied(at(20_070), at(20_075)), Ok(()), true);
+    let next = shard.complete(0, replied(at(20_070), at(20_075)), Ok(()), true, None);
     assert!(sends(&next));
     shard.sending(0, at(20_075));
     let record = &shard.recorder.record;
@@ -188,6 +211,7 @@ fn the_first_byte_is_that_of_the_final_response() {
         let between_ns = now_ns() - before_ns;
         sleep_until(now_ns() + 20 * MS);
         assert!(sends(&shard.received(0, &second, None)));
+        shard.recorder.settle();
         let first_byte = &shard.recorder.record.first_byte;
         assert_eq!(first_byte.len(), 1);
         match second.ends_with(OK) {
@@ -327,30 +351,6 @@ fn a_request_is_refused_so_often_at_most() {
     }
     let errors = &shard.recorder.record.replies.errors;
     assert_eq!(errors[ErrorKind::GoAway as usize], 1);
-}
-
-/// What a server says first is skipped by lines, or by messages where a layer has them; more than that is unsolicited.
-#[test]
-fn greetings_are_skipped() {
-    let greeted = || {
-        let (mut shard, start_ns) = idle(
-            r#""protocol": "tcp", "line": "hello", "skip": 2, "requests": 1, "connections": 1"#,
-        );
-        let mut io = FakeIo::default();
-        shard.open_connections(start_ns, &mut io).unwrap();
-        assert_eq!(shard.connected(0), Next::Wait);
-        shard
-    };
-    let mut lines = greeted();
-    assert_eq!(lines.received(0, b"one\ntw", None), Next::Wait);
-    assert!(sends(&lines.received(0, b"o\n", None)));
-    let mut messages = greeted();
-    let message = |shard: &mut Shard| shard.parsed(0, Part::Message(b"m"), None);
-    assert_eq!(message(&mut messages), Next::Wait);
-    assert!(sends(&message(&mut messages)));
-    let mut talks = greeted();
-    assert_eq!(talks.received(0, b"one\ntwo\nthree\n", None), Next::Close);
-    assert_eq!(talks.recorder.record.errors_total(), 1);
 }
 
 /// A slot whose connection takes no more requests gets another at once; one whose connection came to nothing waits.
