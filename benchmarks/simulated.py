@@ -4,6 +4,7 @@ and how often one that was planted is found. Part of `calibration.py`; needs no 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -111,12 +112,32 @@ def sequential_errors(
     return wrong / times, float(np.median(stops))
 
 
-def called_steady(machine: Machine, length: int, times: int, seed: int = 1) -> float:
-    """The share of series without a trend, of so many repeats, that are called steady."""
-    dice = np.random.default_rng(seed)
-    series = np.exp(machine.noise(dice, (times, length)))
-    found = [steady_state(one.tolist()) for one in series]
-    return sum(one is not None and one.kind is SeriesKind.STEADY for one in found) / times
+def kinds(machine: Machine, length: int, times: int, fall: float = 0.0) -> Counter[SeriesKind]:
+    """What series of so many repeats, which get faster by `fall` with each, are called."""
+    logs = machine.noise(np.random.default_rng(1), (times, length)) + math.log1p(-fall) * np.arange(length)
+    states = (steady_state(series.tolist()) for series in np.exp(logs))
+    return Counter(state.kind for state in states if state)
+
+
+def print_steady_states(times: int) -> None:
+    """The tables of repeats."""
+    print("\nSeries without a trend inside one process: share that is called steady; without a steady state")
+    print("| machine | " + " | ".join(f"{length} repeats" for length in LENGTHS) + " |")
+    print("|---|" + "---:|" * len(LENGTHS))
+    without = (SeriesKind.WARMING_UP, SeriesKind.UNSTEADY)
+    for machine in (*MACHINES, *PERSISTENT):
+        counts = [kinds(machine, length, times) for length in LENGTHS]
+        shares = ((each[SeriesKind.STEADY], sum(each[kind] for kind in without)) for each in counts)
+        row = " | ".join(f"{steady / times:.0%}; {rest / times:.1%}" for steady, rest in shares)
+        print(f"| {machine.name} | {row} |", flush=True)
+    print("\nSeries that get faster with each repeat, noise of 1 %: share that is called `warming up`")
+    print("| faster by | " + " | ".join(f"{length} repeats" for length in LENGTHS) + " |")
+    print("|---:|" + "---:|" * len(LENGTHS))
+    one = Machine("noise of 1 %", lambda dice, shape: dice.normal(0, 0.01, shape))
+    for fall in (0.01, 0.02, 0.05, 0.1):
+        counts = [kinds(one, length, times, fall) for length in LENGTHS]
+        row = " | ".join(f"{each[SeriesKind.WARMING_UP] / times:.0%}" for each in counts)
+        print(f"| {fall:.0%} | {row} |", flush=True)
 
 
 # How many runs a side are compared, and how long they are.
@@ -200,9 +221,4 @@ def main(times: int) -> None:
             row += [f"{share:.1%}", f"{stops:.0f}"]
         print(f"| {machine.name} | {goal:.0%} | {' | '.join(row)} |", flush=True)
     print_between_runs(min(2000, each))
-    print("\nSeries without a trend inside one process: share that is called steady")
-    print("| machine | " + " | ".join(f"{length} repeats" for length in LENGTHS) + " |")
-    print("|---|" + "---:|" * len(LENGTHS))
-    for machine in (*MACHINES, *PERSISTENT):
-        shares = " | ".join(f"{called_steady(machine, n, min(1000, each)):.0%}" for n in LENGTHS)
-        print(f"| {machine.name} | {shares} |", flush=True)
+    print_steady_states(min(1000, each))

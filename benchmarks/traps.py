@@ -317,7 +317,7 @@ messages = 1000
         "Repeat the work inside one process, and tell the first repeat from the steady state.",
         "run trap --until end",
         r"python-asyncio@pypy (\S+ [µn]s) (\S+ [µn]s) ([\d.]+) (\d+) "
-        r"([\w ,×]*(?:warming up|no steady state))",
+        r"([\w ,×]*(?:warm(?:ing|ed) up|no steady state))",
         worded=r"on PyPy the first repeat takes \1, the steady state \2: \3 times as long, "
         r"steady from repeat \4 on; in the blocks: \5",
         peers=(hyperfine("'pypy3 {ring} nodes=100 messages=100' 'python3 {ring} nodes=100 messages=100'"),),

@@ -13,9 +13,10 @@ import pytest
 from ringside.analysis.answers import Confounder, FirstPlace
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Input, Point
-from ringside.model.results import Trial
+from ringside.model.results import Obstacle, Trial, Verdict
 from ringside.probe.protocol import CpuUse, EngineWarning, Evidence, LoadMessage, Pressure, TrialOutcome
 from ringside.render.text.answers import answers
+from ringside.render.text.tables import point_table
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Measurement, Workload
 from tests.analysis import test_diagnostics_carry_over as carry_over
@@ -102,6 +103,47 @@ def test_repeats_that_show_no_steady_state() -> None:
     check(repeating([90_000, 1800, 900]), Confounder.WARM_UP, "the repeats of go show no steady state")
     check(repeating([900] * 3), Confounder.WARM_UP, "show no steady state", is_excluded=True)
     check(repeating([900] * 12), Confounder.WARM_UP, "show no steady state", is_excluded=True)
+
+
+def falling(**first: float) -> RunAnalysis:
+    """Programs whose repeats begin with these times in ns; those above 1000 get a tenth faster with each."""
+    trials = []
+    for each in run(first).trials:
+        name = each.cell.contender
+        relay = tuple(
+            round(1000 * first[name] * 0.9 ** (place * (first[name] > 1000))) for place in range(12)
+        )
+        trials.append(dataclasses.replace(each, phases={**each.phases, "relay": relay}))
+    return analyse(planned(list(first), [P]), trials, Repeated())
+
+
+def test_who_still_warms_up_is_marked_and_not_ranked() -> None:
+    """Behind those in a steady state; one that is ahead of them in spite of it is shown to be ahead."""
+    of = falling(erlang=100.0, go=150.0, zio=9000.0)
+    assert [each.text for each in answers(of)] == [
+        "erlang is first of the 2 in a steady state: time per hop 100 µs (100–100)",
+        "go takes 1.50 times (1.50–1.50) as long as erlang",
+        "Still warming up, and not ranked: zio",
+    ]
+    comparison = of.comparison(of.headline, "zio", "erlang", P)
+    assert comparison is not None
+    assert (comparison.verdict, comparison.obstacle) == (Verdict.INCONCLUSIVE, Obstacle.WARMING_UP)
+    marks = {row[0].text: [cell.text for cell in row] for row in point_table(of, P).rows}
+    assert marks["zio"].count("warming up") == 1
+    assert "Still warming up, so slower here than they would be: zio." in point_table(of, P).notes
+    ahead = falling(erlang=900.0, go=950.0, zio=1001.0)
+    comparison = ahead.comparison(ahead.headline, "zio", "erlang", P)
+    assert comparison is not None
+    assert comparison.verdict is Verdict.FASTER
+    assert "Still warming up, and not ranked: zio" in [each.text for each in answers(ahead)]
+
+
+def test_where_all_others_still_warm_up_none_is_first() -> None:
+    alone = answers(falling(erlang=100.0, zio=9000.0))
+    assert alone[0].text.startswith("erlang is the only contender in a steady state: ")
+    both = falling(pekko=8000.0, zio=9000.0)
+    assert both.conclusion.here.first_place is FirstPlace.OPEN
+    assert both.conclusion.here.cold == ()
 
 
 class Sized(Exact, Workload):

@@ -7,10 +7,11 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 
-from ringside.analysis.cells import CellAnalysis, has_no_steady_state, trial_figures
+from ringside.analysis.cells import CellAnalysis, repeats_state, trial_figures
 from ringside.model.design import Cell, Point
 from ringside.model.results import Interval, Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
+from ringside.stats.series import SeriesKind
 from tests.support.analyses import Exact, Repeated, analyse, analyse_cell, near, ok, planned
 
 HERE = Point(())
@@ -154,10 +155,11 @@ def repeating(levels: Sequence[float], outcome: Outcome = Outcome.OK) -> Trial:
 
 
 COLD, WARM, UNSTEADY = [9e5, 4e5, 4e5, 4e5], [4e5] * 4, [4e5, 4e5, 4e5, 4e5, 4e5, 4e5, 4e5, 9e5]
+FALLING = [4e5 * 0.9**place for place in range(8)]
 
 
 def test_a_repeated_metric_is_the_level_of_its_steady_state() -> None:
-    """Not of a few repeats, of those that reach no steady state, or of times of 0; and no other metric is."""
+    """Or of the last third, where they reach none; not of a few repeats, of times of 0, or another metric."""
 
     def figures(levels: Sequence[float], measurement: Exact) -> tuple[float, float]:
         of_trial = trial_figures(repeating(levels), measurement)
@@ -165,7 +167,10 @@ def test_a_repeated_metric_is_the_level_of_its_steady_state() -> None:
 
     for levels in (COLD, WARM):
         assert figures(levels, Repeated()) == (near(4e5, rel=0.005), 7.0)
-    for levels in (UNSTEADY, [4e5], [0.0] * 4):
+    assert figures(UNSTEADY, Repeated()) == (near(4e5, rel=0.005), 7.0)
+    assert figures(FALLING, Repeated()) == (near(4e5 * 0.9**6, rel=0.005), 7.0)
+    assert not trial_figures(repeating(FALLING), Repeated()).keys() & {"first_over_steady", "steady_after_s"}
+    for levels in ([4e5], [0.0] * 4):
         assert figures(levels, Repeated()) == (5.0, 7.0)
     assert figures(COLD, Exact()) == (5.0, 7.0)
     of_trial = trial_figures(repeating(COLD), Repeated())
@@ -175,9 +180,12 @@ def test_a_repeated_metric_is_the_level_of_its_steady_state() -> None:
     assert trial_figures(repeating(COLD, Outcome.CRASHED), Repeated()) == {}
 
 
-def test_trials_without_a_steady_state() -> None:
-    assert has_no_steady_state(repeating(UNSTEADY), Repeated())
-    assert not has_no_steady_state(repeating(UNSTEADY), Exact())
-    assert not has_no_steady_state(repeating(UNSTEADY, Outcome.CRASHED), Repeated())
-    for levels in (COLD, WARM, [4e5], [0.0] * 4):
-        assert not has_no_steady_state(repeating(levels), Repeated())
+def test_what_the_repeats_of_a_trial_do() -> None:
+    for levels, kind in ((UNSTEADY, SeriesKind.UNSTEADY), (FALLING, SeriesKind.WARMING_UP)):
+        state = repeats_state(repeating(levels), Repeated())
+        assert state is not None
+        assert (state.kind, state.since) == (kind, None)
+    assert repeats_state(repeating(WARM), Exact()) is None
+    assert repeats_state(repeating(WARM, Outcome.CRASHED), Repeated()) is None
+    for levels in ([4e5], [0.0] * 4):
+        assert repeats_state(repeating(levels), Repeated()) is None

@@ -109,6 +109,7 @@ def test_pairs_with_obstacles_are_named_by_what_it_is() -> None:
         compared("a", Obstacle.SAME_VALUES),
         compared("b", Obstacle.SAME_VALUES),
         compared("d", Obstacle.NO_STEADY_STATE),
+        compared("e", Obstacle.WARMING_UP),
         *(compared(f"e {each}", each) for each in (Obstacle.TOO_FEW_BLOCKS, Obstacle.UNFINISHED)),
         compared("f", Obstacle.NO_REFERENCE),
     ]
@@ -116,6 +117,7 @@ def test_pairs_with_obstacles_are_named_by_what_it_is() -> None:
         Diagnostic("same-values", ("b / y", "a / y")),
         Diagnostic("failed-blocks", ("c / y",)),
         Diagnostic("no-steady-state", ("d / y",)),
+        Diagnostic("warming-up", ("e / y",)),
     ]
 
 

@@ -193,7 +193,7 @@ def test_first_and_steady_figures() -> None:
     assert result.first == near(1.1e6, rel=0.02)
     assert result.steady == near(2.2e5, rel=0.01)
     assert result.since == 4
-    assert result.kinds == {SeriesKind.WARMING_UP: 3}
+    assert result.kinds == {SeriesKind.WARM: 3}
     assert result.first_over_steady == near(5, rel=0.03)
     assert result.is_long_enough
     assert [len(series) for series in result.series] == [20, 20, 20]
@@ -208,7 +208,7 @@ def test_kinds_are_counted() -> None:
     without = analysed(repeated_trial(*never))
     assert (without.steady, without.since, without.first_over_steady) == (None, None, None)
     result = analysed(*(repeated_trial(*series) for series in (steady, again, never)))
-    assert result.kinds == {SeriesKind.STEADY: 2, SeriesKind.NO_STEADY_STATE: 1}
+    assert result.kinds == {SeriesKind.STEADY: 2, SeriesKind.UNSTEADY: 1}
     # Of the two that have a steady state; half a repeat is rounded.
     assert (result.steady, result.since) == (near(5.5e5, rel=0.01), 1)
 

@@ -17,6 +17,7 @@ from ringside.analysis.examination import (
 )
 from ringside.model.design import Cell, Experiment, Metric, Point, Show
 from ringside.model.results import Comparison, Obstacle, Outcome, Trial, Verdict
+from ringside.stats.series import SeriesKind
 from tests.support.analyses import HOP, NOISE, RATE, Exact, Repeated, near, ok, point
 
 HERE, THERE = point(nodes=10), point(nodes=20)
@@ -86,7 +87,7 @@ def test_more_than_half_of_the_trials_without_a_steady_state() -> None:
         observations.add(repeating(block, "a", 400_000, 400_000, 400_000, 400_000))
     for block in (3, 4):
         observations.add(repeating(block, "a", 400_000, 400_000, 400_000, 400_000, 900_000))
-    assert observations.unsteady == {cell: {3, 4}}
+    assert observations.unsteady == {cell: dict.fromkeys((3, 4), SeriesKind.UNSTEADY)}
     assert observations.obstacle("hop_ns", cell) is None
     observations.add(repeating(5, "a", 300_000, 300_000, 300_000, 300_000, 700_000))
     assert observations.obstacle("hop_ns", cell) is Obstacle.NO_STEADY_STATE

@@ -69,7 +69,8 @@ class Influence:
 class Standing:
     """A point. `names`: those of the class that is ranked that have figures, the best median first; `first`:
     those that may be first. `behind`: those that are shown to be worse than the best median, best first, by
-    how many times. `ratios`: the same of all others that rarely failed. `overstated`: those whose ratio is
+    how many times. `ratios`: the same of all others that rarely failed. `cold`: those that were
+    still warming up, which are not ranked, but for where all were. `overstated`: those whose ratio is
     probably nearer to 1 (`Comparison.overstated`). `last`: who has the last rank alone. `places`: the whole
     order, each place with one name or with several that are equivalent; None where it is not decided.
     `influences`: none where nothing is claimed of an order. `lacking`: how many of the class have no figure.
@@ -81,6 +82,7 @@ class Standing:
     first: tuple[str, ...] = ()
     behind: Mapping[str, Interval] = field(default_factory=dict)
     ratios: Mapping[str, Interval] = field(default_factory=dict)
+    cold: tuple[str, ...] = ()
     overstated: frozenset[str] = frozenset()
     last: str | None = None
     places: tuple[frozenset[str], ...] | None = None
@@ -126,7 +128,7 @@ def conclude(run: RunFigures, diagnostics: Sequence[Diagnostic], warm_ups: Seque
     here = next((each for each in preferred if each.names), None) or max(
         reversed(with_figures or preferred), key=lambda each: len(each.names)
     )
-    names = {name for each in standings for name in each.names}
+    names = {name for each in standings for name in (*each.names, *each.cold)}
     # The reference program is never ranked first: where it alone has figures, the others failed.
     contenders = names - {run.floor} or names
     places = {each.places for each in standings}
@@ -193,7 +195,8 @@ class _PointEvidence:
         if not ranked:
             return Standing(self.point, FirstPlace.NOTHING)
         kind = run.kind(ranked[0])
-        names = tuple(name for name in ranked if run.kind(name) == kind)
+        own = tuple(name for name in ranked if run.kind(name) == kind)
+        names = tuple(name for name in own if name not in ranking.cold) or own
         behind = [name for name in names[1:] if name not in ranking.failing]
         others: dict[str, str] = {}
         for name in ranked:
@@ -205,7 +208,8 @@ class _PointEvidence:
             names,
             first=names[:1],
             ratios={name: ratio for name in behind if (ratio := self._times_worse(name, names[0]))},
-            lacking=sum(run.kind(name) == kind for name in run.names) - len(names),
+            cold=tuple(name for name in own if name not in names),
+            lacking=sum(run.kind(name) == kind for name in run.names) - len(own),
             others=tuple(others.values()),
         )
         return standing if len(names) == 1 else self._with_ranks(standing)

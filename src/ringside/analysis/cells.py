@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ringside.model.design import Cell
 from ringside.model.results import Interval, Outcome, Trial
 from ringside.stats.interval import is_positive_finite, median_interval
-from ringside.stats.series import SeriesKind, SteadyState, steady_state
+from ringside.stats.series import SteadyState, steady_state
 from ringside.workloads.base import Measurement
 from ringside.workloads.process import FIRST_ANSWER, FIRST_OVER_STEADY, STEADY_AFTER
 
@@ -49,17 +49,17 @@ class CellAnalysis:
 
 def trial_figures(trial: Trial, measurement: Measurement) -> dict[str, float]:
     """The finite metrics of an `ok` trial, empty for others. A repeated metric is the level of the steady
-    state, where the repeats reached one."""
+    state, or of the last third of the repeats."""
     if trial.outcome is not Outcome.OK:
         return {}
     figures = {name: value for name, value in measurement.figures(trial).items() if math.isfinite(value)}
     headline, answer_s = measurement.repeated_metric, _first_answer_s(trial, measurement)
     if answer_s is not None:
         figures[FIRST_ANSWER.name] = answer_s
-    if headline in figures and (state := _steady_state(trial, measurement)):
-        figures[headline] = state.steady or figures[headline]
-        if state.steady is not None and state.since is not None:
-            figures[FIRST_OVER_STEADY.name] = state.first / state.steady
+    if headline in figures and (state := repeats_state(trial, measurement)):
+        figures[headline] = state.level
+        if state.since is not None:
+            figures[FIRST_OVER_STEADY.name] = state.first / state.level
             if answer_s is not None:
                 figures[STEADY_AFTER.name] = answer_s + _until_s(trial, measurement, state.since)
     return figures
@@ -81,13 +81,8 @@ def _until_s(trial: Trial, measurement: Measurement, since: int) -> float:
     return (last_ns - first_ns) / 1e9 * sum(later[:since]) / max(1, sum(later))
 
 
-def has_no_steady_state(trial: Trial, measurement: Measurement) -> bool:
-    """Whether the trial's repeats are enough to tell a steady state, and there is none."""
-    state = _steady_state(trial, measurement)
-    return state is not None and state.kind is SeriesKind.NO_STEADY_STATE
-
-
-def _steady_state(trial: Trial, measurement: Measurement) -> SteadyState | None:
+def repeats_state(trial: Trial, measurement: Measurement) -> SteadyState | None:
+    """What the repeats of an `ok` trial do; None where they are too few to tell."""
     repeats = measurement.repeats_of(trial) if trial.outcome is Outcome.OK else ()
     if not repeats or not all(map(is_positive_finite, repeats)):
         return None

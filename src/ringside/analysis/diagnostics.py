@@ -143,7 +143,7 @@ _UNCOUNTED = 0.1
 # `--blocks` of a run that has too few.
 _USUAL_BLOCKS = 7
 # Obstacles that concern some pairs only.
-_EXPLAINED = (Obstacle.FAILED_BLOCKS, Obstacle.SAME_VALUES, Obstacle.NO_STEADY_STATE)
+_EXPLAINED = (Obstacle.FAILED_BLOCKS, Obstacle.SAME_VALUES, Obstacle.NO_STEADY_STATE, Obstacle.WARMING_UP)
 
 
 def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
@@ -249,9 +249,8 @@ def _blocks(run: RunFigures) -> Iterator[Diagnostic]:
 
 
 def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
-    """`failed-blocks`, `same-values`, `no-steady-state`: pairs without a verdict whatever their intervals.
-    That some other metric than the headline was not observed, as the memory of a program that ends at once,
-    is no failure."""
+    """Pairs without a verdict whatever their intervals. That some other metric than the headline was not
+    observed, as the memory of a program that ends at once, is no failure."""
     subjects: dict[Obstacle, list[str]] = {}
     for comparison in (each for pairs in run.comparisons.values() for each in pairs.values()):
         names = (comparison.contender, comparison.baseline)

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ringside.analysis.cells import MAX_FAILED_SHARE, has_no_steady_state, trial_figures
+from ringside.analysis.cells import MAX_FAILED_SHARE, repeats_state, trial_figures
 from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
 from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
@@ -23,6 +23,7 @@ from ringside.stats.sequential import (
     last_look,
     planned_looks,
 )
+from ringside.stats.series import SeriesKind
 from ringside.workloads.base import Measurement
 
 # With fewer blocks there is no verdict.
@@ -59,14 +60,14 @@ def _over_baseline(experiment: Experiment) -> tuple[tuple[str, str], ...]:
 
 class Observations:
     """What trials showed, by cell: the `values` of each metric by block, the blocks in which a cell was
-    measured or should have been (`attempted`), and those whose repeats reached no steady state
+    measured or should have been (`attempted`), and what the repeats did in those without a steady state
     (`unsteady`)."""
 
     def __init__(self, measurement: Measurement, trials: Iterable[Trial] = ()) -> None:
         self._measurement = measurement
         self.values: dict[tuple[str, Cell], dict[int, float]] = {}
         self.attempted: dict[Cell, set[int]] = {}
-        self.unsteady: dict[Cell, set[int]] = {}
+        self.unsteady: dict[Cell, dict[int, SeriesKind]] = {}
         for trial in trials:
             self.add(trial)
 
@@ -79,8 +80,8 @@ class Observations:
         if trial.machine and trial.outcome is Outcome.UNAVAILABLE:
             return
         self.attempted.setdefault(cell, set()).add(block)
-        if has_no_steady_state(trial, self._measurement):
-            self.unsteady.setdefault(cell, set()).add(block)
+        if (state := repeats_state(trial, self._measurement)) and state.since is None:
+            self.unsteady.setdefault(cell, {})[block] = state.kind
         for name, value in trial_figures(trial, self._measurement).items():
             self.values.setdefault((name, cell), {})[block] = value
 
@@ -106,9 +107,11 @@ class Observations:
         # Nothing else is the level of a steady state.
         if metric != self._measurement.repeated_metric:
             return None
-        if len(self.unsteady.get(cell, ())) > _MAX_UNSTEADY_SHARE * len(self.attempted.get(cell, ())):
-            return Obstacle.NO_STEADY_STATE
-        return None
+        kinds = list(self.unsteady.get(cell, {}).values())
+        if len(kinds) <= _MAX_UNSTEADY_SHARE * len(self.attempted.get(cell, ())):
+            return None
+        still_falls = 2 * kinds.count(SeriesKind.WARMING_UP) >= len(kinds)
+        return Obstacle.WARMING_UP if still_falls else Obstacle.NO_STEADY_STATE
 
 
 class Examination:
@@ -208,10 +211,15 @@ class Examination:
             self._decisions[key] = self._tests.decision(key, logs, self._confidence)
         decision = self._decisions[key]
         ratio = decision.ratio.inverse if is_turned else decision.ratio
-        obstacles = (
-            self._observations.obstacle(metric.name, Cell(name, point)) for name in (contender, baseline)
+        is_larger = (decision.direction > 0) != is_turned
+        is_slower = is_larger == metric.smaller_is_better
+        better, worse = (baseline, contender) if is_slower else (contender, baseline)
+        of_better, obstacle = (
+            self._observations.obstacle(metric.name, Cell(name, point)) for name in (better, worse)
         )
-        obstacle = next(filter(None, obstacles), None)
+        # One that is better while it still warms up only gets further ahead.
+        if not decision.direction or of_better is not Obstacle.WARMING_UP:
+            obstacle = obstacle or of_better
         # More than `BLOCKS_FOR_VERDICT` where the interval is that of a run with interim looks.
         if obstacle is None and ratio.low is None:
             obstacle = Obstacle.TOO_FEW_BLOCKS
@@ -220,8 +228,6 @@ class Examination:
         contradicted = None if obstacle else decision.contradicted
         verdict, needed = Verdict.INCONCLUSIVE, None
         if obstacle is None and decision.direction:
-            is_larger = (decision.direction > 0) != is_turned
-            is_slower = is_larger == metric.smaller_is_better
             verdict = Verdict.SLOWER if is_slower else Verdict.FASTER
         elif obstacle is None and decision.equivalent:
             verdict = Verdict.EQUIVALENT
@@ -395,11 +401,12 @@ class Ranking:
     failed too often for a verdict, and those without figures last. `ranks`: the first and the last rank that
     each contender with figures can have inside its class, from 1; none for a class of which no two were
     compared. `failing`: those that failed too often for a verdict, whose figures may be better than the best
-    one's."""
+    one's. `cold`: those that were still warming up, which have no rank."""
 
     order: tuple[str, ...]
     ranks: Mapping[str, tuple[int, int]]
     failing: frozenset[str] = frozenset()
+    cold: frozenset[str] = frozenset()
 
 
 def rank(
@@ -408,10 +415,11 @@ def rank(
     compare: Callable[[str, str], Comparison | None],
     classes: Sequence[Sequence[str]] | None = None,
     failing: Collection[str] = (),
+    cold: Collection[str] = (),
 ) -> Ranking:
     """The ranking of contenders at a point by `metric`; `medians` names all of them, in the experiment's
     order. `classes`: the names of each class, in the order in which classes stand [default: all are one].
-    `failing`: as the ranking has them."""
+    `failing`, `cold`: as the ranking has them."""
     groups = classes if classes is not None else [tuple(medians)]
     place = {name: number for number, group in enumerate(groups) for name in group}
 
@@ -425,7 +433,7 @@ def rank(
     order = tuple(sorted(medians, key=best_first))
     ranks: dict[str, tuple[int, int]] = {}
     for group in groups:
-        names = [name for name in order if name in group and medians[name] is not None]
+        names = [name for name in order if name in group and medians[name] is not None and name not in cold]
         pairs = {pair: compare(*pair) for pair in itertools.permutations(names, 2)}
         if any(pairs.values()):
             is_better = {
@@ -433,4 +441,4 @@ def rank(
                 for pair, comparison in pairs.items()
             }
             ranks |= rank_intervals(names, is_better)
-    return Ranking(order, ranks, frozenset(failing))
+    return Ranking(order, ranks, frozenset(failing), frozenset(cold))

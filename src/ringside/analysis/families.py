@@ -77,7 +77,8 @@ class FamilyStanding:
         return tuple(
             name
             for name in self.first
-            if obstacle(self.metric.name, Cell(name, self.point)) is Obstacle.NO_STEADY_STATE
+            if obstacle(self.metric.name, Cell(name, self.point))
+            in (Obstacle.NO_STEADY_STATE, Obstacle.WARMING_UP)
         )
 
     @property

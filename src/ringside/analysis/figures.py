@@ -20,7 +20,7 @@ from ringside.analysis.examination import (
 from ringside.errors import StoreError, UsageError
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Level, Metric, Point, is_number, varying_factors
-from ringside.model.results import Comparison, Interval, Outcome, Run, Trial, counted
+from ringside.model.results import Comparison, Interval, Obstacle, Outcome, Run, Trial, counted
 from ringside.stats.paired import paired_ratio
 from ringside.store.plans import read_plan
 from ringside.workloads import measurement as find_measurement
@@ -99,6 +99,10 @@ class RunFigures:
         """The contenders by class: that of the baseline first, the floor last."""
         order = dict.fromkeys((self.kind(self.experiment.baseline), *get_args(ContenderClass)))
         return [[name for name in self.names if self.kind(name) == kind] for kind in order]
+
+    def is_warming_up(self, metric: str, cell: Cell) -> bool:
+        """Whether the repeats of most trials still got faster when they ended."""
+        return self.examination.observations.obstacle(metric, cell) is Obstacle.WARMING_UP
 
     def kind(self, contender: str) -> ContenderClass:
         """The class of a contender: idiomatic, bare or floor."""
@@ -217,6 +221,7 @@ class RunFigures:
                 partial(self.examination.ranked, metric, point),
                 self._classes,
                 [name for name in self.names if self.cell(name, point).often_failed],
+                [name for name in self.names if self.is_warming_up(metric.name, Cell(name, point))],
             )
             for metric in self.metrics
             for point in self.points

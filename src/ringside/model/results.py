@@ -58,6 +58,7 @@ class Obstacle(StrEnum):
     FAILED_BLOCKS = "failed-blocks"
     SAME_VALUES = "same-values"
     NO_STEADY_STATE = "no-steady-state"
+    WARMING_UP = "warming-up"
     UNFINISHED = "unfinished"
     NO_REFERENCE = "no-reference"
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from statistics import NormalDist, median
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,54 +19,56 @@ if TYPE_CHECKING:
 MIN_FOR_STEADY_STATE = 10
 # Of longer series, parts of one length are classified by their medians: so many, or fewer.
 _MOST_PARTS = 100
-# Segments whose medians differ by less than this share count as equal.
-SAME_LEVEL = 0.02
-# With a change in this last part of the series there is no steady state yet.
-_END_SHARE = 0.25
-# Outliers beyond this many standard deviations from the median of their neighbours, this many on each side,
-# are clipped, so that they make no segment.
-_OUTLIER = 3.0
-_NEIGHBOURS = 2
-# The penalty of one more change, in units of the variance of the noise and log n; simulated in the tests.
-_PENALTY = 5.0
-# A segment of one value would be an outlier.
-_MIN_CHANGE_LEN = 2
-# The autocorrelation is estimated about so many levels, and comes out too small by about this over the number
-# of values; so much of it is left to chance, and no more than so much believed.
-_LEVELS = 3
-_BIAS, _CHANCE, _MAX_AUTOCORRELATION = 5.0, 0.15, 0.9
+# The steady state has this share of the series or more, and so many values: fewer show no trend.
+_LEAST_SHARE, _LEAST_VALUES = 1 / 3, 5
+# Levels that differ by less than this share count as equal.
+SAME_LEVEL = 0.03
+# A program that got faster is still warming up while its level is so much above the last quarter.
+_STILL_FASTER = 0.05
+# The quantile of the normal distribution for an error rate of 5 % in each direction.
+_TREND = 1.645
+# So many standard deviations beside the level are no noise: of the first two values, of the last quarter.
+_BESIDE = 4.0
 
 
 class SeriesKind(StrEnum):
-    """What a series does."""
+    """What a series does. Neither of the last two has a steady state."""
 
     STEADY = "steady"
+    WARM = "warmed up"
+    SLOWED = "slowed down"
     WARMING_UP = "warming up"
-    SLOWING = "slowing"
-    NO_STEADY_STATE = "no steady state"
+    UNSTEADY = "no steady state"
 
 
 @dataclass(frozen=True, slots=True)
 class SteadyState:
-    """The kind of a series of times. `first`: the first time; `steady`: the median of the last segment;
-    `since`: where that segment begins, from 0. Both are None without a steady state."""
+    """The kind of a series of times. `first`: the first time; `level`: the median of the steady state, or of
+    the last third where there is none; `since`: where the steady state begins, from 0, or None."""
 
     kind: SeriesKind
     first: float
-    steady: float | None
+    level: float
     since: int | None
+
+    @property
+    def steady(self) -> float | None:
+        """The level of the steady state."""
+        return None if self.since is None else self.level
 
 
 def steady_state(values: Sequence[float]) -> SteadyState | None:
     """The kind of a series of times, positive and in their order; None for fewer than ten.
 
-    The logarithms are cut into segments by PELT with quadratic costs (R. Killick, P. Fearnhead, I. A. Eckley,
-    JASA 107 (2012)); adjacent segments whose medians differ by less than 2 % are merged. A change in the last
-    quarter: no steady state. Otherwise the last segment is the steady state. The series is warming up if all
-    segments that differ from it are slower, and slowing if one of them is faster. The four kinds follow
-    E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA 2017. Of a series of more than a
-    hundred times it is the medians of parts of one length that are classified. Raises ValueError for a time
-    that is not positive and finite.
+    The steady state is the longest end of the series, a third of it or more, that has no trend and neither
+    begins nor ends beside its own level. The trend test is that of H. B. Mann ("Nonparametric Tests Against
+    Trend", Econometrica 13 (1945)) and Kendall, with the normal distribution and the correction for
+    continuity, at 5 % in each direction; a trend of less than 3 % from the first quarter to the last does not
+    count. A series that begins with other times is also still warming up where its level is more than 5 %
+    above the median of its last quarter. So it is where the last third falls; where that rises, there is no
+    steady state. The kinds follow E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA
+    2017. Of a series of more than a hundred times it is the medians of parts of one length that are
+    classified. Raises ValueError for a time that is not positive and finite.
     """
     if not all(math.isfinite(value) and value > 0 for value in values):
         raise ValueError("times must be positive and finite")
@@ -78,35 +80,35 @@ def _kind_of(values: tuple[float, ...]) -> SteadyState:
     length = math.ceil(len(values) / _MOST_PARTS)
     # The last part may be longer by what is left.
     begins = range(0, len(values) - length + 1, length)
-    ends = [*begins[1:], len(values)]
-    parts = [median(values[begin:end]) for begin, end in zip(begins, ends, strict=True)]
-    logs = [math.log(value) for value in parts]
-    edges = segments_of(logs)
-    since = edges[-2]
-    if since > (1 - _END_SHARE) * len(logs):
-        return SteadyState(SeriesKind.NO_STEADY_STATE, values[0], None, None)
-    *_, last = medians = _medians(logs, edges)
-    different = [level for level in medians if abs(level - last) > SAME_LEVEL]
-    if not different:
-        kind = SeriesKind.STEADY
-    elif min(different) < last:
-        kind = SeriesKind.SLOWING
+    edges = [*begins, len(values)]
+    logs = [math.log(median(values[begin:end])) for begin, end in itertools.pairwise(edges)]
+    last_quarter = median(logs[-(len(logs) // 4) :])
+    scores = [sum((later > each) - (later < each) for later in logs[i + 1 :]) for i, each in enumerate(logs)]
+    latest = len(logs) - max(_LEAST_VALUES, math.ceil(_LEAST_SHARE * len(logs)))
+    for begin in range(latest + 1):
+        rest = logs[begin:]
+        level, quarter = median(rest), len(rest) // 4
+        # The median of the distances from the median is 0.6745 standard deviations.
+        deviation = median(abs(each - level) for each in rest) / 0.6745
+        ends = (fmean(rest[:2]), median(rest[-quarter:]))
+        is_beside = max(abs(end - level) for end in ends) > max(SAME_LEVEL, _BESIDE * deviation)
+        still_falls = begin > 0 and level - last_quarter > _STILL_FASTER
+        change = ends[1] - median(rest[:quarter])
+        has_trend = abs(change) >= SAME_LEVEL and _is_significant(sum(scores[begin:]), len(rest))
+        if not is_beside and not still_falls and not has_trend:
+            break
     else:
-        kind = SeriesKind.WARMING_UP
-    return SteadyState(kind, values[0], math.exp(last), begins[since])
+        kind = SeriesKind.WARMING_UP if still_falls or change < 0 else SeriesKind.UNSTEADY
+        return SteadyState(kind, values[0], math.exp(level), None)
+    kind = SeriesKind.STEADY
+    if begin:
+        kind = SeriesKind.WARM if median(logs[:begin]) > level else SeriesKind.SLOWED
+    return SteadyState(kind, values[0], math.exp(level), begins[begin])
 
 
-def segments_of(logs: Sequence[float]) -> list[int]:
-    """The edges of the segments: 0, the places of changes, the number of values."""
-    import numpy as np  # here, since most commands do without
-
-    n = len(logs)
-    clipped = np.array(without_outliers(logs))
-    noise = noise_of(clipped.tolist()) * _persistence(clipped)
-    edges = [0, n]
-    if noise > 0:
-        edges = optimal_segments(clipped / noise, _PENALTY * math.log(n))
-    return merged(logs, edges, SAME_LEVEL)
+def _is_significant(score: int, n: int) -> bool:
+    """Whether Kendall's score, the pairs that rise less those that fall, shows a trend of `n` values."""
+    return abs(score) - 1 > _TREND * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
 
 
 def merged(logs: Sequence[float], edges: Sequence[int], least: float) -> list[int]:
@@ -114,109 +116,13 @@ def merged(logs: Sequence[float], edges: Sequence[int], least: float) -> list[in
     difference first."""
     edges = list(edges)
     while len(edges) > 2:
-        steps = [abs(after - before) for before, after in itertools.pairwise(_medians(logs, edges))]
+        medians = [median(logs[begin:end]) for begin, end in itertools.pairwise(edges)]
+        steps = [abs(after - before) for before, after in itertools.pairwise(medians)]
         smallest = min(range(len(steps)), key=steps.__getitem__)
         if steps[smallest] >= least:
             break
         del edges[smallest + 1]
     return edges
-
-
-def _persistence(values: np.ndarray) -> float:
-    """How much further noise that persists from value to value moves means than its steps show: √(1 + φ) /
-    (1 - φ) of a first-order autoregression with the coefficient φ. It is estimated about three levels, those
-    of the two best changes, one after the other, so that changes of level are not taken for it."""
-    import numpy as np
-
-    n = len(values)
-    parts = [values]
-    for _ in range(_LEVELS - 1):
-        gains = [_best_change(part) for part in parts]
-        best = max(range(len(parts)), key=lambda place: gains[place][0])
-        gain, at = gains[best]
-        if gain <= 0:
-            return 1.0
-        parts[best : best + 1] = [parts[best][:at], parts[best][at:]]
-    rest = np.concatenate([part - np.median(part) for part in parts])
-    limit = _OUTLIER * np.median(np.abs(rest)) / NormalDist().inv_cdf(0.75)
-    rest = np.clip(rest, -limit, limit) if limit > 0 else rest
-    total = float((rest**2).sum())
-    if total <= 0:
-        return 1.0
-    estimate = float((rest[1:] * rest[:-1]).sum()) / total
-    phi = estimate * (1 + _BIAS / n) + _BIAS / n - _CHANCE
-    phi = min(_MAX_AUTOCORRELATION, max(0.0, phi))
-    return math.sqrt(1 + phi) / (1 - phi)
-
-
-def _best_change(values: np.ndarray) -> tuple[float, int]:
-    """By how much the best change of level reduces the sum of squares, and where it is."""
-    import numpy as np
-
-    n = len(values)
-    if n < 2 * _MIN_CHANGE_LEN:
-        return 0.0, n
-    sums = np.cumsum(values - values.mean())
-    sizes = np.arange(_MIN_CHANGE_LEN, n - _MIN_CHANGE_LEN + 1)
-    gains = sums[sizes - 1] ** 2 * (1 / sizes + 1 / (n - sizes))
-    return float(gains.max()), int(sizes[gains.argmax()])
-
-
-def optimal_segments(values: np.ndarray, penalty: float) -> list[int]:
-    """The edges, from 0 to the number of values, of the segments of at least two values that minimise the sum
-    of squares about the segments' means plus `penalty` for each segment.
-
-    PELT: for each t the best last segment of the first t values, among the beginnings that are not pruned.
-    Where the cost up to a beginning s and of the segment from s to t is no less than the cost up to t, then t
-    is a beginning at least as good for whatever follows. But the next value can only end a segment that began
-    before t, so s is pruned after it.
-    """
-    import numpy as np
-
-    n = len(values)
-    centred = values - values.mean()
-    sums, squares = (np.concatenate(([0.0], np.cumsum(each))) for each in (centred, centred**2))
-    costs = np.full(n + 1, np.inf)
-    costs[0] = 0.0
-    last_begin: np.ndarray = np.zeros(n + 1, dtype=int)
-    begins: np.ndarray = np.empty(0, dtype=int)
-    last_end: np.ndarray = np.full(n + 1, n)
-    for t in range(_MIN_CHANGE_LEN, n + 1):
-        begins = np.append(begins[last_end[begins] >= t], t - _MIN_CHANGE_LEN)
-        within = squares[t] - squares[begins] - (sums[t] - sums[begins]) ** 2 / (t - begins)
-        totals = costs[begins] + within
-        best = int(totals.argmin())
-        costs[t], last_begin[t] = totals[best] + penalty, begins[best]
-        pruned = begins[totals >= costs[t]]
-        last_end[pruned] = np.minimum(last_end[pruned], t + _MIN_CHANGE_LEN - 1)
-    edges = [n]
-    while edges[0] > 0:
-        edges.insert(0, int(last_begin[edges[0]]))
-    return edges
-
-
-def _medians(logs: Sequence[float], edges: Sequence[int]) -> list[float]:
-    return [median(logs[begin:end]) for begin, end in itertools.pairwise(edges)]
-
-
-def noise_of(values: Sequence[float]) -> float:
-    """The standard deviation of values about their segment's level, from the steps between neighbours, which
-    a change of level affects little. Where most steps are 0, from the others."""
-    steps = [abs(after - before) for before, after in itertools.pairwise(values)]
-    typical = median(steps) or median([step for step in steps if step] or [0.0])
-    # A step has twice the variance of a value; half of all steps lie within this quantile of a normal one.
-    return typical / (NormalDist().inv_cdf(0.75) * math.sqrt(2))
-
-
-def without_outliers(logs: Sequence[float]) -> list[float]:
-    """Each value limited to a distance from the median of its neighbours (a Hampel filter). The first stays:
-    a longer first time is part of what is to be detected."""
-    limit = _OUTLIER * noise_of(logs)
-    clipped = list(logs)
-    for i in range(1, len(logs)):
-        centre = median(logs[max(0, i - _NEIGHBOURS) : i + _NEIGHBOURS + 1])
-        clipped[i] = min(max(logs[i], centre - limit), centre + limit)
-    return clipped
 
 
 # Fewer values on one side of a change are no level.

@@ -30,6 +30,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "failed-blocks": (("go / erlang",), {}),
     "same-values": (("a", "b", "c", "d", "e"), {}),
     "no-steady-state": (("go / c", "d / c"), {}),
+    "warming-up": (("java / c",), {}),
     "carry-over": (("go", "erlang"), {"effects": {"go": 0.0312, "erlang": -0.015}}),
     "noisy-neighbour": ((), {"steal": 0.031, "others": 0.12, "memory_pressure": 0.28, "io_pressure": 0.194}),
     "drift": ((), {"share": 0.2}),

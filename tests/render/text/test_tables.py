@@ -157,7 +157,7 @@ def repeated(*warm_ups: WarmUp) -> TableData | None:
 
 def warm_ups() -> Iterable[TableData | None]:
     both = {SeriesKind.STEADY: 2, SeriesKind.WARMING_UP: 5}
-    unsteady = {SeriesKind.NO_STEADY_STATE: 7}
+    unsteady = {SeriesKind.UNSTEADY: 7}
     yield repeated(warm_up("go", steady=None, kinds=unsteady), warm_up("erlang", steady=100.0, kinds=both))
     yield repeated(warm_up("go", steady=None, kinds={}, repeats=5))
 

@@ -196,6 +196,7 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
         "reason": cell.reason,
         "missing": dict(cell.missing),
         "repeats": analysis.plan.repeats_of(cell.cell),
+        "warming_up": analysis.is_warming_up(analysis.headline.name, cell.cell),
         "stderr": last_lines(cell.stderr),
         "repeat": command.command_to_repeat(analysis, cell) or None,
         "metrics": {

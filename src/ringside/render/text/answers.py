@@ -28,10 +28,12 @@ from ringside.text import capitalised
 _LEADS = {
     FirstPlace.FIRST: "{names} is first",
     FirstPlace.SHARED: "{names} share the first place",
-    FirstPlace.ALONE: "only {names} of its class has a figure",
+    FirstPlace.ALONE: "only {names} of its class is ranked",
     FirstPlace.OPEN: "the first place is not decided",
     FirstPlace.NOTHING: "no contender has a figure",
 }
+# What those that are ranked have, and where others were still warming up.
+_FIGURE = {False: "with a figure", True: "in a steady state"}
 # What else than the programs may have decided an order, where the words need no more than names.
 _REASONS = {
     Confounder.IMPLAUSIBLE: "no honest program has the figures of {names}",
@@ -52,7 +54,8 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
         text = f"No contender has a figure ({analysis.headline.noun}): the table of failures says why"
         return [Sentence(text, "failed")]
     if conclusion.is_over:
-        texts = [_behind(analysis, here), _other_classes(analysis, here), _elsewhere(analysis)]
+        cold = f"Still warming up, and not ranked: {', '.join(here.cold)}" if here.cold else ""
+        texts = [_behind(analysis, here), cold, _other_classes(analysis, here), _elsewhere(analysis)]
     else:
         # Of a run that was cut off nothing is known of places, at any point.
         texts = [_so_far(analysis, here) if here.first_place is not FirstPlace.ALONE else ""]
@@ -94,8 +97,8 @@ def _opening(analysis: RunAnalysis, here: Standing) -> Sentence:
     headline, best, is_over = analysis.headline, here.first[0], analysis.conclusion.is_over
     value, at, among = _value(analysis, best, here.point), where(analysis, here.point), _among(analysis, here)
     if here.first_place is FirstPlace.ALONE:
-        kind = f" {analysis.kind(best)}" if here.others else ""
-        only = f" is the only{kind} contender with a figure" if here.lacking or here.others else ""
+        kind, what = f" {analysis.kind(best)}" if here.others else "", _FIGURE[bool(here.cold)]
+        only = f" is the only{kind} contender {what}" if here.lacking or here.others or here.cold else ""
         progress = "" if is_over else f", after {blocks(analysis)}"
         return Sentence(f"{best}{only}{at}: {headline.noun} {value}{progress}")
     if not is_over:
@@ -118,10 +121,10 @@ def _opening(analysis: RunAnalysis, here: Standing) -> Sentence:
 
 def _among(analysis: RunAnalysis, here: Standing) -> str:
     """` of 5 with a figure`, ` of the 3 idiomatic contenders`; empty where all contenders are ranked."""
-    figures = " with a figure" if here.lacking else ""
+    figures = f" {_FIGURE[bool(here.cold)]}" if here.lacking or here.cold else ""
     if here.others:
         return f" of the {len(here.names)} {analysis.kind(here.first[0])} contenders{figures}"
-    return f" of {len(here.names)}{figures}" if figures else ""
+    return f" of {'the ' if here.cold else ''}{len(here.names)}{figures}" if figures else ""
 
 
 def _so_far(analysis: RunAnalysis, here: Standing) -> str:

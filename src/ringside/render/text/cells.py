@@ -9,7 +9,7 @@ from ringside import units
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
-from ringside.model.results import Comparison, Interval, Outcome
+from ringside.model.results import Comparison, Interval, Obstacle, Outcome
 from ringside.render.text.words import verdict_kind, verdict_word
 
 
@@ -137,4 +137,6 @@ def verdict(comparison: Comparison | None, metric: Metric, *, is_baseline: bool 
         return TableCell("baseline", "quiet")
     if comparison is None:
         return ABSENT
+    if comparison.obstacle is Obstacle.WARMING_UP:
+        return TableCell("warming up", "quiet")
     return TableCell(verdict_word(comparison.verdict, metric), verdict_kind(comparison.verdict))

@@ -37,7 +37,12 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
     ),
     "no-steady-state": (
         "{pairs}: repeats in one process reach no steady state, so there is no verdict; figures are medians "
-        "of the later half",
+        "of the last third",
+        "use more repeats, or compare the first ones",
+    ),
+    "warming-up": (
+        "{pairs}: one of the two still got faster when its repeats ended, so there is no verdict; its figure "
+        "is the median of their last third",
         "use more repeats, or compare the first ones",
     ),
     "carry-over": (

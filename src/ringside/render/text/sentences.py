@@ -22,6 +22,7 @@ _OBSTACLES = {
     Obstacle.FAILED_BLOCKS: f"since more than {units.percent(MAX_FAILED_SHARE)} of the blocks failed",
     Obstacle.SAME_VALUES: "since both had the same value in every block",
     Obstacle.NO_STEADY_STATE: "since there is no steady state",
+    Obstacle.WARMING_UP: "since one of the two was still warming up",
     Obstacle.UNFINISHED: "since the run is not finished",
     Obstacle.NO_REFERENCE: "since the change of the machine is not known",
 }

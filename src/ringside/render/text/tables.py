@@ -118,7 +118,7 @@ def point_rows(analysis: RunAnalysis, point: Point) -> list[Row]:
 
 
 def point_notes(analysis: RunAnalysis, point: Point) -> list[str]:
-    """That figures are implausible, or not from equally many blocks."""
+    """That figures are implausible, of programs that still got faster, or not from equally many blocks."""
     headline = analysis.headline.name
     by_count: dict[int, list[str]] = {}
     counts = [
@@ -129,6 +129,8 @@ def point_notes(analysis: RunAnalysis, point: Point) -> list[str]:
     for name, count in sorted(counts, key=itemgetter(1), reverse=True):
         by_count.setdefault(count, []).append(name)
     notes = [_IMPLAUSIBLE] if analysis.implausible & set(analysis.names) else []
+    if cold := ", ".join(name for name, _ in counts if name in analysis.rankings[headline, point].cold):
+        notes.append(f"Still warming up, so slower here than they would be: {cold}.")
     if len(by_count) > 1:
         text = "; ".join(f"{', '.join(names)} {count:,}" for count, names in by_count.items())
         notes.append(
