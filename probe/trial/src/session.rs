@@ -9,6 +9,7 @@ use crate::program::NO_ENGINE;
 use crate::reference;
 use crate::run::{run, Condition, Setup};
 use crate::sample::host::KernelFiles;
+use crate::start::launcher::Launcher;
 use crate::tree::cgroup::Cgroup;
 use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
@@ -29,6 +30,7 @@ pub struct Session<'a> {
     places: Places,
     cpus: ProbeCpus,
     cgroup: Option<Cgroup>,
+    launcher: Launcher,
     files: Rc<KernelFiles>,
 }
 
@@ -55,6 +57,8 @@ impl<'a> Session<'a> {
             places: Places::new(shared),
             cpus: ProbeCpus::inherited()?,
             cgroup: None,
+            launcher: Launcher::new()
+                .map_err(|error| format!("memory of the launcher: {error}"))?,
             files: Rc::new(KernelFiles::open().map_err(|error| format!("/proc: {error}"))?),
         })
     }
@@ -90,6 +94,7 @@ impl<'a> Session<'a> {
             cgroup: self.cgroup.take(),
             files: Rc::clone(&self.files),
             places: &mut self.places,
+            launcher: &mut self.launcher,
         };
         let done = run(&request, setup, signals, notices, writer)
             .map_err(|error| format!("cannot begin the trial: {error}"))?;

@@ -259,11 +259,6 @@ pub fn fadvise(file: impl AsFd, advice: c_int) -> Result<()> {
     }
 }
 
-pub fn memfd_create(name: &str) -> Result<OwnedFd> {
-    let name = name.to_c()?;
-    opened(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) })
-}
-
 pub fn eventfd() -> Result<OwnedFd> {
     opened(unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) })
 }
@@ -501,6 +496,32 @@ pub fn session_of(pid: i32) -> Result<i32> {
 /// Sends a signal to a process; to a group by its negative number.
 pub fn kill(pid: i32, signal: c_int) -> Result<()> {
     done(unsafe { libc::kill(pid, signal) })
+}
+
+/// What clone3 takes.
+#[repr(C)]
+#[derive(Default)]
+pub struct CloneArgs {
+    pub flags: u64,
+    pub pidfd: u64,
+    pub child_tid: u64,
+    pub parent_tid: u64,
+    pub exit_signal: u64,
+    pub stack: u64,
+    pub stack_size: u64,
+    pub tls: u64,
+    pub set_tid: u64,
+    pub set_tid_size: u64,
+    pub cgroup: u64,
+}
+
+/// The process id of the new process; 0 in that.
+///
+/// # Safety
+/// The addresses are valid, and nothing of the new process harms this one: as after fork without CLONE_VM.
+pub unsafe fn clone3(args: &CloneArgs) -> Result<i32> {
+    let args = args as *const CloneArgs;
+    checked(libc::syscall(libc::SYS_clone3, args, size_of::<CloneArgs>()) as i32)
 }
 
 pub fn pidfd_open(pid: i32) -> Result<OwnedFd> {

@@ -105,31 +105,24 @@ pub struct Reaped {
     pub max_rss_bytes: u64,
 }
 
-/// One child that has ended, or None when all that are left still run.
+/// One child that has ended, or None when all that are left still run. Children that have another signal for their end
+/// than SIGCHLD do not count: the kernel gives it to whatever executes a program, and to orphans.
 /// The error is ECHILD when there is none.
 pub fn reap() -> io::Result<Option<Reaped>> {
     wait(-1, libc::WNOHANG)
 }
 
-/// Waits for the end of a child, which nobody else may stop.
+/// Waits for the end of a child, whatever its signal.
 pub fn wait_for(pid: i32) -> io::Result<()> {
-    while let Some(child) = wait(pid, libc::WUNTRACED)? {
-        if !libc::WIFSTOPPED(child.status) {
-            break;
-        }
-        // SAFETY: it has not been waited for, so the number is its own.
-        unsafe { libc::kill(pid, libc::SIGKILL) };
-    }
-    Ok(())
+    wait(pid, libc::__WALL).map(drop)
 }
 
 fn wait(pid: i32, flags: i32) -> io::Result<Option<Reaped>> {
     let mut status = 0;
     // SAFETY: a zeroed rusage is valid; it and `status` outlive the call.
-    // __WALL: children made by clone without SIGCHLD as well.
     let (pid, usage) = unsafe {
         let mut usage = std::mem::zeroed::<libc::rusage>();
-        let pid = libc::wait4(pid, &mut status, flags | libc::__WALL, &mut usage);
+        let pid = libc::wait4(pid, &mut status, flags, &mut usage);
         (pid, usage)
     };
     let reaped = |pid| Reaped {

@@ -56,7 +56,7 @@ impl Trial<'_, '_> {
         let at_once = self.supervisor.survivors();
         let mut alive = at_once;
         while alive > 0 && self.cause.is_none() && begin.elapsed() <= FOLLOWING {
-            if self.sampling_due_ns().is_some() {
+            if self.sampling.due_ns().is_some() {
                 self.begin_sampling()?;
             }
             let signals = self.supervisor.signals();

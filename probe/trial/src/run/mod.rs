@@ -19,8 +19,7 @@ use crate::sample::host::HostBaseline;
 use crate::sample::sampler::{Limits, Sampler};
 use crate::sample::sampling::{self, Sampling};
 use crate::service::Service;
-use crate::start::launch::Pipes;
-use crate::start::spawn_step::{SpawnStep, REPORT_BYTES};
+use crate::start::launch::{launch, Launched, Pipes};
 use crate::tree::cgroup::Cgroup;
 use crate::tree::namespace;
 use crate::tree::supervise::Supervisor;
@@ -30,14 +29,12 @@ use program_output::ProgramOutput;
 pub use setup::{Condition, Setup};
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::io::{AsFd, OwnedFd};
+use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
-use std::time::Instant;
 use wait::{Files, Ready};
 use wire::cause::Cause;
 use wire::clock;
 use wire::messages::{Message, Verdict};
-use wire::os;
 use wire::os::{parent_id, sched_getaffinity, CpuSet};
 use wire::pin;
 use wire::request::{Request, PROTOCOL};
@@ -57,12 +54,10 @@ struct Trial<'a, 'w> {
     supervisor: Supervisor,
     sampling: Sampling,
     places: &'a mut Places,
-    start: Instant,
-    missing: Vec<String>,
+    /// The zero of all times, by the monotonic clock.
+    start_ns: u64,
     stdin: OwnedFd,
-    /// Open until the program has been executed.
-    report: Option<OwnedFd>,
-    /// When the message of that is written, unless the program ends before.
+    /// When the first message is written, unless the program ends before.
     started_due_ns: Option<u64>,
     output: ProgramOutput,
     host: HostBaseline,
@@ -111,22 +106,23 @@ pub fn run(
         cgroup,
         files,
         places,
+        launcher,
     } = setup;
     let program_cpus = pin::program_cpus(request, &inherited_cpus);
     let host = HostBaseline::read(&files, &program_cpus);
-    let (supervisor, pipes, start) = Supervisor::start(
-        request,
-        &inherited_cpus,
-        signals,
-        files.procfs.clone(),
+    let Launched {
+        mut started,
         cgroup,
-        &mut missing,
-    )?;
+        pipes,
+    } = launch(request, &inherited_cpus, launcher, cgroup, &mut missing)?;
+    let (start_ns, failure) = (started.start_ns, started.failure.take());
+    let mut procfs = files.procfs.clone();
+    procfs.launcher = launcher.pid();
+    let supervisor = Supervisor::new(started, cgroup, signals, procfs.clone());
     let Pipes {
         stdin,
         stdout,
         stderr,
-        report,
     } = pipes;
     // Not before the program was started: until then this process must have one thread.
     let service = request.service.as_ref();
@@ -148,17 +144,15 @@ pub fn run(
             .then_some(notices),
         supervisor,
         sampling: Sampling::new(Sampler::new(
-            files.procfs.clone(),
+            procfs,
             interval.map(|interval| interval.as_nanos() as u64),
             limits,
             request.timeline,
             places.shared(),
         )),
         places,
-        start,
-        missing,
+        start_ns,
         stdin,
-        report: Some(report),
         started_due_ns: None,
         output: ProgramOutput::new(
             stdout,
@@ -184,7 +178,14 @@ pub fn run(
         cause: None,
         end: None,
     };
-    match trial.carry_out() {
+    let begun = match failure {
+        None => trial.write_started(&missing),
+        Some((step, error)) => {
+            trial.stop(Cause::NotStarted(setup::start_error(request, step, &error)));
+            Ok(())
+        }
+    };
+    match begun.and_then(|()| trial.carry_out()) {
         Ok(done) => Ok(Ok(done)),
         Err(Abort::ReaderGone) => Ok(Err(ReaderGone)),
         Err(Abort::Failed(why)) => Err(why),
@@ -319,7 +320,7 @@ impl Trial<'_, '_> {
     }
 
     fn now_ns(&self) -> u64 {
-        self.start.elapsed().as_nanos() as u64
+        clock::now_ns().saturating_sub(self.start_ns)
     }
 
     /// Runs until something ends the trial.
@@ -335,7 +336,7 @@ impl Trial<'_, '_> {
                     self.mark(&name)?;
                 }
             }
-            if self.sampling_due_ns().is_some_and(|due| now >= due) {
+            if self.sampling.due_ns().is_some_and(|due| now >= due) {
                 self.begin_sampling()?;
             }
             if self.started_due_ns.is_some_and(|due| now >= due) {
@@ -347,7 +348,7 @@ impl Trial<'_, '_> {
                 return Ok(());
             }
 
-            let due = self.sampling_due_ns();
+            let due = self.sampling.due_ns();
             let service = self.service.as_ref().map(Service::due_ns);
             let times = [due, service, self.mark_due_ns(), self.started_due_ns];
             let times = times.into_iter().flatten();
@@ -358,9 +359,6 @@ impl Trial<'_, '_> {
 
             if ready.reader_gone {
                 return Err(ReaderGone.into());
-            }
-            if ready.report {
-                self.read_report(now)?;
             }
             let reaped = ready.signals && self.read_signals();
             if (ready.exited || reaped) && self.cause.is_none() {
@@ -381,8 +379,8 @@ impl Trial<'_, '_> {
                 self.read_notices(now)?;
             }
             if ready.stdout {
-                let start = self.start;
-                let clock = || start.elapsed().as_nanos() as u64;
+                let start_ns = self.start_ns;
+                let clock = || clock::now_ns().saturating_sub(start_ns);
                 for (t_ns, event) in self.output.read_stdout(&clock) {
                     self.handle(event, t_ns, true)?;
                     // A line may take the probe some time, and there may be thousands of them.
@@ -416,7 +414,6 @@ impl Trial<'_, '_> {
             signals: self.supervisor.signals(),
             program: self.supervisor.pidfd(),
             messages: self.writer.file(),
-            report: self.report.as_ref().map(AsFd::as_fd),
             samples: self.sampling.file(),
             stdout: self.output.stdout.waiting(now_ns),
             stderr: self.output.stderr.waiting(now_ns),
@@ -427,46 +424,21 @@ impl Trial<'_, '_> {
         wait::wait(&files, loads.unwrap_or_default(), timeout_ns)
     }
 
-    /// The pipe for reports: its end means that the program has been executed.
-    fn read_report(&mut self, now_ns: u64) -> Result<(), Abort> {
-        let Some(file) = &self.report else {
-            return Ok(());
+    fn write_started(&mut self, missing: &[String]) -> Result<(), Abort> {
+        let cgroup = self.supervisor.cgroup.as_ref();
+        let cgroup = cgroup.map(|cgroup| cgroup.path().to_string_lossy().into_owned());
+        let t_ns = self.now_ns();
+        let started = Message::Started {
+            version: PROTOCOL,
+            // A number of the probe's own namespace means nothing to the reader.
+            pid: (!namespace::is_own()).then(|| self.supervisor.pid()),
+            t_ns,
+            cgroup: cgroup.as_deref(),
+            missing,
         };
-        let mut buffer = [0; REPORT_BYTES];
-        match os::read(file, &mut buffer) {
-            Ok(0) => {
-                self.report = None;
-                let cgroup = self.supervisor.cgroup.as_ref();
-                let cgroup = cgroup.map(|cgroup| cgroup.path().to_string_lossy().into_owned());
-                let started = Message::Started {
-                    version: PROTOCOL,
-                    // A number of the probe's own namespace means nothing to the reader.
-                    pid: (!namespace::is_own()).then(|| self.supervisor.pid()),
-                    t_ns: now_ns,
-                    cgroup: cgroup.as_deref(),
-                    missing: &self.missing,
-                };
-                // Delays the message: reading it would compete with the program's start.
-                self.started_due_ns = Some(now_ns + START_NS);
-                Ok(self.writer.send(&started, false)?)
-            }
-            Ok(count) => {
-                match SpawnStep::parse(&buffer[..count]) {
-                    // The program runs all the same, outside.
-                    Some((SpawnStep::Cgroup, error)) => {
-                        self.missing
-                            .push(format!("cgroup: cannot move the program into it: {error}"));
-                        drop(self.supervisor.take_cgroup());
-                    }
-                    failure => {
-                        let why = setup::start_error(self.request, failure);
-                        self.stop(Cause::NotStarted(why));
-                    }
-                }
-                Ok(())
-            }
-            Err(_) => Ok(()),
-        }
+        // Delays the message: reading it would compete with the program's start.
+        self.started_due_ns = Some(t_ns + START_NS);
+        Ok(self.writer.send(&started, false)?)
     }
 
     /// True when the program itself has ended.

@@ -12,16 +12,10 @@ use wire::pin;
 use wire::units::nanoseconds;
 
 impl Trial<'_, '_> {
-    /// When the first sample is due: not before the program has been executed.
-    pub(super) fn sampling_due_ns(&self) -> Option<u64> {
-        let started = self.report.is_none();
-        self.sampling.due_ns().filter(|_| started)
-    }
-
     pub(super) fn begin_sampling(&mut self) -> Result<(), Abort> {
         let cgroup = self.supervisor.cgroup.as_ref();
         self.sampling
-            .begin(cgroup, self.start)
+            .begin(cgroup, self.start_ns)
             .map_err(Abort::Failed)
     }
 

@@ -5,7 +5,7 @@ use crate::loads::Loads;
 use crate::reference;
 use crate::sample::host::KernelFiles;
 use crate::says::stdout::StdoutParser;
-use crate::start::spawn_step::SpawnStep;
+use crate::start::launcher::{Launcher, Step};
 use crate::tree::cgroup::Cgroup;
 use std::io;
 use std::rc::Rc;
@@ -27,6 +27,7 @@ pub struct Setup<'a> {
     pub files: Rc<KernelFiles>,
     /// Where the program may leave files.
     pub places: &'a mut Places,
+    pub launcher: &'a mut Launcher,
 }
 
 /// Whether the probe can carry out another trial: a program may have changed it.
@@ -48,19 +49,16 @@ pub fn parser(request: &Request) -> StdoutParser {
     StdoutParser::new(prefixes.copied(), hashed)
 }
 
-/// Why the program could not be started. `failure`: the report of its child process.
-pub fn start_error(request: &Request, failure: Option<(SpawnStep, io::Error)>) -> String {
+/// Why the program could not be started.
+pub fn start_error(request: &Request, step: Step, error: &io::Error) -> String {
     let program = quoted(&request.argv[0]);
-    match failure {
-        Some((SpawnStep::Exec, error)) => format!("cannot run {program}: {error}"),
-        Some((SpawnStep::Folder, error)) => {
-            format!("cannot run {program} in {}: {error}", quoted(&request.cwd))
-        }
-        Some((SpawnStep::Affinity, error)) => {
+    match step {
+        Step::Exec => format!("cannot run {program}: {error}"),
+        Step::Folder => format!("cannot run {program} in {}: {error}", quoted(&request.cwd)),
+        Step::Affinity => {
             let cpus = &request.cpus;
             format!("cannot pin {program} to the CPUs {cpus:?}: {error}")
         }
-        Some((_, error)) => format!("cannot start {program}: {error}"),
-        None => format!("cannot start {program}"),
+        Step::Setup => format!("cannot start {program}: {error}"),
     }
 }

@@ -11,7 +11,6 @@ pub struct Files<'a> {
     /// The pipe to the reader of the messages.
     pub messages: BorrowedFd<'a>,
     /// None: not polled.
-    pub report: Option<BorrowedFd<'a>>,
     pub samples: Option<BorrowedFd<'a>>,
     pub stdout: Option<BorrowedFd<'a>>,
     pub stderr: Option<BorrowedFd<'a>>,
@@ -24,7 +23,6 @@ pub struct Ready {
     pub signals: bool,
     pub exited: bool,
     pub reader_gone: bool,
-    pub report: bool,
     pub samples: bool,
     pub stdout: bool,
     pub stderr: bool,
@@ -49,7 +47,6 @@ pub fn wait<'a>(
         PollFd::readable(files.signals),
         PollFd::readable(files.program),
         PollFd::hung_up(files.messages),
-        optional(files.report),
         optional(files.samples),
         optional(files.stdout),
         optional(files.stderr),
@@ -69,11 +66,10 @@ pub fn wait<'a>(
         signals: fixed[0],
         exited: fixed[1],
         reader_gone: fixed[2],
-        report: fixed[3],
-        samples: fixed[4],
-        stdout: fixed[5],
-        stderr: fixed[6],
-        notices: fixed[7],
+        samples: fixed[3],
+        stdout: fixed[4],
+        stderr: fixed[5],
+        notices: fixed[6],
         loads: (0..loads.len()).rev().filter(|&load| loads[load]).collect(),
     })
 }

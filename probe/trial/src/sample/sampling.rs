@@ -9,7 +9,8 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use wire::clock;
 use wire::messages::Sample;
 use wire::os;
 use wire::os::eventfd;
@@ -53,8 +54,8 @@ impl Sampling {
         }
     }
 
-    /// Starts the thread where it does not run. `start`: the zero of all times.
-    pub fn begin(&mut self, cgroup: Option<&Arc<Cgroup>>, start: Instant) -> io::Result<()> {
+    /// Starts the thread where it does not run. `start_ns`: the zero of all times.
+    pub fn begin(&mut self, cgroup: Option<&Arc<Cgroup>>, start_ns: u64) -> io::Result<()> {
         let mut sampler = match std::mem::replace(self, Sampling::Moved) {
             Sampling::Idle(sampler) => sampler,
             other => {
@@ -70,7 +71,7 @@ impl Sampling {
             take_samples(
                 &mut sampler,
                 cgroup.as_deref(),
-                start,
+                start_ns,
                 &ordered,
                 give,
                 &wake,
@@ -160,12 +161,12 @@ impl Sampling {
 fn take_samples(
     sampler: &mut Sampler,
     cgroup: Option<&Cgroup>,
-    start: Instant,
+    start_ns: u64,
     ordered: &Receiver<MarkName>,
     give: Sender<TakenSample>,
     wake: &OwnedFd,
 ) {
-    let now_ns = || start.elapsed().as_nanos() as u64;
+    let now_ns = || clock::now_ns().saturating_sub(start_ns);
     loop {
         let order = match sampler.due_ns() {
             Some(due) => ordered.recv_timeout(Duration::from_nanos(due.saturating_sub(now_ns()))),
@@ -212,7 +213,7 @@ mod tests {
         let mut sampling = sampling(Some(1_000_000));
         assert_eq!(sampling.due_ns(), Some(1_000_000));
         assert!(sampling.file().is_none() && sampling.taken().is_empty());
-        sampling.begin(None, Instant::now()).unwrap();
+        sampling.begin(None, clock::now_ns()).unwrap();
         assert_eq!(sampling.due_ns(), None);
         let file = sampling.file().unwrap();
         let mut ready = [PollFd::from_borrowed_fd(file, PollFlags::IN)];
@@ -232,7 +233,7 @@ mod tests {
     #[test]
     fn marks_are_taken_in_their_order() {
         let mut sampling = sampling(None);
-        sampling.begin(None, Instant::now()).unwrap();
+        sampling.begin(None, clock::now_ns()).unwrap();
         sampling.order("idle");
         sampling.order("begin");
         let mut names = Vec::new();

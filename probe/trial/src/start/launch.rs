@@ -1,17 +1,17 @@
 //! Starts the program of a request: its cgroup, its pipes and files, and where it is.
 
-use crate::start::spawn::{spawn, SpawnPlan, Spawned};
+use crate::start::launcher::{Launcher, Plan, Started};
 use crate::tree::cgroup::Cgroup;
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Instant;
 use wire::os;
 use wire::os::{pipe, set_file_flags};
+use wire::pin;
 use wire::request::{Request, Use};
+use wire::units::nanoseconds;
 
 /// A larger pipe lets a program that prints much run on while the probe counts.
 const PIPE_BYTES: usize = 1 << 20;
@@ -21,18 +21,13 @@ pub struct Pipes {
     pub stdin: OwnedFd,
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
-    pub report: OwnedFd,
 }
 
 /// A program that was started.
 pub struct Launched {
-    pub pid: i32,
-    pub pidfd: OwnedFd,
+    pub started: Started,
     pub cgroup: Option<Arc<Cgroup>>,
     pub pipes: Pipes,
-    pub start: Instant,
-    /// As of [`Spawned`].
-    pub floor_bytes: u64,
 }
 
 /// `inherited`: the CPUs that the probe itself was given. `kept`: a cgroup to be used again. `missing`: gets what this
@@ -40,6 +35,7 @@ pub struct Launched {
 pub fn launch(
     request: &Request,
     inherited: &[usize],
+    launcher: &mut Launcher,
     kept: Option<Cgroup>,
     missing: &mut Vec<String>,
 ) -> io::Result<Launched> {
@@ -53,7 +49,6 @@ pub fn launch(
         .map(Arc::new)
         .ok();
 
-    let pipe = || pipe();
     let (child_stdin, stdin) = pipe()?;
     let child_stdin = match (&request.stdin, request.plain) {
         (Some(path), _) => open_stdin(path)
@@ -68,57 +63,49 @@ pub fn launch(
     let (stderr, child_stderr) = pipe()?;
     let child_stdout = elsewhere("stdout", &request.stdout, child_stdout)?;
     let child_stderr = elsewhere("stderr", &request.stderr, child_stderr)?;
-    let (report, child_report) = pipe()?;
-    for file in [&stdin, &stdout, &stderr, &report] {
+    for file in [&stdin, &stdout, &stderr] {
         set_file_flags(file, libc::O_NONBLOCK)?;
     }
     if let Err(why) = os::set_pipe_size(&stdout, PIPE_BYTES) {
         missing.push(format!("stdout pipe of {PIPE_BYTES} bytes: {why}"));
     }
 
-    let argv = texts(&request.argv)?;
-    let env: Vec<String> = request
-        .env
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    let env = texts(&env)?;
-    let cwd = CString::new(request.cwd.as_str())?;
     let path = request.env.get("PATH").map(String::as_str);
-    let candidates = texts(&candidates(&request.argv[0], path))?;
-    let pinned = !request.cpus.is_empty();
-    let plan = SpawnPlan {
-        candidates: &candidates,
-        argv: &argv,
-        env: &env,
-        cwd: &cwd,
-        cpus: if pinned { &request.cpus } else { inherited },
-        stdin: child_stdin.as_fd(),
-        stdout: child_stdout.as_fd(),
-        stderr: child_stderr.as_fd(),
-        report: child_report.as_fd(),
+    let cpus = match request.cpus.is_empty() {
+        true => inherited,
+        false => &request.cpus,
+    };
+    let plan = Plan {
+        paths: candidates(&request.argv[0], path),
+        argv: &request.argv,
+        env: &request.env,
+        cwd: &request.cwd,
+        cpus: (!cpus.is_empty()).then(|| pin::set_of(cpus)),
+        files: [
+            child_stdin.as_fd(),
+            child_stdout.as_fd(),
+            child_stderr.as_fd(),
+        ],
         cgroup: cgroup.as_deref().map(Cgroup::files),
         many_files: request.service.is_some(),
-        confined: !request.plain,
+        plain: request.plain,
+        limit_ns: nanoseconds(limits.wall_s),
     };
-    let Spawned {
-        pid,
-        pidfd,
-        start,
-        floor_bytes,
-    } = spawn(&plan, missing)?;
+    let mut started = launcher.start(&plan, missing)?;
+    let unmoved = started.unmoved.take();
+    // The program runs all the same, outside.
+    let cgroup = cgroup.filter(|_| unmoved.is_none());
+    if let Some(why) = unmoved {
+        missing.push(format!("cgroup: cannot move the program into it: {why}"));
+    }
     Ok(Launched {
-        pid,
-        pidfd,
+        started,
         cgroup,
         pipes: Pipes {
             stdin,
             stdout,
             stderr,
-            report,
         },
-        start,
-        floor_bytes,
     })
 }
 
@@ -149,11 +136,6 @@ fn elsewhere(key: &str, path: &Option<String>, pipe: OwnedFd) -> io::Result<Owne
         .map_err(|error| io::Error::new(error.kind(), format!("{key}: {path}: {error}")))?;
     set_file_flags(&file, libc::O_APPEND)?;
     Ok(file.into())
-}
-
-fn texts(texts: &[String]) -> io::Result<Vec<CString>> {
-    let own = |text: &String| CString::new(text.as_str()).map_err(io::Error::from);
-    texts.iter().map(own).collect()
 }
 
 /// Where the program may be: its own path when it has a slash, else below each folder of PATH.

@@ -1,354 +1,365 @@
-//! The process that starts the program. A program begins with the largest size (RSS) of the process that it was cloned
-//! from, and that of the probe is more than many programs ever have. So the probe executes a file of some hundred
-//! bytes, made in memory, which clones the program as a child of the probe. What it inherits is as the program needs it.
+//! The process that starts programs: a child of the probe with its files, which clones programs as children of the probe.
+//! A program begins with the largest size (RSS) of the process that it was cloned from, and that of the probe is more
+//! than many programs ever have. The launcher has the size of the probe's own data and of a few pages of code.
+//!
+//! Plain commands share one launcher. Other programs could change what it hands on, as its limits, so each of them has
+//! one that is gone once the program runs.
 #![allow(unsafe_code)]
 
-use crate::start::clone::{CloneArgs, CLONE_INTO_CGROUP};
-use crate::start::spawn_step::{SpawnStep, REPORT_BYTES};
+use crate::start::child;
 use libc::c_char;
-use std::ffi::CString;
-use std::fs::File;
+use std::collections::BTreeMap;
 use std::io;
 use std::mem::size_of;
-use std::os::unix::fs::FileExt;
-use std::os::unix::io::{AsRawFd, RawFd};
+use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr;
-use std::time::{Duration, Instant};
 use wire::clock;
-use wire::os::memfd_create;
+use wire::os::{self, pidfd_open, poll, sched_getaffinity, CloneArgs, CpuSet, Errno, PollFd};
+use wire::sys;
 
-/// Where the file and the result are in its memory.
-const ADDRESS: u64 = 0x40_0000;
-const RESULT_ADDRESS: u64 = 0x80_0000;
+/// What a program is started with.
+pub struct Plan<'a> {
+    /// Paths that are tried in turn, as execvp would.
+    pub paths: Vec<String>,
+    pub argv: &'a [String],
+    pub env: &'a BTreeMap<String, String>,
+    pub cwd: &'a str,
+    /// None: inherited.
+    pub cpus: Option<CpuSet>,
+    /// stdin, stdout, stderr.
+    pub files: [BorrowedFd<'a>; 3],
+    /// The cgroup's folder and its `cgroup.procs`.
+    pub cgroup: Option<(BorrowedFd<'a>, BorrowedFd<'a>)>,
+    /// As many descriptors as the host allows.
+    pub many_files: bool,
+    /// A plain command keeps its privileges. Others can gain none, and not open other processes.
+    pub plain: bool,
+    /// How long the kernel may take to execute it.
+    pub limit_ns: u64,
+}
 
-const PAGE: usize = 4096;
+/// A program that was started.
+pub struct Started {
+    pub pid: i32,
+    pub pidfd: OwnedFd,
+    /// By [`clock::now_ns`].
+    pub start_ns: u64,
+    /// The size of the process that it was cloned from: less than this the kernel does not report for it.
+    pub floor_bytes: u64,
+    /// Where it could not be executed, and why. It has ended then.
+    pub failure: Option<(Step, io::Error)>,
+    /// Why it is not in the cgroup.
+    pub unmoved: Option<io::Error>,
+}
 
-const ELF_HEADER: usize = 64;
-const PROGRAM_HEADER: usize = 56;
+/// The step at which the start of a program failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Setup,
+    Affinity,
+    Folder,
+    Exec,
+}
 
-/// What the code reads lies between the headers and it: the arguments of clone3, then these numbers.
-const PARAMETERS: usize = ELF_HEADER + PROGRAM_HEADER;
-const FILE: usize = size_of::<CloneArgs>();
-const OFFSET: usize = FILE + 8;
-const REPORT: usize = FILE + 16;
-const PARENT: usize = FILE + 24;
-const CGROUP: usize = FILE + 32;
-const PATHS: usize = FILE + 40;
-/// The size of the set of CPUs, 0 without one, and the set.
-const CPUS_BYTES: usize = FILE + 48;
-const CPUS: usize = FILE + 56;
-const CODE: usize = PARAMETERS + CPUS + size_of::<libc::cpu_set_t>();
+/// What is to be started, and what came of it. The pointers lead into the memory behind it.
+#[derive(Clone, Copy)]
+pub struct Order {
+    pub paths: *const *const c_char,
+    pub argv: *const *const c_char,
+    pub env: *const *const c_char,
+    pub cwd: *const c_char,
+    pub cpus: Option<CpuSet>,
+    pub files: [RawFd; 3],
+    pub many_files: bool,
+    pub plain: bool,
+    /// The process id of the probe.
+    pub parent: i32,
+    /// The cgroup in which it is cloned, and the file by which it moves itself; 0 for none.
+    pub cgroup: RawFd,
+    pub procs: RawFd,
+    /// Written before the program runs; 0 where it could not be cloned: why, in `error`.
+    pub pid: i32,
+    pub start_ns: u64,
+    pub floor_bytes: u64,
+    pub failed: Option<Step>,
+    pub error: i32,
+    /// The error of the move, if positive.
+    pub unmoved: i32,
+}
 
-/// In the result, after the start (a timespec): the program's number, which the kernel writes before the program runs,
-/// or a negative error.
-const NUMBER: usize = 16;
+/// More than arguments and environment can have: they come in one line of 16 MiB, and each may need a pointer.
+const MEMORY_BYTES: usize = 64 << 20;
 
 pub struct Launcher {
-    file: File,
-    result_offset: u64,
+    /// Shared with the process, at the same address, so that pointers into it mean the same in both.
+    order: *mut Order,
+    /// That of plain commands.
+    process: Option<Process>,
 }
 
-#[cfg(target_arch = "x86_64")]
-std::arch::global_asm!(
-    ".pushsection .rodata.ringside_launcher, \"a\"",
-    ".globl ringside_launcher_begin, ringside_launcher_end",
-    "ringside_launcher_begin:",
-    "mov ebx, {parameters}",
-    "lea r12, [rsp + 8]", // argv
-    "mov rax, [rsp]",
-    "lea r13, [rsp + rax * 8 + 16]", // envp
-    // mmap(RESULT_ADDRESS, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, offset)
-    "mov eax, 9",
-    "mov edi, {result}",
-    "mov esi, {page}",
-    "mov edx, 3",
-    "mov r10d, 0x11",
-    "mov r8, [rbx + {file}]",
-    "mov r9, [rbx + {offset}]",
-    "syscall",
-    "cmp rax, rdi",
-    "jne 9f",
-    // close(file)
-    "mov eax, 3",
-    "mov rdi, [rbx + {file}]",
-    "syscall",
-    // clock_gettime(CLOCK_MONOTONIC, result): before the clone, since its CPU time begins there.
-    "mov eax, 228",
-    "mov edi, 1",
-    "mov esi, {result}",
-    "syscall",
-    // clone3: without a stack the child has this one, while this process waits.
-    "mov eax, 435",
-    "mov rdi, rbx",
-    "mov esi, {clone_size}",
-    "syscall",
-    "test rax, rax",
-    "jz 2f",
-    "jns 9f",
-    "mov esi, {result}",
-    "mov [rsi + {number}], eax",
-    "jmp 9f",
-    "2:",
-    "mov r9d, {setup}",
-    // new_session()
-    "mov eax, 112",
-    "syscall",
-    "mov ebp, eax",
-    "test rax, rax",
-    "js 8f",
-    // prctl(PR_SET_PDEATHSIG, SIGKILL)
-    "mov eax, 157",
-    "mov edi, 1",
-    "mov esi, 9",
-    "syscall",
-    "mov ebp, eax",
-    "test rax, rax",
-    "jnz 8f",
-    // parent_id(): the probe may have died before.
-    "mov eax, 110",
-    "syscall",
-    "cmp rax, [rbx + {parent}]",
-    "jne 9f",
-    // close(cgroup)
-    "mov eax, 3",
-    "mov rdi, [rbx + {cgroup}]",
-    "syscall",
-    // fcntl(report, F_SETFD, FD_CLOEXEC)
-    "mov eax, 72",
-    "mov rdi, [rbx + {report}]",
-    "mov esi, 2",
-    "mov edx, 1",
-    "syscall",
-    // sched_setaffinity(0, size, set): not before, so that the launcher begins and ends on a CPU of the probe.
-    "mov rsi, [rbx + {cpus_bytes}]",
-    "test rsi, rsi",
-    "jz 6f",
-    "mov r9d, {affinity}",
-    "mov eax, 203",
-    "xor edi, edi",
-    "lea rdx, [rbx + {cpus}]",
-    "syscall",
-    "mov ebp, eax",
-    "test eax, eax",
-    "js 8f",
-    "6:",
-    // execve of each path in turn, as execvp does.
-    "mov r9d, {exec}",
-    "mov r14, [rbx + {paths}]",
-    "xor r15d, r15d",
-    "mov ebp, -2",
-    "3:",
-    "cmp byte ptr [r14], 0",
-    "je 5f",
-    "mov eax, 59",
-    "mov rdi, r14",
-    "mov rsi, r12",
-    "mov rdx, r13",
-    "syscall",
-    "mov ebp, eax",
-    "cmp eax, -2", // ENOENT
-    "je 4f",
-    "cmp eax, -20", // ENOTDIR
-    "je 4f",
-    "cmp eax, -13", // EACCES
-    "jne 8f",
-    "mov r15d, eax",
-    "4:",
-    "inc r14",
-    "cmp byte ptr [r14 - 1], 0",
-    "jne 4b",
-    "jmp 3b",
-    "5:",
-    "test r15d, r15d",
-    "cmovnz ebp, r15d",
-    // write(report, step and errno)
-    "8:",
-    "neg ebp",
-    "sub rsp, 16",
-    "mov [rsp], r9b",
-    "mov [rsp + 1], ebp",
-    "mov eax, 1",
-    "mov rdi, [rbx + {report}]",
-    "mov rsi, rsp",
-    "mov edx, {report_bytes}",
-    "syscall",
-    // exit_group(127)
-    "9:",
-    "mov eax, 231",
-    "mov edi, 127",
-    "syscall",
-    "ud2",
-    "ringside_launcher_end:",
-    ".popsection",
-    parameters = const ADDRESS + PARAMETERS as u64,
-    result = const RESULT_ADDRESS,
-    number = const NUMBER,
-    page = const PAGE,
-    clone_size = const size_of::<CloneArgs>(),
-    file = const FILE,
-    offset = const OFFSET,
-    report = const REPORT,
-    parent = const PARENT,
-    cgroup = const CGROUP,
-    paths = const PATHS,
-    cpus_bytes = const CPUS_BYTES,
-    cpus = const CPUS,
-    affinity = const SpawnStep::Affinity as u8,
-    setup = const SpawnStep::Setup as u8,
-    exec = const SpawnStep::Exec as u8,
-    report_bytes = const REPORT_BYTES,
-);
-
-#[cfg(target_arch = "x86_64")]
-fn code() -> Option<&'static [u8]> {
-    extern "C" {
-        static ringside_launcher_begin: u8;
-        static ringside_launcher_end: u8;
-    }
-    // SAFETY: the assembler has put both symbols into one section, in this order.
-    unsafe {
-        let begin = ptr::addr_of!(ringside_launcher_begin);
-        let end = ptr::addr_of!(ringside_launcher_end);
-        let size = end as usize - begin as usize;
-        Some(std::slice::from_raw_parts(begin, size))
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn code() -> Option<&'static [u8]> {
-    None
-}
-
-/// More than its size: some pages, and what it hands to the program.
-pub fn size_bytes(argv: &[CString], env: &[CString]) -> u64 {
-    let texts = argv.iter().chain(env);
-    let arguments: usize = texts
-        .map(|text| text.as_bytes_with_nul().len() + size_of::<u64>())
-        .sum();
-    (64 << 10) + arguments as u64
+struct Process {
+    pid: i32,
+    pidfd: OwnedFd,
+    /// A byte asks for a program; a byte answers. The other end is the launcher's.
+    socket: OwnedFd,
+    _other: OwnedFd,
+    /// Where it runs.
+    cpus: CpuSet,
 }
 
 impl Launcher {
-    /// `report`: gets failures of the program's start. `cgroup`: its folder, where the program starts in it. `cpus`: of
-    /// the program; the launcher stays on those of the probe.
-    pub fn new(
-        paths: &[CString],
-        report: RawFd,
-        cgroup: Option<RawFd>,
-        cpus: Option<&[u8]>,
-    ) -> io::Result<Launcher> {
-        let file = File::from(memfd_create("ringside-launcher")?);
-        let code = code().ok_or(io::ErrorKind::Unsupported)?;
-        let mut paths: Vec<u8> = paths
-            .iter()
-            .flat_map(|path| path.as_bytes_with_nul())
-            .copied()
-            .collect();
-        paths.push(0);
-        let size = CODE + code.len() + paths.len();
-        let result_offset = ((size + PAGE - 1) / PAGE * PAGE) as u64;
-
-        let flags = libc::CLONE_PARENT | libc::CLONE_PARENT_SETTID;
-        let flags = (flags | libc::CLONE_VM | libc::CLONE_VFORK) as u64;
-        let flags = flags | cgroup.map_or(0, |_| CLONE_INTO_CGROUP);
-        let parent_tid = RESULT_ADDRESS + NUMBER as u64;
-        let mut content = headers(size as u64);
-        let clone = [flags, 0, 0, parent_tid, 0, 0, 0, 0, 0, 0];
-        let numbers = [
-            cgroup.unwrap_or(0) as u64,
-            file.as_raw_fd() as u64,
-            result_offset,
-            report as u64,
-            std::process::id().into(),
-            cgroup.unwrap_or(-1) as u64,
-            ADDRESS + (CODE + code.len()) as u64,
-            cpus.map_or(0, |cpus| cpus.len() as u64),
-        ];
-        let numbers = clone.iter().chain(&numbers);
-        content.extend(numbers.flat_map(|number| number.to_le_bytes()));
-        content.extend(cpus.unwrap_or(&[]));
-        content.resize(CODE, 0);
-        content.extend(code);
-        content.extend(paths);
-        file.write_all_at(&content, 0)?;
-        file.set_len(result_offset + PAGE as u64)?;
-        Ok(Launcher {
-            file,
-            result_offset,
-        })
-    }
-
-    /// Executes it, and has it inherit what it needs; returns only where that fails. In a child of the probe: system
-    /// calls only.
-    ///
-    /// # Safety
-    /// `argv` and `env` end with a null pointer.
-    pub unsafe fn execute(
-        &self,
-        inherited: &[RawFd],
-        argv: &[*const c_char],
-        env: &[*const c_char],
-    ) {
-        let file = self.file.as_raw_fd();
-        for &file in inherited.iter().chain(&[file]) {
-            libc::fcntl(file, libc::F_SETFD, 0);
-        }
-        let path = b"\0".as_ptr();
-        let (argv, env) = (argv.as_ptr(), env.as_ptr());
-        libc::syscall(
-            libc::SYS_execveat,
-            file,
-            path,
-            argv,
-            env,
-            libc::AT_EMPTY_PATH,
-        );
-        for &file in inherited.iter().chain(&[file]) {
-            libc::fcntl(file, libc::F_SETFD, libc::FD_CLOEXEC);
+    pub fn new() -> io::Result<Launcher> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: new memory, in a place of the kernel's choice.
+        let order = unsafe { libc::mmap(ptr::null_mut(), MEMORY_BYTES, protection, flags, -1, 0) };
+        match order {
+            libc::MAP_FAILED => Err(io::Error::last_os_error()),
+            order => Ok(Launcher {
+                order: order.cast(),
+                process: None,
+            }),
         }
     }
 
-    /// When it has ended: when the program started, and its number.
-    pub fn result(&self) -> io::Result<(Instant, i32)> {
-        let mut result = [0; NUMBER + 4];
-        self.file.read_exact_at(&mut result, self.result_offset)?;
-        let number =
-            |at: usize| i64::from_le_bytes(result[at..at + 8].try_into().unwrap_or([0; 8]));
-        let start_ns = number(0) as u64 * 1_000_000_000 + number(8) as u64;
-        let number = i32::from_le_bytes(result[NUMBER..].try_into().unwrap_or([0; 4]));
-        match number {
-            number if number > 0 => {
-                // This process may lose its CPU, to the program above all, between two looks at the clock.
-                let look = |_| {
-                    let now = Instant::now();
-                    let now_ns = clock::now_ns();
-                    (now.elapsed(), now, now_ns)
-                };
-                let (_, now, now_ns) = (0..5).map(look).min().expect("several looks");
-                let ago = Duration::from_nanos(now_ns.saturating_sub(start_ns));
-                Ok((now - ago, number))
+    /// The process id of the launcher, while there is one.
+    pub fn pid(&self) -> Option<i32> {
+        self.process.as_ref().map(|process| process.pid)
+    }
+
+    /// Starts a program. Adds to `missing` why it could not be started as usual: by the launcher, and inside its cgroup.
+    /// The error: there is no process.
+    pub fn start(&mut self, plan: &Plan, missing: &mut Vec<String>) -> io::Result<Started> {
+        self.write_order(plan)?;
+        let cpus = sched_getaffinity(0)?;
+        let kept = self.process.take();
+        let kept = kept.filter(|kept| plan.plain && kept.cpus == cpus && !kept.has_ended());
+        let process = match kept.map_or_else(|| Process::new(self.order, cpus), Ok) {
+            Ok(process) => Some(process),
+            Err(why) => {
+                missing.push(format!("launcher: {why}"));
+                None
             }
-            0 => Err(io::Error::from_raw_os_error(libc::ECHILD)),
-            error => Err(io::Error::from_raw_os_error(-error)),
+        };
+        let number = |file: BorrowedFd| file.as_raw_fd();
+        let cgroup = plan
+            .cgroup
+            .map(|(folder, procs)| (number(folder), number(procs)));
+        let (folder, procs) = cgroup.unwrap_or_default();
+        // The launcher itself stays outside, so that its CPU time is not the program's.
+        let inside = match process {
+            Some(_) => (folder, 0),
+            None => (0, procs),
+        };
+        let mut order = self.carry_out(process.as_ref(), inside, plan.limit_ns)?;
+        if order.pid == 0 && inside.0 != 0 {
+            // It then moves itself there, which is slower.
+            let why = io::Error::from_raw_os_error(order.error);
+            missing.push(format!("start inside the cgroup: {why}"));
+            order = self.carry_out(process.as_ref(), (0, procs), plan.limit_ns)?;
+        }
+        let error = io::Error::from_raw_os_error(order.error);
+        if order.pid == 0 {
+            return Err(error);
+        }
+        let pidfd = pidfd_open(order.pid).map_err(|why| {
+            let _ = os::kill(order.pid, libc::SIGKILL);
+            why
+        })?;
+        let failure = order.failed.map(|step| (step, error));
+        if failure.is_some() && order.error != libc::ETIMEDOUT {
+            // It has no signal for its end: that of the launcher has none, until a program is executed.
+            sys::wait_for(order.pid)?;
+        }
+        let started = Started {
+            pid: order.pid,
+            pidfd,
+            start_ns: order.start_ns,
+            floor_bytes: match order.floor_bytes {
+                0 => sys::own_max_rss_bytes(),
+                bytes => bytes,
+            },
+            failure,
+            unmoved: (order.unmoved > 0).then(|| io::Error::from_raw_os_error(order.unmoved)),
+        };
+        self.process = process.filter(|_| plan.plain);
+        Ok(started)
+    }
+
+    fn write_order(&mut self, plan: &Plan) -> io::Result<()> {
+        let mut texts = Texts {
+            // SAFETY: the memory is larger than an order.
+            next: unsafe { self.order.add(1) }.cast(),
+            end: self.order as usize + MEMORY_BYTES,
+        };
+        let list = |texts: &mut Texts, of: &[String]| {
+            let pointers = of.iter().map(|text| texts.text(&[text]));
+            let pointers = pointers.collect::<io::Result<Vec<_>>>()?;
+            texts.pointers(pointers)
+        };
+        let pairs = plan
+            .env
+            .iter()
+            .map(|(key, value)| texts.text(&[key, "=", value]));
+        let pairs = pairs.collect::<io::Result<Vec<_>>>()?;
+        let order = Order {
+            paths: list(&mut texts, &plan.paths)?,
+            argv: list(&mut texts, plan.argv)?,
+            env: texts.pointers(pairs)?,
+            cwd: texts.text(&[plan.cwd])?,
+            cpus: plan.cpus,
+            files: plan.files.map(|file| file.as_raw_fd()),
+            many_files: plan.many_files,
+            plain: plan.plain,
+            parent: std::process::id() as i32,
+            cgroup: 0,
+            procs: 0,
+            pid: 0,
+            start_ns: 0,
+            floor_bytes: 0,
+            failed: None,
+            error: 0,
+            unmoved: 0,
+        };
+        // SAFETY: the memory is this object's, and the launcher waits.
+        unsafe { self.order.write(order) };
+        Ok(())
+    }
+
+    /// Has a launcher start the program, or without one a fork of the probe; waits until it was executed.
+    fn carry_out(
+        &self,
+        process: Option<&Process>,
+        (cgroup, procs): (RawFd, RawFd),
+        limit_ns: u64,
+    ) -> io::Result<Order> {
+        // SAFETY: the memory is this object's while the launcher waits. The fork of a process with one thread, of which no
+        // lock can be held by another, only makes system calls.
+        let (answer, mut order) = unsafe {
+            ((*self.order).cgroup, (*self.order).procs) = (cgroup, procs);
+            (*self.order).start_ns = clock::now_ns();
+            let answer = match process {
+                Some(process) => process.ask(limit_ns),
+                None => {
+                    child::fork(self.order);
+                    Ok(())
+                }
+            };
+            (answer, self.order.read_volatile())
+        };
+        match answer {
+            Err(error) if order.pid == 0 => Err(error),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                let _ = os::kill(order.pid, libc::SIGKILL);
+                (order.failed, order.error) = (Some(Step::Exec), libc::ETIMEDOUT);
+                Ok(order)
+            }
+            // The program may have killed the launcher.
+            _ => Ok(order),
         }
     }
 }
 
-/// Of an ELF file with one segment, which is all of it.
-fn headers(size: u64) -> Vec<u8> {
-    let mut headers = b"\x7fELF\x02\x01\x01".to_vec();
-    headers.resize(16, 0);
-    // ET_EXEC, EM_X86_64
-    headers.extend([2, 0, 62, 0, 1, 0, 0, 0]);
-    headers.extend((ADDRESS + CODE as u64).to_le_bytes());
-    headers.extend((ELF_HEADER as u64).to_le_bytes());
-    headers.extend([0; 12]);
-    headers.extend([ELF_HEADER as u8, 0, PROGRAM_HEADER as u8, 0, 1, 0]);
-    headers.resize(ELF_HEADER, 0);
-    // PT_LOAD, readable and executable
-    headers.extend([1, 0, 0, 0, 5, 0, 0, 0]);
-    for number in [0, ADDRESS, ADDRESS, size, size, PAGE as u64] {
-        headers.extend(number.to_le_bytes());
+/// Where texts are written.
+struct Texts {
+    next: *mut u8,
+    end: usize,
+}
+
+impl Texts {
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.end - (self.next as usize) < bytes.len() {
+            return Err(io::Error::from_raw_os_error(libc::E2BIG));
+        }
+        // SAFETY: there is room for them.
+        unsafe {
+            ptr::copy_nonoverlapping(bytes.as_ptr(), self.next, bytes.len());
+            self.next = self.next.add(bytes.len());
+        }
+        Ok(())
     }
-    headers
+
+    /// The pieces, then a NUL.
+    fn text(&mut self, pieces: &[&str]) -> io::Result<*const c_char> {
+        let begin = self.next;
+        for piece in pieces {
+            self.bytes(piece.as_bytes())?;
+        }
+        self.bytes(&[0])?;
+        Ok(begin.cast())
+    }
+
+    /// The pointers, then a null pointer.
+    fn pointers(&mut self, mut pointers: Vec<*const c_char>) -> io::Result<*const *const c_char> {
+        pointers.push(ptr::null());
+        let padding = self.next.align_offset(size_of::<usize>());
+        self.bytes(&[0; size_of::<usize>()][..padding])?;
+        let begin = self.next;
+        for pointer in pointers {
+            self.bytes(&(pointer as usize).to_ne_bytes())?;
+        }
+        Ok(begin.cast())
+    }
+}
+
+impl Process {
+    fn new(order: *mut Order, cpus: CpuSet) -> io::Result<Process> {
+        let (socket, other) = os::socketpair()?;
+        let mut pidfd: RawFd = -1;
+        // It has no signal for its end: whoever waits for any child does not mean it.
+        let args = CloneArgs {
+            flags: (libc::CLONE_FILES | libc::CLONE_PIDFD) as u64,
+            pidfd: ptr::addr_of_mut!(pidfd) as u64,
+            ..CloneArgs::default()
+        };
+        // SAFETY: without CLONE_VM and with no stack this is a fork. This process has one thread, so no lock can be held
+        // by another; the child only makes system calls. The kernel has made the descriptor, which is nobody else's.
+        unsafe {
+            let pid = os::clone3(&args)?;
+            if pid == 0 {
+                child::serve(order, other.as_raw_fd());
+            }
+            Ok(Process {
+                pid,
+                pidfd: OwnedFd::from_raw_fd(pidfd),
+                socket,
+                _other: other,
+                cpus,
+            })
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        poll(&mut [PollFd::readable(self.pidfd.as_fd())], Some(0)) != Ok(0)
+    }
+
+    /// Asks for the program, and waits for the answer.
+    fn ask(&self, limit_ns: u64) -> io::Result<()> {
+        os::write(&self.socket, &[0])?;
+        let until_ns = clock::now_ns().saturating_add(limit_ns);
+        loop {
+            let mut files = [&self.socket, &self.pidfd].map(|file| PollFd::readable(file.as_fd()));
+            match poll(&mut files, Some(until_ns.saturating_sub(clock::now_ns()))) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) if files[0].is_ready() => {
+                    return Ok(os::read(&self.socket, &mut [0]).map(drop)?)
+                }
+                Ok(_) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::Other,
+                        "the launcher has ended",
+                    ))
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = os::kill(self.pid, libc::SIGKILL);
+        let _ = sys::wait_for(self.pid);
+    }
 }

@@ -1,8 +1,8 @@
 //! How a program starts.
 
-pub mod clone;
+// In children of the probe.
+#[allow(unsafe_code)]
+mod child;
 pub mod launch;
 pub mod launcher;
 pub mod limits;
-pub mod spawn;
-pub mod spawn_step;

@@ -4,7 +4,6 @@
 #![allow(unsafe_code)]
 
 use crate::leave::shared_memory::SharedMemory;
-use crate::start::clone::CloneArgs;
 use crate::start::limits::Limits;
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
@@ -12,7 +11,7 @@ use std::sync::OnceLock;
 use wire::os;
 use wire::os::{
     mount, new_session, parent_id, poll, read, set_parent_death_signal, socketpair, statat, write,
-    PollFd,
+    CloneArgs, PollFd,
 };
 use wire::sys;
 
@@ -55,14 +54,8 @@ pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
     };
     // SAFETY: without CLONE_VM and with no stack this is a fork. This process has one thread, so no lock can be held by
     // another.
-    let child = unsafe {
-        libc::syscall(
-            libc::SYS_clone3,
-            &args as *const CloneArgs,
-            std::mem::size_of::<CloneArgs>(),
-        )
-    };
-    match child {
+    let child = unsafe { os::clone3(&args) };
+    match child.map_err(|error| failed("clone", error.into()))? {
         0 => {
             drop(outside);
             let done = prepare((users != 0).then_some(&user));
@@ -77,21 +70,20 @@ pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
             let shared = SharedMemory::mount();
             Ok(Side::Inside(shared.map_err(|error| error.to_string())))
         }
-        child if child > 0 => {
+        child => {
             drop(inside);
             match report_of(&outside) {
                 Some(report) if report.is_empty() => {
                     let _ = write(&outside, b"\n");
-                    Ok(Side::Outside(relay_signals(child as i32, signals, parent)))
+                    Ok(Side::Outside(relay_signals(child, signals, parent)))
                 }
                 report => {
                     drop(outside);
-                    wait_for(child as i32);
+                    let _ = sys::wait_for(child);
                     Err(report.unwrap_or_else(|| "the process inside ended".into()))
                 }
             }
         }
-        _ => Err(failed("clone", io::Error::last_os_error())),
     }
 }
 
@@ -220,12 +212,5 @@ fn send(child: i32, signal: i32) {
     // SAFETY: the call takes numbers only; the child has not been waited for, so its number is its own.
     unsafe {
         libc::kill(child, signal);
-    }
-}
-
-fn wait_for(child: i32) {
-    // SAFETY: the call takes numbers only, and a null pointer is allowed.
-    unsafe {
-        libc::waitpid(child, std::ptr::null_mut(), 0);
     }
 }

@@ -75,6 +75,8 @@ pub struct ProcFs {
     spares: Spares,
     /// Whether the kernel lists the children of a thread.
     pub lists_children: bool,
+    /// A child of the probe that is no process of a trial.
+    pub launcher: Option<i32>,
 }
 
 /// How often the threads of a process are listed until one is found that has not ended.
@@ -94,6 +96,7 @@ impl ProcFs {
             buffer: vec![0; 4096],
             spares: Spares::default(),
             lists_children: true,
+            launcher: None,
         };
         procfs.lists_children = procfs
             .read(format_args!("{me}/task/{me}/children"))
@@ -132,6 +135,9 @@ impl ProcFs {
     }
 
     pub fn process(&mut self, pid: i32) -> Option<Process> {
+        if self.launcher == Some(pid) {
+            return None;
+        }
         let (process, is_zombie) = parse_stat(self.read(format_args!("{pid}/stat"))?)?;
         match process.alive && is_zombie {
             true => Some(self.with_living_thread(process)),

@@ -1,20 +1,18 @@
 //! Supervises the program while it runs, and ends it with all processes that it started.
 
 use crate::sample::high_water::HighWater;
-use crate::start::launch::{launch, Pipes};
+use crate::start::launcher::Started;
 use crate::tree::cgroup::{Cgroup, CpuUsage};
 use crate::tree::listener::{owner, still_listens, Owner};
 use crate::tree::namespace;
 use crate::tree::processes::{walk, ScanMode};
 use crate::tree::procfs::{ProcFs, Process};
-use std::io;
 use std::net::SocketAddr;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wire::os;
 use wire::os::{pidfd_open, pidfd_send_signal, poll, Errno, PollFd};
-use wire::request::Request;
 use wire::sys;
 
 const HIGHEST_PRIORITY: i32 = -20;
@@ -52,27 +50,22 @@ pub struct Leftover {
 }
 
 impl Supervisor {
-    /// `inherited`: the CPUs that the probe itself was given. `kept`: a cgroup to be used again.
-    pub fn start(
-        request: &Request,
-        inherited: &[usize],
+    pub fn new(
+        started: Started,
+        cgroup: Option<Arc<Cgroup>>,
         signals: OwnedFd,
         procfs: ProcFs,
-        kept: Option<Cgroup>,
-        missing: &mut Vec<String>,
-    ) -> io::Result<(Supervisor, Pipes, Instant)> {
-        let program = launch(request, inherited, kept, missing)?;
-        let supervisor = Supervisor {
-            pid: program.pid,
-            pidfd: program.pidfd,
-            cgroup: program.cgroup,
+    ) -> Supervisor {
+        Supervisor {
+            pid: started.pid,
+            pidfd: started.pidfd,
+            cgroup,
             signals,
             procfs,
             status: None,
-            high_water: HighWater::new(program.floor_bytes),
+            high_water: HighWater::new(started.floor_bytes),
             ended: false,
-        };
-        Ok((supervisor, program.pipes, program.start))
+        }
     }
 
     pub fn pid(&self) -> i32 {
@@ -284,7 +277,11 @@ impl Supervisor {
         let probe = std::process::id() as i32;
         let mut children = Vec::new();
         self.procfs.children(probe, probe, &mut children);
-        for child in children.into_iter().filter(|&pid| pid > 1) {
+        let launcher = self.procfs.launcher;
+        for child in children
+            .into_iter()
+            .filter(|&pid| pid > 1 && Some(pid) != launcher)
+        {
             let _ = os::kill(child, libc::SIGKILL);
         }
     }
