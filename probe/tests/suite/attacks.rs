@@ -72,17 +72,6 @@ fn a_program_that_fails_has_crashed_whatever_follows() {
     }
 }
 
-/// The outcomes of trials that one probe carries out, one after another.
-fn in_one_probe(requests: &[Value]) -> Vec<Value> {
-    let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
-    let output = start_lines(&lines.join("\n")).wait_with_output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let messages = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    messages
-        .filter(|message: &Value| message["type"] == "outcome")
-        .collect()
-}
-
 /// The sums of the kernel for children that have ended hold those of earlier trials.
 #[test]
 fn cpu_time_of_earlier_trials_does_not_count() {

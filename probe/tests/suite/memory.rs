@@ -58,7 +58,8 @@ fn the_size_of_the_launcher_is_not_that_of_a_program() {
         match peak(&trial) {
             Some(own) => assert!(own.abs_diff(kib << 10) < 256 << 10, "{own} {line}"),
             // Code that is not optimised has more data than many programs.
-            None => assert!(cfg!(debug_assertions), "{}", trial.outcome),
+            None if cfg!(debug_assertions) => {}
+            None => panic!("{}", trial.outcome),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Commands that know nothing of the protocol, a file as stdin, the fixed computation, the host's pressure.
 
 use crate::common::*;
-use serde_json::json;
+use serde_json::{json, Value};
 
 #[test]
 fn nothing_that_a_plain_command_prints_is_a_protocol_line() {
@@ -102,4 +102,24 @@ fn reference_and_pressure_are_told() {
     timed.is("ok", "");
     assert!(timed.outcome["reference_ns"].as_u64().unwrap() > 100_000);
     assert!(timed.outcome["memory_reference_ns"].as_u64().unwrap() > 60_000);
+}
+
+/// What a comparison costs is much of a short command, so most have none.
+#[test]
+fn each_tenth_of_short_commands_is_compared() {
+    let request = with(request(&["true"]), "/plain", json!(true));
+    let outcomes = in_one_probe(&vec![request; 21]);
+    let has_figures = |outcome: &Value| outcome["cpus"] != json!([]);
+    assert_eq!(outcomes.len(), 21);
+    for (number, pair) in outcomes.windows(2).enumerate() {
+        assert_eq!(has_figures(&pair[0]), !pair[0]["kernel_bytes"].is_null());
+        match has_figures(&pair[1]) {
+            false => assert!(pair[0]["wall_ns"].as_u64().unwrap() < 20_000_000),
+            // A busy host makes any command a long one.
+            true => {}
+        }
+        if number % 10 == 0 {
+            assert!(has_figures(&pair[0]), "{number}");
+        }
+    }
 }

@@ -29,25 +29,35 @@ type Schedule = (Option<i32>, Option<i32>);
 
 pub struct Interference {
     texts: Vec<String>,
-    schedule: Schedule,
-    limits: Limits,
     files: Rc<KernelFiles>,
     plain: bool,
+    /// None: nothing is compared.
+    before: Option<State>,
+}
+
+/// Of the probe and its host.
+struct State {
+    schedule: Schedule,
+    limits: Limits,
     environment: Environment,
     cpus: Option<CpuSet>,
 }
 
 impl Interference {
-    /// Remembers the probe's own limits and CPUs. `plain`: a plain command may change settings of the host.
-    pub fn watch(files: Rc<KernelFiles>, plain: bool) -> Interference {
-        Interference {
-            texts: Vec::new(),
+    /// Remembers the probe's own limits and CPUs, if they are to be compared. `plain`: a plain command may change settings
+    /// of the host.
+    pub fn watch(files: Rc<KernelFiles>, plain: bool, is_compared: bool) -> Interference {
+        let state = || State {
             schedule: schedule_of(0),
             limits: Limits::of(0),
             environment: Environment::read(&files, plain),
+            cpus: sched_getaffinity(0).ok(),
+        };
+        Interference {
+            texts: Vec::new(),
+            before: is_compared.then(state),
             plain,
             files,
-            cpus: sched_getaffinity(0).ok(),
         }
     }
 
@@ -76,6 +86,10 @@ impl Interference {
     /// Compares all threads of the probe with what they were given: the schedule of its first, and either the CPUs of
     /// that one or some of these. `is_alone`: there is one thread.
     pub fn compare_threads(&mut self, cpus: &[CpuSet], is_alone: bool) {
+        let Some(before) = self.before.as_ref() else {
+            return;
+        };
+        let (schedule, first_cpus) = (before.schedule, before.cpus);
         let folder = (!is_alone).then(|| fs::read_dir("/proc/self/task"));
         let threads = folder.into_iter().flatten().flatten();
         let names = threads.flatten().map(|thread| thread.file_name());
@@ -87,14 +101,14 @@ impl Interference {
             threads = vec![0];
         }
         for thread in threads {
-            if schedule_of(thread) != self.schedule {
+            if schedule_of(thread) != schedule {
                 self.add("the probe's scheduling was changed".into());
             }
             let Ok(own) = sched_getaffinity(thread) else {
                 continue;
             };
             let given = |first: &CpuSet| own == *first || cpus.contains(&own);
-            if !self.cpus.as_ref().map_or(true, given) {
+            if !first_cpus.as_ref().map_or(true, given) {
                 self.add("the probe was moved to other CPUs".into());
             }
         }
@@ -118,17 +132,19 @@ impl Interference {
 
     /// Which limits of the probe were lowered, in words. It may have lacked anything since.
     pub fn lowered_limits(&self) -> Option<String> {
-        self.limits.lowered_to(&Limits::of(0))
+        self.before.as_ref()?.limits.lowered_to(&Limits::of(0))
     }
 
     /// Compares the probe's CPUs and environment with those at the beginning, and gives all texts.
     pub fn finish(&mut self) -> Vec<String> {
-        let now = Environment::read(&self.files, self.plain);
-        for text in self.environment.changed_to(&now) {
-            self.add(text);
-        }
-        if self.cpus.is_some() && self.cpus != sched_getaffinity(0).ok() {
-            self.add("the probe was moved to other CPUs".into());
+        if let Some(before) = self.before.take() {
+            let now = Environment::read(&self.files, self.plain);
+            for text in before.environment.changed_to(&now) {
+                self.add(text);
+            }
+            if before.cpus.is_some() && before.cpus != sched_getaffinity(0).ok() {
+                self.add("the probe was moved to other CPUs".into());
+            }
         }
         std::mem::take(&mut self.texts)
     }
@@ -210,7 +226,7 @@ mod tests {
     #[test]
     fn each_text_once_and_not_too_many() {
         let files = Rc::new(KernelFiles::open().unwrap());
-        let mut seen = Interference::watch(files, false);
+        let mut seen = Interference::watch(files, false, true);
         for sender in [7, 7, 8] {
             seen.signal("SIGTERM", Signaller::Trial(sender));
         }

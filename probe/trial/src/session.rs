@@ -13,6 +13,7 @@ use crate::start::launcher::Launcher;
 use crate::tree::cgroup::Cgroup;
 use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
+use wire::clock;
 use wire::os::{become_subreaper, parent_id};
 use wire::pin::ProbeCpus;
 use wire::request::{Request, Service};
@@ -21,6 +22,11 @@ use wire::writer::{ReaderGone, Writer};
 
 /// In an argument of the program: replaced by the URLs of its upstreams.
 const UPSTREAMS: &str = "{upstreams}";
+
+/// Of plain commands that follow one shorter than this, each tenth is compared with the state before it: the kernel counts
+/// in ticks of 10 ms, and the comparisons take a tenth of the time of such a command.
+const BRIEF_NS: u64 = 20_000_000;
+const COMPARED: u64 = 10;
 
 pub struct Session<'a> {
     engine: Option<&'a Engine>,
@@ -31,6 +37,9 @@ pub struct Session<'a> {
     cpus: ProbeCpus,
     cgroup: Option<Cgroup>,
     launcher: Launcher,
+    trials: u64,
+    /// How long the last trial took.
+    last_ns: u64,
     files: Rc<KernelFiles>,
 }
 
@@ -59,6 +68,8 @@ impl<'a> Session<'a> {
             cgroup: None,
             launcher: Launcher::new()
                 .map_err(|error| format!("memory of the launcher: {error}"))?,
+            trials: 0,
+            last_ns: 0,
             files: Rc::new(KernelFiles::open().map_err(|error| format!("/proc: {error}"))?),
         })
     }
@@ -86,6 +97,8 @@ impl<'a> Session<'a> {
         if parent_id() != self.parent {
             return Err("the process that started the probe has ended".into());
         }
+        let is_brief = request.plain && self.last_ns < BRIEF_NS;
+        let is_compared = !is_brief || self.trials % COMPARED == 0;
         let setup = Setup {
             loads,
             missing,
@@ -95,11 +108,15 @@ impl<'a> Session<'a> {
             files: Rc::clone(&self.files),
             places: &mut self.places,
             launcher: &mut self.launcher,
+            is_compared,
         };
+        let begin_ns = clock::now_ns();
         let done = run(&request, setup, signals, notices, writer)
             .map_err(|error| format!("cannot begin the trial: {error}"))?;
         Ok(done.map(|(condition, cgroup)| {
             self.cgroup = cgroup;
+            self.last_ns = clock::now_ns().saturating_sub(begin_ns);
+            self.trials += 1;
             condition
         }))
     }

@@ -223,8 +223,10 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
             shares["steal"] = stolen / total
         if others > _OTHERS:
             shares["others"] = others
-    wall = sum(report.wall_ns or 0 for report in reports)
-    pressures = [report.pressure for report in reports if report.pressure]
+    # Of short commands most have none.
+    observed = [report for report in reports if report.pressure and report.pressure.memory_ns is not None]
+    wall = sum(report.wall_ns or 0 for report in observed)
+    pressures = [report.pressure for report in observed if report.pressure]
     waits = {
         "memory_pressure": sum(pressure.memory_ns or 0 for pressure in pressures),
         "io_pressure": sum(pressure.io_ns or 0 for pressure in pressures),

@@ -166,6 +166,17 @@ pub fn run(request: &Value) -> Trial {
     trial
 }
 
+/// The outcomes of trials that one probe carries out, one after another.
+pub fn in_one_probe(requests: &[Value]) -> Vec<Value> {
+    let lines: Vec<String> = requests.iter().map(Value::to_string).collect();
+    let output = start_lines(&lines.join("\n")).wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let messages = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    messages
+        .filter(|message: &Value| message["type"] == "outcome")
+        .collect()
+}
+
 pub fn parse(output: Output) -> Trial {
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{talk}");

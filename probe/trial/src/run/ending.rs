@@ -3,8 +3,10 @@
 
 use super::end::End;
 use super::{Abort, Trial};
+use crate::sample::host::HostBaseline;
 use std::time::{Duration, Instant};
 use wire::cause::Cause;
+use wire::messages::Pressure;
 use wire::os::{poll, Errno, PollFd};
 use wire::sys;
 
@@ -19,12 +21,13 @@ impl Trial<'_, '_> {
     /// The program has ended, or the trial: its state is that of the first call.
     pub(super) fn note_end(&mut self, now_ns: u64) {
         if self.end.is_none() {
+            let host = self.host.as_ref();
             self.end = Some(End {
                 ns: now_ns,
                 unread_bytes: self.output.stdout.unread(),
-                cpus: self.host.cpus_since(),
-                pressure: self.host.pressure_since(),
-                kernel_bytes: self.host.kernel_bytes,
+                cpus: host.map_or(Vec::new(), HostBaseline::cpus_since),
+                pressure: host.map_or(Pressure::default(), HostBaseline::pressure_since),
+                kernel_bytes: host.and_then(|host| host.kernel_bytes),
             });
         }
     }

@@ -16,6 +16,7 @@ use crate::leave::places::Places;
 use crate::loads::Loads;
 use crate::reference;
 use crate::sample::host::HostBaseline;
+use crate::sample::sampler::schedule::Schedule;
 use crate::sample::sampler::{Limits, Sampler};
 use crate::sample::sampling::{self, Sampling};
 use crate::service::Service;
@@ -60,7 +61,8 @@ struct Trial<'a, 'w> {
     /// When the first message is written, unless the program ends before.
     started_due_ns: Option<u64>,
     output: ProgramOutput,
-    host: HostBaseline,
+    /// None: nothing is compared.
+    host: Option<HostBaseline>,
     /// The CPUs of the program.
     cpus: CpuSet,
     reference: Option<reference::Times>,
@@ -107,9 +109,10 @@ pub fn run(
         files,
         places,
         launcher,
+        is_compared,
     } = setup;
     let program_cpus = pin::program_cpus(request, &inherited_cpus);
-    let host = HostBaseline::read(&files, &program_cpus);
+    let host = is_compared.then(|| HostBaseline::read(&files, &program_cpus));
     let Launched {
         mut started,
         cgroup,
@@ -129,7 +132,9 @@ pub fn run(
     if let Some(loads) = &mut loads {
         loads.serve_upstreams()?;
     }
-    let interval = request.sample_interval();
+    let interval_ns = request
+        .sample_interval()
+        .map(|interval| interval.as_nanos() as u64);
     let limits = Limits {
         memory_bytes: request.limits.memory_bytes,
         processes: request.limits.processes,
@@ -145,7 +150,8 @@ pub fn run(
         supervisor,
         sampling: Sampling::new(Sampler::new(
             procfs,
-            interval.map(|interval| interval.as_nanos() as u64),
+            // A plain command that ends before the first sample has no thread beside it.
+            Schedule::new(interval_ns, !request.plain),
             limits,
             request.timeline,
             places.shared(),
@@ -173,7 +179,7 @@ pub fn run(
         probe_cpu_ns,
         excess_processes: None,
         parent: parent_id(),
-        interference: Interference::watch(Rc::clone(&files), request.plain),
+        interference: Interference::watch(Rc::clone(&files), request.plain, is_compared),
         awaited: Vec::new(),
         cause: None,
         end: None,

@@ -28,6 +28,8 @@ pub struct Setup<'a> {
     /// Where the program may leave files.
     pub places: &'a mut Places,
     pub launcher: &'a mut Launcher,
+    /// The state of the host and of the probe is compared before and after: counters, limits, settings.
+    pub is_compared: bool,
 }
 
 /// Whether the probe can carry out another trial: a program may have changed it.

@@ -188,6 +188,7 @@ fn take_samples(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::sampler::schedule::Schedule;
     use crate::sample::sampler::Limits;
     use crate::tree::procfs::ProcFs;
     use rustix::event::{poll, PollFd, PollFlags};
@@ -201,7 +202,7 @@ mod tests {
         };
         Sampling::new(Sampler::new(
             ProcFs::open().unwrap(),
-            interval_ns,
+            Schedule::new(interval_ns, true),
             limits,
             false,
             None,

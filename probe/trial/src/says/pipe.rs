@@ -8,6 +8,10 @@ const PIECE_BYTES: usize = 256 * 1024;
 const FIRST_BYTES: usize = 4096;
 const TAIL_BYTES: usize = 4096;
 
+/// A larger pipe lets a program that prints much run on while the probe counts. For others it costs more than it is worth.
+const PIPE_BYTES: usize = 1 << 20;
+const MUCH_BYTES: u64 = 16 * 1024;
+
 /// Pieces read before the loop checks the clock and the limits again.
 const MAX_PIECES: usize = 8;
 
@@ -21,6 +25,7 @@ pub struct OutputPipe {
     buffer: Vec<u8>,
     tail: Vec<u8>,
     bytes: u64,
+    is_enlarged: bool,
     last_ns: Option<u64>,
     paused_until_ns: u64,
 }
@@ -32,6 +37,7 @@ impl OutputPipe {
             buffer: Vec::new(),
             tail: Vec::new(),
             bytes: 0,
+            is_enlarged: false,
             last_ns: None,
             paused_until_ns: 0,
         }
@@ -93,6 +99,11 @@ impl OutputPipe {
                     break;
                 }
             }
+        }
+        if let (true, false, Some(file)) = (self.bytes > MUCH_BYTES, self.is_enlarged, &self.file) {
+            self.is_enlarged = true;
+            // Where the user has too much in pipes, it stays as it is.
+            let _ = os::set_pipe_size(file, PIPE_BYTES);
         }
         let busy = self
             .last_ns

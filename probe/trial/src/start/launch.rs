@@ -7,14 +7,10 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::Arc;
-use wire::os;
 use wire::os::{pipe, set_file_flags};
 use wire::pin;
 use wire::request::{Request, Use};
 use wire::units::nanoseconds;
-
-/// A larger pipe lets a program that prints much run on while the probe counts.
-const PIPE_BYTES: usize = 1 << 20;
 
 /// The probe's ends of the program's pipes.
 pub struct Pipes {
@@ -65,9 +61,6 @@ pub fn launch(
     let child_stderr = elsewhere("stderr", &request.stderr, child_stderr)?;
     for file in [&stdin, &stdout, &stderr] {
         set_file_flags(file, libc::O_NONBLOCK)?;
-    }
-    if let Err(why) = os::set_pipe_size(&stdout, PIPE_BYTES) {
-        missing.push(format!("stdout pipe of {PIPE_BYTES} bytes: {why}"));
     }
 
     let path = request.env.get("PATH").map(String::as_str);

@@ -3,7 +3,7 @@
 mod file_memory;
 mod process_times;
 mod pss;
-mod schedule;
+pub mod schedule;
 
 use crate::leave::shared_memory::SharedMemory;
 use crate::sample::budget::SamplingBudget;
@@ -102,11 +102,11 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// `interval_ns`: None for no regular samples. `timeline`: all samples have threads and the kernel's memory. `shared`: the
-    /// probe's own shared memory.
+    /// `schedule`: of regular samples. `timeline`: all samples have threads and the kernel's memory. `shared`: the probe's
+    /// own shared memory.
     pub fn new(
         procfs: ProcFs,
-        interval_ns: Option<u64>,
+        schedule: Schedule,
         limits: Limits,
         timeline: bool,
         shared: Option<Arc<SharedMemory>>,
@@ -114,7 +114,7 @@ impl Sampler {
         Sampler {
             procfs,
             probe: std::process::id() as i32,
-            schedule: Schedule::new(interval_ns),
+            schedule,
             limits,
             threads: match timeline {
                 true => Threads::for_timeline(),
@@ -418,7 +418,7 @@ mod tests {
         };
         let mut sampler = Sampler::new(
             ProcFs::open().unwrap(),
-            Some(50_000_000),
+            Schedule::new(Some(50_000_000), true),
             limits,
             true,
             None,

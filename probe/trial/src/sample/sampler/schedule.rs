@@ -11,6 +11,7 @@ const GROWING_NS: u64 = 5_000_000;
 
 pub struct Schedule {
     interval_ns: Option<u64>,
+    is_dense: bool,
     due_ns: Option<u64>,
     count: u64,
     first_ns: u64,
@@ -18,11 +19,17 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// `interval_ns`: None for no regular samples.
-    pub fn new(interval_ns: Option<u64>) -> Schedule {
+    /// `interval_ns`: None for no regular samples. `is_dense`: with those of the start.
+    pub fn new(interval_ns: Option<u64>, is_dense: bool) -> Schedule {
+        let first_ns = if is_dense {
+            FIRST_SAMPLES_NS[0]
+        } else {
+            u64::MAX
+        };
         Schedule {
             interval_ns,
-            due_ns: interval_ns.map(|interval| interval.min(FIRST_SAMPLES_NS[0])),
+            is_dense,
+            due_ns: interval_ns.map(|interval| interval.min(first_ns)),
             count: 0,
             first_ns: 0,
             last_ns: 0,
@@ -49,7 +56,8 @@ impl Schedule {
         self.last_ns = now_ns;
         self.count += 1;
         let interval = self.interval_ns.unwrap_or(u64::MAX);
-        let early = FIRST_SAMPLES_NS.iter().find(|&&at| at > now_ns);
+        let mut early = FIRST_SAMPLES_NS.iter().filter(|_| self.is_dense);
+        let early = early.find(|&&at| at > now_ns);
         self.due_ns = Some(match early {
             _ if is_growing => now_ns + GROWING_NS,
             Some(&at) if cpu_ns < CHEAP_SAMPLE_NS && at - now_ns < interval => at,
@@ -66,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_start_is_sampled_densely() {
-        let mut schedule = Schedule::new(Some(50 * MS));
+        let mut schedule = Schedule::new(Some(50 * MS), true);
         let mut dues = Vec::new();
         while dues.len() < 7 {
             let due = schedule.due_ns().unwrap();
@@ -79,18 +87,18 @@ mod tests {
 
     #[test]
     fn short_intervals_and_expensive_samples_end_the_dense_samples() {
-        let mut schedule = Schedule::new(Some(MS));
+        let mut schedule = Schedule::new(Some(MS), true);
         assert_eq!(schedule.due_ns(), Some(MS));
         schedule.took(MS, 1, false, 0);
         assert_eq!(schedule.due_ns(), Some(2 * MS));
-        let mut schedule = Schedule::new(Some(50 * MS));
+        let mut schedule = Schedule::new(Some(50 * MS), true);
         schedule.took(2 * MS, CHEAP_SAMPLE_NS, false, 0);
         assert_eq!(schedule.due_ns(), Some(52 * MS));
     }
 
     #[test]
     fn the_budget_delays_samples_but_not_those_of_a_growing_tree() {
-        let mut schedule = Schedule::new(Some(50 * MS));
+        let mut schedule = Schedule::new(Some(50 * MS), true);
         schedule.took(100 * MS, MS, false, 900 * MS);
         assert_eq!(schedule.due_ns(), Some(900 * MS));
         schedule.took(900 * MS, MS, true, 2_000 * MS);
@@ -99,8 +107,17 @@ mod tests {
     }
 
     #[test]
+    fn without_dense_samples_the_first_is_due_after_the_interval() {
+        let mut schedule = Schedule::new(Some(50 * MS), false);
+        assert_eq!(schedule.due_ns(), Some(50 * MS));
+        // A mark before it.
+        schedule.took(MS, 1, false, 0);
+        assert_eq!(schedule.due_ns(), Some(51 * MS));
+    }
+
+    #[test]
     fn without_an_interval_no_sample_is_due() {
-        let schedule = Schedule::new(None);
+        let schedule = Schedule::new(None, true);
         assert_eq!((schedule.due_ns(), schedule.taken()), (None, (0, None)));
     }
 }
