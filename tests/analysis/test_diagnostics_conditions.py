@@ -67,7 +67,10 @@ SHORT: dict[str, Any] = {
         # On two CPUs the same is a tenth, which is not above the limit.
         ([trial(**OWN, cpus=(seconds(5.0, 5.0), seconds(5.0, 5.0, cpu=2)))], {}),
         ([trial(**OWN, cpus=(seconds(9.0, 5.0, 0.5), seconds(1.0, 5.0, cpu=2)))], {"steal": 0.5 / 20.5}),
-        ([trial(**OWN, pressure=Pressure(9, None, 2_000_000_000))], {"io_pressure": 0.2}),
+        (
+            [trial(**OWN, pressure=own) for own in (Pressure(9, None, 2 * 10**9), Pressure())],
+            {"io_pressure": 0.2},
+        ),
         (
             [trial(**OWN, pressure=Pressure(0, 5 * 10**9, 30 * 10**9), cpus=(seconds(8, 0, 2),))],
             {"steal": 0.2, "memory_pressure": 0.5, "io_pressure": 1.0},

@@ -208,9 +208,7 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`noisy-neighbour`: others took CPU time that the programs should have had, or the host waited."""
     reports = [trial.report for trial in trials if trial.report]
     total = busy = stolen = own = 0
-    for report in reports:
-        if not report.cpus:
-            continue
+    for report in (each for each in reports if each.cpus):
         for cpu in report.cpus:
             total += cpu.busy_ns + cpu.idle_ns + cpu.stolen_ns
             busy, stolen = busy + cpu.busy_ns, stolen + cpu.stolen_ns
@@ -224,7 +222,7 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         if others > _OTHERS:
             shares["others"] = others
     # Of short commands most have none.
-    observed = [report for report in reports if report.pressure and report.pressure.memory_ns is not None]
+    observed = [report for report in reports if report.pressure and report.pressure.io_ns is not None]
     wall = sum(report.wall_ns or 0 for report in observed)
     pressures = [report.pressure for report in observed if report.pressure]
     waits = {
