@@ -42,6 +42,7 @@ def seconds(busy: float, idle: float, stolen: float = 0.0, cpu: int = 1) -> CpuU
 # Eight seconds of CPU time in ten of wall time.
 OWN: dict[str, Any] = {"cpu_user_ns": 7_000_000_000, "cpu_system_ns": 10**9, "wall_ns": 10**10}
 FULL = (seconds(10.0, 0.0),)
+IO = {"io_pressure": 0.2}
 SHORT: dict[str, Any] = {
     "cpu_user_ns": 0,
     "cpu_system_ns": 0,
@@ -67,10 +68,7 @@ SHORT: dict[str, Any] = {
         # On two CPUs the same is a tenth, which is not above the limit.
         ([trial(**OWN, cpus=(seconds(5.0, 5.0), seconds(5.0, 5.0, cpu=2)))], {}),
         ([trial(**OWN, cpus=(seconds(9.0, 5.0, 0.5), seconds(1.0, 5.0, cpu=2)))], {"steal": 0.5 / 20.5}),
-        (
-            [trial(**OWN, pressure=own) for own in (Pressure(9, None, 2 * 10**9), Pressure())],
-            {"io_pressure": 0.2},
-        ),
+        ([trial(**OWN, pressure=Pressure(9, 0, 2 * 10**9)), trial(**OWN, pressure=Pressure())], IO),
         (
             [trial(**OWN, pressure=Pressure(0, 5 * 10**9, 30 * 10**9), cpus=(seconds(8, 0, 2),))],
             {"steal": 0.2, "memory_pressure": 0.5, "io_pressure": 1.0},
