@@ -57,7 +57,7 @@ class Feed(Serving):
                 f"connections={point['connections']} at ramp={point['ramp']} take {_ramp_s(point):,.0f} s to "
                 "open: take a higher ramp"
             )
-        chunks = int(point["seconds"]) / 3 / (int(point["interval_ms"]) / 1000)
+        chunks = float(point["seconds"]) / 3 / (int(point["interval_ms"]) / 1000)
         if point["slow"] and chunks < _BUFFERED_CHUNKS:
             raise UsageError(
                 f"slow={point['slow']}: a third of the hold has {chunks:,.0f} chunks, which fit into the "
@@ -72,7 +72,9 @@ class Feed(Serving):
     def rehearsal(self, point: Point) -> Point:
         """A few seconds of a few feeds: all code has run then, and the hold of a minute need not."""
         largest = {"connections": 100, "ramp": 100, "seconds": 3, "slow": 0, "vanish": 0, "warm": 0}
-        return point.but(**{factor: min(int(point[factor]), level) for factor, level in largest.items()})
+        return point.but(
+            **{factor: level for factor, level in largest.items() if float(point[factor]) > level}
+        )
 
     def descriptors(self, point: Point) -> tuple[int, str]:
         return (
@@ -105,7 +107,7 @@ class Feed(Serving):
 
     def work(self, point: Point) -> int:
         held = (point, _earlier(point))
-        return 4 + round(2 * sum(_ramp_s(each) + int(each["seconds"]) for each in held if each))
+        return 4 + round(2 * sum(_ramp_s(each) + float(each["seconds"]) for each in held if each))
 
     def timeline_of(self, trial: Trial) -> Timeline | None:
         return timeline(trial, "measured", _ramp_s(trial.cell.point))

@@ -98,7 +98,7 @@ class Fib(Serving):
     def work(self, point: Point) -> int:
         # Time, in half seconds: what is measured, and start and end of the server.
         steps = {"rate": 12, "mixed": 2, "overload": 7}.get(str(point["load"]), 1)
-        return 4 + 2 * int(point["seconds"]) * steps
+        return 4 + round(2 * float(point["seconds"]) * steps)
 
     def least_latency_ns(self, point: Point, plan: LoadPlan) -> float:
         return recursion_ns(int(plan.line or 1))
