@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shlex
@@ -20,12 +21,19 @@ from tests.support.command_line import RINGSIDE, in_process, ringside
 HEAVY = ("altair", "jinja2", "msgspec", "numpy", "rich", "scipy")
 
 
-@pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_the_table_of_commands_repeats_their_own_help(name: str) -> None:
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_begins_with_three_examples_and_the_sentence_of_the_table(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
-    assert command.name == name
-    assert command.get_short_help_str(limit=1000).rstrip(".") == COMMANDS[name].rstrip(".")
+    assert (inspect.getdoc(command.callback) or "").split("\n\n")[0].replace("\n", " ") == COMMANDS[name]
+    help_text = in_process(name, "--help").stdout
+    examples = re.findall(r"^  (ringside .*)$", help_text.split("\n\n")[1], re.MULTILINE)
+    assert len(examples) == 3
+    for example in examples:
+        assert len(example) <= 76
+        _, command_name, *words = shlex.split(example.partition(" > ")[0])
+        assert command_name == name
+        command.make_context(name, words)
 
 
 def in_python(code: str) -> str:
@@ -47,9 +55,9 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_the_shell_completes_names_without_importing_commands() -> None:
-    assert list(COMMANDS) == sorted(COMMANDS)
+    assert list(COMMANDS)[:3] == ["vs", "load", "run"]
     complete = ShellComplete(cli, {}, "ringside", "_RINGSIDE_COMPLETE")
-    assert [item.value for item in complete.get_completions([], "re")] == ["repeat", "report"]
+    assert [item.value for item in complete.get_completions([], "re")] == ["report", "repeat"]
     assert [item.value for item in complete.get_completions([], "")] == list(COMMANDS)
     assert "--version" in [item.value for item in complete.get_completions([], "--")]
     shown = in_python(

@@ -20,7 +20,7 @@ from ringside.store import Store, text_hash
 from ringside.store.plans import PlannedContender, plan_values
 from ringside.workloads import workload as find_workload
 from ringside.workloads.ring.workload import checksum, order
-from tests.support import ROOT, asleep, computed, served
+from tests.support import ROOT, TESTS, asleep, computed, served
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- {{ 7 * 7 }} \x1b[31mred\x1b[0m & 'quotes\""
 
@@ -62,9 +62,9 @@ HOST: dict[str, Any] = {
 
 
 def experiment(file: str = "showdown-ring", /, **changes: Any) -> Experiment:
-    """One of ringside's own experiments, with fields replaced: `experiment("ring-cores", blocks=3)`. Factors
-    are given as in a file: `factors={"nodes": (10, 100), "messages": 5}`. The showdown's ring has four
-    points here, all in the post's table."""
+    """An experiment with fields replaced: `experiment("ring-cores", blocks=3)`. Factors are given as in a
+    file: `factors={"nodes": (10, 100), "messages": 5}`. The showdown is the one of `experiments/` here, whose
+    ring has four points, all in the post's table."""
     if file == "showdown-ring":
         changes.setdefault("factors", {"nodes": (100, 1000), "messages": (100, 1000)})
     if "factors" in changes:
@@ -72,7 +72,9 @@ def experiment(file: str = "showdown-ring", /, **changes: Any) -> Experiment:
         changes["factors"] = {
             name: levels if isinstance(levels, tuple) else (levels,) for name, levels in factors
         }
-    return dataclasses.replace(read_experiment(ROOT / "experiments" / f"{file}.toml"), **changes)
+    own = TESTS / "support" / "experiments" / f"{file}.toml"
+    path = own if own.exists() else ROOT / "experiments" / f"{file}.toml"
+    return dataclasses.replace(read_experiment(path), **changes)
 
 
 def make_run(

@@ -31,9 +31,8 @@ class LoadCommand(SectionedCommand):
 def load(settings: LoadSettings) -> int:
     """Drive load at TARGET and show what its users would see.
 
-    TARGET is http://…, https://…, h2://… and h2s://… (HTTP/2, the second inside TLS), ws://…, wss://… (each
-    message must come back), tcp://host:port (lines), or one of the first six after stream+ (held open). Exit
-    status 1 if nothing was answered as expected, or answers ceased.
+    TARGET is http://…, https://…, h2://…, h2s://…, ws://…, wss://…, or tcp://host:port (lines); all but the
+    last may follow stream+ (held open).
     """
     from ringside.cli.load_run import drive
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import errno
 import importlib
+import inspect
 import os
 import resource
 import signal
 import sys
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,25 +27,10 @@ if TYPE_CHECKING:
 # Open files that a command needs: some twenty, with room for what a library opens.
 _FILES = 64
 
+_SECTIONS = tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
 # The first sentence of each command's help. Its module has its name.
-COMMANDS = {
-    "ask": "Show the questions that matter for work like yours, answered by family from the newest runs.",
-    "check": "Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.",
-    "claims": "Test the claims of the posts, and of other sources, with RUNS (default: latest).",
-    "compare": "Compare two runs of one workload, OTHER over ONE; or several a side, as A1,A2,A3 B1,B2.",
-    "doctor": "Show what is installed, what is missing, and how quiet the machine is.",
-    "export": "Export RUN (default: latest).",
-    "list": "List workloads, contenders and experiments of the catalogue, or runs of the store.",
-    "load": "Drive load at TARGET and show what its users would see.",
-    "new": "Write a contender to begin with: a folder NAME with a copy of a bundled one that conforms.",
-    "repeat": "Repeat a trial of CONTENDER in RUN and show what it writes.",
-    "report": "Write one self-contained HTML page of RUNS (default: latest), or a folder to publish.",
-    "run": "Run EXPERIMENT (a name, or the path of a TOML file) and show its tables.",
-    "serve": "Show the runs of the store in a browser, also while they are in progress.",
-    "setup": "Install missing runtimes and build contenders.",
-    "show": "Show RUN's tables (default: latest).",
-    "vs": "Compare any commands, each quoted as one argument: in pairs, in random order.",
-}
+COMMANDS = {name: each["help"] for section in _SECTIONS.values() for name, each in section.items()}
+EXAMPLES = {name: each["examples"] for section in _SECTIONS.values() for name, each in section.items()}
 
 
 class _LazyGroup(click.Group):
@@ -57,11 +45,16 @@ class _LazyGroup(click.Group):
         # `list` is Python's.
         module = "listing" if cmd_name == "list" else cmd_name
         command: click.Command = getattr(importlib.import_module(f"ringside.cli.{module}"), module)
+        if command.short_help is None:
+            command.short_help = COMMANDS[cmd_name]
+            examples = "\n".join(EXAMPLES[cmd_name])
+            command.help = f"\b\n{examples}\n\n{inspect.cleandoc(command.help or '')}"
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items()])
+        for section, commands in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, COMMANDS[name]) for name in commands])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
@@ -84,10 +77,13 @@ class _LazyGroup(click.Group):
 )
 @click.version_option(__version__, message="ringside %(version)s")
 def cli() -> None:
-    """Runs the same concurrency problems on programs in many languages, checks evidence of their work,
-    and says which is faster, by how much, and how sure that is.
+    """\b
+    ringside vs 'sort big.txt' 'sort -n big.txt'
+    ringside load http://127.0.0.1:8080/ --rate 1000
+    ringside run showdown
 
-    Begin with `ringside doctor`, then `ringside run showdown`.
+    Says which is faster, by how much, and how sure that is: of commands, of servers, and of concurrency
+    models, whose problems it runs on programs in many languages with evidence of their work.
     """
 
 

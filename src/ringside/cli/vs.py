@@ -26,7 +26,7 @@ _ALONE = {"-S": "--shell=default", "--shell": "--shell=default"}
 _ALONE |= dict.fromkeys(("-i", "--ignore-failure"), "--ignore-failure=all-non-zero")
 _FLAGS = re.compile(r"-[SNi]{2,}")
 _SHELLS = {"ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "sh", "tcsh", "zsh", "none", "default"}
-_MORE = "`ringside vs --help all` has all options; docs/COMMANDS.md compares them with hyperfine's."
+_MORE = "`ringside vs --help all` has all; docs/COMMANDS.md compares with hyperfine."
 
 
 class _Parser(_OptionParser):
@@ -99,11 +99,7 @@ class VsCommand(SectionedCommand):
 @click.argument("texts", nargs=-1, metavar="'CMD A' ['CMD B' …]")
 @takes(VsSettings)
 def vs(settings: VsSettings) -> int:
-    """Compare any commands, each quoted as one argument: in pairs, in random order.
-
-    The first is the baseline; a command alone is timed. It ends when all is decided, or after 30 seconds.
-    Exit status 1 where a command failed.
-    """
+    """Compare any commands, each quoted as one argument: in pairs, in random order."""
     from ringside.cli.vs_run import compare
 
     return compare(settings)

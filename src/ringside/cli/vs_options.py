@@ -66,7 +66,6 @@ class VsSettings:
         multiple=True,
         shown="-L VAR A,B,…",
     )
-    show_output: bool = flag("--show-output", "Show what the commands print.")
     as_json: bool = flag("--json", "One JSON document with every time.")
     export_json: str | None = option("--export-json FILE", "Times in hyperfine's layout.")
     reference: str | None = option(
@@ -94,6 +93,7 @@ class VsSettings:
     margin: float | None = option("--margin 5%", f"{params.MARGIN_HELP} [default: 5%].", units.margin)
     seed: int | None = option("--seed N", "Seed of the random orders [default: a new one].", params.SEED)
     everything: bool = flag("--all", "All columns.", section="Output")
+    show_output: bool = flag("--show-output", "Show what the commands print.")
     as_markdown: bool = flag("--markdown", "Markdown.")
     export_csv: str | None = option("--export-csv FILE", "Means, medians and ranges as CSV.")
     export_markdown: str | None = option("--export-markdown FILE", "A table in Markdown.")

@@ -139,20 +139,13 @@ class LoadSettings:
         "--duration 10s", "How long [default: 10s, or --requests].", params.duration
     )
     requests: int | None = option("--requests N", "End after N requests.", params.Whole(1, 10**15))
-    method: str | None = option("--method NAME", "[default: GET; POST with --body]", method)
     headers: tuple[tuple[str, str], ...] = option(
         "-H, --header 'NAME: VALUE'", "May be repeated.", header, multiple=True
     )
     body: bytes | Path | None = option("-d, --body TEXT|@FILE", "What each request carries.", body)
-    wait_ready_s: float | None = option(
-        "--wait-ready 10s", "Wait so long until the target accepts.", params.duration
-    )
     other_target: str | None = option("--vs TARGET2", "Compare two targets in alternating short runs.")
     thresholds: tuple[Threshold | tuple[str, float], ...] = option(
-        "--fail-if 'p99>200ms'",
-        "Exit status 1 if so; also errors, rate; with --vs worse:5%.",
-        threshold,
-        multiple=True,
+        "--fail-if 'p99>200ms'", "Exit status 1 if so; also errors, rate.", threshold, multiple=True
     )
     as_json: bool = flag("--json", "Print one JSON document instead.")
     burst: int | None = option(
@@ -176,13 +169,18 @@ class LoadSettings:
         params.duration,
         default=5.0,
     )
+    wait_ready_s: float | None = option(
+        "--wait-ready 10s", "Wait so long until the target accepts.", params.duration
+    )
     close: bool = flag("--close", "A connection for each request.")
     seed: int | None = option("--seed N", "Seed of --poisson, and of the order of --vs.", params.SEED)
+    method: str | None = option(
+        "--method NAME", "[default: GET; POST with --body]", method, section="What is sent"
+    )
     values_file: Path | None = option(
         "--values FILE",
         "CSV with a header: {column} in path, headers, body or line is the value of the request's row.",
         params.FILE,
-        section="What is sent",
     )
     has_placeholders: bool = flag("--placeholders", "{n} and {id} in --body too.")
     is_literal: bool = flag("--literal", "Send braces as they stand.")
