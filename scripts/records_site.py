@@ -251,7 +251,7 @@ class Site:
             figures=_figures(mine),
             unavailable=_once(each.unavailable for _, each in planned),
             readme=readme,
-            sources={path: templates.line_count(text) for path, text in sources.items()},
+            sources={path: units.count(len(text.splitlines()), "line") for path, text in sources.items()},
             # Packed, or they would be the most of the site.
             texts=templates.packed(json.dumps(texts)),
         )

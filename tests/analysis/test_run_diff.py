@@ -273,8 +273,9 @@ def test_a_change_of_the_machine_widens_intervals_of_several_runs() -> None:
 
 
 def test_a_run_counts_once() -> None:
-    with pytest.raises(UsageError, match="r1 is named twice: each run counts once"):
-        diff(shares(0, 1), shares(1, 2))
+    for before, after in ((0, 1), (1, 2)), ((1,), (1,)):
+        with pytest.raises(UsageError, match="run r1 is named twice: compare it with another one"):
+            diff(shares(*before), shares(*after))
 
 
 def test_what_cannot_be_compared() -> None:
@@ -284,7 +285,7 @@ def test_what_cannot_be_compared() -> None:
     with pytest.raises(UsageError, match="a and b share no cell with figures"):
         diff(first, run("b", {("limit", P): 1.0}, failed=[("erlang", P)]))
     with pytest.raises(UsageError, match="no metric `x`"):
-        diff(first, first, "x")
+        diff(first, run("b", HOPS), "x")
 
     class Other(Exact):
         name = "other"

@@ -25,13 +25,6 @@ def written(folder: Path, language: str, *workloads: str) -> Path:
     return folder
 
 
-def test_the_next_command_names_the_folder(workplace: Path) -> None:
-    done = in_process("new", "contender", "mine", "--language", "python")
-    assert done.stderr == "ringside: next: ringside check ./mine\n"
-    done = in_process("new", "contender", "mine", "--language", "python", "--in", str(workplace / "there"))
-    assert done.stderr == f"ringside: next: ringside check {workplace}/there/mine\n"
-
-
 def missing_sources(contender: Contender) -> list[str]:
     """Sources that a build names and that are not there."""
     words = [word for build in contender.builds for word in build[1:]]

@@ -53,6 +53,12 @@ Complaint = Callable[..., str]
         (["list", "runs", "--store", "nonsense://x"], "cannot be opened"),
         (["run", "showdown", "--setup", "--on", "local"], "--setup and --on exclude each other"),
         (["run", "./none.toml"], "there is no experiment file ./none.toml"),
+        (
+            ["run", "notes.md"],
+            "there is no experiment `notes.md`; `ringside list experiments` names them; the ",
+        ),
+        (["run", "ring", "--only", "perl"], "there is no contender `perl`; `ringside list contenders` names"),
+        (["run", "fib", "--only", "go", "--set", "load=clients=9"], "write a --set for each factor"),
         *(
             ([*words, "--json", "--markdown"], "--json and --markdown exclude each other: leave one out")
             for words in (["show"], ["compare", "a", "b"], ["claims"])
@@ -68,7 +74,7 @@ def test_wrong_use_gets_one_line_and_status_2(
 
 def test_what_is_asked_for_when_there_is_nothing(workplace: Path, complaint: Complaint) -> None:
     assert "cannot be started" in complaint("run", "showdown", RINGSIDE_PROBE="/nowhere")
-    assert "Commands:" in in_process(status=2).stderr
+    assert "Usage: ringside" in in_process(status=2).stderr
     done = in_process("list", "runs")
     assert (done.stdout, "holds no run yet" in done.stderr) == ("", True)
     in_process("list")
@@ -201,6 +207,7 @@ def test_a_reader_that_goes_away_is_no_error(workplace: Path) -> None:
         ("ask",),
         ("repeat", "latest", "limit"),
         ("run", "--resume", "x"),
+        ("serve", "--port", "0"),
     ],
 )
 def test_a_store_that_is_named_must_be_there(
@@ -208,7 +215,8 @@ def test_a_store_that_is_named_must_be_there(
 ) -> None:
     expected = "there is no store elsewhere/x.sqlite: name another one with --store, or leave it out"
     assert expected in complaint(*words, "--store", "elsewhere/x.sqlite")
-    assert expected in complaint(*words, RINGSIDE_STORE="elsewhere/x.sqlite")
+    named = "RINGSIDE_STORE names elsewhere/x.sqlite, which does not exist yet: `ringside run showdown` makes"
+    assert named in complaint(*words, RINGSIDE_STORE="elsewhere/x.sqlite")
     assert not list(workplace.iterdir())
 
 
@@ -226,7 +234,8 @@ def test_doctor_names_the_floors_and_what_is_too_old(workplace: Path) -> None:
     )
     assert re.search(r"^Erlang +25 or newer +26\.1 ", rows["Erlang"])
     assert "apt-get install" in done.stdout
-    assert "not found" in done.stdout
+    assert re.search("^ringside: without .*Go, .*: `ringside setup`", done.stderr)
+    assert in_process("doctor", "--machine").stdout.splitlines()[0] == "Machine"
 
 
 def test_a_broken_file_is_a_line_and_the_others_are_listed(workplace: Path, add_fake: Add) -> None:

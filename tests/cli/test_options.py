@@ -15,12 +15,10 @@ import pytest
 from ringside import units
 from ringside.cli import check, params
 from ringside.cli.main import COMMANDS, cli
-from ringside.cli.run_experiments import resume_hint
 from ringside.cli.run_options import RunSettings
 from ringside.errors import UsageError
 from ringside.load import options, thresholds
 from ringside.measure.vs.commands import scanned_levels
-from ringside.render.text.command import NAMED_STORE
 from ringside.workloads import WORKLOADS
 from tests.support.command_line import in_process
 
@@ -184,16 +182,6 @@ def test_every_command_that_is_printed_works_as_it_is_printed(
         in_process(*shlex.split(command)[1:], status=status)
         assert "--store 'my own.sqlite'" in command
     assert "--store 'my own.sqlite'` measures it" in asked.stderr
-
-
-def test_the_hint_after_an_interruption_names_the_store() -> None:
-    token = NAMED_STORE.set("my own.sqlite")
-    hint = resume_hint(RunSettings(experiment="x", outside=("./a b",)), "20260101-x")
-    NAMED_STORE.reset(token)
-    resume, show = (shlex.split(command) for command in re.findall(r"`(.*?)`", hint))
-    store = ["--store", "my own.sqlite"]
-    assert resume == ["ringside", "run", "--resume", "20260101-x", "--with", "./a b", *store]
-    assert show == ["ringside", "show", "20260101-x", *store]
 
 
 def test_no_text_of_a_csv_file_is_a_formula(workplace: Path) -> None:

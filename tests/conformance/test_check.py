@@ -113,6 +113,7 @@ def test_a_file_is_no_folder(workplace: Path, complaint: Callable[..., str]) -> 
         (("limit", "--workload", "rnig"), "contender `limit` takes no part in `rnig`; it has: ring"),
         (("--with", "mine=sleep {port}"), "`mine` is a command"),
         (("empty/",), "the folder has no contender.toml"),
+        (("empty",), "there is no contender `empty` in the catalogue; its folder has no contender.toml"),
     ],
 )
 def test_wrong_use(complaint: Callable[..., str], words: tuple[str, ...], text: str) -> None:

@@ -56,9 +56,18 @@ def test_cells_that_need_more_say_what_is_missing() -> None:
     assert missing in in_process("show", status=1).stdout
 
 
-def test_a_mistake_is_named_with_its_rule(mine: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ("31 * $order", "13 * $order", "evidence"),
+        # Both are seen at a size that takes a while.
+        ("$| = 1;", "", "flush"),
+        ("* 1e9", "* 1e6", "phases"),
+    ],
+)
+def test_a_mistake_is_named_with_its_rule(mine: Path, old: str, new: str, rule: str) -> None:
     program = mine / "ring.pl"
-    program.write_text(program.read_text().replace("31 * $order", "13 * $order"), encoding="utf-8")
+    program.write_text(program.read_text().replace(old, new), encoding="utf-8")
     done = in_process("check", "./mine", "--quick", status=1)
-    assert "PROTOCOL.md#rule-" in done.stdout
+    assert f"  {rule} (docs/PROTOCOL.md#rule-{rule})" in done.stdout
     assert "by hand:  cd " in done.stdout

@@ -122,10 +122,8 @@ def _check(firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis]) -> Non
     """Raises UsageError where runs cannot be compared."""
     first, *others = runs = (*firsts, *seconds)
     names = [run.run.id for run in runs]
-    # A run against itself is a way to look at one.
-    if len(runs) > 2 and len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(f"{twice} is named twice: each run counts once")
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f"run {twice[0]} is named twice: compare it with another one")
     for other in others:
         if first.measurement.name != other.measurement.name:
             raise UsageError(

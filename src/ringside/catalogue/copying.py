@@ -31,7 +31,6 @@ builds it and tells whether it keeps the contract (docs/PROTOCOL.md of Ringside)
 make it yours, change the parts of the programs that your concurrency model is about, then `title`, `family`,
 `model`, `queue` and `scheduler` in `contender.toml` (docs/KEYS.md of Ringside lists all keys). Say here which
 idiom of which community it is, what was chosen, and what is unequal: the bound of queues, preemption, cores.
-What follows is what `{origin}` says of its programs.
 """
 
 
@@ -161,4 +160,6 @@ def _readme(
     sections = re.split(r"(?m)^(?=## )", text)[1:]
     kept = [each for each in sections if each.splitlines()[0].removeprefix("## ") not in left_out]
     head = _README.format(name=name, origin=origin.name, title=origin.title, runs=runs)
-    return "\n".join([head, "".join(kept).rstrip()]).rstrip() + "\n"
+    if kept:
+        head += f"What follows is what `{origin.name}` says of its programs.\n\n"
+    return (head + "".join(kept)).rstrip() + "\n"

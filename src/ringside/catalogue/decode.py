@@ -24,6 +24,8 @@ Key = str | int
 
 # Names with less in common are not suggested: `perl` is no misspelt `erlang`.
 _NEAR = 0.65
+# Of more names than these only the near ones stand in an error, where something else helps.
+_MOST_NAMED = 40
 # What msgspec calls the types that a value may have.
 _WORDS = {
     "int": "a whole number",
@@ -36,12 +38,15 @@ _WORDS = {
 
 
 def unknown(kind: str, name: str, known: Iterable[str], way_out: str = "") -> UsageError:
-    """The error for a name that is not known, with the nearest ones; `way_out`: what helps if none is."""
-    names = sorted(known)
+    """The error for a name that is not known, with the nearest ones; `way_out`: what helps if none is, or
+    names them all where they are many."""
+    names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=3, cutoff=_NEAR)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}"
-    more = f"; {way_out}" if way_out and not near else ""
-    return UsageError(f"there is no {kind} `{name}`; {hint}{more}")
+    hints = (
+        [f"did you mean {' or '.join(near)}?"] if near else [f"known: {', '.join(names) or 'none'}", way_out]
+    )
+    hint = "; ".join(filter(None, hints if len(names) <= _MOST_NAMED else hints[-1:]))
+    return UsageError(f"there is no {kind} `{one_line(name, 120)}`; {hint}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +187,13 @@ def _error(file: TomlFile, value: Any, shape: Any, keys: tuple[Key, ...], reason
     expected = expected.replace(" | null", "").replace(" | ", " or ").replace("`", "")
     if literals:
         expected = f"one of {', '.join(filter(None, literals))}"
+    expected = re.sub(r"^a list of length >= 1$", "a list with something in it", expected)
     where = f"item {keys[-1] + 1} of `{name}`" if isinstance(keys[-1], int) else f"`{name}`"
     message = (
         f"{where} must be {expected}, not {one_line(json.dumps(value, ensure_ascii=False, default=str), 60)}"
     )
+    if expected == "text" and isinstance(value, int | float):
+        message += ": write it in quotes, with its unit where it has one"
     if near := nearest(str(value), literals):
         message += f"; did you mean {near}?"
     return file.error(message, *keys)

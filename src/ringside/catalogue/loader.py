@@ -10,12 +10,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from ringside.catalogue.contenders import Workloads, added_contenders, read_contender
+from ringside.catalogue.contenders import MANIFEST, Workloads, added_contenders, read_contender
 from ringside.catalogue.decode import unknown
 from ringside.catalogue.experiments import Known, read_experiment, read_published, read_question, read_suite
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import Contender, Published, Question
 from ringside.model.design import DEFAULT_BLOCKS, Experiment, Suite
+from ringside.text import one_line
 
 
 def own_folder() -> Path:
@@ -90,10 +91,18 @@ class Catalogue:
         Raises UsageError for an unknown one."""
         if folder not in self._contenders:
             if folder not in self._manifests:
-                raise unknown("contender", folder, self._manifests, "one outside the catalogue needs --with")
+                raise self._unknown_contender(folder)
             contenders = read_contender(self._manifests[folder], self._workloads)
             self._contenders[folder] = list(contenders.values())
         return self._contenders[folder]
+
+    def _unknown_contender(self, name: str) -> UsageError:
+        if Path(name).is_dir():
+            has_manifest = (Path(name) / MANIFEST).is_file()
+            hint = f"for the folder add --with ./{name}" if has_manifest else f"its folder has no {MANIFEST}"
+            return UsageError(f"there is no contender `{one_line(name)}` in the catalogue; {hint}")
+        way_out = "`ringside list contenders` names them; one outside the catalogue needs --with"
+        return unknown("contender", name, self.contender_names(), way_out)
 
     def contenders(self) -> tuple[list[Contender], dict[str, CatalogueError]]:
         """All contenders on each of their runtimes; and the errors of manifests that cannot be read, by the
@@ -117,7 +126,8 @@ class Catalogue:
             known = Known(workloads, self.contender, self.published_names)
             return read_experiment(file, known if workloads else None)
         if name not in workloads:
-            raise unknown("experiment", name, [*files, *workloads])
+            way_out = "`ringside list experiments` names them; the name of a file ends in .toml"
+            raise unknown("experiment", name, [*files, *workloads], way_out)
         title, names = workloads[name].title or name, tuple(self.added(name))
         baseline = names[0] if names else ""
         return Experiment(name, title, name, names, {}, baseline, blocks=DEFAULT_BLOCKS, until_decided=True)

@@ -50,18 +50,30 @@ def open_store(where: str | None, *, create: bool = True, anywhere: bool = False
     `create`: make a store where there is none. A record (`FILE.json.xz`) is read as a store. Raises
     StoreError, UsageError where there is no run yet.
     """
-    named = where or os.environ.get("RINGSIDE_STORE")
-    NAMED_STORE.set(named)
+    NAMED_STORE.set(where or os.environ.get("RINGSIDE_STORE"))
+    if not create:
+        check_named(where)
     where = locate_store(where, create=create, anywhere=anywhere)
-    if named and not create and "://" not in where and not Path(where).exists():
-        raise UsageError(
-            f"there is no store {one_line(where)}: name another one with --store, or leave it out"
-        )
     if where.endswith(record.SUFFIX):
         if create:
             raise UsageError(f"{where} is a record, which is only read: name a store with --store")
         return record.read(Path(where))
     return Store(where, create=create)
+
+
+def check_named(where: str | None) -> None:
+    """Raises UsageError where --store or RINGSIDE_STORE names a file that does not exist."""
+    named = where or os.environ.get("RINGSIDE_STORE") or "://"
+    if "://" in named or Path(named).exists():
+        return
+    if where:
+        raise UsageError(
+            f"there is no store {one_line(where)}: name another one with --store, or leave it out"
+        )
+    raise UsageError(
+        f"RINGSIDE_STORE names {one_line(named)}, which does not exist yet: `ringside run showdown` makes "
+        "it, `unset RINGSIDE_STORE` goes back to the folder's own"
+    )
 
 
 def locate_store(where: str | None, *, create: bool = False, anywhere: bool = False) -> str:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import click
 
-from ringside.cli import EXIT_FAILED
+from ringside.cli import EXIT_FAILED, streams
 from ringside.cli.options import flag, takes
 
 
 @click.command()
 @takes()
-def doctor(only_machine: bool = flag("--machine", "Only the machine, and how quiet it is.")) -> int:
+def doctor(*, machine: bool = flag("--machine", "Only the machine, and how quiet it is.")) -> int:
     """Show what is installed, what is missing, and how quiet the machine is.
 
     Exit status 1 where a contender cannot run.
     """
     from ringside.cli import context, inventory
 
-    if only_machine:
+    if machine:
         inventory.show([inventory.machine()])
         return 0
-    toolchains = inventory.toolchains(*context.catalogue().contenders(), context.toolchain())
+    contenders, errors = context.catalogue().contenders()
+    toolchains = inventory.toolchains(contenders, errors, context.toolchain())
     inventory.show([toolchains, inventory.machine()])
-    return EXIT_FAILED if any(row[2].kind == "failed" for row in toolchains.rows) or toolchains.notes else 0
+    if missing := dict.fromkeys(row[0].text for row in toolchains.rows if row[2].kind == "failed"):
+        streams.say(
+            f"without {', '.join(missing)} some contenders cannot run: `ringside setup` installs them"
+        )
+    return EXIT_FAILED if missing or errors else 0

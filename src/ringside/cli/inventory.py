@@ -69,11 +69,13 @@ def workloads() -> TableData:
             name = "" if index else workload.name
             rows.append((name, factor.name, str(factor.default), levels, factor.explanation))
     rows += [
-        (workload.name, capability.name, "", "capability", capability.explanation)
+        (workload.name, capability.name, "", "offered or not", capability.explanation)
         for workload in WORKLOADS.values()
         for capability in workload.capabilities
     ]
-    return context.table("workloads", ("workload", "factor", "default", "levels", "meaning"), rows)
+    return context.table(
+        "workloads", ("workload", "factor, capability", "default", "levels", "meaning"), rows
+    )
 
 
 def contenders(catalogue: Catalogue) -> TableData:
@@ -103,7 +105,9 @@ def profile(catalogue: Catalogue, name: str) -> str:
         receipt = toolchain.receipt(each.runtime)
         title = each.runtime.title or each.language
         if isinstance(receipt, Receipt):
-            versions[f"{title} {_dated(title, _version(each, receipt, toolchain))}"] = None
+            installed = toolchain.installed(each, receipt)
+            version = installed.version if installed else "comes with its build"
+            versions[f"{title} {_dated(title, version)}"] = None
         elif not each.runtime.optional:
             versions[f"{title}: {receipt}"] = None
     variants = [each.name for each in catalogue.runtimes(name.partition("@")[0]) if each.name != name]
@@ -118,11 +122,6 @@ def profile(catalogue: Catalogue, name: str) -> str:
     also = f"; also {', '.join(variants)}" if variants else ""
     head = f"{contender.name}: {contender.title} ({' '.join(contender.workloads)}){also}"
     return "\n".join([head, *(f"  {what:<9} {one_line(text, _PROFILE)}" for what, text in lines.items())])
-
-
-def _version(contender: Contender, receipt: Receipt, toolchain: Toolchain) -> str:
-    installed = toolchain.installed(contender, receipt)
-    return installed.version if installed else "comes with its build"
 
 
 def _dated(title: str, version: str) -> str:
@@ -150,7 +149,7 @@ def experiments(catalogue: Catalogue) -> TableData:
 def toolchains(
     contenders: Sequence[Contender], errors: Mapping[str, object], toolchain: Toolchain
 ) -> TableData:
-    """The oldest versions that are new enough, those that are here, and how to get what is missing."""
+    """The oldest versions that are new enough, and those that are here; what is missing comes first."""
     rust = _probe_compiler(host.SOURCE_FOLDER)
     uses: list[tuple[str, Runtime, str]] = [("Rust", rust, "the probe's build")] if rust else []
     for contender in contenders:
@@ -169,10 +168,9 @@ def toolchains(
         users.setdefault(row, []).append(user)
     rows = [
         (*row, ", ".join(names[:2]) + f" and {len(names) - 2} more" * (len(names) > 2))
-        for row, names in users.items()
+        for row, names in sorted(users.items(), key=lambda each: isinstance(each[0][2], str))
     ]
-    columns = ("toolchain", "needed", "here", "get it with", "for")
-    return context.table("Toolchains", columns, rows, errors)
+    return context.table("Toolchains", ("toolchain", "needed", "here", "get it with", "for"), rows, errors)
 
 
 def _probe_compiler(checkout: Path) -> Runtime | None:

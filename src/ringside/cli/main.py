@@ -103,7 +103,10 @@ def main() -> None:
                 raise UsageError(f"the argument `{one_line(word, 80)}` is not valid UTF-8: write it in UTF-8")
         # Not `cli.main`: that one answers a reader that went away with status 1.
         with cli.make_context("ringside", sys.argv[1:]) as context:
-            _check_limits()
+            most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            if 0 <= most < _FILES:
+                what = f"only {most} files may be open at a time, and {_FILES} are needed"
+                raise UsageError(f"{what}: ulimit -n {_FILES}")
             status = cli.invoke(context)
         sys.stdout.flush()
     except click.exceptions.NoArgsIsHelpError as error:
@@ -122,15 +125,6 @@ def main() -> None:
     except (RingsideError, OSError, ImportError, MemoryError) as error:
         status = _complain(_cause(error), EXIT_USAGE)
     sys.exit(status if isinstance(status, int) else 0)
-
-
-def _check_limits() -> None:
-    """Raises UsageError if too few files may be open: each part of a command would fail in its own way."""
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if 0 <= most < _FILES:
-        raise UsageError(
-            f"only {most} files may be open at a time, and {_FILES} are needed: ulimit -n {_FILES}"
-        )
 
 
 def _cause(error: Exception) -> str:

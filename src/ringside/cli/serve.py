@@ -31,6 +31,9 @@ def serve(
     The page changes nothing. Everybody who can reach the address sees all runs with their sources; by default
     only this machine can. Ctrl-C ends it.
     """
+    from ringside.cli import context
+
+    context.check_named(store)
     server = start(host, port, store)
     print(f"{server.url} shows the runs; Ctrl-C ends it", file=sys.stderr)
     try:

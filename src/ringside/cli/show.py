@@ -61,8 +61,9 @@ def present(
     context.leave_garbage()
     analyses = [analysis_of(storage, run) for run in runs]
     if form == "json":
-        document = documents.suite_document(suite, analyses) if suite else documents.document(analyses[0])
-        sys.stdout.write(documents.as_json(document))
+        each = [documents.document(analysis) for analysis in analyses]
+        whole = {"format": documents.FORMAT, "suite": suite, "runs": each} if suite else each[0]
+        sys.stdout.write(documents.as_json(whole))
     elif form == "text":
         console = context.stdout_console()
         if suite is None:

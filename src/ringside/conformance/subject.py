@@ -30,6 +30,7 @@ from ringside.model.design import Cell, ExperimentLimits, Input, Level, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe import orphans
 from ringside.text import one_line
+from ringside.units import count
 from ringside.workloads.base import Workload
 
 # A port that is rarely taken; those behind it are of upstreams.
@@ -91,8 +92,10 @@ class Done:
 
     def __str__(self) -> str:
         how = f"status {self.status}" if self.status is not None else f"no end within {PATIENCE_S:.0f} s"
+        if self.status is not None and self.status < 0:
+            how = f"killed by {signal.Signals(-self.status).name}"
         wrote = one_line(" ".join(self.complaint), _SHOWN)
-        return f"{how}, {len(self.complaint)} lines on stderr" + (f": {wrote}" if wrote else "")
+        return f"{how}, {count(len(self.complaint), 'line')} on stderr" + (f": {wrote}" if wrote else "")
 
 
 @dataclass

@@ -296,7 +296,9 @@ def _sqlite(path: Path | None, *, create: bool, read_only: bool) -> sqlite3.Conn
     """A connection to a file, whatever characters are in its path, or to a database in memory."""
     uri = f"file:{quote(str(path.absolute()))}?mode={_mode(path, create, read_only)}" if path else ":memory:"
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
-    connection.row_factory = _as_dict
+    connection.row_factory = lambda cursor, values: dict(
+        zip([column[0] for column in cursor.description], values, strict=True)
+    )
     for pragma in (
         "synchronous=NORMAL",
         "foreign_keys=ON",
@@ -316,10 +318,6 @@ def _mode(path: Path, create: bool, read_only: bool) -> str:
     if create or os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
         return "rwc"
     return "ro&immutable=1"
-
-
-def _as_dict(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> dict[str, Any]:
-    return dict(zip([column[0] for column in cursor.description], values, strict=True))
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

@@ -44,6 +44,8 @@ class Factor(Declared, frozen=True):
         for choice in (*self.choices, *self.words):
             if str(choice) == str(level):
                 return choice
+        if "=" in str(level):
+            raise UsageError(f"{self.name}={level}: write a --set for each factor")
         if self.choices:
             raise UsageError(f"{self.name}={level} is none of {', '.join(map(str, self.choices))}")
         try:
@@ -231,8 +233,8 @@ class Checks(Declared, frozen=True):
     # Levels at which it waits with `hold=1`, besides the small ones, and the phase that it reports before.
     held: Mapping[str, Level] = {}
     before_hold: str = ""
-    # A phase with no start marker, and the factor that it scales with.
-    growing: tuple[str, str] | None = None
+    # Phases that are made to take a while, each with the factor that it scales with.
+    growing: tuple[tuple[str, str], ...] = ()
     # Its programs mostly wait, so that several are tried at one time.
     waits: bool = False
 

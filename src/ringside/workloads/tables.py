@@ -51,18 +51,17 @@ def declared(module: str) -> Callable[[W], W]:
         )
         for row in tables.get("curves", ()):
             if over := row.pop("over", ""):
-                row["steps"] = list(_steps(over, cls.series[over], row.pop("metric"), row.pop("per", 1)))
+                # In units of so many places.
+                metric, per = row.pop("metric"), row.pop("per", 1)
+                row["steps"] = [
+                    (place / per, f"{place / per:,.6g}", metric.format_map({over: place}))
+                    for place in cls.series[over]
+                ]
         for name, value in tables.items():
             setattr(cls, name, convert(value, types[name]))
         return cls
 
     return declare
-
-
-def _steps(over: str, places: tuple[int, ...], metric: str, per: int) -> Iterator[tuple[float, str, str]]:
-    """The steps of a curve over a series, in units of so many places."""
-    for place in places:
-        yield place / per, f"{place / per:,.6g}", metric.format_map({over: place})
 
 
 def metric_table(module: str, series: Series | None = None) -> tuple[Metric, ...]:

@@ -35,7 +35,7 @@ def test_why_there_is_no_receipt(tmp_path: Path) -> None:
     old = [script(tmp_path / f"old{number}", f"echo 1.{number}") for number in range(2)]
     assert find_receipt(runtime(silent, failing, *old, minimum="2")) == (
         f"needs {silent} or {failing} or {old[0]} or {old[1]} 2 or newer: {silent} printed no recognisable "
-        f"version; {failing} printed no recognisable version: 9.9; {old[0]} is 1.0, below 2"
+        f"version, such as 5.36; {failing} printed no recognisable version: 9.9; {old[0]} is 1.0, below 2"
     )
     assert find_receipt(runtime("no-such-thing-at-all")) == "needs no-such-thing-at-all: not found"
     # The head of a program for 64-bit Arm.

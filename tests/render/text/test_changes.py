@@ -38,7 +38,7 @@ def run_of(
             run_of(200.0, 1000, 2000),
             run_of(200.0, 1100, 1600),
             "inconclusive",
-            ["in registers 1.10 (1.10–1.10), waiting for memory 0.800 (0.800–0.800)"],
+            ["in registers 1.10 (1.10–1.10) and waiting for memory 0.800 (0.800–0.800)"],
         ),
         (run_of(200.0, None), run_of(300.0), "inconclusive", []),
     ],
@@ -51,12 +51,13 @@ def test_two_runs(first: RunAnalysis, second: RunAnalysis, verdict: str, machine
     assert table.columns == ("contender", "point", "before", "after", "after / before", "verdict")
     assert texts(table)[1][:3] == ["go", "nodes=10", "200 ns"]
     assert [row[-1].kind for row in table.rows] == ["number", verdict.replace("inconclusive", "number")]
-    begin = "The machine: reference computations took as long in the second run: "
-    assert table.notes == tuple(f"{begin}{ratios} times." for ratios in machine)
+    begin = "The machine: in the second run a reference computation took "
+    assert table.notes == tuple(f"{begin}{ratios} times as long." for ratios in machine)
 
 
 def test_what_changed_about_contenders() -> None:
     first, second = run_of(200.0), run_of(200.0)
+    second = with_figures(second, run=dataclasses.replace(second.run, id="run-2"))
     changed = {
         "erlang": dataclasses.replace(second.contenders["erlang"], version="28", files={"x": "y"}),
         "go": dataclasses.replace(second.contenders["go"], version=None),

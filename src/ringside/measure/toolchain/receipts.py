@@ -104,7 +104,7 @@ def find_receipt(runtime: Runtime) -> Receipt | str:
         version = version_of(text) if is_good else None
         if version is None:
             complaint = f": {one_line(text.splitlines()[0], 200)}" if text and not is_good else ""
-            reasons.append(f"{path} printed no recognisable version{complaint}")
+            reasons.append(f"{path} printed no recognisable version{complaint or ', such as 5.36'}")
             continue
         if runtime.minimum and not at_least(version, runtime.minimum):
             reasons.append(f"{path} is {version}, below {runtime.minimum}")

@@ -77,11 +77,6 @@ def document(analysis: RunAnalysis) -> dict[str, Any]:
     }
 
 
-def suite_document(suite: str, analyses: Iterable[RunAnalysis]) -> dict[str, Any]:
-    """The documents of a suite's runs in one."""
-    return {"format": FORMAT, "suite": suite, "runs": list(map(document, analyses))}
-
-
 def diff_document(diff: RunDiff) -> dict[str, Any]:
     """The document of two runs. Ratios are the second run over the first."""
     return {

@@ -364,7 +364,7 @@ class _SourceTexts:
         text = self.text(digest)
         if digest not in self.highlighted:
             self.highlighted[digest] = templates.highlighted(path, text)
-        return {"path": path, "digest": digest, "lines": templates.line_count(text)}
+        return {"path": path, "digest": digest, "lines": units.count(len(text.splitlines()), "line")}
 
 
 def _contender(

@@ -21,7 +21,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from ringside import __version__, units
+from ringside import __version__
 from ringside.files import cache_folder, whole_file
 from ringside.render.plots.spec import colour
 from ringside.render.text.cells import column_kinds
@@ -95,11 +95,6 @@ def _element(token: Any) -> str:
 
     marks = ((kinds.Comment, "i"), (kinds.String, "em"), (kinds.Keyword, "b"))
     return next((element for kind, element in marks if token in kind), "")
-
-
-def line_count(text: str) -> str:
-    """How many lines a source has, in words."""
-    return units.count(text.rstrip("\n").count("\n") + 1, "line")
 
 
 @functools.cache

@@ -33,9 +33,8 @@ def diff_table(diff: RunDiff) -> TableData:
     """A row for each cell and metric."""
     several = len({change.metric.name for change in diff.changes}) > 1
     shifts = [f"{_REFERENCES.get(name, name)} {units.ratio(ratio)}" for name, ratio in diff.machine.items()]
-    machine = (
-        f"The machine: reference computations took as long in the second run: {', '.join(shifts)} times."
-    )
+    times = " and ".join(shifts)
+    machine = f"The machine: in the second run a reference computation took {times} times as long."
     columns = ("contender", "point", *(["metric"] if several else []))
     columns += ("before", "after", "after / before", "verdict")
     rows = []
@@ -112,11 +111,6 @@ def cause_text(cause: ChangeCause) -> str:
     return f"the machine: {cause.name.replace('_', ' ')} {_value(cause.before)} → {_value(cause.after)}"
 
 
-def attribution(change: Change) -> str:
-    """What else changed at a change of level, in words."""
-    return "; ".join(map(cause_text, change.causes)) or "nothing that is recorded"
-
-
 def _change_row(history: History, series: FigureHistory, change: Change) -> Row:
     metric = history.metric
     is_better = (change.ratio < 1) == metric.smaller_is_better
@@ -127,7 +121,7 @@ def _change_row(history: History, series: FigureHistory, change: Change) -> Row:
         *(cells.estimate(series.values[change.index + step], metric.unit) for step in (-1, 0)),
         TableCell(units.significant(change.ratio), "faster" if is_better else "slower"),
         TableCell(f"{change.p:.3f}"),
-        attribution(change),
+        "; ".join(map(cause_text, change.causes)) or "nothing that is recorded",
     )
     return list(zip(_CHANGE_COLUMNS, row, strict=True))
 

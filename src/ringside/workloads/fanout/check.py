@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -79,7 +80,8 @@ class Upstream(socketserver.ThreadingTCPServer):
             if self._at_accept:
                 self._answer(request)
                 return
-            while head := read_head(requests.readline):
+            lines = iter(requests.readline, b"")
+            while head := b"".join(takewhile(b"\r\n".__ne__, lines)).decode("latin-1"):
                 self.heads.append(head)
                 if not self._answer(request):
                     return
@@ -133,14 +135,6 @@ def says(*parts: str | float, then: Behaviour = goes_on) -> Behaviour:
 def whole(status: int = 200, after_s: float = 0.0, body: str = "fine") -> Behaviour:
     """An answer of HTTP, of a stated length."""
     return says(after_s, f"HTTP/1.1 {status} Said\r\nContent-Length: {len(body)}\r\n\r\n{body}")
-
-
-def read_head(readline: Callable[[], bytes]) -> str:
-    """The lines of a head, without the empty one that ends it."""
-    lines: list[str] = []
-    while (line := readline()) not in (b"", b"\r\n"):
-        lines.append(line.decode("latin-1"))
-    return "".join(lines)
 
 
 _TABLES = tomllib.loads(Path(__file__).with_name("upstreams.toml").read_text(encoding="utf-8"))

@@ -121,12 +121,12 @@ def _full(subject: Subject) -> None:
                 for number, client in enumerate(feeds):
                     if (chunk := client.chunk()) != b"Chunk %d for %d\n" % (k, number):
                         raise ValueError(f"{chunk[:60]!r} in place of chunk {k} for {number}")
-        in_time(lambda: _again(server), tries=10)
 
+        def again() -> None:
+            with server.connect() as connection:
+                _welcome(connection)
 
-def _again(server: Server) -> None:
-    with server.connect() as connection:
-        _welcome(connection)
+        in_time(again, tries=10)
 
 
 def _slow_reader(subject: Subject) -> None:

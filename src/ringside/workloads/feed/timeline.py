@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,8 @@ def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
     samples = [sample for sample in trial.samples if sample.t_ns <= load.end_ns]
     if not samples or end_s <= 2 * _FIRST_S:
         return None
-    edges = (0.0, *_logarithmic(_FIRST_S, end_s, _INTERVALS))
+    steps = (_FIRST_S * (end_s / _FIRST_S) ** (number / _INTERVALS) for number in range(_INTERVALS + 1))
+    edges = (0.0, *steps)
     times_s = [(sample.t_ns - load.begin_ns) * 1e-9 for sample in samples]
     kernel_bytes = _series(_observed(times_s, [sample.all_kernel_bytes for sample in samples]))
     seconds = [second for second in load.series if second.t_s < end_s]
@@ -60,10 +60,6 @@ def memory_over_time(load: LoadMessage, usage: Usage) -> tuple[np.ndarray, np.nd
     """PSS since the load began, up to its end: the times in seconds, and the bytes."""
     during = usage.t_ns <= load.end_ns
     return _observed((usage.t_ns[during] - load.begin_ns) * 1e-9, usage.pss_bytes[during])
-
-
-def _logarithmic(first: float, last: float, intervals: int) -> list[float]:
-    return [first * math.exp(math.log(last / first) * number / intervals) for number in range(intervals + 1)]
 
 
 def _observed(

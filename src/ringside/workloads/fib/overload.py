@@ -57,8 +57,8 @@ def figures(trial: Trial) -> dict[str, float]:
         "goodput_percent": 100 * sum(slot.answered for slot in overload) / (due_per_slot * _SLOTS),
         "recovered_s": _recovered_slots(course) * seconds / _SLOTS,
     }
-    if (answered := answered_share_of(overload)) is not None:
-        figures["lost_percent"] = 100 * (1 - answered)
+    if due := sum(slot.due for slot in overload):
+        figures["lost_percent"] = 100 * (1 - sum(slot.answered for slot in overload) / due)
     if "p99" in (latencies_s := percentiles_s(load)):
         figures["timely_p99_s"] = latencies_s["p99"]
     calm, overloaded = trial.marks.get("calm"), trial.marks.get("overloaded")
@@ -80,12 +80,6 @@ def _recovered_slots(course: Sequence[SlotOfLoad]) -> int:
     is_good = [slot.answered >= _ANSWERED * slot.due and slot.p50_ns <= _SLOWER * before_ns for slot in after]
     pairs = zip(is_good, [*is_good[1:], True], strict=True)
     return next((number for number, pair in enumerate(pairs) if all(pair)), len(after))
-
-
-def answered_share_of(slots: Sequence[SlotOfLoad]) -> float | None:
-    """The share of the slots' requests that was answered in time."""
-    due = sum(slot.due for slot in slots)
-    return sum(slot.answered for slot in slots) / due if due else None
 
 
 def answered_share(figures: Mapping[str, float]) -> float | None:
