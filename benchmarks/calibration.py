@@ -107,7 +107,7 @@ def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: Exec
     run = command_trials.begin(pair, experiment, options, seed, store)
     maker = CommandTrials(pair, options, seed, executor)
     quiet = LiveProgress(Console(quiet=True), quiet=True)
-    BlockLoop(run, experiment, COMMAND, (POINT,), rule, maker, store, quiet).conduct()
+    BlockLoop(run, experiment, COMMAND, (POINT,), rule, store, quiet, maker=maker).conduct()
     verdict = next(iter(RunAnalysis(store.run(run.id), store.trials(run)).shown_comparisons())).verdict
     store.close()
     return str(verdict)

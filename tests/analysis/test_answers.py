@@ -19,7 +19,6 @@ from ringside.render.text.answers import answers
 from ringside.render.text.tables import point_table
 from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Measurement, Workload
-from tests.analysis import test_diagnostics_carry_over as carry_over
 from tests.support.analyses import Exact, Repeated, analyse, analysis, planned, point, scaled
 
 P, Q = point(nodes=10), point(nodes=20)
@@ -77,16 +76,6 @@ def test_the_host(report: TrialOutcome, reason: str, times: float, *, is_exclude
     """Without three tenths of its time the next would be 0.98 or 1.015 times as slow."""
     of = run({"erlang": 100.0, "go": 100 * times}, reports=dict.fromkeys(("erlang", "go"), report))
     check(of, Confounder.HOST, reason, is_excluded=is_excluded)
-
-
-@pytest.mark.parametrize(("times", "is_excluded"), [(1.05, False), (1.3, True)])
-def test_carry_over(monkeypatch: pytest.MonkeyPatch, times: float, *, is_excluded: bool) -> None:
-    monkeypatch.setattr(carry_over, "SIZES", {"erlang": 100.0, "go": 100 * times, "cat": 900.0})
-    names = ("erlang", "go", "cat")
-    trials = carry_over.trials(1, {"cat": 0.08}, names=" ".join(names))
-    measured = [dataclasses.replace(each, report=TrialOutcome("ok")) for each in trials]
-    of = analyse(planned(names, [point(size=0)], blocks=40), measured, Exact())
-    check(of, Confounder.CARRY_OVER, "trials differ after those of cat", is_excluded=is_excluded)
 
 
 def repeating(levels: Sequence[int]) -> RunAnalysis:

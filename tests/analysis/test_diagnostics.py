@@ -13,6 +13,7 @@ import pytest
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.diagnostics import diagnose
+from ringside.analysis.examination import Observations
 from ringside.model.design import Cell
 from ringside.model.results import Comparison, Diagnostic, Interval, Obstacle, Outcome, Run, Trial, Verdict
 from ringside.probe.protocol import LoadMessage, Pressure
@@ -62,7 +63,7 @@ def diagnosed(
         trials=trials,
         cells=known,
         comparisons={("any", HERE): dict(enumerate(comparisons))},
-        examination=SimpleNamespace(blocks=blocks_done),
+        examination=SimpleNamespace(blocks=blocks_done, observations=Observations(measurement, trials)),
     )
     return list(diagnose(figures, is_held=is_held))
 

@@ -12,9 +12,8 @@ import pytest
 from ringside.analysis.examination import Ranking
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.errors import StoreError, UsageError
-from ringside.measure.runs.loop import blocks
 from ringside.model.design import Cell, Point
-from ringside.model.results import Interval, Outcome, Span, Timeline, TimeSeries, Trial, Verdict
+from ringside.model.results import Interval, Span, Timeline, TimeSeries, Trial, Verdict
 from ringside.probe.protocol import TrialOutcome
 from ringside.store import Store
 from ringside.workloads.base import ScalingLaw, Slope
@@ -33,7 +32,6 @@ from tests.support.analyses import (
     planned,
     point,
     scaled,
-    whole,
 )
 from tests.support.runs import experiment, make_run
 
@@ -152,29 +150,6 @@ def test_a_run_without_trials_has_no_figures() -> None:
     assert list(result.shown_comparisons()) == []
     assert result.rankings["hop_ns", P] == Ranking(("go", "erlang"), {})
     assert (result.timelines, result.spans, result.warm_ups, result.slopes) == ({}, {}, (), ())
-
-
-def test_a_program_beside_itself() -> None:
-    """The last cell of a block is the first of the next: with figures that grow by 1 % from trial to trial,
-    every other pair turned around, the ratio is nearly 1; six pairs of seven blocks have an interval."""
-    made = analysis({("a", P): {"hop_ns": scaled(1.0)}, ("b", P): {"hop_ns": scaled(1.0)}})
-    assert made.control is None
-    order = [cell for block in blocks((P,), ("a", "b"), 7, 1) for cell in block.cells]
-    trials = [
-        Trial(1 + n // 2, n % 2, cell, Outcome.OK, "", phases={"hop_ns": (round(1e9 * 1.01**n),)})
-        for n, cell in enumerate(order)
-    ]
-    control = whole(analyse(made.run, trials, made.measurement).control)
-    assert (control.estimate, control.low, control.high, control.n) == (
-        near(1.0),
-        near(1 / 1.01),
-        near(1.01),
-        6,
-    )
-    # Six blocks have five pairs, another order none.
-    assert analyse(made.run, trials[:12], made.measurement).control is None
-    other = [dataclasses.replace(trial, position=int(trial.cell.contender == "b")) for trial in trials]
-    assert analyse(made.run, other, made.measurement).control is None
 
 
 class Pictures(Exact):

@@ -258,9 +258,9 @@ while :; do sleep 0.1; done
         TARGET,
         (POINT,),
         StoppingRule(3),
-        targets(probe),
         store,
         Listener(),
+        maker=targets(probe),
     )
     sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):

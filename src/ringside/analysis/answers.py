@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from ringside.analysis import plausibility
 from ringside.analysis.distributions import WarmUp
@@ -23,7 +22,7 @@ _MOST = 0.5
 # A runtime that is so many days older than another may be slower for that; newer releases seldom make a
 # program more than so many times faster.
 YEARS_APART, _MOST_BY_AGE = 2 * 365, 2.0
-_CARRY_OVER, _NOISY, _BOUND = "carry-over", "noisy-neighbour", "generator-bound"
+_NOISY, _BOUND = "noisy-neighbour", "generator-bound"
 
 
 class FirstPlace(StrEnum):
@@ -45,7 +44,6 @@ class Confounder(StrEnum):
     ENGINE = "engine"
     ELSEWHERE = "elsewhere"
     HOST = "host"
-    CARRY_OVER = "carry-over"
     WARM_UP = "warm-up"
     VERSIONS = "versions"
 
@@ -290,10 +288,6 @@ class _PointEvidence:
         for each in self.diagnostics:
             if each.code == _NOISY:
                 yield 1 - max(each.values.values()), Influence(Confounder.HOST, shares=each.values)
-            if each.code == _CARRY_OVER and standing.behind:
-                effects: Mapping[str, Any] = each.values["effects"]
-                largest = max(abs(effect) for effect in effects.values())
-                yield 1 / (1 + largest), Influence(Confounder.CARRY_OVER, tuple(effects))
         yield from self._warm_up(name)
 
     def _warm_up(self, name: str) -> Iterator[tuple[float, Influence]]:

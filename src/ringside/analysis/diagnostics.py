@@ -3,96 +3,46 @@ sentences need."""
 
 from __future__ import annotations
 
-import itertools
 import math
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from statistics import median
+from statistics import NormalDist, median
 from typing import Any
 
+from ringside.analysis.examination import Observations
 from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell, Experiment
-from ringside.model.results import REPEATABLE, Diagnostic, Obstacle, Outcome, Run, Trial, in_order
+from ringside.model.results import Diagnostic, Obstacle, Outcome, Run, Trial
 from ringside.probe.protocol import EngineWarning
 from ringside.stats.interval import MIN_BLOCKS, is_positive_finite
 from ringside.stats.samples import bimodality
-from ringside.stats.unpaired import drift, shift
+from ringside.stats.unpaired import drift
 from ringside.workloads.base import Measurement, Workload
 
-# Effects below this share do no harm that random order would not even out.
+# Effects below this share matter little.
 _WORTH_A_WARNING = 0.01
-# With fewer trials after a contender, and after others, chance makes effects of this size.
-_MIN_TRIALS = 10
-# All predecessors of a run together are called falsely in 1 % of runs.
+# All contenders of a run together are called falsely in 1 % of runs.
 _ERROR_RATE = 0.01
 
 
-def carried_over(values: Mapping[Cell, Mapping[int, float]], trials: Sequence[Trial]) -> dict[str, float]:
-    """By contender, the share by which the headline of the trials right after it is larger (below 0: smaller)
-    than after others, where that is more than 1 % and not chance. `values`: the headline of
-    each cell by block.
-
-    A trial's logarithm is taken relative to the median of its cell and to the others of its block, so that
-    neither size nor drift counts. The effect of a contender is the Hodges-Lehmann shift between the trials of
-    other contenders right after it and their trials after others (`unpaired.shift`), with intervals that hold
-    for all contenders together. In random order it burdens all others alike, but never itself: the ratio of
-    two contenders moves by up to the effect, by half of it where there are no others.
-    """
-    if not sees_carry_over(trials):
-        # What one that is not tested does would be blamed on others.
+def carried_over(observations: Observations, metric: str) -> dict[str, float]:
+    """By contender, the share by which the trial right after it is larger (below 0: smaller) than after the
+    middle one of all contenders, of two after the other one, where that is more than 1 % and not chance."""
+    if (effect := observations.carry_over(metric, memory=0.0)) is None:
         return {}
-    relative = _relative(values)
-    names = sorted(_contenders(trials))
-    steps = [
-        (before.cell.contender, trial.cell.contender, value)
-        for before, trial in _successors(trials)
-        if (value := relative.get((trial.block, trial.cell))) is not None
-    ]
-    effects: dict[str, float] = {}
-    # The largest first: beside trials that it slowed, those after others would seem sped up.
-    while sizes := {name: size for name in names if (size := _effect(name, steps, effects, len(names)))}:
-        largest = max(sizes, key=lambda name: abs(sizes[name]))
-        effects[largest] = math.expm1(sizes[largest])
-    return dict(sorted(effects.items()))
-
-
-def sees_carry_over(trials: Sequence[Trial]) -> bool:
-    """Whether enough trials came after each contender for its effect on the next to be seen."""
-    after = Counter(
-        before.cell.contender
-        for before, trial in _successors(trials)
-        if before.cell.contender != trial.cell.contender
-    )
-    return all(after[name] >= _MIN_TRIALS for name in _contenders(trials))
-
-
-def _contenders(trials: Sequence[Trial]) -> set[str]:
-    return {trial.cell.contender for trial in trials if trial.outcome not in REPEATABLE}
-
-
-def _successors(trials: Sequence[Trial]) -> Iterator[tuple[Trial, Trial]]:
-    """Each trial that counts, and the next such one on its machine."""
-    counted = [trial for trial in in_order(trials) if trial.outcome not in REPEATABLE]
-    return (pair for pair in itertools.pairwise(counted) if pair[0].machine == pair[1].machine)
-
-
-def _effect(
-    name: str, steps: Sequence[tuple[str, str, float]], known: Mapping[str, float], family: int
-) -> float | None:
-    """The effect of a contender as a difference of logarithms, where it is clear and worth a warning; None of
-    one that is known. `steps`: the contender before, that of the trial, and the trial's relative logarithm;
-    those after known ones do not count."""
-    if name in known:
-        return None
-    others = [(before, value) for before, own, value in steps if own != name and before not in known]
-    after = [value for before, value in others if before == name]
-    not_after = [value for before, value in others if before != name]
-    if min(len(after), len(not_after)) < _MIN_TRIALS:
-        return None
-    effect = shift(after, not_after, confidence=1 - _ERROR_RATE / family)
-    is_clear = effect.low is not None and effect.high is not None and not effect.low <= 0 <= effect.high
-    return effect.estimate if is_clear and abs(effect.estimate) > _WORTH_A_WARNING else None
+    size = len(effect.names)
+    usual = sorted(range(size), key=effect.effects.__getitem__)[(size - 1) // 2]
+    quantile = NormalDist().inv_cdf(1 - _ERROR_RATE / 2 / size)
+    shares: dict[str, float] = {}
+    for place, name in enumerate(effect.names):
+        more = float(effect.effects[place] - effect.effects[usual])
+        both = [place, usual]
+        (one, mixed), (_, other) = effect.covariance[both][:, both].tolist()
+        error = math.sqrt(max(0.0, one + other - 2 * mixed))
+        if abs(more) > max(_WORTH_A_WARNING, quantile * error):
+            shares[name] = math.expm1(more)
+    return shares
 
 
 def _relative(values: Mapping[Cell, Mapping[int, float]]) -> dict[tuple[int, Cell], float]:
@@ -155,6 +105,7 @@ def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
     # Without a contract, the user named the engines and chose the CPUs, and what the probe could not use
     # matters little.
     has_contract = isinstance(run.measurement, Workload)
+    effects = carried_over(run.examination.observations, run.headline.name)
     missing = tuple(sorted({text for trial in measured for text in trial.missing}))
     return (
         *(() if is_hopeless else _blocks(run)),
@@ -163,7 +114,7 @@ def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
         *(two_sided(run.experiment, measured) if has_contract else ()),
         *noisy_neighbour(measured),
         *_drifted(measured),
-        *_carried_over(run, measured),
+        *([Diagnostic("carry-over", tuple(effects), {"effects": effects})] if effects else ()),
         *_bimodal(run, measured),
         *engine_warnings(run.measurement, measured),
         *(cores_shared(run.run, measured) if has_contract else ()),
@@ -264,20 +215,11 @@ def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
         yield Diagnostic(str(obstacle), tuple(dict.fromkeys(pairs)))
 
 
-def _headlines(run: RunFigures) -> dict[Cell, Mapping[int, float]]:
-    return {cell: analysis.values(run.headline.name) for cell, analysis in run.cells.items()}
-
-
-def _carried_over(run: RunFigures, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    if effects := carried_over(_headlines(run), trials):
-        yield Diagnostic("carry-over", subjects=tuple(effects), values={"effects": effects})
-
-
 def _bimodal(run: RunFigures, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`bimodal`: two modes of the values, and of what is left of them without what their blocks share: a
     machine with two speeds makes the former alone, other cells' modes the latter."""
     machines = {(trial.block, trial.cell): trial.machine for trial in trials}
-    values = _headlines(run)
+    values = {cell: analysis.values(run.headline.name) for cell, analysis in run.cells.items()}
     relative = _relative(values)
     ratios: dict[str, float] = {}
     for cell, of_cell in values.items():
@@ -323,12 +265,8 @@ def two_sided(experiment: Experiment, trials: Sequence[Trial]) -> Iterator[Diagn
 def cores_shared(run: Run, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`cores-shared`: the probe had no CPU of its own."""
     machines = run.host.get("machines", {})
-
-    def has_all(trial: Trial) -> bool:
-        usable = machines.get(trial.machine, run.host).get("cpus_usable") or []
-        return bool(usable) and set(usable) <= set(trial.cpus)
-
-    if any(map(has_all, trials)):
+    usable = ((trial, machines.get(trial.machine, run.host).get("cpus_usable")) for trial in trials)
+    if any(cpus and set(cpus) <= set(trial.cpus) for trial, cpus in usable):
         yield Diagnostic("cores-shared")
 
 
@@ -367,6 +305,5 @@ def _of_programs(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
 
 
 def _named(code: str, contenders: Iterable[str], **values: Any) -> Iterator[Diagnostic]:
-    """That of these contenders, if there are any."""
     if names := tuple(sorted(contenders)):
         yield Diagnostic(code, names, values)

@@ -3,7 +3,6 @@ repeats inside one process, a program beside itself, each machine by itself."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +11,10 @@ from statistics import fmean, median
 
 from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell
-from ringside.model.results import Description, Interval, Outcome, Trial, in_order
+from ringside.model.results import Description, Interval, Outcome, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage
-from ringside.stats.interval import MIN_BLOCKS, exponential, is_positive_finite, median_interval
-from ringside.stats.paired import hodges_lehmann, log_ratios, paired_ratio
+from ringside.stats.interval import is_positive_finite, median_interval
+from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.samples import ValueCounts, between_groups, describe, is_supported, supported_levels
 from ringside.stats.series import MIN_FOR_STEADY_STATE, SeriesKind, steady_state
 from ringside.workloads.base import Distribution
@@ -228,22 +227,6 @@ def _warm_up(cell: Cell, series: tuple[tuple[float, ...], ...]) -> WarmUp:
         since=round(median(since)) if since else None,
         kinds=Counter(state.kind for state in states),
     )
-
-
-def beside_itself(run: RunFigures) -> Interval | None:
-    """The control: the ratio of the headline of trials of one cell that come right after each other, the last
-    of a block and the first of the next, from all cells together. Every other ratio is turned around, as
-    orders inside blocks are by chance. None of fewer than six, which have no interval, and where there is one
-    contender."""
-    logs: list[float] = []
-    for before, after in itertools.pairwise(in_order(run.trials) if len(run.names) > 1 else ()):
-        if (before.machine, before.cell, before.block + 1) != (after.machine, after.cell, after.block):
-            continue
-        by_block = run.cells[before.cell].values(run.headline.name)
-        values = [by_block.get(each.block, 0.0) for each in (before, after)]
-        if all(map(is_positive_finite, values)):
-            logs.append(math.log(values[1] / values[0]) * (-1) ** len(logs))
-    return exponential(hodges_lehmann(logs)) if len(logs) >= MIN_BLOCKS else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist, median
 
 from ringside.analysis.cells import MAX_FAILED_SHARE, repeats_state, trial_figures
 from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
+from ringside.stats.carry_over import MEMORY, CarryOver, carry_over
 from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
 from ringside.stats.paired import differences, logarithms, paired_ratio
@@ -30,6 +33,9 @@ from ringside.workloads.base import Measurement
 BLOCKS_FOR_VERDICT = MIN_BLOCKS
 # Where more trials than this reach no steady state, noise in the others may only look like one.
 _MAX_UNSTEADY_SHARE = 0.5
+
+# How many standard errors a difference is beyond what other trials may have left: in 3 % it is not.
+_BEYOND_CARRY_OVER = 1.88
 
 # Metric, point, numerator, denominator.
 _Key = tuple[str, Point, str, str]
@@ -68,6 +74,7 @@ class Observations:
         self.values: dict[tuple[str, Cell], dict[int, float]] = {}
         self.attempted: dict[Cell, set[int]] = {}
         self.unsteady: dict[Cell, dict[int, SeriesKind]] = {}
+        self._order: list[tuple[str, int, int, Cell]] = []
         for trial in trials:
             self.add(trial)
 
@@ -76,6 +83,8 @@ class Observations:
         cell, block = trial.cell, trial.block
         if block < 1 or trial.outcome in REPEATABLE:
             return
+        if trial.outcome is not Outcome.UNAVAILABLE:
+            self._order.append((trial.machine, block, trial.position, cell))
         # On a machine that lacks its runtime a contender has not failed.
         if trial.machine and trial.outcome is Outcome.UNAVAILABLE:
             return
@@ -84,6 +93,25 @@ class Observations:
             self.unsteady.setdefault(cell, {})[block] = state.kind
         for name, value in trial_figures(trial, self._measurement).items():
             self.values.setdefault((name, cell), {})[block] = value
+
+    def carry_over(self, metric: str, memory: float = MEMORY) -> CarryOver[Cell] | None:
+        """What contenders leave to the trials after them, in a metric; None where too few trials show it, or
+        their order is not known."""
+        if len({each[:3] for each in self._order}) < len(self._order):
+            return None
+        logs = {cell: logarithms(values) for (name, cell), values in self.values.items() if name == metric}
+        levels = {cell: median(values.values()) for cell, values in logs.items() if values}
+        sequences: dict[str, list[tuple[str, tuple[int, Cell], float | None]]] = {}
+        for machine, block, _, cell in sorted(self._order, key=lambda each: each[:3]):
+            sequence, key = sequences.setdefault(machine, []), (block, cell)
+            if sequence and sequence[-1][0] != cell.contender:
+                before, last = sequence[-1][1]
+                if (before, last.point) != (block, cell.point):
+                    # A trial that does not count came before it (`RunLoop.follows_another`).
+                    sequence.append((cell.contender, (0, cell), None))
+            value = logs.get(cell, {}).get(block)
+            sequence.append((cell.contender, key, None if value is None else value - levels[cell]))
+        return carry_over(sequences.values(), memory)
 
     def by_block(self) -> dict[Cell, dict[str, Mapping[int, float]]]:
         """The values of each cell by metric and block."""
@@ -140,6 +168,7 @@ class Examination:
         self._tests: ComparisonTests[_Key] = ComparisonTests(experiment.margin if margin is None else margin)
         self._logs: dict[_Key, dict[int, float]] = {}
         self._decisions: dict[_Key, Decision] = {}
+        self._carry_over = functools.cache(observations.carry_over)
         self._confidence = nominal_confidence(experiment)
         self._has_interim_looks = experiment.until_decided
         planned = planned_looks(experiment.blocks) if self._has_interim_looks else []
@@ -179,7 +208,7 @@ class Examination:
             # One failure is a large share of few blocks, and may be a small one of all.
             failures = (self._observations.failures(metric.name, Cell(name, point)) for name in pair)
             return max(failures) <= MAX_FAILED_SHARE * self._most_blocks
-        return comparison.obstacle is None
+        return comparison.obstacle in (None, Obstacle.CARRY_OVER)
 
     def conclude(self) -> None:
         """Settle the ratios with all observations."""
@@ -195,6 +224,7 @@ class Examination:
                 self._logs[key] = logs
         # Made on demand: most looks are followed by another, and nobody asks for their intervals.
         self._decisions = {}
+        self._carry_over = functools.cache(self._observations.carry_over)
 
     def comparison(
         self, metric: Metric, point: Point, contender: str, baseline: str, *, is_over: bool = True
@@ -227,7 +257,10 @@ class Examination:
             obstacle = Obstacle.SAME_VALUES
         contradicted = None if obstacle else decision.contradicted
         verdict, needed = Verdict.INCONCLUSIVE, None
-        if obstacle is None and decision.direction:
+        is_carried_over = decision.direction != 0 and self._may_be_carried_over(key, decision)
+        if obstacle is None and is_carried_over and not decision.equivalent:
+            obstacle = Obstacle.CARRY_OVER
+        elif obstacle is None and decision.direction and not is_carried_over:
             verdict = Verdict.SLOWER if is_slower else Verdict.FASTER
         elif obstacle is None and decision.equivalent:
             verdict = Verdict.EQUIVALENT
@@ -247,6 +280,19 @@ class Examination:
             needed,
             contradicted,
         )
+
+    def _may_be_carried_over(self, key: _Key, decision: Decision) -> bool:
+        """Whether a difference may be no more than what trials left to those after them, if nearly all of
+        that lasted."""
+        metric, point, numerator, denominator = key
+        ratio, effect = decision.ratio, self._carry_over(metric)
+        if effect is None or ratio.low is None or ratio.high is None:
+            return False
+        bias, error = effect.bias(Cell(numerator, point), Cell(denominator, point), self._logs[key])
+        nearest = ratio.low if decision.direction > 0 else ratio.high
+        own_error = math.log(ratio.estimate / nearest) / NormalDist().inv_cdf((1 + self._confidence) / 2)
+        beyond = decision.direction * (math.log(ratio.estimate) - bias)
+        return beyond < _BEYOND_CARRY_OVER * math.hypot(own_error, error)
 
     def is_needed(self, cell: Cell) -> bool:
         """Whether a comparison of this cell was open at the last look."""

@@ -7,13 +7,12 @@ from functools import cached_property
 
 from ringside.analysis import plausibility
 from ringside.analysis.answers import Conclusion, conclude
-from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, sees_carry_over
+from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references
 from ringside.analysis.distributions import (
     analyse_executions,
     analyse_machines,
     analyse_percentiles,
     analyse_warm_ups,
-    beside_itself,
     load_totals,
 )
 from ringside.analysis.figures import RunFigures
@@ -57,7 +56,6 @@ class RunAnalysis(RunFigures):
     growth = cached_property(analyse_growth)
     breakdown = cached_property(analyse_breakdown)
     warm_ups = cached_property(analyse_warm_ups)
-    control = cached_property(beside_itself)
 
     @cached_property
     def then_and_now(self) -> tuple[ThenAndNow, ...]:
@@ -99,11 +97,6 @@ class RunAnalysis(RunFigures):
     @cached_property
     def conclusion(self) -> Conclusion:
         return conclude(self, self.diagnostics, self.warm_ups)
-
-    @property
-    def sees_carry_over(self) -> bool:
-        """Whether there are enough trials to see what contenders do to those after them."""
-        return sees_carry_over([trial for trial in self.trials if trial.block > 0])
 
     @cached_property
     def references_ns(self) -> Mapping[str, Mapping[int, float]]:

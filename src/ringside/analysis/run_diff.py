@@ -119,7 +119,6 @@ def diff(
 
 
 def _check(firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis]) -> None:
-    """Raises UsageError where runs cannot be compared."""
     first, *others = runs = (*firsts, *seconds)
     names = [run.run.id for run in runs]
     if twice := [name for name in names if names.count(name) > 1]:

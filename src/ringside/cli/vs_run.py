@@ -40,7 +40,7 @@ from ringside.measure.vs.outputs import INHERIT, check_output
 from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Point
 from ringside.model.results import Run
 from ringside.render.export import documents, formats
-from ringside.render.text import paired, words
+from ringside.render.text import paired
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store
 from ringside.text import one_line
@@ -134,7 +134,7 @@ def _measure(
     status, is_whole = 0, True
     try:
         with LiveProgress(context.stderr_console(), quiet=True) as progress:
-            BlockLoop(run, experiment, COMMAND, points, rule, trials, store, progress).conduct()
+            BlockLoop(run, experiment, COMMAND, points, rule, store, progress, maker=trials).conduct()
     except command_trials.CommandFailedError as error:
         what = "is compared" if len(experiment.contenders) > 1 else "is shown"
         streams.say(f"{error}; nothing {what}{error.hint}")
@@ -294,7 +294,7 @@ def _show(
     how = count(analysis.blocks_done, "block")
     if len(analysis.cells) > 1:
         how += f" in random order, seed {run.seed}"
-    how += f"; run {run.id}{words.control(analysis)}"
+    how += f"; run {run.id}"
     if settings.as_json:
         facts = {
             "seed": run.seed,

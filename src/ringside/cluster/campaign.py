@@ -96,14 +96,12 @@ class ClusterCampaign(Campaign):
         return is_over
 
     def _engage(self, run: Run, prepared: dict[str, Prepared]) -> Run:
-        """Engage machines for a run that has lost all others."""
         self._machines.engage()
         first = next(iter(prepared.values()))
         prepared |= self.prepare(first.experiment, first.points)
         return self._add_machines(run, prepared)
 
     def _add_machines(self, run: Run, prepared: Mapping[str, Prepared]) -> Run:
-        """The run, with the machines that are new in it."""
         for machine in self._machines:
             if machine.name not in run.host["machines"]:
                 receipts = {name: _receipt(each) for name, each in prepared[machine.name].contenders.items()}

@@ -236,7 +236,6 @@ class Engines:
         return {slot.node: each for slot, each in facts.items()}
 
     def _place(self, slots: Sequence[EngineSlot], say: Callable[[str], None] | None = None) -> None:
-        """Start engines."""
         for slot in slots:
             self._actors[slot] = self._session.actor(Engine, slot.node, holds=slot.number == 0).remote()
         self._call(lambda slot: self._actors[slot].__ray_ready__.remote(), slots, self._place_s, say)
@@ -258,7 +257,8 @@ class Engines:
         self._call(lambda slot: actors[slot].start.remote(), slots)
         self.started_within_s = time.monotonic() - released_s
         on_begun()
-        limit_s = _limit_s(plans)
+        limits = [plan.duration_s + plan.timeout_s for plan in plans if plan.duration_s is not None]
+        limit_s = max(limits) + _PROBE_GRACE_S if len(limits) == len(plans) else None
         deadline = None if limit_s is None else time.monotonic() + limit_s
         answers: dict[EngineSlot, EngineReply] = {}
         is_called_off = False
@@ -365,12 +365,6 @@ def _texts(plan: LoadPlan, count: int, service_times: bool = False) -> list[byte
     """The plans of so many engines that share a load, in JSON."""
     parts_of_load = [PartOfLoad(engine, count, service_times) for engine in range(count)]
     return [msgspec.json.encode(replace(plan, part=part)) for part in parts_of_load]
-
-
-def _limit_s(plans: Sequence[LoadPlan]) -> float | None:
-    """How long loads at the same time may take; None where one has no duration."""
-    limits = [plan.duration_s + plan.timeout_s for plan in plans if plan.duration_s is not None]
-    return max(limits) + _PROBE_GRACE_S if len(limits) == len(plans) else None
 
 
 def part_of(node: Node, answer: EngineReply) -> tuple[EnginePart, EngineRecord]:

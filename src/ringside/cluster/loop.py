@@ -60,7 +60,7 @@ class ClusterLoop(RunLoop):
     ) -> None:
         first = next(iter(prepared.values()))
         what = (run, first.experiment, first.workload, first.points, rule)
-        super().__init__(*what, store, notify, {})
+        super().__init__(*what, store, notify)
         self._prepared = prepared
         self._machines = machines
         self._session = machines.session
@@ -130,7 +130,6 @@ class ClusterLoop(RunLoop):
         return self._is_late
 
     def _shares(self, done: Mapping[tuple[int, Cell], Trial]) -> Iterator[_Share]:
-        """What is missing, block by block."""
         for block, missing in self.planned(done):
             if missing and self.progress.is_late():
                 self._is_late = True
@@ -172,7 +171,6 @@ class ClusterLoop(RunLoop):
         return [(trial.position, trial.cell) for trial in trials]
 
     def _hand_out(self, shares: Iterator[_Share]) -> None:
-        """Give every idle machine something to do, if there is anything for it."""
         if not self._machines.by_name:
             self._engage()
         for name in list(self._machines.by_name):
@@ -191,7 +189,6 @@ class ClusterLoop(RunLoop):
         return None
 
     def _start(self, name: str, share: _Share) -> None:
-        """Ask a machine for all trials of a share."""
         worker, missing = self._machines.by_name[name].worker, self._missing[name]
         for position, cell in share.cells:
             if cell in missing:
@@ -199,6 +196,8 @@ class ClusterLoop(RunLoop):
                 self.add(replace(row(share.block, position, cell, missing[cell]), machine=name), 0.0)
             elif not self.leave_out(share.block, position, cell):
                 is_first = not share.asked
+                if self.follows_another(share.block, cell, name):
+                    worker.trial.remote(0, 0, self.measured(cell), False)
                 ref = worker.trial.remote(share.block, position, self.measured(cell), is_first)
                 share.asked.append((position, cell, ref))
         self._go_on(name, share)
@@ -242,7 +241,6 @@ class ClusterLoop(RunLoop):
         self._go_on(name, share)
 
     def _can_measure(self, name: str, cell: Cell) -> bool:
-        """After the trials that the machine was asked for."""
         try:
             return bool(self._session.result(self._machines.by_name[name].worker.can_measure.remote(cell)))
         except NodeLostError:
@@ -263,7 +261,6 @@ class ClusterLoop(RunLoop):
         self._moved.append(_Share(share.block, sorted(left, key=itemgetter(0))))
 
     def _judge_whole(self) -> None:
-        """Count the blocks that are whole, in their order."""
         while not self.is_over and (block := self.progress.blocks + 1) <= self._begun:
             if self._open[block]:
                 break

@@ -83,7 +83,6 @@ class Machines:
         return new
 
     def _free(self, nodes: list[Node]) -> list[Node]:
-        """Those that no machine of ours has."""
         used = {node.id for machine in self for node in (machine.site.node, *machine.site.engines)}
         return [node for node in nodes if node.id not in used]
 

@@ -363,7 +363,6 @@ def check_reach(addresses: Sequence[str], nodes: Sequence[Node]) -> None:
 
 
 def _is_here(node: Node) -> bool:
-    """Whether the node's address is one of this machine's."""
     family = socket.AF_INET6 if ":" in node.address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

@@ -180,7 +180,8 @@ def conduct(
     blocks = experiment.blocks
     parts = {name: partial(part, replace(plan, counts=True), blocks) for name, plan in plans.items()}
     maker = TargetTrials(parts, driver, notify)
-    BlockLoop(run, experiment, TARGET, (POINT,), StoppingRule(blocks), maker, store, notify).conduct()
+    what = (run, experiment, TARGET, (POINT,), StoppingRule(blocks), store, notify)
+    BlockLoop(*what, maker=maker).conduct()
 
 
 def _results(analysis: RunAnalysis, plan: LoadPlan) -> list[tuple[Trial, LoadResult]]:

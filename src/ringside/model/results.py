@@ -59,6 +59,7 @@ class Obstacle(StrEnum):
     SAME_VALUES = "same-values"
     NO_STEADY_STATE = "no-steady-state"
     WARMING_UP = "warming-up"
+    CARRY_OVER = "carry-over"
     UNFINISHED = "unfinished"
     NO_REFERENCE = "no-reference"
 

@@ -31,7 +31,9 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
         "cpus": os.cpu_count(),
         "cpus_usable": sorted(os.sched_getaffinity(0)),
         "architecture": platform.machine(),
-        "hypervisor": _hypervisor(cpu),
+        "hypervisor": (read_text("/sys/class/dmi/id/sys_vendor") or "vendor unknown")
+        if "hypervisor" in cpu.get("flags", "").split()
+        else None,
         "governor": read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "turbo": {"0": "on", "1": "off"}.get(read_text(_NO_TURBO) or ""),
         "smt": read_text("/sys/devices/system/cpu/smt/control"),
@@ -129,7 +131,6 @@ def _number(path: str) -> int | None:
 
 
 def _cpuinfo() -> dict[str, str]:
-    """The first processor's entry of /proc/cpuinfo."""
     fields: dict[str, str] = {}
     for line in (read_text("/proc/cpuinfo") or "").splitlines():
         key, colon, value = line.partition(":")
@@ -139,20 +140,12 @@ def _cpuinfo() -> dict[str, str]:
 
 
 def _meminfo() -> dict[str, int]:
-    """Sizes of /proc/meminfo in bytes."""
     sizes = {}
     for line in (read_text("/proc/meminfo") or "").splitlines():
         words = line.split()
         if len(words) == 3 and words[2] == "kB":
             sizes[words[0].rstrip(":")] = int(words[1]) * 1024
     return sizes
-
-
-def _hypervisor(cpu: dict[str, str]) -> str | None:
-    if "hypervisor" not in cpu.get("flags", "").split():
-        return None
-    vendor = read_text("/sys/class/dmi/id/sys_vendor")
-    return vendor or "vendor unknown"
 
 
 def _chosen(text: str | None) -> str | None:

@@ -66,7 +66,12 @@ def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
     that is named by itself, what is left of that run. Raises UsageError where the store has no run of
     that name."""
     runs = runs_of(store, name)
-    unfinished = [run for run in runs if not _is_finished(store, run)]
+    # Also where a trial was interrupted, or its probe failed, and was not carried out again.
+    unfinished = [
+        run
+        for run in runs
+        if run.ended_at is None or any(trial.outcome in REPEATABLE for trial in counted(store.trials(run)))
+    ]
     suite_id = suite_of(runs, name)
     if suite_id is None:
         return Task(runs=runs, unfinished=unfinished)
@@ -74,14 +79,6 @@ def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
     begun = {run.experiment for run in runs}
     missing = [each for each in experiments(catalogue, selection) if each.name not in begun]
     return Task(missing, runs, unfinished, selection, suite_id)
-
-
-def _is_finished(store: Store, run: Run) -> bool:
-    """Whether a run has ended, and every trial that was interrupted, or whose probe failed, was carried out
-    again."""
-    if run.ended_at is None:
-        return False
-    return all(trial.outcome not in REPEATABLE for trial in counted(store.trials(run)))
 
 
 class Campaign(ABC):
@@ -251,5 +248,5 @@ class LocalCampaign(Campaign):
         ready = prepared[""]
         rule = rule_of(ready.experiment, deadline_s)
         with closing(ContenderTrials(run.seed, ready, self._executor)) as maker:
-            what = (run, ready.experiment, ready.workload, ready.points, rule)
-            return BlockLoop(*what, maker, self.store, self.notify, ready.unavailable()).conduct()
+            what = (run, ready.experiment, ready.workload, ready.points, rule, self.store, self.notify)
+            return BlockLoop(*what, ready.unavailable(), maker=maker).conduct()

@@ -7,7 +7,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
@@ -35,22 +35,17 @@ class TrialMaker(Protocol):
 
     def warm_up(self, notify: Notify) -> None:
         """Do what goes before the first block and does not count. KeyboardInterrupt passes through."""
-        ...
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
         """One trial of a cell; `first`: of its block. Raises ProbeError where the probe failed."""
-        ...
 
     def can_measure(self, cell: Cell) -> bool:
-        """Whether the probe carries out a harmless program in the place of a cell's. KeyboardInterrupt passes
-        through."""
-        ...
+        """Whether the probe carries out a harmless program in the place of a cell's."""
 
 
 def attempt(
     maker: TrialMaker, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]
 ) -> Trial:
-    """One trial of a cell; if the probe failed, the trial says so."""
     begun = now()
     try:
         return maker.trial(block, position, cell, first=first, tick=tick)
@@ -58,13 +53,21 @@ def attempt(
         return Trial(block, position, cell, Outcome.PROBE_FAILED, str(error), started_at=begun)
 
 
-def blocks(points: Sequence[Point], contenders: Sequence[str], count: int, seed: int) -> Iterator[Block]:
-    """`count` blocks, counted from 1. In each the points come in a random order, and the contenders of a
-    point stand next to each other, in a random order too: drift of the machine then affects them alike. The
-    contender that comes first at a point is the one that came last: if it slows its successor, it slows
-    itself as often as any other, and no ratio moves. For the same reason each block starts with the previous
-    block's last point, so its last cell runs twice in a row. The same seed gives the same order, so an
-    unfinished run can be resumed."""
+def blocks(
+    points: Sequence[Point],
+    contenders: Sequence[str],
+    count: int,
+    seed: int,
+    is_needed: Callable[[Cell], bool] = lambda cell: True,
+) -> Iterator[Block]:
+    """`count` blocks, counted from 1, of the cells that are needed when each begins. In each the points come
+    in a random order, and the contenders of a point stand next to each other, in a random order too: drift of
+    the machine then affects them alike. The contender that comes first at a point is the one that came last:
+    if it slows its successor, it slows itself as often as any other. For the same reason each block starts
+    with the previous block's last point, so its last cell runs twice in a row. Two contenders would alternate
+    for ever (AB, BA, AB …), in step with whatever happens at every fourth trial: which of them begins is
+    drawn anew for each two blocks. The same seed gives the same order, so an unfinished run can be
+    resumed."""
     last = random.Random(f"{seed}/0").choice(contenders)
     last_point: list[Point] = []
     for index in range(1, count + 1):
@@ -72,44 +75,42 @@ def blocks(points: Sequence[Point], contenders: Sequence[str], count: int, seed:
         cells: list[Cell] = []
         other_points = [each for each in generator.sample(points, len(points)) if each not in last_point]
         for point in (*last_point, *other_points):
-            others = [name for name in generator.sample(contenders, len(contenders)) if name != last]
-            cells += [Cell(name, point) for name in (last, *others)]
-            last = cells[-1].contender
-        last_point = [cells[-1].point]
+            names = [name for name in contenders if is_needed(Cell(name, point))]
+            names = generator.sample(names, len(names))
+            is_drawn = len(names) == 2 and index % 2 and not cells
+            if last in names and not is_drawn:
+                names.remove(last)
+                names.insert(0, last)
+            cells += [Cell(name, point) for name in names]
+            last = cells[-1].contender if cells else last
+        last_point = [cells[-1].point] if cells else []
         yield Block(index, tuple(cells))
 
 
+@dataclass(eq=False)
 class RunLoop(ABC):
     """The blocks of one run: planned, kept and judged; subclasses carry them out. `unavailable`: the cells
-    that cannot be measured, each with its reason."""
+    that cannot be measured, each with its reason. `unjudged`: trials of blocks that are not yet judged.
+    `measured`: a planned cell as it is measured, with the number of its repeats."""
 
-    def __init__(
-        self,
-        run: Run,
-        experiment: Experiment,
-        measurement: Measurement,
-        points: Sequence[Point],
-        rule: StoppingRule,
-        store: Store,
-        notify: Notify,
-        unavailable: Mapping[Cell, str],
-    ) -> None:
-        self.run = run
-        self.experiment = experiment
-        self.points = points
-        self.store = store
-        self.notify = notify
-        self.unavailable = unavailable
-        self.progress = BlockProgress(rule, experiment, measurement, points)
-        # Trials of blocks that are not yet judged.
+    run: Run
+    experiment: Experiment
+    measurement: Measurement
+    points: Sequence[Point]
+    rule: StoppingRule
+    store: Store
+    notify: Notify
+    unavailable: Mapping[Cell, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.progress = BlockProgress(self.rule, self.experiment, self.measurement, self.points)
         self.unjudged: dict[int, list[Trial]] = {}
-        self._measurement = measurement
-        self._rule = rule
+        self.measured: Callable[[Cell], Cell] = lambda cell: cell
         self._hopeless: dict[Cell, list[Outcome]] = {}
+        # By machine, the cell that ran last, with its block.
+        self._before: dict[str, tuple[int, Cell]] = {}
         # By machine, the contenders whose last trials there, all in a row, made the probe fail.
         self._failing: dict[str, list[str]] = {}
-        # A planned cell as it is measured: with the number of its repeats.
-        self.measured: Callable[[Cell], Cell] = lambda cell: cell
 
     def conduct(self) -> bool:
         """Carry out all trials that the store does not have yet; True when the run is over, False when its
@@ -121,14 +122,14 @@ class RunLoop(ABC):
         with self.store.hold(self.run):
             done = self._begin()
             self.warm_up()
-            workload = self._measurement
+            workload = self.measurement
             if isinstance(workload, Workload) and any(map(workload.can_repeat, self.points)):
                 self.run = calibrated(self.run, workload, self.rehearse, self.store)
                 self.measured = read_plan(self.run).measured
             self.progress.start()
             is_late = self.measure(done)
             # What is not decided by the deadline is inconclusive.
-            has_look = self._rule.decided and self.progress.blocks >= FIRST_LOOK
+            has_look = self.rule.decided and self.progress.blocks >= FIRST_LOOK
             if is_late and not (self.is_over or has_look):
                 return False
             self.store.end_run(self.run)
@@ -138,7 +139,7 @@ class RunLoop(ABC):
         """The trials that the store has and that count, by block and cell; adds a row for each cell that
         cannot be measured."""
         cells = [Cell(name, point) for point in self.points for name in self.experiment.contenders]
-        self.notify(Event("begin", self.run, self._rule, cells, self._measurement))
+        self.notify(Event("begin", self.run, self.rule, cells, self.measurement))
         done = {
             (trial.block, trial.cell): trial
             for trial in counted(self.store.trials(self.run))
@@ -165,18 +166,23 @@ class RunLoop(ABC):
 
     def planned(self, done: Mapping[tuple[int, Cell], Trial]) -> Iterator[tuple[int, list[tuple[int, Cell]]]]:
         """What is missing of each block, cells by their positions, as long as the run is not over."""
-        names = self.experiment.contenders
-        for block in blocks(self.points, names, self._rule.max_blocks, self.run.seed):
+
+        def is_needed(cell: Cell) -> bool:
+            return cell not in self.unavailable and self.progress.is_needed(cell)
+
+        what = (self.points, self.experiment.contenders, self.rule.max_blocks, self.run.seed, is_needed)
+        for block in blocks(*what):
             if self.is_over:
                 return
-            missing = [
-                (position, cell)
-                for position, cell in enumerate(block.cells)
-                if cell not in self.unavailable
-                and (block.index, cell) not in done
-                and self.progress.is_needed(cell)
-            ]
-            yield block.index, missing
+            places = enumerate(block.cells)
+            yield block.index, [each for each in places if (block.index, each[1]) not in done]
+
+    def follows_another(self, block: int, cell: Cell, machine: str = "") -> bool:
+        """Whether the next cell is the first of a point in a block, and another contender ran before it: it
+        then gets a trial that does not count first, so that it follows itself."""
+        before, last = self._before.get(machine, (block, cell))
+        self._before[machine] = (block, cell)
+        return last.contender != cell.contender and (before, last.point) != (block, cell.point)
 
     def leave_out(self, block: int, position: int, cell: Cell) -> bool:
         """Whether a cell is hopeless; adds a row that says so."""
@@ -188,13 +194,12 @@ class RunLoop(ABC):
         return True
 
     def add(self, trial: Trial, seconds: float) -> None:
-        """Keep a trial that has just ended."""
         self.store.add_trial(self.run, trial)
         self._note(trial)
         self.notify(Event("trial-end", trial, seconds))
 
     def is_kept(self, trial: Trial) -> bool:
-        """Whether the store has this trial, or another that counts in its place."""
+        """Whether the store has a trial that counts in the place of this one."""
         return any(
             (each.block, each.cell) == (trial.block, trial.cell) and each.outcome not in REPEATABLE
             for each in self.store.trials(self.run)
@@ -223,7 +228,7 @@ class RunLoop(ABC):
         failing.clear()
 
     def judge(self, block: int) -> None:
-        """Count a whole block. Blocks are judged in the order of their numbers."""
+        """Count a whole block, in the order of their numbers."""
         self.progress.add_block(self.unjudged.pop(block, []))
 
     @property
@@ -232,33 +237,18 @@ class RunLoop(ABC):
         return self.progress.is_reached or self.progress.is_over()
 
 
+@dataclass(eq=False)
 class BlockLoop(RunLoop):
-    """The blocks of one run, on this machine."""
-
-    def __init__(
-        self,
-        run: Run,
-        experiment: Experiment,
-        measurement: Measurement,
-        points: Sequence[Point],
-        rule: StoppingRule,
-        maker: TrialMaker,
-        store: Store,
-        notify: Notify,
-        unavailable: Mapping[Cell, str] | None = None,
-    ) -> None:
-        super().__init__(run, experiment, measurement, points, rule, store, notify, unavailable or {})
-        self._maker = maker
-        self._tick = partial(notify, TICK)
+    maker: TrialMaker = field(kw_only=True)
 
     def warm_up(self) -> None:
-        self._maker.warm_up(self.notify)
+        self.maker.warm_up(self.notify)
 
     def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
         if planned in self.unavailable:
             return None
         self.notify(Event("warm-up", planned))
-        return attempt(self._maker, 0, 0, cell, first=False, tick=self._tick)
+        return attempt(self.maker, 0, 0, cell, first=False, tick=partial(self.notify, TICK))
 
     def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
         for index, missing in self.planned(done):
@@ -273,12 +263,16 @@ class BlockLoop(RunLoop):
         return False
 
     def _measure_cell(self, block: int, position: int, cell: Cell, *, is_first: bool) -> None:
+        if self.follows_another(block, cell):
+            before = self.rehearse(self.measured(cell), cell)
+            if before and before.outcome is Outcome.INTERRUPTED:
+                raise KeyboardInterrupt
         self.notify(Event("trial", block, cell))
         since = time.monotonic()
         trial = interrupted(block, position, cell)
         try:
-            what = (self._maker, block, position, self.measured(cell))
-            trial = replace(attempt(*what, first=is_first, tick=self._tick), cell=cell)
+            what = (self.maker, block, position, self.measured(cell))
+            trial = replace(attempt(*what, first=is_first, tick=partial(self.notify, TICK)), cell=cell)
             self.add(trial, time.monotonic() - since)
         except KeyboardInterrupt:
             if not self.is_kept(trial):
@@ -286,15 +280,13 @@ class BlockLoop(RunLoop):
             raise
         if trial.outcome is Outcome.INTERRUPTED:
             raise KeyboardInterrupt
-        self.check_probe(trial, self._maker.can_measure)
+        self.check_probe(trial, self.maker.can_measure)
 
 
 def row(block: int, position: int, cell: Cell, reason: str) -> Trial:
-    """The row of a cell that is not measured, with the reason."""
     return Trial(block, position, cell, Outcome.UNAVAILABLE, reason, started_at=now())
 
 
 def interrupted(block: int, position: int, cell: Cell, machine: str = "") -> Trial:
-    """The row of a trial that Ctrl-C ended."""
     reason = "interrupted before the probe had reported"
     return Trial(block, position, cell, Outcome.INTERRUPTED, reason, started_at=now(), machine=machine)

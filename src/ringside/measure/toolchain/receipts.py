@@ -128,7 +128,6 @@ def brought(runtime: Runtime, build: Path) -> Receipt | str:
 
 
 def _content_receipt(path: str) -> Receipt | str:
-    """The receipt of a program without a version, or why it cannot be read."""
     try:
         with open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -138,7 +137,6 @@ def _content_receipt(path: str) -> Receipt | str:
 
 
 def _output(command: Sequence[str]) -> tuple[str, bool]:
-    """What a command printed, and whether it ended well and in time."""
     try:
         output, status = run_group(command, Path("/"), VERSION_TIMEOUT_S)
     except subprocess.TimeoutExpired:

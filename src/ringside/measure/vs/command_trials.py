@@ -278,7 +278,6 @@ class CommandTrials:
             self._measured_s += (trial.report.wall_ns or 0) / 1e9
 
     def _hook(self, option: str, text: str | None, cell: Cell) -> None:
-        """Execute what stands around the measured commands, if anything does."""
         if text is None or not text.strip():
             return
         filled = filled_in(text, cell.point)

@@ -253,7 +253,6 @@ def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
 
 
 def _shell_start_s() -> float:
-    """How long a shell takes that does nothing, in the median."""
     times = []
     for _ in range(5):
         start = time.perf_counter()
@@ -279,7 +278,6 @@ def _shell_reason(line: str) -> str | None:
 
 @functools.cache
 def _is_of_shell(program: str) -> bool:
-    """Whether it is a builtin or a keyword."""
     ask = [*DEFAULT_SHELL, "-c", 'command -v -- "$0"', program]
     return subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip() == program
 

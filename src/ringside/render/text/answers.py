@@ -39,7 +39,6 @@ _REASONS = {
     Confounder.IMPLAUSIBLE: "no honest program has the figures of {names}",
     Confounder.ENGINE: "the load engine was at its limit with {names}",
     Confounder.ELSEWHERE: "{names}: {text}",
-    Confounder.CARRY_OVER: "trials differ after those of {names}",
     Confounder.WARM_UP: "the repeats of {names} show no steady state",
 }
 

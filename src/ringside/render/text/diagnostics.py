@@ -46,8 +46,8 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "use more repeats, or compare the first ones",
     ),
     "carry-over": (
-        "the trial after {effects}: contenders influence those that run after them, and ratios of two "
-        "contenders may be wrong by up to as much",
+        "the trial after {effects}: contenders influence those that run after them; a difference that this "
+        "may explain has no verdict",
         "look for what outlives a trial: dirty pages, caches, clock frequency; longer trials reduce it",
     ),
     "noisy-neighbour": (

@@ -23,6 +23,7 @@ _OBSTACLES = {
     Obstacle.SAME_VALUES: "since both had the same value in every block",
     Obstacle.NO_STEADY_STATE: "since there is no steady state",
     Obstacle.WARMING_UP: "since one of the two was still warming up",
+    Obstacle.CARRY_OVER: "since what one program leaves to the next may explain it",
     Obstacle.UNFINISHED: "since the run is not finished",
     Obstacle.NO_REFERENCE: "since the change of the machine is not known",
 }

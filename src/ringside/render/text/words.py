@@ -92,7 +92,7 @@ def heading(analysis: RunAnalysis) -> str:
     fixed = " ".join(f"{factor}={level}" for factor, level in analysis.fixed.items())
     blocks_done = blocks(analysis, is_over=analysis.run.ended_at is not None)
     parts = [f"run {analysis.run.id}", blocks_done, units.count(analysis.trial_count, "trial"), fixed]
-    return ", ".join(part for part in parts if part) + repeats(analysis) + control(analysis)
+    return ", ".join(part for part in parts if part) + repeats(analysis)
 
 
 def repeats(analysis: RunAnalysis) -> str:
@@ -111,13 +111,6 @@ def repeats(analysis: RunAnalysis) -> str:
     least = f"at least {units.quantity(analysis.experiment.least_s, 's')} of work"
     most = " or as many as there can be" if high == REPEATS.most else ""
     return f"; {least}{most}: {several}{alone}"
-
-
-def control(analysis: RunAnalysis) -> str:
-    """`; a program beside itself: 1.004 (0.991–1.018); too few trials to see carry-over`; empty where nothing
-    is known of it."""
-    unseen = "" if analysis.sees_carry_over else "; too few trials to see carry-over"
-    return f"; a program beside itself: {units.ratio(analysis.control)}{unseen}" if analysis.control else ""
 
 
 def machine(host: Mapping[str, Any]) -> str:

@@ -1,0 +1,91 @@
+"""What a contender leaves to the trials after it, estimated from the order of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Cell = TypeVar("Cell", bound=Hashable)
+
+# What is left of an effect from one trial to the next. The ratio of two that alternate (AB, BA, …) moves by
+# nearly this share of the difference between trials after themselves and trials after the other: a large
+# share, so that little is claimed wrongly where less is left.
+MEMORY = 0.9
+# Of a step, what is not explained counts up to so many medians: three standard deviations of normal noise.
+_CLIPPED, _ROUNDS = 4.4, 3
+# With fewer steps for each contender and cell, what is left for the noise is chance.
+_MIN_STEPS = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class CarryOver(Generic[Cell]):
+    """By contender its effect on the logarithm of the next trial, relative to the mean of all, with the
+    covariance; by trial (block and cell), how much of the effect of each it has to bear."""
+
+    names: tuple[str, ...]
+    effects: np.ndarray
+    covariance: np.ndarray
+    burdens: Mapping[tuple[int, Cell], np.ndarray]
+
+    def bias(self, numerator: Cell, denominator: Cell, blocks: Iterable[int]) -> tuple[float, float]:
+        """By how much two cells differ in these blocks since other trials came before them, and the standard
+        error."""
+        import numpy as np
+
+        more: np.ndarray = np.mean(
+            [self.burdens[block, numerator] - self.burdens[block, denominator] for block in blocks], axis=0
+        )
+        return float(more @ self.effects), float(max(0.0, more @ self.covariance @ more)) ** 0.5
+
+
+def carry_over(
+    sequences: Iterable[Sequence[tuple[str, tuple[int, Cell], float | None]]], memory: float = MEMORY
+) -> CarryOver[Cell] | None:
+    """Estimate it from sequences of trials, each of one machine: contender, block and cell, and the logarithm
+    relative to the cell's median, None where the trial has no value. None where there are too few.
+
+    The steps from each value to the next, which drift hardly moves, are explained by the cells and the steps
+    of the burden (least squares): each trial adds its contender to it, and `memory` of it is left at the
+    next. Neighbouring steps share a trial; their covariance is a part of the errors.
+    """
+    import numpy as np
+
+    sequences = list(sequences)
+    names = tuple(sorted({name for sequence in sequences for name, _, _ in sequence}))
+    cells = dict.fromkeys(cell for sequence in sequences for _, (_, cell), _ in sequence)
+    unit = dict(zip(names, np.eye(len(names)) - 1 / max(1, len(names)), strict=True))
+    level = dict(zip(cells, np.eye(len(cells)), strict=True))
+    burdens: dict[tuple[int, Cell], np.ndarray] = {}
+    causes, steps = [], []
+    for sequence in sequences:
+        burden: np.ndarray = np.zeros(len(names))
+        before: tuple[np.ndarray, float] | None = None
+        for name, (block, cell), value in sequence:
+            burdens[block, cell] = burden
+            if value is not None:
+                cause: np.ndarray = np.concatenate([burden, level[cell]])
+                if before:
+                    causes.append(cause - before[0])
+                    steps.append(value - before[1])
+                before = cause, value
+            burden = memory * burden + unit[name]
+    if len(names) < 2 or len(steps) < _MIN_STEPS * (len(names) + len(cells)):
+        return None
+    x, step = np.array(causes), np.array(steps)
+    squares = x.T @ x
+    inverse: np.ndarray = np.linalg.pinv(squares)
+    effects: np.ndarray = np.zeros(len(squares))
+    for _ in range(_ROUNDS):
+        rest = step - x @ effects
+        bound = _CLIPPED * float(np.median(np.abs(rest)))
+        rest = np.clip(rest, -bound, bound)
+        effects = effects + inverse @ x.T @ rest
+    freedom = len(step) - len(names) - len(cells) + 2
+    neighbours = x[1:].T @ x[:-1] * float(rest[1:] @ rest[:-1])
+    middle = (squares * float(rest @ rest) + neighbours + neighbours.T) / freedom
+    own = slice(len(names))
+    return CarryOver(names, effects[own], (inverse @ middle @ inverse)[own, own], burdens)
