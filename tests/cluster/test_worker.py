@@ -124,7 +124,7 @@ def garbled(record: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("change", "reason"),
-    [(lacking, "record 1 of load 0: service times of 0 requests"), (garbled, "pairs of whole numbers")],
+    [(lacking, "record 1 of load 0: service times of 0 requests"), (garbled, "invalid type: string")],
 )
 def test_a_record_that_cannot_be_is_one_line(change: Callable[[dict[str, Any]], None], reason: str) -> None:
     with pytest.raises(ProbeError, match=reason) as failed:

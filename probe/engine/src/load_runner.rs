@@ -2,7 +2,7 @@
 
 mod judgement;
 
-use crate::load::engine::{Engine, Outcome, Prepared};
+use crate::load::engine::{Engine, Outcome, PreparedLoad};
 use crate::load::histogram::Histogram;
 use crate::load::plan::{Plan, Protocol};
 use crate::load::report;
@@ -34,7 +34,7 @@ const MIN_ANSWERS: u64 = 10;
 /// A step whose plans have been read.
 pub type LoadStep = Step<Plan>;
 
-struct Running {
+struct RunningLoad {
     load: usize,
     plan: Arc<Plan>,
     io: Value,
@@ -42,7 +42,7 @@ struct Running {
 }
 
 /// A load that has ended.
-struct Finished {
+struct FinishedLoad {
     step: usize,
     load: usize,
     plan: Arc<Plan>,
@@ -56,17 +56,17 @@ struct Finished {
 
 pub struct LoadRunner {
     pub steps: Vec<LoadStep>,
-    pub stub_plan: Option<stub::Plan>,
+    pub stub_plan: Option<stub::StubPlan>,
     stub: Option<Stub>,
     /// While upstreams answer.
     background: Option<Background>,
     step: usize,
     begin_ns: u64,
     marks_taken: usize,
-    running: Vec<Running>,
+    running: Vec<RunningLoad>,
     /// Loads of engines elsewhere.
     awaited: Vec<Awaited>,
-    finished: Vec<Finished>,
+    finished: Vec<FinishedLoad>,
 }
 
 impl LoadRunner {
@@ -75,7 +75,7 @@ impl LoadRunner {
         let steps = service.steps.iter().map(|step| step.read_plans());
         let steps = steps.collect::<Result<Vec<LoadStep>, _>>()?;
         let stub = service.stub.as_ref();
-        let stub = stub.map(|plan| serde_json::from_str::<stub::Plan>(plan.get()));
+        let stub = stub.map(|plan| serde_json::from_str::<stub::StubPlan>(plan.get()));
         let stub = stub.transpose().map_err(json_error)?;
         if let Some(plan) = &stub {
             plan.check()?;
@@ -88,7 +88,7 @@ impl LoadRunner {
         Ok(LoadRunner::new(steps, stub))
     }
 
-    fn new(steps: Vec<LoadStep>, stub_plan: Option<stub::Plan>) -> LoadRunner {
+    fn new(steps: Vec<LoadStep>, stub_plan: Option<stub::StubPlan>) -> LoadRunner {
         LoadRunner {
             steps,
             stub_plan,
@@ -155,7 +155,7 @@ impl LoadRunner {
         for load in self.awaited.drain(..) {
             let (number, plan, sharing) = (load.load, Arc::clone(&load.plan), load.sharing);
             let (io, outcome) = load.whole();
-            self.finished.push(Finished {
+            self.finished.push(FinishedLoad {
                 step: self.step,
                 load: number,
                 plan,
@@ -182,13 +182,13 @@ impl LoadRunner {
 
     fn is_settled(&self, share: f64) -> bool {
         let warms_up =
-            |load: &&Finished| load.load == 0 && self.steps[load.step].while_faster.is_some();
+            |load: &&FinishedLoad| load.load == 0 && self.steps[load.step].while_faster.is_some();
         let windows = || self.finished.iter().filter(warms_up);
-        let answers = |load: &Finished| load.outcome.record.replies.requests;
+        let answers = |load: &FinishedLoad| load.outcome.record.replies.requests;
         if windows().any(|load| answers(load) < MIN_ANSWERS) {
             return true;
         }
-        let rate = |load: &Finished| load.outcome.per_s(answers(load) as f64);
+        let rate = |load: &FinishedLoad| load.outcome.per_s(answers(load) as f64);
         let rates: Vec<f64> = windows().map(rate).collect();
         let (before, last) = rates.split_at(rates.len().saturating_sub(2));
         if before.is_empty() {
@@ -286,14 +286,14 @@ impl Loads for LoadRunner {
             let plan = self.at_own_rate(plan)?.at(address);
             plan.check()?;
             let plan = Arc::new(plan);
-            prepared.push((load, Arc::clone(&plan), Prepared::new(plan)?));
+            prepared.push((load, Arc::clone(&plan), PreparedLoad::new(plan)?));
         }
         let start_ns = now_ns();
         for (load, plan, prepared) in prepared {
             let io = prepared.io_name().into();
             let engine = prepared.start(start_ns);
             let engine = engine.map_err(|error| format!("load: cannot start a thread: {error}"))?;
-            self.running.push(Running {
+            self.running.push(RunningLoad {
                 load,
                 plan,
                 io,
@@ -347,7 +347,7 @@ impl Loads for LoadRunner {
     }
     fn finish(&mut self, index: usize, t_ns: u64) -> Option<usize> {
         let running = self.running.remove(index);
-        self.finished.push(Finished {
+        self.finished.push(FinishedLoad {
             step: self.step,
             load: running.load,
             plan: running.plan,
@@ -466,7 +466,7 @@ fn check_plan(plan: &Plan, service: &Service, before: &[LoadStep]) -> Result<(),
     }
 }
 
-impl Finished {
+impl FinishedLoad {
     /// Ids and service times of the answered requests that have an id.
     fn request_ids(&self) -> impl Iterator<Item = (String, u64)> + '_ {
         self.ids(&self.outcome.record.service_times)

@@ -14,7 +14,7 @@ use wire::writer::{ReaderGone, Writer};
 pub enum Work {
     Load(Arc<Plan>),
     Merge(Box<Merge>),
-    Stub(stub::Plan),
+    Stub(stub::StubPlan),
 }
 
 /// The engines' records of a load, so many, follow the request, one a line.
@@ -35,7 +35,7 @@ impl Work {
             _version: IgnoredAny,
             load: Option<Plan>,
             merge: Option<Box<Merge>>,
-            stub: Option<stub::Plan>,
+            stub: Option<stub::StubPlan>,
         }
         let request: Request = serde_json::from_slice(line).map_err(json_error)?;
         match (request.load, request.merge, request.stub) {

@@ -41,7 +41,7 @@ fn try_load(plan: &Plan) {
     }
 }
 
-fn try_stub(plan: &engine::stub::Plan) {
+fn try_stub(plan: &engine::stub::StubPlan) {
     let mut random = fastrand::Rng::with_seed(plan.seed);
     for upstream in &plan.upstreams {
         // At most an hour.

@@ -165,18 +165,14 @@ fn records_have_service_times_where_they_are_asked_for() {
     let mut numbers = Vec::new();
     for part in carried_out(&whole("a-{n}"), 3, true) {
         let record = &of(&part, "record")["record"];
-        let words: Vec<u64> = record["service_times"]
-            .as_str()
-            .unwrap()
-            .split(' ')
-            .map(|word| word.parse().unwrap())
-            .collect();
+        let pairs: Vec<(u64, u64)> =
+            serde_json::from_value(record["service_times"].clone()).unwrap();
         let mut number = 0;
-        for pair in words.chunks(2) {
-            number += pair[0];
+        for (step, _) in &pairs {
+            number += step;
             numbers.push(number);
         }
-        let longest = words.chunks(2).map(|pair| pair[1]).max().unwrap();
+        let longest = pairs.iter().map(|(_, ns)| *ns).max().unwrap();
         assert_eq!(record["replies"]["service"]["max_ns"], longest);
     }
     numbers.sort_unstable();

@@ -253,7 +253,7 @@ fn records_whose_service_times_cannot_be() {
     driven.carry_out(2);
     let (first, second) = (driven.records[0].clone(), driven.records[1].clone());
     driven.end().is("ok", "");
-    let times = |text: &str| with(second.clone(), "/record/service_times", json!(text));
+    let times = |pairs: Value| with(second.clone(), "/record/service_times", pairs);
     let mut without = second.clone();
     let keys = without["record"].as_object_mut().unwrap();
     keys.remove("service_times");
@@ -264,12 +264,18 @@ fn records_whose_service_times_cannot_be() {
             "record 2 of load 0: service times of 0 requests, where 3 are due",
         ),
         (
-            times("2 5 2 5"),
+            times(json!([[2, 5], [2, 5]])),
             "service times of 2 requests, where 3 are due",
         ),
-        (times("2 5 2 5 3 5"), "record 2 of load 0: request 7, of 6"),
-        (times("2 5 2 5 0 5"), "numbers of requests ascend from 1"),
-        (times("2 5 2 5 x 5"), "pairs of whole numbers"),
+        (
+            times(json!([[2, 5], [2, 5], [3, 5]])),
+            "record 2 of load 0: request 7, of 6",
+        ),
+        (
+            times(json!([[2, 5], [2, 5], [0, 5]])),
+            "numbers of requests ascend from 1",
+        ),
+        (times(json!("2 5")), "invalid type: string"),
         (first.clone(), "request 1 is in another one, too"),
         (
             with(second.clone(), least, json!(u64::MAX)),

@@ -13,7 +13,7 @@ use tungstenite::protocol::{Role, WebSocket};
 use tungstenite::Message;
 
 pub fn websocket(mut changes: Value) -> Value {
-    let own = json!({"protocol": "ws", "line": "message {n}", "templates": {"seed": 1}});
+    let own = json!({"protocol": "ws", "line": "message {n}", "templates": {}});
     for (key, value) in own.as_object().unwrap() {
         if changes.get(key).is_none() {
             changes[key] = value.clone();

@@ -4,7 +4,7 @@
 use super::outbox::{Outbox, Queued};
 use super::stamp::{self, ClockOffset, Stamping};
 use super::timespec;
-use super::{CloseReason, Handler, Io, Next, Slot, Wait};
+use super::{Ending, Handler, Io, Next, Part, Slot, Wait};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
@@ -73,11 +73,7 @@ impl Epoll {
                 Ok(Err(error)) | Err(error) => Some(error),
             };
             if let Some(error) = failed {
-                return self.end(
-                    slot,
-                    CloseReason::NotConnected(error.raw_os_error()),
-                    handler,
-                );
+                return self.end(slot, Ending::NotConnected(error.raw_os_error()), handler);
             }
             if !flags.contains(EventFlags::OUT) {
                 return;
@@ -114,12 +110,12 @@ impl Epoll {
                 None => return,
             };
             match read(entry, buffer, &mut self.clocks) {
-                Ok((0, _)) => return self.end(slot, CloseReason::Finished, handler),
+                Ok((0, _)) => return self.end(slot, Ending::Finished, handler),
                 Ok((count, arrived_ns)) => {
                     if !entry.out.is_sent(0) {
                         handler.receiving_early(slot);
                     }
-                    let next = handler.received(slot, &buffer[..count], arrived_ns);
+                    let next = handler.received(slot, Part::Bytes(&buffer[..count]), arrived_ns);
                     self.follow(slot, next, handler);
                     if count < buffer.len() && !cut {
                         return;
@@ -128,7 +124,7 @@ impl Epoll {
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 Err(error) => {
-                    let reason = CloseReason::ReceiveFailed(error.raw_os_error());
+                    let reason = Ending::ReceiveFailed(error.raw_os_error());
                     return self.end(slot, reason, handler);
                 }
             }
@@ -158,13 +154,13 @@ impl Epoll {
         {
             Ok(()) | Err(Errno::AGAIN) => {}
             Err(error) => {
-                self.end_read(slot, CloseReason::SendFailed(error.raw_os_error()), handler);
+                self.end_read(slot, Ending::SendFailed(error.raw_os_error()), handler);
             }
         }
     }
 
     /// The peer takes no more; what it has sent before, as an early refusal, is read first.
-    fn end_read(&mut self, slot: Slot, reason: CloseReason, handler: &mut impl Handler) {
+    fn end_read(&mut self, slot: Slot, reason: Ending, handler: &mut impl Handler) {
         let mut buffer = vec![0; BUFFER_BYTES];
         for _ in 0..MAX_READS {
             let Some(entry) = &self.entries[slot] else {
@@ -174,7 +170,7 @@ impl Epoll {
                 break;
             };
             handler.receiving_early(slot);
-            match handler.received(slot, &buffer[..count], arrived_ns) {
+            match handler.received(slot, Part::Bytes(&buffer[..count]), arrived_ns) {
                 Next::Wait => {}
                 Next::Send(_) => break,
                 Next::Close => return self.close(slot),
@@ -183,9 +179,9 @@ impl Epoll {
         self.end(slot, reason, handler);
     }
 
-    fn end(&mut self, slot: Slot, reason: CloseReason, handler: &mut impl Handler) {
+    fn end(&mut self, slot: Slot, reason: Ending, handler: &mut impl Handler) {
         self.entries[slot] = None;
-        handler.closed(slot, reason);
+        handler.ended(slot, reason);
     }
 }
 
@@ -227,7 +223,7 @@ impl Io for Epoll {
         match entry.out.queue(bytes) {
             Queued::Next => self.send_rest(slot, handler),
             Queued::Behind => {}
-            Queued::TooMany => self.end(slot, CloseReason::SendFailed(libc::ENOBUFS), handler),
+            Queued::TooMany => self.end(slot, Ending::SendFailed(libc::ENOBUFS), handler),
         }
     }
 

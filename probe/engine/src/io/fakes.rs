@@ -1,6 +1,6 @@
 //! A back-end and a handler for tests of what calls them.
 
-use super::{CloseReason, Handler, Io, Next, Slot, Wait};
+use super::{Ending, Handler, Io, Next, Part, Slot, Wait};
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;
 use std::io;
@@ -54,7 +54,7 @@ impl Io for FakeIo {
             handler.connected(slot);
         }
         if self.brings_events {
-            handler.received(0, b"x", None);
+            handler.received(0, Part::Bytes(b"x"), None);
         }
         if self.turn_ns > 0 {
             sleep_until(now_ns() + self.turn_ns);
@@ -74,11 +74,15 @@ impl Handler for Counting {
     fn connected(&mut self, _: Slot) -> Next {
         Next::Wait
     }
-    fn received(&mut self, _: Slot, _: &[u8], _: Option<u64>) -> Next {
+    fn received(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
         self.received += 1;
         Next::Wait
     }
     fn sending(&mut self, _: Slot, _: u64) {}
     fn woken(&mut self, _: u64) {}
-    fn closed(&mut self, _: Slot, _: CloseReason) {}
+    fn ended(&mut self, _: Slot, _: Ending) {}
+    /// Their count in place of a time.
+    fn last_event_ns(&self) -> u64 {
+        self.received
+    }
 }

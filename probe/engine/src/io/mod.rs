@@ -1,5 +1,6 @@
 //! Connections and bytes, by one of two back-ends with the same behaviour: io_uring and epoll.
-//! They know no protocol, and nothing of a load: bytes go to a [`Handler`], which returns what to do next.
+//! They know no protocol, and nothing of a load: what arrives goes to a [`Handler`], which returns what to do next.
+//! Layers between, as TLS, are a back-end to the load.
 
 mod buffers;
 pub mod epoll;
@@ -10,6 +11,7 @@ mod ring;
 pub mod stamp;
 pub mod uring;
 
+use crate::load::error::ErrorKind;
 use rustix::fd::OwnedFd;
 use rustix::net::{self, AddressFamily, SocketAddrAny, SocketFlags, SocketType};
 use std::io;
@@ -36,9 +38,23 @@ pub enum Next {
     Close,
 }
 
-/// Why a connection was closed.
+/// What has arrived.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// Bytes of a connection without layers.
+    Bytes(&'a [u8]),
+    /// A message, which is a reply or a part of a stream.
+    Message(&'a [u8]),
+    /// The status of a response.
+    Head(u16),
+    Body(&'a [u8]),
+    /// The response is complete.
+    End,
+}
+
+/// Why a slot has no connection any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseReason {
+pub enum Ending {
     /// The peer will send no more.
     Finished,
     /// Errno of the connect.
@@ -47,6 +63,31 @@ pub enum CloseReason {
     ReceiveFailed(i32),
     /// Errno of a send.
     SendFailed(i32),
+    /// A layer found this wrong.
+    Failed(ErrorKind),
+    /// The peer ended the connection, without the end of the layer above the socket.
+    Cut,
+    /// The peer ended what the layer carries.
+    Ended,
+    /// The peer declares that it has not processed the request.
+    Refused,
+    /// The connection that the slot was to join came to nothing.
+    ConnectionFailed,
+    /// The connection that the slot was to join takes no more: another can be opened.
+    ConnectionDraining,
+}
+
+/// What a layer above the sockets adds to the record of a load.
+#[derive(Debug, Default)]
+pub struct LayerReport {
+    /// Bytes that came and went, with those of the layer.
+    pub bytes: Option<(u64, u64)>,
+    /// How many streams the server allows on a connection of HTTP/2.
+    pub stream_limit: u64,
+    /// Version and cipher of the first TLS session.
+    pub security: String,
+    /// What was wrong with the first connection that failed in the layer.
+    pub fault: String,
 }
 
 /// How a back-end waits for what happens; instants are of CLOCK_MONOTONIC.
@@ -66,21 +107,42 @@ pub enum Wait {
 pub trait Handler {
     fn connected(&mut self, slot: Slot) -> Next;
     /// `arrived_ns`: when the last of the bytes came, where the kernel has stamped it.
-    fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next;
+    fn received(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next;
     /// What is received next comes before all that was to be sent has gone to the kernel.
     fn receiving_early(&mut self, _: Slot) {}
     /// The bytes of a `Next::Send` or of `Io::send` go to the kernel now.
     fn sending(&mut self, slot: Slot, now_ns: u64);
     /// A wait has ended; what had arrived meanwhile is handed over next.
     fn woken(&mut self, now_ns: u64);
-    /// The connection is closed already.
-    fn closed(&mut self, slot: Slot, reason: CloseReason);
+    /// The connection is closed already, or another's by now.
+    fn ended(&mut self, slot: Slot, ending: Ending);
+
+    /// The socket is connected; `connected` follows a handshake.
+    fn handshaking(&mut self, _: Slot) {}
+    /// The slot has joined the connection of another. `is_counted`: it stands for the connection where they are counted.
+    fn joined(&mut self, _: Slot, _is_counted: bool) -> Next {
+        Next::Wait
+    }
+    /// The request of a slot, which had to wait for it, has got a stream of its connection, which was free at this
+    /// instant, where that is stamped.
+    fn released(&mut self, _: Slot, _at_ns: Option<u64>) {}
+
+    /// The last event of a connection.
+    fn last_event_ns(&self) -> u64;
+    /// The next turn of the back-end begins now.
+    fn wait_begins(&mut self, _now_ns: u64) {}
 }
 
+/// Connections, with layers above their sockets or without.
 pub trait Io {
     /// Starts to connect a socket, made by [`socket`], as this slot, which must be free. Returns the instant at which
     /// the kernel was asked to.
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64>;
+
+    /// Whether a slot, which must be free, shares a connection that is there already: `Handler::joined` follows.
+    fn join(&mut self, _: Slot) -> bool {
+        false
+    }
 
     /// Sends on a connected slot, after what is still to be sent.
     fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler);
@@ -88,7 +150,7 @@ pub trait Io {
     /// Closes a slot; no effect where it is closed already.
     fn close(&mut self, slot: Slot);
 
-    /// The socket of a slot that is open.
+    /// The socket of a slot that is open, which may share it.
     fn socket(&self, slot: Slot) -> Option<&OwnedFd>;
 
     /// When it is closed, an open slot is to be reset: its port does not stay in TIME_WAIT.
@@ -106,6 +168,11 @@ pub trait Io {
 
     /// Waits, and hands what has happened to the handler.
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()>;
+
+    /// What layers have to report.
+    fn report(&mut self) -> LayerReport {
+        LayerReport::default()
+    }
 
     /// Whether sockets have to be non-blocking.
     const NONBLOCKING: bool;
@@ -144,7 +211,7 @@ mod tests {
         arrivals_ns: Vec<Option<u64>>,
         sends_ns: Vec<(Slot, u64)>,
         early: bool,
-        closed: Option<CloseReason>,
+        closed: Option<Ending>,
     }
 
     impl Handler for Notes {
@@ -152,8 +219,10 @@ mod tests {
             self.connected = true;
             Next::Wait
         }
-        fn received(&mut self, _: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
-            self.bytes.extend_from_slice(bytes);
+        fn received(&mut self, _: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
+            if let Part::Bytes(bytes) = part {
+                self.bytes.extend_from_slice(bytes);
+            }
             self.arrivals_ns.push(arrived_ns);
             Next::Wait
         }
@@ -164,7 +233,10 @@ mod tests {
             self.sends_ns.push((slot, now_ns));
         }
         fn woken(&mut self, _: u64) {}
-        fn closed(&mut self, _: Slot, reason: CloseReason) {
+        fn last_event_ns(&self) -> u64 {
+            0
+        }
+        fn ended(&mut self, _: Slot, reason: Ending) {
             self.closed = Some(reason);
         }
     }
@@ -211,7 +283,7 @@ mod tests {
         while notes.closed.is_none() {
             io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
         }
-        assert_eq!(notes.closed, Some(CloseReason::Finished));
+        assert_eq!(notes.closed, Some(Ending::Finished));
         assert!(notes.bytes.chunks(5).all(|bytes| bytes == b"bytes"));
     }
 
@@ -348,7 +420,7 @@ mod tests {
         assert!(
             matches!(
                 notes.closed,
-                Some(CloseReason::SendFailed(libc::ECONNRESET | libc::EPIPE))
+                Some(Ending::SendFailed(libc::ECONNRESET | libc::EPIPE))
             ),
             "{:?}",
             notes.closed
@@ -508,7 +580,7 @@ mod tests {
         while notes.closed.is_none() {
             io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
         }
-        assert_eq!(notes.closed, Some(CloseReason::Finished));
+        assert_eq!(notes.closed, Some(Ending::Finished));
     }
 
     #[test]

@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 /// Of a slot: how many requests were due, and the latencies of those that were answered as expected.
 #[derive(Serialize, Deserialize)]
-pub struct Slot {
+pub struct TimeSlot {
     pub due: u64,
     pub latency: Histogram,
 }
 
-impl Default for Slot {
-    fn default() -> Slot {
-        Slot {
+impl Default for TimeSlot {
+    fn default() -> TimeSlot {
+        TimeSlot {
             due: 0,
             latency: Histogram::coarse(),
         }
@@ -23,7 +23,7 @@ impl Default for Slot {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Timeline {
     pub slot_ns: u64,
-    pub slots: Vec<Slot>,
+    pub slots: Vec<TimeSlot>,
 }
 
 impl Timeline {
@@ -58,7 +58,7 @@ impl Timeline {
     pub fn merge(&mut self, other: &Timeline) {
         self.slot_ns = self.slot_ns.max(other.slot_ns);
         let count = self.slots.len().max(other.slots.len());
-        self.slots.resize_with(count, Slot::default);
+        self.slots.resize_with(count, TimeSlot::default);
         for (own, others) in self.slots.iter_mut().zip(&other.slots) {
             own.due += others.due;
             own.latency.merge(&others.latency);
@@ -66,10 +66,10 @@ impl Timeline {
     }
 
     #[inline]
-    fn slot(&mut self, at_ns: u64) -> Option<&mut Slot> {
+    fn slot(&mut self, at_ns: u64) -> Option<&mut TimeSlot> {
         let index = at_ns.checked_div(self.slot_ns)? as usize;
         if index >= self.slots.len() {
-            self.slots.resize_with(index + 1, Slot::default);
+            self.slots.resize_with(index + 1, TimeSlot::default);
         }
         Some(&mut self.slots[index])
     }

@@ -1,14 +1,14 @@
 //! The replies of a load: decodes them by its protocol, and checks them.
 
 use super::body::{BodyCheck, BodyState};
-use super::client::{Arrival, Part};
 use super::error::ErrorKind;
 use super::framing::Splitter;
 use super::http::{HeadProgress, Read, ResponseParser};
 use super::http_head::MAX_HEAD_BYTES;
 use super::plan::{Framing, Plan, Protocol};
-use super::sequence::{Message, StreamFormat, StreamState};
+use super::sequence::{CheckedMessage, StreamFormat, StreamState};
 use super::text::MAX_MESSAGE_BYTES;
+use crate::io::Part;
 use memchr::memchr;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeSet;
@@ -92,7 +92,7 @@ pub struct Response {
 pub enum ReplyEvent {
     Status(u16),
     /// A message of a stream.
-    Message(Message),
+    Message(CheckedMessage),
 }
 
 /// The state of a connection after some bytes.
@@ -226,7 +226,7 @@ impl Decoder {
     pub fn decode(
         &self,
         reply: &mut ReplyState,
-        arrival: Arrival<'_>,
+        part: Part<'_>,
         id: u64,
         now_ns: u64,
         on_event: &mut impl FnMut(ReplyEvent),
@@ -234,9 +234,8 @@ impl Decoder {
         let mut message = |state: &mut StreamState, message: &[u8]| {
             ReplyEvent::Message(self.format.stream.check(state, message, id, now_ns))
         };
-        let bytes = match arrival {
-            Arrival::Bytes(bytes) => bytes,
-            Arrival::Part(part) => return self.decode_part(reply, part, &mut message, on_event),
+        let Part::Bytes(bytes) = part else {
+            return self.decode_part(reply, part, &mut message, on_event);
         };
         match reply {
             ReplyState::Idle | ReplyState::Message(_) | ReplyState::Response(_) => {
@@ -358,7 +357,7 @@ impl Decoder {
         on_event: &mut impl FnMut(ReplyEvent),
     ) -> Progress {
         match part {
-            Part::Message(_) => return Progress::Broken(ErrorKind::Protocol),
+            Part::Message(_) | Part::Bytes(_) => return Progress::Broken(ErrorKind::Protocol),
             Part::Head(status) => {
                 response.status = status;
                 return Progress::More;

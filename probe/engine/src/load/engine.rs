@@ -83,7 +83,7 @@ impl Outcome {
 }
 
 /// A plan that this host allows.
-pub struct Prepared {
+pub struct PreparedLoad {
     plan: Arc<Plan>,
     outgoing: Arc<Outgoing>,
     replies: Arc<ReplyFormat>,
@@ -96,16 +96,16 @@ pub struct Prepared {
     descriptors: u64,
 }
 
-impl Prepared {
+impl PreparedLoad {
     /// The error is why the load cannot begin.
-    pub fn new(plan: Arc<Plan>) -> Result<Prepared, String> {
+    pub fn new(plan: Arc<Plan>) -> Result<PreparedLoad, String> {
         let descriptors = raise_descriptors(&plan)?;
         pin::check("load: cpus", &plan.cpus)?;
         let layers = Layers::new(&plan)?;
         let mut missing = Vec::new();
         let io = back_end(&plan, &mut missing)?;
         let (slack_ns, sleeps_late_ns) = slack_ns(&plan, &mut missing)?;
-        Ok(Prepared {
+        Ok(PreparedLoad {
             outgoing: Arc::new(Outgoing::new(&plan)?),
             replies: Arc::new(ReplyFormat::new(&plan)),
             plan,

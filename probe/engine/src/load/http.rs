@@ -2,7 +2,7 @@
 
 use super::chunked::{ChunkedDecoder, Piece};
 use super::error::ErrorKind;
-use super::http_head::{parse, Body, Head, LineCheck};
+use super::http_head::{parse, Body, Head};
 
 /// Interim responses before a final one.
 const MAX_INTERIM: u8 = 16;
@@ -22,9 +22,9 @@ pub struct ResponseParser {
     state: State,
     /// The bytes of an incomplete head.
     held: Vec<u8>,
-    /// Its lines so far, and where the next one begins.
-    lines: LineCheck,
-    next_line: u32,
+    /// Where its line that is not complete begins, and whether one before was not empty.
+    line_start: u32,
+    has_line: bool,
     interim: u8,
     no_body: bool,
     status: u16,
@@ -63,8 +63,8 @@ impl ResponseParser {
         ResponseParser {
             state: State::Head,
             held: Vec::new(),
-            lines: LineCheck::default(),
-            next_line: 0,
+            line_start: 0,
+            has_line: false,
             interim: 0,
             no_body,
             status: 0,
@@ -77,21 +77,25 @@ impl ResponseParser {
     pub fn reset(&mut self) {
         self.state = State::Head;
         self.interim = 0;
-        if !self.held.is_empty() {
-            self.held.clear();
-            (self.lines, self.next_line) = (LineCheck::default(), 0);
-        }
+        self.drop_head();
     }
 
-    /// The line of a head that could not be read, after `feed` has failed with these bytes.
+    /// The first line of a head that could not be read, after `feed` has failed with these bytes; empty where each is a
+    /// line of a response.
     pub fn refused_line<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
-        let (lines, end) = match self.held.is_empty() {
-            true => (bytes, memchr::memchr(b'\n', bytes).unwrap_or(bytes.len())),
-            false => (&self.held[..], (self.next_line as usize).saturating_sub(1)),
+        let head = if self.held.is_empty() {
+            bytes
+        } else {
+            &self.held
         };
-        let line = &lines[..end];
-        let start = memchr::memrchr(b'\n', line).map_or(0, |newline| newline + 1);
-        line[start..].strip_suffix(b"\r").unwrap_or(&line[start..])
+        let lines = head.split(|&byte| byte == b'\n');
+        let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let mut lines = lines.skip_while(|line| line.is_empty());
+        let status = lines.next().unwrap_or_default();
+        match is_status_line(status) {
+            true => lines.find(|line| !is_field(line)).unwrap_or_default(),
+            false => status,
+        }
     }
 
     /// Whether a byte of the response has arrived.
@@ -189,12 +193,14 @@ impl ResponseParser {
         let before = self.held.len();
         let bytes = &bytes[..bytes.len().min(self.max_head_bytes as usize + 1)];
         self.held.extend_from_slice(bytes);
-        // Line by line: a head that comes byte by byte is not parsed again for each of them, and what comes of it
-        // does not depend on where it was cut.
+        // A head in pieces is parsed once, when it is complete: what comes of it does not depend on where it was cut.
         for newline in memchr::memchr_iter(b'\n', bytes) {
             let end = before + newline + 1;
-            let start = std::mem::replace(&mut self.next_line, end as u32) as usize;
-            if !self.lines.next(&self.held[start..end])? {
+            let start = std::mem::replace(&mut self.line_start, end as u32) as usize;
+            let is_empty = matches!(&self.held[start..end], b"\n" | b"\r\n");
+            // Empty lines may come before a response.
+            if !is_empty || !self.has_line {
+                self.has_line |= !is_empty;
                 continue;
             }
             let head = parse(&self.held[..end])?;
@@ -202,8 +208,7 @@ impl ResponseParser {
             if used > self.max_head_bytes as usize {
                 return Err(ErrorKind::TooLarge);
             }
-            self.held = Vec::new();
-            (self.lines, self.next_line) = (LineCheck::default(), 0);
+            self.drop_head();
             self.accept(parsed)?;
             return Ok(Some(used - before));
         }
@@ -211,6 +216,11 @@ impl ResponseParser {
             true => Err(ErrorKind::TooLarge),
             false => Ok(None),
         }
+    }
+
+    fn drop_head(&mut self) {
+        self.held.clear();
+        (self.line_start, self.has_line) = (0, false);
     }
 
     fn accept(&mut self, head: Head) -> Result<(), ErrorKind> {
@@ -237,6 +247,15 @@ impl ResponseParser {
         };
         Ok(())
     }
+}
+
+fn is_status_line(line: &[u8]) -> bool {
+    httparse::Response::new(&mut []).parse(line).is_ok()
+}
+
+fn is_field(line: &[u8]) -> bool {
+    let mut field = [httparse::EMPTY_HEADER; 1];
+    line.is_empty() || httparse::parse_headers(&[line, b"\r\n"].concat(), &mut field).is_ok()
 }
 
 #[cfg(test)]

@@ -22,54 +22,11 @@ pub enum Body {
     Open,
 }
 
-/// Checks the lines of a head as they come, so that a head in many pieces is parsed as a whole once, when it is complete.
-#[derive(Debug, Default)]
-pub struct LineCheck {
-    has_status: bool,
-    fields: u16,
-}
-
-impl LineCheck {
-    /// Checks the next line, which has its newline. Whether the head ends with it.
-    pub fn next(&mut self, line: &[u8]) -> Result<bool, ErrorKind> {
-        count_parsed(line);
-        let is_empty = matches!(line, b"\n" | b"\r\n");
-        if is_empty {
-            // Empty lines may come before a response.
-            return Ok(self.has_status);
-        }
-        let mut field = [httparse::EMPTY_HEADER; 1];
-        let room = usize::from(usize::from(self.fields) < MAX_FIELDS);
-        let checked = match self.has_status {
-            false => httparse::Response::new(&mut field).parse(line).map(|_| ()),
-            true => httparse::parse_headers(line, &mut field[..room]).map(|_| ()),
-        };
-        checked.map_err(kind)?;
-        self.fields += u16::from(self.has_status);
-        self.has_status = true;
-        Ok(false)
-    }
-}
-
 fn kind(error: httparse::Error) -> ErrorKind {
     match error {
         httparse::Error::TooManyHeaders => ErrorKind::TooLarge,
         _ => ErrorKind::Protocol,
     }
-}
-
-/// Counts the bytes that are parsed, for tests.
-#[cfg(test)]
-fn count_parsed(bytes: &[u8]) {
-    LOOKED_AT.with(|count| count.set(count.get() + bytes.len()));
-}
-
-#[cfg(not(test))]
-fn count_parsed(_: &[u8]) {}
-
-#[cfg(test)]
-thread_local! {
-    pub static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// The head that bytes begin with, and its length; None where it is incomplete.
@@ -88,10 +45,6 @@ fn parse_fields<const FIELDS: usize>(bytes: &[u8]) -> Result<Option<(Head, usize
         bytes,
         &mut fields,
     );
-    count_parsed(match parsed {
-        Ok(httparse::Status::Complete(used)) => &bytes[..used],
-        _ => bytes,
-    });
     let used = match parsed {
         Ok(httparse::Status::Complete(used)) if used > MAX_HEAD_BYTES => {
             return Err(ErrorKind::TooLarge)

@@ -2,7 +2,6 @@
 
 pub mod body;
 pub mod chunked;
-pub mod client;
 pub mod course;
 pub mod decoder;
 pub mod encoder;
@@ -34,7 +33,7 @@ pub mod text;
 pub mod transport;
 pub mod warnings;
 
-use engine::Prepared;
+use engine::PreparedLoad;
 use plan::Plan;
 use serde_json::json;
 use std::os::unix::io::OwnedFd;
@@ -53,7 +52,7 @@ pub fn run(
     writer: &mut Writer,
 ) -> Result<Result<(), ReaderGone>, String> {
     let plan = &with_body(plan, requests)?;
-    let prepared = Prepared::new(Arc::clone(plan))?;
+    let prepared = PreparedLoad::new(Arc::clone(plan))?;
     let mut start_ns = clock::now_ns();
     let started = json!({
         "type": "started", "version": wire::request::PROTOCOL, "t_ns": 0,

@@ -10,13 +10,13 @@ use std::rc::Rc;
 
 /// What all requests of a load have in common.
 pub struct Outgoing {
-    message: Message,
+    message: RequestTemplate,
     /// By target: the message, where all requests for it are the same, without a body that is a file.
     constant: Vec<Option<Box<[u8]>>>,
     rows: Rows,
 }
 
-enum Message {
+enum RequestTemplate {
     Http(HttpTemplate),
     Line(Pieces),
 }
@@ -30,8 +30,10 @@ impl Outgoing {
             return Err("load: request: body_bytes: nothing follows this request".into());
         }
         let message = match &plan.request {
-            Some(request) if !plan.is_websocket() => Message::Http(request.template(templates)?),
-            _ => Message::Line(line(plan)?),
+            Some(request) if !plan.is_websocket() => {
+                RequestTemplate::Http(request.template(templates)?)
+            }
+            _ => RequestTemplate::Line(line(plan)?),
         };
         let mut outgoing = Outgoing {
             message,
@@ -39,13 +41,13 @@ impl Outgoing {
             rows: templates.map_or(Ok(Rows::default()), TemplatePlan::rows)?,
         };
         let targets = match &outgoing.message {
-            Message::Http(template) => template.targets(),
-            Message::Line(_) => 1,
+            RequestTemplate::Http(template) => template.targets(),
+            RequestTemplate::Line(_) => 1,
         };
         let constant = |target| {
             let is_constant = match &outgoing.message {
-                Message::Http(template) => template.is_constant(target),
-                Message::Line(pieces) => pieces.is_constant(),
+                RequestTemplate::Http(template) => template.is_constant(target),
+                RequestTemplate::Line(pieces) => pieces.is_constant(),
             };
             is_constant.then(|| outgoing.compose(target, 0, 0).into())
         };
@@ -56,7 +58,7 @@ impl Outgoing {
     /// A request without its body, and the file of that. Shards have it read for themselves, so that it is in memory
     /// once for each.
     pub fn with_body_file(&self, request: &[u8]) -> io::Result<Rc<[u8]>> {
-        let Message::Http(template) = &self.message else {
+        let RequestTemplate::Http(template) = &self.message else {
             return Ok(request.into());
         };
         let Some(file) = template.body_file() else {
@@ -93,8 +95,8 @@ impl Outgoing {
             row: self.rows.row(number),
         };
         match &self.message {
-            Message::Http(template) => template.bytes(target, &values),
-            Message::Line(pieces) => {
+            RequestTemplate::Http(template) => template.bytes(target, &values),
+            RequestTemplate::Line(pieces) => {
                 let mut bytes = Vec::new();
                 pieces.write(&values, false, &mut bytes);
                 bytes

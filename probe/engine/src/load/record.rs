@@ -7,6 +7,7 @@ use super::sequence_errors::SequenceErrors;
 use super::service_times::ServiceTimes;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::AddAssign;
 
 /// A server that keeps up has at most so many times its average number of requests in flight when the load ends.
 const MAX_GROWTH: f64 = 1.25;
@@ -20,109 +21,163 @@ pub struct SecondStats {
     pub open: u64,
 }
 
-/// What became of requests: of all, or of those for one of several targets.
-#[derive(Default, Serialize, Deserialize)]
-pub struct Replies {
-    pub latency: Histogram,
-    pub service: Histogram,
-    /// By kind.
-    pub errors: [u64; ErrorKind::NAMES.len()],
-    pub statuses: BTreeMap<u16, u64>,
-    pub requests: u64,
-    pub late_requests: u64,
-    pub unfinished: u64,
+/// Declares what shards count, and how the counts of another shard are added to each field.
+macro_rules! merged {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[$field_meta:meta])* $field:ident: $type:ty, $add:path;)*
+    }) => {
+        $(#[$meta])*
+        pub struct $name {
+            $($(#[$field_meta])* pub $field: $type,)*
+        }
+
+        impl $name {
+            /// Adds what another shard counted.
+            pub fn merge(&mut self, other: &$name) {
+                $($add(&mut self.$field, &other.$field);)*
+            }
+        }
+    };
 }
 
-impl Replies {
-    fn merge(&mut self, other: &Replies) {
-        self.latency.merge(&other.latency);
-        self.service.merge(&other.service);
-        for (own, others) in self.errors.iter_mut().zip(other.errors) {
-            *own += others;
-        }
-        for (&status, count) in &other.statuses {
-            *self.statuses.entry(status).or_default() += count;
-        }
-        self.requests += other.requests;
-        self.late_requests += other.late_requests;
-        self.unfinished += other.unfinished;
+fn add<T: Copy + AddAssign>(own: &mut T, other: &T) {
+    *own += *other;
+}
+
+fn max(own: &mut u64, other: &u64) {
+    *own = (*own).max(*other);
+}
+
+fn first(own: &mut String, other: &String) {
+    if own.is_empty() {
+        own.clone_from(other);
     }
 }
 
+fn add_each(own: &mut [u64], other: &[u64]) {
+    own.iter_mut()
+        .zip(other)
+        .for_each(|(own, other)| *own += other);
+}
+
+fn add_counts(own: &mut BTreeMap<u16, u64>, other: &BTreeMap<u16, u64>) {
+    for (&key, count) in other {
+        *own.entry(key).or_default() += count;
+    }
+}
+
+fn add_targets(own: &mut Vec<Replies>, other: &Vec<Replies>) {
+    own.resize_with(own.len().max(other.len()), Replies::default);
+    own.iter_mut()
+        .zip(other)
+        .for_each(|(own, other)| own.merge(other));
+}
+
+fn add_seconds(own: &mut Vec<SecondStats>, other: &Vec<SecondStats>) {
+    own.resize(own.len().max(other.len()), SecondStats::default());
+    for (own, other) in own.iter_mut().zip(other) {
+        own.requests += other.requests;
+        own.errors += other.errors;
+        own.max_ns = own.max_ns.max(other.max_ns);
+        own.open += other.open;
+    }
+}
+
+fn unite(own: &mut BTreeSet<(u64, u64)>, other: &BTreeSet<(u64, u64)>) {
+    own.extend(other);
+}
+
+merged! {
+/// What became of requests: of all, or of those for one of several targets.
+#[derive(Default, Serialize, Deserialize)]
+pub struct Replies {
+    latency: Histogram, Histogram::merge;
+    service: Histogram, Histogram::merge;
+    /// By kind.
+    errors: [u64; ErrorKind::NAMES.len()], add_each;
+    statuses: BTreeMap<u16, u64>, add_counts;
+    requests: u64, add;
+    late_requests: u64, add;
+    unfinished: u64, add;
+}
+}
+
+merged! {
 #[derive(Default, Serialize, Deserialize)]
 pub struct Record {
     /// Of all requests.
-    pub replies: Replies,
+    replies: Replies, Replies::merge;
     /// By target, where there are several.
-    pub targets: Vec<Replies>,
-    pub queue: Histogram,
-    pub connect: Histogram,
+    targets: Vec<Replies>, add_targets;
+    queue: Histogram, Histogram::merge;
+    connect: Histogram, Histogram::merge;
     /// From the connect of a socket to the end of the handshake above it.
-    pub handshake: Histogram,
-    pub first_byte: Histogram,
-    pub lateness: Histogram,
+    handshake: Histogram, Histogram::merge;
+    first_byte: Histogram, Histogram::merge;
+    lateness: Histogram, Histogram::merge;
     /// How much later than possible each request was sent. Of streams also: how late bytes without a stamp were read at most.
-    pub schedule_error: Histogram,
-    pub intended: u64,
+    schedule_error: Histogram, Histogram::merge;
+    intended: u64, add;
     /// Requests that were due and never sent.
-    pub unsent: u64,
+    unsent: u64, add;
     /// Requests that were given up with their connect or its handshake. Their age is a latency.
-    pub connects_timed_out: u64,
+    connects_timed_out: u64, add;
     /// Requests that waited until a stream of HTTP/2 was free.
-    pub stream_waits: u64,
+    stream_waits: u64, add;
     /// How many streams of HTTP/2 the server allows on a connection, where requests waited for them.
     #[serde(default)]
-    pub stream_limit: u64,
+    stream_limit: u64, max;
     /// The shares of late requests that were served before the end.
-    pub late_shares: f64,
-    pub bytes_in: u64,
-    pub bytes_out: u64,
+    late_shares: f64, add;
+    bytes_in: u64, add;
+    bytes_out: u64, add;
     /// Reads of replies, and those of them whose bytes the kernel had stamped.
-    pub reads: u64,
-    pub stamped_reads: u64,
-    pub opened: u64,
-    pub idle_closes: u64,
-    pub open_at_end: u64,
-    pub most_open: u64,
-    pub messages: u64,
+    reads: u64, add;
+    stamped_reads: u64, add;
+    opened: u64, add;
+    idle_closes: u64, add;
+    open_at_end: u64, add;
+    most_open: u64, add;
+    messages: u64, add;
     /// Of streams: connections that received a message.
-    pub fed: u64,
+    fed: u64, add;
     /// Of streams: messages after the first of each connection.
-    pub chunks: u64,
+    chunks: u64, add;
     /// Of streams: chunks that were due at the end and had not arrived on open connections.
-    pub behind: u64,
+    behind: u64, add;
     /// Of streams: connections whose response had begun, and was still open at the end.
-    pub held: u64,
+    held: u64, add;
     /// Streams that had received nothing for too long at the end.
-    pub silent: u64,
+    silent: u64, add;
     /// Connections whose reader was paused by a fault, and that were reset by one.
-    pub paused: u64,
-    pub reset: u64,
+    paused: u64, add;
+    reset: u64, add;
     /// Of requests that their numbers identify to upstreams.
     #[serde(default, skip_serializing_if = "ServiceTimes::is_empty")]
-    pub service_times: ServiceTimes,
+    service_times: ServiceTimes, ServiceTimes::merge;
     /// By number, when the clients of such requests hung up.
     #[serde(default, skip_serializing_if = "ServiceTimes::is_empty")]
-    pub hung_up_ns: ServiceTimes,
+    hung_up_ns: ServiceTimes, ServiceTimes::merge;
     #[serde(default)]
-    pub course: Timeline,
-    pub sequence: SequenceErrors,
-    pub series: Vec<SecondStats>,
+    course: Timeline, Timeline::merge;
+    sequence: SequenceErrors, SequenceErrors::merge;
+    series: Vec<SecondStats>, add_seconds;
     /// Requests in flight, summed over regular sweeps, and the number of these sweeps.
-    pub in_flight_sum: u64,
-    pub sweeps: u64,
-    pub cpu_ns: u64,
+    in_flight_sum: u64, add;
+    sweeps: u64, max;
+    cpu_ns: u64, add;
     /// CPU time of the busiest thread while it sent requests, and that time without busy-polling.
-    pub max_thread_cpu_ns: u64,
-    pub max_thread_busy_ns: u64,
+    max_thread_cpu_ns: u64, max;
+    max_thread_busy_ns: u64, max;
     /// Version and cipher of TLS, and why the first connection failed above its socket; of one shard.
-    pub security: String,
-    pub fault: String,
+    security: String, first;
+    fault: String, first;
     /// The first answer that was not what was expected, in words; of one shard.
-    pub first_wrong: String,
+    first_wrong: String, first;
     /// Length and hash of some right bodies, each once.
     #[serde(default)]
-    pub bodies: BTreeSet<(u64, u64)>,
+    bodies: BTreeSet<(u64, u64)>, unite;
+}
 }
 
 impl Record {
@@ -147,77 +202,6 @@ impl Record {
             ("lateness", &self.lateness),
             ("schedule_error", &self.schedule_error),
         ]
-    }
-
-    /// Adds the record of another shard.
-    pub fn merge(&mut self, other: &Record) {
-        for (own, others) in [
-            (&mut self.queue, &other.queue),
-            (&mut self.connect, &other.connect),
-            (&mut self.handshake, &other.handshake),
-            (&mut self.first_byte, &other.first_byte),
-            (&mut self.lateness, &other.lateness),
-            (&mut self.schedule_error, &other.schedule_error),
-        ] {
-            own.merge(others);
-        }
-        self.replies.merge(&other.replies);
-        let count = self.targets.len().max(other.targets.len());
-        self.targets.resize_with(count, Replies::default);
-        for (own, others) in self.targets.iter_mut().zip(&other.targets) {
-            own.merge(others);
-        }
-        for (own, others) in [
-            (&mut self.security, &other.security),
-            (&mut self.fault, &other.fault),
-            (&mut self.first_wrong, &other.first_wrong),
-        ] {
-            if own.is_empty() {
-                own.push_str(others);
-            }
-        }
-        self.intended += other.intended;
-        self.unsent += other.unsent;
-        self.connects_timed_out += other.connects_timed_out;
-        self.stream_waits += other.stream_waits;
-        self.stream_limit = self.stream_limit.max(other.stream_limit);
-        self.bodies.extend(&other.bodies);
-        self.late_shares += other.late_shares;
-        self.bytes_in += other.bytes_in;
-        self.bytes_out += other.bytes_out;
-        self.reads += other.reads;
-        self.stamped_reads += other.stamped_reads;
-        self.opened += other.opened;
-        self.idle_closes += other.idle_closes;
-        self.open_at_end += other.open_at_end;
-        self.most_open += other.most_open;
-        self.messages += other.messages;
-        self.fed += other.fed;
-        self.chunks += other.chunks;
-        self.behind += other.behind;
-        self.held += other.held;
-        self.silent += other.silent;
-        self.paused += other.paused;
-        self.reset += other.reset;
-        self.service_times.merge(&other.service_times);
-        self.hung_up_ns.merge(&other.hung_up_ns);
-        self.course.merge(&other.course);
-        self.sequence.merge(&other.sequence);
-        if self.series.len() < other.series.len() {
-            self.series
-                .resize(other.series.len(), SecondStats::default());
-        }
-        for (own, others) in self.series.iter_mut().zip(&other.series) {
-            own.requests += others.requests;
-            own.errors += others.errors;
-            own.max_ns = own.max_ns.max(others.max_ns);
-            own.open += others.open;
-        }
-        self.in_flight_sum += other.in_flight_sum;
-        self.sweeps = self.sweeps.max(other.sweeps);
-        self.cpu_ns += other.cpu_ns;
-        self.max_thread_cpu_ns = self.max_thread_cpu_ns.max(other.max_thread_cpu_ns);
-        self.max_thread_busy_ns = self.max_thread_busy_ns.max(other.max_thread_busy_ns);
     }
 
     /// Mean number of requests in flight at regular sweeps.
@@ -287,161 +271,6 @@ mod tests {
         assert_eq!(all.replies.statuses[&200], 6);
         assert_eq!(all.series.len(), 4);
         assert_eq!(all.late_shares, 1.5);
-    }
-
-    /// A record in which every figure differs; `scale` is 1 or more.
-    fn sample(scale: u64) -> Record {
-        let mut record = Record {
-            intended: scale,
-            late_shares: scale as f64 / 2.0,
-            bytes_in: 6 * scale,
-            bytes_out: 7 * scale,
-            reads: 38 * scale,
-            stamped_reads: 39 * scale,
-            opened: 8 * scale,
-            idle_closes: 9 * scale,
-            open_at_end: 10 * scale,
-            most_open: 11 * scale,
-            messages: 12 * scale,
-            fed: 13 * scale,
-            chunks: 14 * scale,
-            behind: 15 * scale,
-            held: 32 * scale,
-            silent: 16 * scale,
-            paused: 17 * scale,
-            reset: 18 * scale,
-            in_flight_sum: 19 * scale,
-            sweeps: 20 * scale,
-            cpu_ns: 21 * scale,
-            max_thread_cpu_ns: 22 * scale,
-            max_thread_busy_ns: 23 * scale,
-            security: format!("TLS {scale}"),
-            fault: format!("fault {scale}"),
-            first_wrong: format!("wrong {scale}"),
-            ..Record::default()
-        };
-        let mut target = Replies {
-            requests: 33 * scale,
-            late_requests: 34 * scale,
-            unfinished: 35 * scale,
-            ..Replies::default()
-        };
-        target.statuses.insert(201, 36 * scale);
-        target.errors[ErrorKind::Status as usize] = 37 * scale;
-        target.latency.add(scale);
-        target.service.add(2 * scale);
-        record.targets.push(target);
-        record.service_times.add(scale, 24);
-        record.replies.requests = 2 * scale;
-        record.replies.late_requests = 3 * scale;
-        record.replies.unfinished = 4 * scale;
-        record.sequence.repeated = 25 * scale;
-        record.replies.statuses.insert(200, 26 * scale);
-        record.replies.errors[ErrorKind::Reset as usize] = 27 * scale;
-        for (number, histogram) in [
-            &mut record.replies.latency,
-            &mut record.replies.service,
-            &mut record.queue,
-            &mut record.connect,
-            &mut record.handshake,
-            &mut record.first_byte,
-            &mut record.lateness,
-            &mut record.schedule_error,
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            histogram.add(scale * (number as u64 + 1));
-        }
-        *record.second(1_500_000_000) = SecondStats {
-            requests: 28 * scale,
-            errors: 29 * scale,
-            max_ns: 30 * scale,
-            open: 31 * scale,
-        };
-        record
-    }
-
-    #[test]
-    fn every_figure_is_merged() {
-        let mut merged = sample(1);
-        merged.merge(&sample(4));
-        let counts = [
-            (merged.intended, 1),
-            (merged.replies.requests, 2),
-            (merged.replies.late_requests, 3),
-            (merged.replies.unfinished, 4),
-            (merged.bytes_in, 6),
-            (merged.bytes_out, 7),
-            (merged.reads, 38),
-            (merged.stamped_reads, 39),
-            (merged.opened, 8),
-            (merged.idle_closes, 9),
-            (merged.open_at_end, 10),
-            (merged.most_open, 11),
-            (merged.messages, 12),
-            (merged.fed, 13),
-            (merged.chunks, 14),
-            (merged.behind, 15),
-            (merged.held, 32),
-            (merged.silent, 16),
-            (merged.paused, 17),
-            (merged.reset, 18),
-            (merged.in_flight_sum, 19),
-            (merged.cpu_ns, 21),
-            (merged.sequence.repeated, 25),
-            (merged.replies.statuses[&200], 26),
-            (merged.errors_total(), 27),
-        ];
-        for (sum, factor) in counts {
-            assert_eq!(sum, 5 * factor);
-        }
-        let maxima = [
-            (merged.sweeps, 20),
-            (merged.max_thread_cpu_ns, 22),
-            (merged.max_thread_busy_ns, 23),
-        ];
-        for (maximum, factor) in maxima {
-            assert_eq!(maximum, 4 * factor);
-        }
-        let second = SecondStats {
-            requests: 5 * 28,
-            errors: 5 * 29,
-            max_ns: 4 * 30,
-            open: 5 * 31,
-        };
-        assert_eq!(merged.series, [SecondStats::default(), second]);
-        assert_eq!(
-            (merged.security.as_str(), merged.fault.as_str()),
-            ("TLS 1", "fault 1")
-        );
-        assert_eq!(merged.first_wrong, "wrong 1");
-        assert_eq!(merged.late_shares, 2.5);
-        let times: Vec<_> = merged.service_times.iter().collect();
-        assert_eq!(times, [(1, 24), (4, 24)]);
-        let [target] = merged.targets.as_slice() else {
-            panic!("one target");
-        };
-        assert_eq!((target.requests, target.late_requests), (5 * 33, 5 * 34));
-        assert_eq!((target.unfinished, target.statuses[&201]), (5 * 35, 5 * 36));
-        assert_eq!(target.errors[ErrorKind::Status as usize], 5 * 37);
-        assert_eq!((target.latency.max(), target.service.max()), (4, 8));
-        assert_eq!(merged.concurrency(), 5.0 * 19.0 / 80.0);
-        let names = [
-            "latency",
-            "service",
-            "queue",
-            "connect",
-            "handshake",
-            "first_byte",
-            "lateness",
-            "schedule_error",
-        ];
-        for (number, (name, histogram)) in merged.histograms().into_iter().enumerate() {
-            let factor = number as u64 + 1;
-            assert_eq!(name, names[number]);
-            assert_eq!((histogram.min(), histogram.max()), (factor, 4 * factor));
-        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The messages at the end of a load: histograms, then the outcome.
 
-use super::course::Slot;
+use super::course::TimeSlot;
 use super::engine::Outcome;
 use super::error::ErrorKind;
 use super::histogram::Histogram;
@@ -120,7 +120,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
 /// Each slot of the time line; null where the plan asks for none.
 fn course(record: &Record) -> Option<Value> {
     let course = &record.course;
-    let slot = |slot: &Slot| {
+    let slot = |slot: &TimeSlot| {
         json!({
             "due": slot.due, "answered": slot.latency.len(),
             "p50_ns": slot.latency.quantile(0.5), "p99_ns": slot.latency.quantile(0.99),

@@ -34,7 +34,7 @@ pub struct StreamState {
 
 /// A message of a stream, checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Message {
+pub struct CheckedMessage {
     /// By how much it was late; None where its due time is not known.
     pub late_ns: Option<u64>,
     pub error: Option<SequenceError>,
@@ -75,7 +75,13 @@ impl StreamFormat {
     }
 
     /// Checks a message of the stream `id` that arrived at `now_ns`.
-    pub fn check(&self, stream: &mut StreamState, message: &[u8], id: u64, now_ns: u64) -> Message {
+    pub fn check(
+        &self,
+        stream: &mut StreamState,
+        message: &[u8],
+        id: u64,
+        now_ns: u64,
+    ) -> CheckedMessage {
         stream.count += 1;
         let is_first = stream.count == 1 && self.first.is_some();
         if is_first {
@@ -88,9 +94,9 @@ impl StreamFormat {
             match template.parse_message(message) {
                 None => error = Some(SequenceError::Malformed),
                 Some((_, Some(other))) if other != id => {
-                    return Message {
+                    return CheckedMessage {
                         error: Some(SequenceError::Misrouted),
-                        ..Message::default()
+                        ..CheckedMessage::default()
                     };
                 }
                 Some((Some(number), _)) => {
@@ -117,7 +123,7 @@ impl StreamFormat {
             }
             _ => None,
         };
-        Message {
+        CheckedMessage {
             late_ns: due_ns.map(|due_ns| now_ns.saturating_sub(due_ns)),
             error,
             early: earliest_ns.is_some_and(|at_ns| now_ns + EARLY_TOLERANCE_NS < at_ns),

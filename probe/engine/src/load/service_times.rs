@@ -1,14 +1,18 @@
 //! The service times of answered requests, by the requests' numbers: what joins a request with the calls that its
-//! upstreams saw. As a text, `step service_ns step service_ns …`, they go to the process where the upstreams are.
+//! upstreams saw.
 
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-/// The most requests of a load whose service times another process gets: as a text they fit into one line.
+/// The most requests of a load whose service times another process gets: they fit into one line.
 pub const MAX_SENT: usize = 1_000_000;
 
+/// On the way to the process where the upstreams are, in the order of the requests' numbers: by how much a number exceeds
+/// the one before, or 0, and the service time.
+type Pairs = Vec<(u64, u64)>;
+
 /// `(number, service_ns)` of each; a number comes once.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Pairs", into = "Pairs")]
 pub struct ServiceTimes(Vec<(u64, u64)>);
 
 impl ServiceTimes {
@@ -46,60 +50,34 @@ impl ServiceTimes {
         let pair = pairs.find(|pair| pair[0].0 == pair[1].0)?;
         Some(pair[0].0)
     }
+}
 
-    /// Two whole numbers for each request, in the order of the requests' numbers: by how much its number exceeds the
-    /// one before, or 0, and its service time.
-    fn text(&self) -> String {
-        let mut ordered = self.0.clone();
-        ordered.sort_unstable();
-        let mut text = String::with_capacity(13 * ordered.len());
+impl From<ServiceTimes> for Pairs {
+    fn from(mut times: ServiceTimes) -> Pairs {
+        times.0.sort_unstable();
         let mut last = 0;
-        for (number, service_ns) in ordered {
-            if !text.is_empty() {
-                text.push(' ');
-            }
-            text += &format!("{} {service_ns}", number - last);
-            last = number;
-        }
-        text
-    }
-
-    /// The error: the text is none of `text`.
-    fn parse(text: &str) -> Result<ServiceTimes, String> {
-        let mut times = ServiceTimes::default();
-        if text.is_empty() {
-            return Ok(times);
-        }
-        let (mut words, mut last) = (text.split(' ').map(whole_number), 0u64);
-        while let Some(step) = words.next() {
-            let (step, service_ns) = (step?, words.next().unwrap_or_else(|| whole_number(""))?);
-            let number = last.checked_add(step).filter(|_| step > 0);
-            last = number.ok_or("service times: numbers of requests ascend from 1")?;
-            if times.len() == MAX_SENT {
-                return Err(format!("service times: of at most {MAX_SENT} requests"));
-            }
-            times.add(last, service_ns);
-        }
-        Ok(times)
+        let step =
+            |(number, service_ns)| (number - std::mem::replace(&mut last, number), service_ns);
+        times.0.into_iter().map(step).collect()
     }
 }
 
-fn whole_number(word: &str) -> Result<u64, String> {
-    let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-    let number = word.parse().ok().filter(|_| digits);
-    number.ok_or_else(|| "service times: pairs of whole numbers, with a space between two".into())
-}
+impl TryFrom<Pairs> for ServiceTimes {
+    type Error = String;
 
-impl Serialize for ServiceTimes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text())
-    }
-}
-
-impl<'de> Deserialize<'de> for ServiceTimes {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ServiceTimes, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        ServiceTimes::parse(&text).map_err(D::Error::custom)
+    /// The error: numbers that cannot be.
+    fn try_from(pairs: Pairs) -> Result<ServiceTimes, String> {
+        if pairs.len() > MAX_SENT {
+            return Err(format!("service times: of at most {MAX_SENT} requests"));
+        }
+        let mut last = 0u64;
+        let number = |(step, service_ns)| {
+            last = last.checked_add(step).filter(|_| step > 0)?;
+            Some((last, service_ns))
+        };
+        let times: Option<_> = pairs.into_iter().map(number).collect();
+        let wrong = "service times: numbers of requests ascend from 1";
+        times.map(ServiceTimes).ok_or_else(|| wrong.into())
     }
 }
 
@@ -116,65 +94,52 @@ mod tests {
     }
 
     #[test]
-    fn a_text_has_them_in_the_order_of_their_numbers() {
+    fn records_have_them_in_the_order_of_their_numbers() {
         let some = times(&[(5, 70), (1, 900), (u64::MAX, u64::MAX), (2, 0)]);
-        let text = some.text();
+        let text = serde_json::to_string(&some).unwrap();
         assert_eq!(
             text,
-            "1 900 1 0 3 70 18446744073709551610 18446744073709551615"
+            "[[1,900],[1,0],[3,70],[18446744073709551610,18446744073709551615]]"
         );
-        let read = ServiceTimes::parse(&text).unwrap();
+        let read: ServiceTimes = serde_json::from_str(&text).unwrap();
         let pairs: Vec<_> = read.iter().collect();
         assert_eq!(pairs, [(1, 900), (2, 0), (5, 70), (u64::MAX, u64::MAX)]);
         assert_eq!((read.len(), read.greatest()), (4, u64::MAX));
-        let none = ServiceTimes::parse("").unwrap();
-        assert!(none.is_empty() && none.text().is_empty() && !read.is_empty());
+        let none: ServiceTimes = serde_json::from_str("[]").unwrap();
+        assert!(none.is_empty() && !read.is_empty());
         assert_eq!(none.greatest(), 0);
     }
 
     #[test]
-    fn as_json() {
-        let some = times(&[(3, 4)]);
-        let text = serde_json::to_string(&some).unwrap();
-        assert_eq!(text, r#""3 4""#);
-        assert_eq!(serde_json::from_str::<ServiceTimes>(&text).unwrap(), some);
-        // An escape makes another text of it.
-        let escaped = r#""3\u00204""#;
-        assert_eq!(serde_json::from_str::<ServiceTimes>(escaped).unwrap(), some);
-        assert!(serde_json::from_str::<ServiceTimes>("[3, 4]").is_err());
-    }
-
-    #[test]
-    fn texts_that_are_refused() {
+    fn pairs_that_are_refused() {
+        let refused = |text: &str| {
+            serde_json::from_str::<ServiceTimes>(text)
+                .unwrap_err()
+                .to_string()
+        };
         for text in [
-            "1",
-            " ",
-            "1 2 3",
-            "1  2",
-            " 1 2",
-            "1 2 ",
-            "+1 2",
-            "-1 2",
-            "1 2.5",
-            "1 x",
-            "1\n2",
-            "1 18446744073709551616",
+            "[[0, 5]]",
+            "[[1, 5], [0, 5]]",
+            "[[18446744073709551615, 1], [1, 1]]",
         ] {
-            let why = ServiceTimes::parse(text).unwrap_err();
-            assert!(why.contains("pairs of whole numbers"), "{text}: {why}");
+            assert!(refused(text).contains("ascend from 1"), "{text}");
         }
-        for text in ["0 5", "1 5 0 5", "18446744073709551615 1 1 1"] {
-            let why = ServiceTimes::parse(text).unwrap_err();
-            assert!(why.contains("ascend from 1"), "{text}: {why}");
+        for text in [
+            "\"1 2\"",
+            "[1, 2]",
+            "[[1]]",
+            "[[1, 2, 3]]",
+            "[[-1, 2]]",
+            "[[1, 2.5]]",
+        ] {
+            refused(text);
         }
-    }
-
-    #[test]
-    fn as_many_as_fit_into_a_line() {
-        let mut text = "1 9".to_owned() + &" 1 9".repeat(MAX_SENT - 1);
-        assert_eq!(ServiceTimes::parse(&text).unwrap().len(), MAX_SENT);
-        text += " 1 9";
-        let why = ServiceTimes::parse(&text).unwrap_err();
+        let many = |count| Pairs::from(vec![(1, 9); count]);
+        assert_eq!(
+            ServiceTimes::try_from(many(MAX_SENT)).unwrap().len(),
+            MAX_SENT
+        );
+        let why = ServiceTimes::try_from(many(MAX_SENT + 1)).unwrap_err();
         assert!(why.contains("at most 1000000"), "{why}");
     }
 

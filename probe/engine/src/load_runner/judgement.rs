@@ -1,6 +1,6 @@
 //! Whether the loads of a step were what they were to be: the cause to end the trial otherwise.
 
-use super::{Finished, LoadStep};
+use super::{FinishedLoad, LoadStep};
 use crate::load::error::{ErrorKind, Judgement};
 use crate::load::plan::Plan;
 use crate::load::record::Record;
@@ -45,7 +45,7 @@ pub fn judge_replies(step: &str, name: &str, record: &Record) -> Option<Cause> {
 }
 
 /// The cause to end the trial where requests had wrong answers, had none, or are not those that were asked for.
-pub fn judge_requests(step: &LoadStep, load: &Finished) -> Option<Cause> {
+pub fn judge_requests(step: &LoadStep, load: &FinishedLoad) -> Option<Cause> {
     let NamedLoad { name, plan } = &step.loads[load.load];
     let record = &load.outcome.record;
     // At the last of rising rates a server may fail, and so it may where clients lose their patience.
@@ -64,7 +64,7 @@ pub fn judge_requests(step: &LoadStep, load: &Finished) -> Option<Cause> {
 
 /// The cause to end the trial where the engine could not send at the rates that the server's own rate asks for: what
 /// is seen then is its own limit.
-fn judge_generator(step: &str, name: &str, load: &Finished) -> Option<Cause> {
+fn judge_generator(step: &str, name: &str, load: &FinishedLoad) -> Option<Cause> {
     let weak = warnings(&load.plan, &load.outcome);
     let weak = weak.iter().find(|each| each.code == GENERATOR_BOUND)?;
     Some(Cause::LoadFailed(format!(

@@ -16,7 +16,7 @@ fn steps() -> Vec<LoadStep> {
     serde_json::from_value(steps).unwrap()
 }
 
-fn upstreams() -> stub::Plan {
+fn upstreams() -> stub::StubPlan {
     let upstream = json!({"delay": {"kind": "constant", "s": 0}});
     serde_json::from_value(json!({"upstreams": [upstream]})).unwrap()
 }
@@ -91,7 +91,7 @@ fn joined(engines: u64) -> Value {
 
 #[test]
 fn upstreams_of_engines_elsewhere_are_those_of_one_here() {
-    let here = Finished {
+    let here = FinishedLoad {
         step: 0,
         load: 0,
         plan: Arc::new(steps()[0].loads[0].plan.clone()),
@@ -133,7 +133,7 @@ fn calls_may_come_one_after_another_once_clients_hang_up() {
     }
     for (patience, is_refused) in [(None, true), (Some(0.05), false)] {
         let mut runner = LoadRunner::new(with(patience), Some(upstreams()));
-        runner.finished.push(Finished {
+        runner.finished.push(FinishedLoad {
             step: 1,
             load: 0,
             plan: Arc::new(runner.steps[1].loads[0].plan.clone()),
@@ -167,7 +167,7 @@ fn windows(answers: &[u64]) -> usize {
             0 => 1,
             window => answers[window - 1],
         };
-        runner.finished.push(Finished {
+        runner.finished.push(FinishedLoad {
             step: runner.step,
             load: 0,
             plan: Arc::new(runner.steps[runner.step].loads[0].plan.clone()),
@@ -253,7 +253,7 @@ fn an_overload_that_the_engine_cannot_produce() {
             ..Outcome::default()
         };
         outcome.record.max_thread_busy_ns = busy_ns;
-        let load = Finished {
+        let load = FinishedLoad {
             step: 0,
             load: 0,
             plan: Arc::new(steps[0].loads[0].plan.clone()),

@@ -1,6 +1,6 @@
 //! The stub by itself: it serves until a signal, or until stdin ends.
 
-use super::{Plan, Stub};
+use super::{Stub, StubPlan};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use serde_json::json;
@@ -10,7 +10,7 @@ use wire::{pin, sys};
 
 /// The outer error: why it cannot listen.
 pub fn run(
-    plan: &Plan,
+    plan: &StubPlan,
     signals: &OwnedFd,
     writer: &mut Writer,
 ) -> Result<Result<(), ReaderGone>, String> {

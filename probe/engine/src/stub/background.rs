@@ -1,6 +1,6 @@
 //! The stub on a thread of its own, during a trial.
 
-use super::{Plan, Stub};
+use super::{Stub, StubPlan};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::pipe::{pipe_with, PipeFlags};
@@ -18,7 +18,7 @@ pub struct Background {
 
 impl Background {
     /// Serves from now on; earlier connections waited in the backlog.
-    pub fn start(mut stub: Stub, plan: &Plan) -> io::Result<Background> {
+    pub fn start(mut stub: Stub, plan: &StubPlan) -> io::Result<Background> {
         let (done, running) = pipe_with(PipeFlags::CLOEXEC)?;
         let cpus = plan.cpus.clone();
         let thread = Builder::new().name("stub".into()).spawn(move || {

@@ -5,7 +5,7 @@ const MAX_FIELDS: usize = 100;
 const ID_HEADER: &str = "x-request-id";
 
 /// The parts of a request's head that a stub needs.
-pub struct Head {
+pub struct CallHead {
     /// Bytes of the head.
     pub used: usize,
     /// Bytes of the body that follows.
@@ -20,7 +20,7 @@ pub struct Head {
 pub struct BadHead;
 
 /// Parses a head; None while it is incomplete.
-pub fn parse(bytes: &[u8]) -> Result<Option<Head>, BadHead> {
+pub fn parse(bytes: &[u8]) -> Result<Option<CallHead>, BadHead> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     let used = match request.parse(bytes) {
@@ -28,7 +28,7 @@ pub fn parse(bytes: &[u8]) -> Result<Option<Head>, BadHead> {
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(_) => return Err(BadHead),
     };
-    let mut head = Head {
+    let mut head = CallHead {
         used,
         body: 0,
         keep_alive: request.version == Some(1),

@@ -11,7 +11,7 @@ pub mod plan;
 use crate::io::timespec;
 use calls::Ledger;
 use head::{parse, BadHead};
-pub use plan::Plan;
+pub use plan::StubPlan;
 use plan::Upstream;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
@@ -38,7 +38,7 @@ const IDLE_BYTES: usize = 4096;
 const MAX_HELD_BYTES: usize = 64 << 20;
 const MAX_BUSY_TURNS: u32 = 1000;
 
-struct Connection {
+struct Caller {
     socket: OwnedFd,
     upstream: usize,
     generation: u32,
@@ -60,12 +60,12 @@ struct Connection {
 }
 
 pub struct Stub {
-    plan: Plan,
+    plan: StubPlan,
     epoll: OwnedFd,
     listeners: Vec<OwnedFd>,
     ports: Vec<u16>,
     replies: Vec<[Vec<u8>; 3]>,
-    connections: Vec<Option<Connection>>,
+    connections: Vec<Option<Caller>>,
     free: Vec<usize>,
     generation: u32,
     /// `(time, connection, generation)` of answers that are due.
@@ -81,7 +81,7 @@ pub struct Stub {
     flood: Option<String>,
 }
 
-enum Response {
+enum Reaction {
     Answer(u64),
     Reset,
     Never,
@@ -89,7 +89,7 @@ enum Response {
 
 impl Stub {
     /// Listens; nothing is answered before `serve`.
-    pub fn listen(plan: &Plan) -> io::Result<Stub> {
+    pub fn listen(plan: &StubPlan) -> io::Result<Stub> {
         let file = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let (mut listeners, mut ports) = (Vec::new(), Vec::new());
         for number in 0..plan.upstreams.len() {
@@ -246,7 +246,7 @@ impl Stub {
                 self.free.push(index);
                 return;
             }
-            self.connections[index] = Some(Connection {
+            self.connections[index] = Some(Caller {
                 socket,
                 upstream,
                 generation: self.generation,
@@ -356,15 +356,15 @@ impl Stub {
             let generation = connection.generation;
             self.calls[upstream] += 1;
             match self.draw(upstream, now) {
-                Response::Reset => {
+                Reaction::Reset => {
                     if let Some(connection) = &self.connections[index] {
                         let none = Some(std::time::Duration::ZERO);
                         let _ = net::sockopt::set_socket_linger(&connection.socket, none);
                     }
                     return self.close(index);
                 }
-                Response::Never => return,
-                Response::Answer(at) => {
+                Reaction::Never => return,
+                Reaction::Answer(at) => {
                     self.ledger.add(head.id.as_deref(), now, at);
                     if at <= now {
                         self.answer(index, now);
@@ -377,15 +377,15 @@ impl Stub {
         }
     }
 
-    fn draw(&mut self, upstream: usize, now: u64) -> Response {
+    fn draw(&mut self, upstream: usize, now: u64) -> Reaction {
         let plan = &self.plan.upstreams[upstream];
         let share = self.random.f64();
         if share < plan.reset_share {
-            Response::Reset
+            Reaction::Reset
         } else if share < plan.reset_share + plan.hang_share {
-            Response::Never
+            Reaction::Never
         } else {
-            Response::Answer(now + plan.delay.draw_ns(&mut self.random))
+            Reaction::Answer(now + plan.delay.draw_ns(&mut self.random))
         }
     }
 

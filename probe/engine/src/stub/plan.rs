@@ -7,7 +7,7 @@ const MAX_UPSTREAMS: usize = 64;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Plan {
+pub struct StubPlan {
     pub upstreams: Vec<Upstream>,
     #[serde(default)]
     pub seed: u64,
@@ -35,7 +35,7 @@ fn two_hundred() -> u16 {
     200
 }
 
-impl Plan {
+impl StubPlan {
     pub fn check(&self) -> Result<(), String> {
         if self.upstreams.is_empty() || self.upstreams.len() > MAX_UPSTREAMS {
             return Err(format!("stub: upstreams: 1 to {MAX_UPSTREAMS}"));

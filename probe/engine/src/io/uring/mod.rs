@@ -10,7 +10,7 @@ use super::buffers::Buffers;
 use super::outbox::Queued;
 use super::ring::COMPLETIONS;
 use super::stamp::Stamping;
-use super::{CloseReason, Handler, Io, Next, Slot, Wait};
+use super::{Ending, Handler, Io, Next, Part, Slot, Wait};
 use operations::{Completion, Kind, Operations};
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;
@@ -39,19 +39,14 @@ impl Uring {
         })
     }
 
-    fn end(
-        &mut self,
-        index: u32,
-        reason: CloseReason,
-        handler: &mut impl Handler,
-    ) -> io::Result<()> {
+    fn end(&mut self, index: u32, reason: Ending, handler: &mut impl Handler) -> io::Result<()> {
         let entry = self.operations.entries.get(index);
         let slot = entry.and_then(|entry| entry.slot);
         let failed = entry.and_then(|entry| entry.failed);
-        let reason = failed.map_or(reason, CloseReason::SendFailed);
+        let reason = failed.map_or(reason, Ending::SendFailed);
         self.operations.retire(index)?;
         if let Some(slot) = slot {
-            handler.closed(slot, reason);
+            handler.ended(slot, reason);
         }
         Ok(())
     }
@@ -70,9 +65,7 @@ impl Uring {
                         Ok(())
                     }
                     Queued::Behind => Ok(()),
-                    Queued::TooMany => {
-                        self.end(index, CloseReason::SendFailed(libc::ENOBUFS), handler)
-                    }
+                    Queued::TooMany => self.end(index, Ending::SendFailed(libc::ENOBUFS), handler),
                 }
             }
         }
@@ -121,9 +114,7 @@ impl Uring {
             return self.operations.retire(index);
         };
         match kind {
-            Kind::Connect if result < 0 => {
-                self.end(index, CloseReason::NotConnected(-result), handler)
-            }
+            Kind::Connect if result < 0 => self.end(index, Ending::NotConnected(-result), handler),
             Kind::Connect => {
                 self.operations.receive(index)?;
                 let next = handler.connected(slot);
@@ -170,16 +161,16 @@ impl Uring {
             result = result.min(bytes.len() as i32);
             let next = match bytes.is_empty() {
                 true => Next::Wait,
-                false => handler.received(slot, bytes, arrived_ns),
+                false => handler.received(slot, Part::Bytes(bytes), arrived_ns),
             };
             self.buffers.give_back(buffer);
             self.follow(index, next, handler)?;
         }
         match result {
-            0 => return self.end(index, CloseReason::Finished, handler),
+            0 => return self.end(index, Ending::Finished, handler),
             // It ended for want of buffers, or by `pause`.
             count if count >= 0 || [-libc::ENOBUFS, -libc::ECANCELED].contains(&count) => {}
-            error => return self.end(index, CloseReason::ReceiveFailed(-error), handler),
+            error => return self.end(index, Ending::ReceiveFailed(-error), handler),
         }
         if completion.more || self.operations.entries.slot_of(index) != Some(slot) {
             return Ok(());
@@ -206,7 +197,7 @@ impl Io for Uring {
         if let Some(index) = self.operations.entries.index_of(slot) {
             if let Err(error) = self.follow(index, Next::Send(bytes), handler) {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                let _ = self.end(index, CloseReason::SendFailed(errno), handler);
+                let _ = self.end(index, Ending::SendFailed(errno), handler);
             }
         }
     }
@@ -242,7 +233,7 @@ impl Io for Uring {
         if let Some(index) = restarted {
             if let Err(error) = self.operations.receive(index) {
                 let errno = error.raw_os_error().unwrap_or(libc::EIO);
-                let _ = self.end(index, CloseReason::ReceiveFailed(errno), handler);
+                let _ = self.end(index, Ending::ReceiveFailed(errno), handler);
             }
         }
     }
@@ -263,7 +254,7 @@ impl Io for Uring {
             // Another connection can have its place by now.
             let entry = self.operations.entries.get(index);
             if let Some(errno) = entry.and_then(|entry| entry.failed) {
-                done = done.and(self.end(index, CloseReason::SendFailed(errno), handler));
+                done = done.and(self.end(index, Ending::SendFailed(errno), handler));
             }
         }
         self.buffers.publish();
@@ -365,7 +356,10 @@ mod tests {
         fn connected(&mut self, _: Slot) -> Next {
             Next::Wait
         }
-        fn received(&mut self, _: Slot, bytes: &[u8], _: Option<u64>) -> Next {
+        fn received(&mut self, _: Slot, part: Part<'_>, _: Option<u64>) -> Next {
+            let Part::Bytes(bytes) = part else {
+                return Next::Close;
+            };
             self.received += bytes.len();
             Next::Send(bytes.into())
         }
@@ -373,7 +367,10 @@ mod tests {
             self.sent_ns.push(now_ns);
         }
         fn woken(&mut self, _: u64) {}
-        fn closed(&mut self, _: Slot, _: CloseReason) {}
+        fn ended(&mut self, _: Slot, _: Ending) {}
+        fn last_event_ns(&self) -> u64 {
+            0
+        }
     }
 
     /// What the replies of a turn bring about needs no other turn.

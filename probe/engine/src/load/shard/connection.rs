@@ -3,31 +3,43 @@
 use crate::load::decoder::ReplyState;
 use std::ops::Range;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a connection does, and since when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Not connected.
-    #[default]
-    Closed,
-    Connecting,
+    /// It is not connected. Where each request has a connection of its own: from when on it could take one.
+    Closed(u64),
+    Connecting(u64),
     /// The socket is connected, and the layer above it shakes hands.
-    Handshaking,
-    /// Waits for the connection of another slot.
-    Joining,
-    /// Connected, without a request.
-    Free,
+    Handshaking(u64),
+    /// It waits for the connection of another slot.
+    Joining(u64),
+    /// It is connected, and could take a request.
+    Free(u64),
     /// A reply is pending.
     Busy,
     /// Reset by a fault: not opened again.
     Removed,
 }
 
+impl Default for Stage {
+    fn default() -> Stage {
+        Stage::Closed(0)
+    }
+}
+
+impl Stage {
+    /// When the present step of an opening began.
+    pub fn opening_ns(self) -> Option<u64> {
+        match self {
+            Stage::Connecting(ns) | Stage::Handshaking(ns) | Stage::Joining(ns) => Some(ns),
+            Stage::Closed(_) | Stage::Free(_) | Stage::Busy | Stage::Removed => None,
+        }
+    }
+}
+
 #[derive(Default)]
 pub struct Connection {
     pub stage: Stage,
-    /// When the present step of its opening began: the connect, the handshake, or the wait for another's connection.
-    pub opening_ns: u64,
-    /// From when on it could take a request.
-    pub free_ns: u64,
     /// What the time-out of the reply counts from: the sending; of a stream, the arrival of its last bytes.
     pub active_ns: u64,
     /// Of a stream: the arrival of the bytes before the last ones.

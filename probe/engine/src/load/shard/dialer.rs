@@ -1,8 +1,7 @@
 //! Opens connections: at the rate of the ramp, again after failures, and a limited number at a time.
 
 use super::config::ShardConfig;
-use crate::io::{socket, Slot};
-use crate::load::client::Transport;
+use crate::io::{socket, Io, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::pacer::{Pacer, Pacing};
 use crate::load::source::{bind, shrink_buffers, Sources};
@@ -123,7 +122,7 @@ impl Dialer {
     }
 
     /// Starts the connect of the next connection in the queue.
-    pub fn dial<I: Transport>(&mut self, config: &ShardConfig, io: &mut I) -> Option<Dial> {
+    pub fn dial<I: Io>(&mut self, config: &ShardConfig, io: &mut I) -> Option<Dial> {
         if self.connecting >= self.max_connecting {
             return None;
         }

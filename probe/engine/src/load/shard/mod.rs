@@ -2,19 +2,16 @@
 //! counts of the live view.
 
 mod arrivals;
-mod brief_poll;
 mod config;
 mod connection;
-mod deferral;
 mod dialer;
 mod faults;
-mod read_lateness;
 mod recorder;
 mod state;
 mod wait;
 
 use super::record::Record;
-use crate::load::client::Transport;
+use crate::io::Io;
 use crate::load::plan::Plan;
 pub use config::ShardConfig;
 use state::Shard;
@@ -36,7 +33,7 @@ fn sweep_period_ns(plan: &Plan) -> u64 {
 }
 
 /// Runs the shard's part of the load. Returns its record, and when it stopped sending.
-pub fn run<I: Transport>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
+pub fn run<I: Io>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
     let cpu_before = thread_cpu_ns();
     let period_ns = sweep_period_ns(&config.plan);
     let mut sweep_ns = config.start_ns + period_ns;
@@ -64,7 +61,7 @@ pub fn run<I: Transport>(config: ShardConfig, mut io: I) -> io::Result<(Record, 
         shard.inject_faults(now, &mut io);
         if now >= sweep_ns {
             // A reply that has arrived while this thread stalled is read before its request times out.
-            shard.look(&mut io)?;
+            shard.poll_events(&mut io)?;
             let now = now_ns();
             shard.sweep(now, &mut io);
             shard.publish(now);
@@ -77,7 +74,7 @@ pub fn run<I: Transport>(config: ShardConfig, mut io: I) -> io::Result<(Record, 
     if shard.streams() {
         // Reads what the kernel has buffered: this thread may have stalled for seconds.
         for _ in 0..=shard.connections() / MIN_EVENTS_PER_TURN {
-            shard.look(&mut io)?;
+            shard.poll_events(&mut io)?;
         }
     }
     let now = now_ns();

@@ -1,20 +1,11 @@
-//! Waits until the next instant at which something is due.
+//! How a thread waits until the next instant at which something is due, and how late it reads what has come meanwhile.
 
-use super::brief_poll::BriefPoll;
-use crate::io::Wait;
-use crate::load::client::{Client, Transport};
+use crate::io::{Handler, Io, Wait};
 use std::io;
 use wire::clock::now_ns;
 
 /// A busy-poll that takes longer was preempted: the rest of it does not count as polling.
 const MAX_POLL_NS: u64 = 10_000;
-
-/// A handler that knows when its last event was.
-pub trait Activity: Client {
-    fn last_event_ns(&self) -> u64;
-    /// The next turn of the back-end begins now.
-    fn wait_begins(&mut self, now_ns: u64);
-}
 
 /// What a shard waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +55,7 @@ impl Waiter {
     }
 
     /// Waits by turns of the back-end, until an event or the instant.
-    pub fn wait<I: Transport, H: Activity>(
+    pub fn wait<I: Io, H: Handler>(
         &mut self,
         wakeup: Wakeup,
         now_ns: u64,
@@ -101,7 +92,7 @@ impl Waiter {
     }
 
     /// Polls for a moment, if that pays; whether an event came.
-    fn found_briefly<I: Transport, H: Activity>(
+    fn found_briefly<I: Io, H: Handler>(
         &mut self,
         now_ns: u64,
         at_ns: u64,
@@ -128,7 +119,7 @@ impl Waiter {
     }
 
     /// Polls until an instant that is nearer than a sleep is long. It takes a whole CPU, and yet is waiting.
-    fn busy_poll<I: Transport, H: Activity>(
+    fn busy_poll<I: Io, H: Handler>(
         &mut self,
         at_ns: u64,
         defers: bool,
@@ -152,6 +143,191 @@ impl Waiter {
             self.busy_poll_ns += (now - before_ns).min(MAX_POLL_NS);
         }
         Ok(())
+    }
+}
+
+/// A sleep and the wake-up from it take about so long on a virtual machine.
+const MAX_BRIEF_POLL_NS: u64 = 20_000;
+/// One of so many waits begins with polling where polling was in vain before: the load may have changed.
+const BRIEF_ATTEMPT: u64 = 32;
+/// The weight of the last attempt in the estimate.
+const ATTEMPT_WEIGHT: f64 = 1.0 / 16.0;
+/// The share of attempts during which something came, from which on polling saves more than it costs.
+const MIN_FOUND_SHARE: f64 = 0.5;
+
+/// Whether to poll for a moment before a sleep, by what polling brought about so far: in closed loops whose threads have
+/// CPUs of their own. A generator that sleeps between two replies has to be woken by the server, whose CPU pays for that:
+/// on loopback, not over a network.
+#[derive(Debug, Default)]
+pub struct BriefPoll {
+    is_allowed: bool,
+    waits: u64,
+    found_share: f64,
+}
+
+impl BriefPoll {
+    pub fn new(is_allowed: bool) -> BriefPoll {
+        BriefPoll {
+            is_allowed,
+            ..BriefPoll::default()
+        }
+    }
+
+    /// Until when to poll before a sleep that lasts until `at_ns`; None where polling does not pay.
+    pub fn until_ns(&mut self, now_ns: u64, at_ns: u64) -> Option<u64> {
+        if !self.is_allowed {
+            return None;
+        }
+        self.waits += 1;
+        let pays = self.found_share >= MIN_FOUND_SHARE || self.waits % BRIEF_ATTEMPT == 0;
+        pays.then(|| at_ns.min(now_ns + MAX_BRIEF_POLL_NS))
+    }
+
+    /// Polling has ended. `found`: with an event.
+    pub fn polled(&mut self, found: bool) {
+        self.found_share += ATTEMPT_WEIGHT * (f64::from(u8::from(found)) - self.found_share);
+    }
+}
+
+/// A wait that takes longer was ended by an event: what it hands over has just arrived.
+const MAX_LOOK_NS: u64 = 10_000;
+
+/// How late bytes are read, at most: by what the thread did since it could have seen them.
+#[derive(Debug)]
+pub struct ReadLateness {
+    wait_began_ns: u64,
+    /// What is read now arrived at this time or later.
+    unread_from_ns: u64,
+    woken_ns: u64,
+}
+
+impl ReadLateness {
+    pub fn new(now_ns: u64) -> ReadLateness {
+        ReadLateness {
+            wait_began_ns: now_ns,
+            unread_from_ns: now_ns,
+            woken_ns: now_ns,
+        }
+    }
+
+    pub fn wait_begins(&mut self, now_ns: u64) {
+        self.wait_began_ns = now_ns;
+    }
+
+    /// A wait has ended. Bytes that were there at once may have arrived at any time since the look before.
+    pub fn woken(&mut self, now_ns: u64) {
+        let was_ready = now_ns.saturating_sub(self.wait_began_ns) <= MAX_LOOK_NS;
+        self.unread_from_ns = if was_ready { self.woken_ns } else { now_ns };
+        self.woken_ns = now_ns;
+    }
+
+    /// When the last wait ended: what is handed over now had happened by then.
+    pub fn woken_ns(&self) -> u64 {
+        self.woken_ns
+    }
+
+    /// How late bytes are read now, at most; or, of those that came before others, how much earlier at most.
+    pub fn late_ns(&self, now_ns: u64) -> u64 {
+        now_ns.saturating_sub(self.unread_from_ns)
+    }
+}
+
+/// Replies wait at most so long.
+const MAX_DEFERRAL_NS: u64 = 1_000_000;
+/// So many replies in succession must have come whole before any waits: the rest of a reply may depend on the reading
+/// of its first part (a full buffer, an acknowledgement).
+const WHOLE_REPLIES: u32 = 64;
+/// Replies that wait are read when so many requests were sent since the last look, or after so long: not at each sending,
+/// where reading one reply takes as many system calls as reading several of them does.
+const UNREAD_SENDS: u32 = 8;
+const UNREAD_NS: u64 = 500_000;
+/// Read coalescing: chunks of many streams are read together, once in so long. Without stamps a lateness can be too
+/// large by this.
+const COALESCE_NS: u64 = 500_000;
+/// With stamps for longer: at most a quarter of the interval between two chunks of a stream. Chunks that are read at once
+/// share the stamp of the last, which makes the lateness of the first too large. Two chunks of one stream can only meet
+/// within a quarter of their interval if the first is late by three quarters, so this adds at most a third to it.
+const COALESCE_STAMPED_NS: u64 = 8_000_000;
+const COALESCED_PARTS: u64 = 4;
+/// Where the interval is not known.
+const COALESCE_UNKNOWN_NS: u64 = 2_000_000;
+
+/// Whether replies may wait in the kernel until the thread has something else to do. This saves a wake-up for each, and
+/// the kernel has stamped when it came.
+#[derive(Debug)]
+pub struct Deferral {
+    coalesced_ns: u64,
+    is_stamped: bool,
+    whole: u32,
+    /// The last look at what has arrived, and the requests sent since.
+    looked_ns: u64,
+    sent: u32,
+    /// Nothing had arrived by the last look, and nothing was sent since.
+    is_quiet: bool,
+}
+
+impl Deferral {
+    /// `interval_ns`: between two chunks of a stream, where the plan has it.
+    pub fn new(interval_ns: Option<u64>) -> Deferral {
+        let part_ns = interval_ns.map(|interval_ns| interval_ns / COALESCED_PARTS);
+        Deferral {
+            coalesced_ns: part_ns
+                .unwrap_or(COALESCE_UNKNOWN_NS)
+                .min(COALESCE_STAMPED_NS),
+            is_stamped: false,
+            whole: 0,
+            looked_ns: 0,
+            sent: 0,
+            is_quiet: false,
+        }
+    }
+
+    /// Bytes were read. `is_whole`: they completed a reply.
+    pub fn read(&mut self, is_stamped: bool, is_whole: bool) {
+        self.is_stamped = is_stamped;
+        self.is_quiet = false;
+        self.whole = match is_whole {
+            true => self.whole.saturating_add(1),
+            false => 0,
+        };
+    }
+
+    /// Until when replies wait if the next requests are sent at `at_ns`; the present where they do not.
+    pub fn until_ns(&self, now_ns: u64, at_ns: u64) -> u64 {
+        // The first of those that come late ends a wait, rather than many looks in vain.
+        match self.is_stamped && self.whole >= WHOLE_REPLIES && !self.is_quiet {
+            true => at_ns.min(now_ns + MAX_DEFERRAL_NS),
+            false => now_ns,
+        }
+    }
+
+    /// A request goes to the kernel.
+    pub fn sent(&mut self) {
+        self.sent += 1;
+        self.is_quiet = false;
+    }
+
+    /// What had arrived is handed over now.
+    pub fn looked(&mut self, now_ns: u64) {
+        self.looked_ns = now_ns;
+        self.sent = 0;
+        self.is_quiet = true;
+    }
+
+    /// Whether replies that wait need not even be read when the request that is due at `at_ns` is sent. `free`: how many
+    /// of the connections have no request. Where fewer are, replies come late, and are looked for each time.
+    pub fn stay_unread(&self, at_ns: u64, free: usize, connections: usize) -> bool {
+        let is_recent = at_ns < self.looked_ns + UNREAD_NS;
+        self.sent < UNREAD_SENDS && is_recent && 2 * free > connections
+    }
+
+    /// Until when the chunks of streams wait.
+    pub fn coalesced_until_ns(&self, last_event_ns: u64) -> u64 {
+        last_event_ns
+            + match self.is_stamped {
+                true => self.coalesced_ns,
+                false => self.coalesced_ns.min(COALESCE_NS),
+            }
     }
 }
 

@@ -3,10 +3,9 @@
 
 use super::fault::Fault;
 use super::http2::{Arrived, Http2, Upload};
-use super::link::{kept, ConnectionIndex, Links, Sender, Session};
+use super::link::{recycled, ConnectionIndex, Links, Sender, Session};
 use super::websocket::{Incoming, WebSocket};
-use crate::io::{CloseReason, Handler, Next, Slot};
-use crate::load::client::{Client, Ending, Part};
+use crate::io::{Ending, Handler, Next, Part, Slot};
 use crate::load::error::ErrorKind;
 
 pub struct LayeredHandler<'a, H> {
@@ -27,7 +26,7 @@ impl From<Fault> for End {
     }
 }
 
-impl<H: Client> LayeredHandler<'_, H> {
+impl<H: Handler> LayeredHandler<'_, H> {
     /// Bytes from the socket; what the load answers is appended to `out`.
     fn take_in(
         &mut self,
@@ -43,13 +42,13 @@ impl<H: Client> LayeredHandler<'_, H> {
         };
         let decrypted = link.channel.decrypt(wire, &mut plain);
         let done = self.hand_over(number, &plain, arrived_ns, out);
-        self.links.plain = kept(plain);
+        self.links.plain = recycled(plain);
         done?;
         decrypted?;
         // Many servers wait for the client's end after their own: the socket alone would not tell.
         let link = self.links.get(number).ok_or(End::Closed)?;
         if link.channel.has_ended() {
-            self.end_all(number, Ending::FINISHED, Ending::ConnectionFailed);
+            self.end_all(number, Ending::Finished, Ending::ConnectionFailed);
             return Err(End::Closed);
         }
         Ok(())
@@ -84,7 +83,7 @@ impl<H: Client> LayeredHandler<'_, H> {
                 if self.links.is_early {
                     self.handler.receiving_early(slot);
                 }
-                let next = self.handler.received(slot, plain, arrived_ns);
+                let next = self.handler.received(slot, Part::Bytes(plain), arrived_ns);
                 self.follow(Sender::Bytes, slot, next, out)
             }
             Session::WebSocket(mut session) => {
@@ -183,13 +182,15 @@ impl<H: Client> LayeredHandler<'_, H> {
                 continue;
             }
             let next = match arrived {
-                Arrived::Head(status) => self.handler.parsed(slot, Part::Head(status), arrived_ns),
-                Arrived::Body(bytes) => self.handler.parsed(slot, Part::Body(&bytes), arrived_ns),
+                Arrived::Head(status) => {
+                    self.handler.received(slot, Part::Head(status), arrived_ns)
+                }
+                Arrived::Body(bytes) => self.handler.received(slot, Part::Body(&bytes), arrived_ns),
                 Arrived::End(upload) => {
                     if upload == Upload::Unfinished {
                         self.handler.receiving_early(slot);
                     }
-                    self.handler.parsed(slot, Part::End, arrived_ns)
+                    self.handler.received(slot, Part::End, arrived_ns)
                 }
                 Arrived::Refused => {
                     self.links.detach(slot);
@@ -220,7 +221,7 @@ impl<H: Client> LayeredHandler<'_, H> {
         session.take_output(out);
         polled?;
         if session.is_over {
-            self.end_all(number, Ending::FINISHED, Ending::ConnectionDraining);
+            self.end_all(number, Ending::Finished, Ending::ConnectionDraining);
             return Err(End::Closed);
         }
         Ok(())
@@ -251,7 +252,7 @@ impl<H: Client> LayeredHandler<'_, H> {
                 // `streams` asks for those that are begun.
                 false
             }
-            (Next::Send(bytes), Sender::WebSocket(session)) => session.send(&bytes, out)?,
+            (Next::Send(bytes), Sender::WebSocket(session)) => session.send(&bytes, out),
             (Next::Send(bytes), Sender::Bytes) => {
                 out.extend_from_slice(&bytes);
                 true
@@ -281,9 +282,9 @@ impl<H: Client> LayeredHandler<'_, H> {
             self.follow(Sender::WebSocket(session), slot, next, out)?;
             next = match session.next(out)? {
                 None => return Ok(()),
-                Some(Incoming::Message(message)) => {
-                    let bytes = message.into_data();
-                    self.handler.parsed(slot, Part::Message(&bytes), arrived_ns)
+                Some(Incoming::Message(bytes)) => {
+                    self.handler
+                        .received(slot, Part::Message(&bytes), arrived_ns)
                 }
                 Some(Incoming::End) => {
                     self.end_all(slot, Ending::Ended, Ending::ConnectionFailed);
@@ -327,12 +328,12 @@ impl<H: Client> LayeredHandler<'_, H> {
         out.clear();
         let done = act(self, &mut out);
         let next = self.encrypt(number, done, &out);
-        self.links.out = kept(out);
+        self.links.out = recycled(out);
         next
     }
 
     fn encrypt(&mut self, number: ConnectionIndex, done: Result<(), End>, out: &[u8]) -> Next {
-        let sealed = match done {
+        let encrypted = match done {
             Ok(()) => self.links.seal(number, out),
             Err(End::Fault(fault)) => Err(fault),
             Err(End::Closed) => {
@@ -340,11 +341,11 @@ impl<H: Client> LayeredHandler<'_, H> {
                 return Next::Close;
             }
         };
-        sealed.unwrap_or_else(|fault| self.fail(number, &fault))
+        encrypted.unwrap_or_else(|fault| self.fail(number, &fault))
     }
 }
 
-impl<H: Client> Handler for LayeredHandler<'_, H> {
+impl<H: Handler> Handler for LayeredHandler<'_, H> {
     fn connected(&mut self, number: Slot) -> Next {
         let Some(link) = self.links.get(number) else {
             return Next::Close;
@@ -356,7 +357,10 @@ impl<H: Client> Handler for LayeredHandler<'_, H> {
         self.flush_after(number, |above, out| above.hand_over(number, &[], None, out))
     }
 
-    fn received(&mut self, number: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
+    fn received(&mut self, number: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
+        let Part::Bytes(bytes) = part else {
+            return Next::Wait;
+        };
         self.links.bytes_in += bytes.len() as u64;
         let next = self.flush_after(number, |above, out| {
             above.take_in(number, bytes, arrived_ns, out)
@@ -388,12 +392,16 @@ impl<H: Client> Handler for LayeredHandler<'_, H> {
         self.handler.woken(now_ns);
     }
 
-    fn closed(&mut self, number: Slot, reason: CloseReason) {
+    fn last_event_ns(&self) -> u64 {
+        self.handler.last_event_ns()
+    }
+
+    fn ended(&mut self, number: Slot, reason: Ending) {
         let link = self.links.get(number);
         let is_cut = link.is_some_and(|link| link.is_open && link.channel.can_be_cut());
         let ending = match reason {
-            CloseReason::Finished if is_cut => Ending::Cut,
-            reason => Ending::Socket(reason),
+            Ending::Finished if is_cut => Ending::Cut,
+            reason => reason,
         };
         self.end_all(number, ending, Ending::ConnectionFailed);
     }

@@ -2,7 +2,7 @@
 //! here its wakers only note what there is to look at.
 
 use super::fault::Fault;
-use super::request::Prepared;
+use super::request::Http2Request;
 use crate::load::error::ErrorKind;
 use crate::load::http_head::MAX_HEAD_BYTES;
 use bytes::Bytes;
@@ -71,9 +71,9 @@ struct Ends {
     is_refused: bool,
 }
 
-struct Pipe(Rc<RefCell<Ends>>);
+struct MemoryPipe(Rc<RefCell<Ends>>);
 
-impl AsyncRead for Pipe {
+impl AsyncRead for MemoryPipe {
     fn poll_read(
         self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -92,7 +92,7 @@ impl AsyncRead for Pipe {
     }
 }
 
-impl AsyncWrite for Pipe {
+impl AsyncWrite for MemoryPipe {
     fn poll_write(
         self: Pin<&mut Self>,
         _: &mut Context<'_>,
@@ -176,7 +176,7 @@ pub enum Arrived {
 }
 
 pub struct Http2 {
-    connection: Connection<Pipe, Bytes>,
+    connection: Connection<MemoryPipe, Bytes>,
     sender: SendRequest<Bytes>,
     ends: Rc<RefCell<Ends>>,
     ready: Arc<Mutex<Ready>>,
@@ -185,11 +185,11 @@ pub struct Http2 {
     wakers: Vec<Waker>,
     own_waker: Waker,
     /// Requests for which the server has no stream yet, behind the one that the library itself keeps until it has.
-    waiting: VecDeque<(Lane, Prepared)>,
+    waiting: VecDeque<(Lane, Http2Request)>,
     opening: Option<Lane>,
     /// Requests that go to the server with the next output.
     begun: Vec<Lane>,
-    looking: Vec<Lane>,
+    lanes_to_poll: Vec<Lane>,
     /// How many requests were to be sent.
     sendings: u64,
     /// Lanes whose requests the server has not processed, in the order in which they were to be sent: on the next
@@ -219,7 +219,7 @@ impl Http2 {
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_header_list_size(LIBRARY_HEAD_BYTES);
-        let handshake = builder.handshake(Pipe(Rc::clone(&ends)));
+        let handshake = builder.handshake(MemoryPipe(Rc::clone(&ends)));
         let mut handshake = Box::pin(handshake);
         // It only writes, for which there is always room.
         let polled = handshake
@@ -240,7 +240,7 @@ impl Http2 {
             waiting: VecDeque::new(),
             opening: None,
             begun: Vec::new(),
-            looking: Vec::new(),
+            lanes_to_poll: Vec::new(),
             sendings: 0,
             turned_away: BTreeMap::new(),
             is_leaving: false,
@@ -297,7 +297,7 @@ impl Http2 {
     }
 
     /// Sends a request on a lane that has none. Whether the server has a stream for it.
-    pub fn send(&mut self, lane: Lane, request: Prepared) -> bool {
+    pub fn send(&mut self, lane: Lane, request: Http2Request) -> bool {
         self.waiting.push_back((lane, request));
         self.send_waiting();
         self.ready().connection = true;
@@ -325,7 +325,7 @@ impl Http2 {
             let Some((lane, request)) = self.waiting.pop_front() else {
                 return;
             };
-            let Prepared { head, body } = request;
+            let Http2Request { head, body } = request;
             let number = self.sendings;
             self.sendings += 1;
             let sent = self.sender.send_request(head, body.is_empty());
@@ -358,14 +358,14 @@ impl Http2 {
     /// What a lane has next. `polled` gets the error of the connection, where it had to do something meanwhile.
     pub fn next(&mut self, polled: &mut Result<(), Fault>) -> Option<(Lane, Arrived)> {
         loop {
-            if self.looking.is_empty() {
-                let mut looking = std::mem::take(&mut self.looking);
-                std::mem::swap(&mut looking, &mut self.ready().lanes);
+            if self.lanes_to_poll.is_empty() {
+                let mut lanes_to_poll = std::mem::take(&mut self.lanes_to_poll);
+                std::mem::swap(&mut lanes_to_poll, &mut self.ready().lanes);
                 // The first that came is looked at first.
-                looking.reverse();
-                self.looking = looking;
+                lanes_to_poll.reverse();
+                self.lanes_to_poll = lanes_to_poll;
             }
-            let Some(&lane) = self.looking.last() else {
+            let Some(&lane) = self.lanes_to_poll.last() else {
                 // A part of a body may have been sent.
                 if polled.is_err() || !self.ready().connection || self.is_over {
                     let (_, lane) = self.turned_away.pop_first()?;
@@ -374,16 +374,16 @@ impl Http2 {
                 *polled = self.poll();
                 continue;
             };
-            match self.look(lane) {
+            match self.poll_lane(lane) {
                 Some(arrived) => return Some((lane, arrived)),
                 None => {
-                    self.looking.pop();
+                    self.lanes_to_poll.pop();
                 }
             }
         }
     }
 
-    fn look(&mut self, lane: Lane) -> Option<Arrived> {
+    fn poll_lane(&mut self, lane: Lane) -> Option<Arrived> {
         let mut context = Context::from_waker(&self.wakers[lane]);
         let mut exchange = self.exchanges[lane].take()?;
         exchange.upload(&mut context);

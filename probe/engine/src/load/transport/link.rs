@@ -6,8 +6,7 @@ use super::http2::{Http2, Lane};
 use super::layers::Layers;
 use super::request::Http2Requests;
 use super::websocket::WebSocket;
-use crate::io::{Next, Slot};
-use crate::load::client::LayerReport;
+use crate::io::{LayerReport, Next, Slot};
 use crate::load::shard::ShardConfig;
 use crate::load::share::Share;
 use std::ops::Range;
@@ -65,11 +64,11 @@ pub struct Link {
 }
 
 /// A buffer that has grown beyond this, for one large message, is not kept.
-const MAX_KEPT_BYTES: usize = 256 * 1024;
+const MAX_RECYCLED_BYTES: usize = 256 * 1024;
 
 /// A buffer to be used again.
-pub fn kept(buffer: Vec<u8>) -> Vec<u8> {
-    match buffer.capacity() <= MAX_KEPT_BYTES {
+pub fn recycled(buffer: Vec<u8>) -> Vec<u8> {
+    match buffer.capacity() <= MAX_RECYCLED_BYTES {
         true => buffer,
         false => Vec::new(),
     }
@@ -182,7 +181,7 @@ impl Links {
             Some(link) => link.channel.encrypt(plain, &mut wire),
             None => Ok(()),
         };
-        let sealed = encrypted.map(|()| {
+        let encrypted = encrypted.map(|()| {
             self.bytes_out += wire.len() as u64;
             if wire.is_empty() {
                 return Next::Wait;
@@ -192,8 +191,8 @@ impl Links {
             }
             Next::Send(wire.as_slice().into())
         });
-        self.wire = kept(wire);
-        sealed
+        self.wire = recycled(wire);
+        encrypted
     }
 
     /// Notes how many streams the server allows.

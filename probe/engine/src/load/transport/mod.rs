@@ -13,8 +13,7 @@ pub mod upgrade;
 pub mod verify;
 pub mod websocket;
 
-use crate::io::{Io, Next, Slot, Wait};
-use crate::load::client::{Client, Ending, LayerReport, Transport};
+use crate::io::{Ending, Handler, Io, LayerReport, Next, Slot, Wait};
 use crate::load::shard::ShardConfig;
 use handler::{End, LayeredHandler};
 pub use layers::Layers;
@@ -41,7 +40,7 @@ impl<I: Io> Layered<I> {
     }
 
     /// Slots join the connections that are open.
-    fn join_waiting(&mut self, handler: &mut impl Client) {
+    fn join_waiting(&mut self, handler: &mut impl Handler) {
         if self.links.waiting.is_empty() {
             return;
         }
@@ -60,7 +59,7 @@ impl<I: Io> Layered<I> {
     }
 
     /// Connections for whose output the kernel has room again go on with it.
-    fn send_more(&mut self, handler: &mut impl Client) {
+    fn send_more(&mut self, handler: &mut impl Handler) {
         for number in std::mem::take(&mut self.links.with_room) {
             if self.links.get(number).is_some() {
                 self.with_session(number, handler, |_, _, _| Ok(()));
@@ -69,7 +68,7 @@ impl<I: Io> Layered<I> {
     }
 
     /// Does something with the session of a connection, and sends what comes of it.
-    fn with_session<H: Client>(
+    fn with_session<H: Handler>(
         &mut self,
         number: usize,
         handler: &mut H,
@@ -100,7 +99,7 @@ impl<I: Io> Layered<I> {
     }
 }
 
-impl<I: Io> Transport for Layered<I> {
+impl<I: Io> Io for Layered<I> {
     const NONBLOCKING: bool = I::NONBLOCKING;
 
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
@@ -129,7 +128,7 @@ impl<I: Io> Transport for Layered<I> {
         joins
     }
 
-    fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Client) {
+    fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, handler: &mut impl Handler) {
         let number = self.links.number(slot);
         if self.links.get(number).is_some() {
             self.with_session(number, handler, |above, sender, out| {
@@ -158,22 +157,22 @@ impl<I: Io> Transport for Layered<I> {
         }
     }
 
-    fn reset_when_closed(&self, slot: Slot) {
-        self.io.reset_when_closed(self.links.number(slot));
+    fn socket(&self, slot: Slot) -> Option<&OwnedFd> {
+        self.io.socket(self.links.number(slot))
     }
 
     fn pause(&mut self, slot: Slot) {
         self.io.pause(self.links.number(slot));
     }
 
-    fn resume(&mut self, slot: Slot, handler: &mut impl Client) {
+    fn resume(&mut self, slot: Slot, handler: &mut impl Handler) {
         let number = self.links.number(slot);
         let links = &mut self.links;
         self.io
             .resume(number, &mut LayeredHandler { links, handler });
     }
 
-    fn turn(&mut self, wait: Wait, handler: &mut impl Client) -> io::Result<()> {
+    fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {
         self.join_waiting(handler);
         self.send_more(handler);
         let links = &mut self.links;

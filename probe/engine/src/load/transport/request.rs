@@ -12,7 +12,7 @@ const MAX_FIELDS: usize = 1000;
 const MAX_KEPT: usize = 100;
 
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct Http2Request {
     pub head: Request<()>,
     pub body: Bytes,
 }
@@ -20,7 +20,7 @@ pub struct Prepared {
 /// Makes requests, and keeps those that are sent again.
 pub struct Http2Requests {
     scheme: &'static str,
-    kept: Vec<(Rc<[u8]>, Prepared)>,
+    kept: Vec<(Rc<[u8]>, Http2Request)>,
 }
 
 impl Http2Requests {
@@ -32,7 +32,7 @@ impl Http2Requests {
     }
 
     /// The request of these bytes.
-    pub fn prepare(&mut self, bytes: &Rc<[u8]>) -> Result<Prepared, Fault> {
+    pub fn prepare(&mut self, bytes: &Rc<[u8]>) -> Result<Http2Request, Fault> {
         let known = self.kept.iter().find(|(kept, _)| Rc::ptr_eq(kept, bytes));
         if let Some((_, prepared)) = known {
             return Ok(prepared.clone());
@@ -47,7 +47,7 @@ impl Http2Requests {
     }
 }
 
-fn parse(bytes: &[u8], scheme: &str) -> Option<Prepared> {
+fn parse(bytes: &[u8], scheme: &str) -> Option<Http2Request> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     let Ok(httparse::Status::Complete(length)) = request.parse(bytes) else {
@@ -85,7 +85,7 @@ fn parse(bytes: &[u8], scheme: &str) -> Option<Prepared> {
         head.headers_mut()
             .append(name, HeaderValue::from_bytes(field.value).ok()?);
     }
-    Some(Prepared {
+    Some(Http2Request {
         head,
         body: Bytes::copy_from_slice(&bytes[length..]),
     })

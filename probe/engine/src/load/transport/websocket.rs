@@ -7,13 +7,16 @@ use crate::load::http_request::{HttpTemplate, TemplatePlan};
 use crate::load::placeholder::{Rows, Values};
 use crate::load::plan::Plan;
 use crate::load::text::MAX_MESSAGE_BYTES;
-use std::io::{self, ErrorKind as IoErrorKind, Read, Write};
-use tungstenite::error::CapacityError;
-use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
-use tungstenite::{Error, Message};
 
-/// Room for a read; messages that are longer get their own.
-const READ_BYTES: usize = 1024;
+/// Opcodes of frames (RFC 6455, section 5.2).
+const CONTINUATION: u8 = 0;
+const TEXT: u8 = 1;
+const BINARY: u8 = 2;
+const CLOSE: u8 = 8;
+const PING: u8 = 9;
+const PONG: u8 = 10;
+/// Of the payload of a control frame: those from 8 on.
+const MAX_CONTROL_BYTES: usize = 125;
 
 /// What all connections of a load have in common.
 pub struct WebSocketPlan {
@@ -50,22 +53,20 @@ impl WebSocketPlan {
 
 /// What arrives.
 pub enum Incoming {
-    Message(Message),
+    Message(Vec<u8>),
     /// The server ends the session.
     End,
 }
 
-enum State {
-    Upgrading(Upgrade),
-    Open(Box<WebSocketContext>),
-}
-
 pub struct WebSocket {
-    state: State,
+    /// Until the handshake is complete.
+    upgrade: Option<Upgrade>,
     listens: bool,
-    /// Bytes that are not read yet.
+    /// Bytes from the server, and how many of them have been read.
     input: Vec<u8>,
     read: usize,
+    /// The opcode of a message of which fragments have come, and these.
+    fragments: Option<(u8, Vec<u8>)>,
 }
 
 impl WebSocket {
@@ -74,119 +75,187 @@ impl WebSocket {
         let upgrade = Upgrade::new(fastrand::u128(..).to_ne_bytes());
         out.extend_from_slice(&upgrade.request(&plan.head(id)));
         WebSocket {
-            state: State::Upgrading(upgrade),
+            upgrade: Some(upgrade),
             listens: plan.listens,
             input: Vec::new(),
             read: 0,
+            fragments: None,
         }
     }
 
     /// Takes bytes from the server. Whether the handshake is complete with them.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<bool, Fault> {
-        match &mut self.state {
-            State::Open(_) => {
-                self.input.extend_from_slice(bytes);
-                Ok(false)
-            }
-            State::Upgrading(upgrade) => match upgrade.feed(bytes)? {
-                None => Ok(false),
-                Some(rest) => {
-                    let config = WebSocketConfig::default()
-                        .read_buffer_size(READ_BYTES)
-                        // What is written goes to the buffer of the connection at once.
-                        .write_buffer_size(0)
-                        .max_message_size(Some(MAX_MESSAGE_BYTES))
-                        .max_frame_size(Some(MAX_MESSAGE_BYTES));
-                    let context = WebSocketContext::new(Role::Client, Some(config));
-                    self.state = State::Open(Box::new(context));
-                    self.input = rest;
-                    Ok(true)
-                }
-            },
-        }
+        let Some(upgrade) = &mut self.upgrade else {
+            self.input.extend_from_slice(bytes);
+            return Ok(false);
+        };
+        let Some(rest) = upgrade.feed(bytes)? else {
+            return Ok(false);
+        };
+        self.upgrade = None;
+        self.input = rest;
+        Ok(true)
     }
 
     /// The next message; what it makes this side answer is appended to `out`.
     pub fn next(&mut self, out: &mut Vec<u8>) -> Result<Option<Incoming>, Fault> {
-        let State::Open(context) = &mut self.state else {
+        if self.upgrade.is_some() {
             return Ok(None);
-        };
-        let mut pipe = Pipe {
-            input: &self.input[self.read..],
-            out,
-        };
-        let next = loop {
-            break match context.read(&mut pipe) {
-                Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => continue,
-                Ok(Message::Close(_)) => {
-                    // The answer to it.
-                    let _ = context.flush(&mut pipe);
-                    Ok(Some(Incoming::End))
-                }
-                Ok(message) => Ok(Some(Incoming::Message(message))),
-                Err(Error::Io(error)) if error.kind() == IoErrorKind::WouldBlock => Ok(None),
-                Err(Error::ConnectionClosed | Error::AlreadyClosed) => Ok(Some(Incoming::End)),
-                Err(error) => Err(fault(&error)),
-            };
-        };
-        let left = pipe.input.len();
-        self.read = self.input.len() - left;
-        if left == 0 {
-            self.input.clear();
-            self.read = 0;
         }
-        next
+        while let Some(frame) = Frame::parse(&self.input[self.read..])? {
+            self.read += frame.bytes;
+            match frame.opcode {
+                PING => write_frame(PONG, frame.payload, out),
+                PONG => {}
+                CLOSE => {
+                    if frame.payload.len() == 1 {
+                        return Err(broken("a close frame with half a code"));
+                    }
+                    check_text(frame.payload.get(2..).unwrap_or_default())?;
+                    write_frame(CLOSE, b"", out);
+                    return Ok(Some(Incoming::End));
+                }
+                _ => {
+                    let message = add_fragment(&mut self.fragments, &frame)?;
+                    if let Some(message) = message {
+                        return Ok(Some(Incoming::Message(message)));
+                    }
+                }
+            }
+        }
+        // What is left is the beginning of a frame.
+        self.input.drain(..std::mem::take(&mut self.read));
+        Ok(None)
     }
 
     /// Sends a message. Whether there is one to send: a stream may only listen.
-    pub fn send(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, Fault> {
-        let State::Open(context) = &mut self.state else {
-            return Ok(false);
-        };
-        if self.listens {
-            return Ok(false);
+    pub fn send(&self, bytes: &[u8], out: &mut Vec<u8>) -> bool {
+        let sends = self.upgrade.is_none() && !self.listens;
+        if sends {
+            let is_text = std::str::from_utf8(bytes).is_ok();
+            write_frame(if is_text { TEXT } else { BINARY }, bytes, out);
         }
-        let message = match std::str::from_utf8(bytes) {
-            Ok(text) => Message::text(text),
-            Err(_) => Message::binary(bytes.to_vec()),
-        };
-        let mut pipe = Pipe { input: &[], out };
-        let sent = context
-            .write(&mut pipe, message)
-            .and_then(|()| context.flush(&mut pipe));
-        sent.map(|()| true).map_err(|error| fault(&error))
+        sends
     }
 }
 
-fn fault(error: &Error) -> Fault {
-    let kind = match error {
-        Error::Capacity(CapacityError::MessageTooLong { .. }) => ErrorKind::TooLarge,
-        _ => ErrorKind::Protocol,
-    };
-    Fault::new(kind, &error.to_string())
+struct Frame<'a> {
+    opcode: u8,
+    is_last: bool,
+    payload: &'a [u8],
+    /// With its head.
+    bytes: usize,
 }
 
-/// The two ends of a connection, in memory.
-struct Pipe<'a> {
-    input: &'a [u8],
-    out: &'a mut Vec<u8>,
+impl Frame<'_> {
+    /// The frame that bytes of the server begin with; None where it is not complete.
+    fn parse(bytes: &[u8]) -> Result<Option<Frame<'_>>, Fault> {
+        let [first, second, rest @ ..] = bytes else {
+            return Ok(None);
+        };
+        let (opcode, is_last) = (first & 0x0f, first & 0x80 != 0);
+        let is_control = opcode >= CLOSE;
+        if first & 0x70 != 0 || second & 0x80 != 0 {
+            return Err(broken("a frame with reserved bits, or masked"));
+        }
+        if !matches!(opcode, CONTINUATION..=BINARY | CLOSE..=PONG) || is_control && !is_last {
+            return Err(broken(
+                "a frame of an unknown kind, or a control frame in fragments",
+            ));
+        }
+        let short = usize::from(second & 0x7f);
+        if is_control && short > MAX_CONTROL_BYTES {
+            return Err(broken("a control frame of more than 125 bytes"));
+        }
+        let size = match short {
+            126 => 2,
+            127 => 8,
+            _ => 0,
+        };
+        let Some(size) = rest.get(..size) else {
+            return Ok(None);
+        };
+        let long = size
+            .iter()
+            .fold(0, |sum: u64, &byte| sum << 8 | u64::from(byte));
+        let length = if size.is_empty() { short as u64 } else { long };
+        if length > MAX_MESSAGE_BYTES as u64 {
+            return Err(too_large());
+        }
+        let start = 2 + size.len();
+        let end = start + length as usize;
+        let payload = bytes.get(start..end);
+        Ok(payload.map(|payload| Frame {
+            opcode,
+            is_last,
+            payload,
+            bytes: end,
+        }))
+    }
 }
 
-impl Read for Pipe<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.input.is_empty() {
-            true => Err(IoErrorKind::WouldBlock.into()),
-            false => self.input.read(buffer),
+/// Adds a frame to the fragments of its message; the message, where that is complete.
+fn add_fragment(
+    fragments: &mut Option<(u8, Vec<u8>)>,
+    frame: &Frame<'_>,
+) -> Result<Option<Vec<u8>>, Fault> {
+    if fragments.is_some() != (frame.opcode == CONTINUATION) {
+        return Err(broken("fragments of messages out of order"));
+    }
+    let (opcode, mut message) = fragments.take().unwrap_or((frame.opcode, Vec::new()));
+    message.extend_from_slice(frame.payload);
+    if message.len() > MAX_MESSAGE_BYTES {
+        return Err(too_large());
+    }
+    if !frame.is_last {
+        *fragments = Some((opcode, message));
+        return Ok(None);
+    }
+    if opcode == TEXT {
+        check_text(&message)?;
+    }
+    Ok(Some(message))
+}
+
+/// Appends a frame of this side, which is masked.
+fn write_frame(opcode: u8, payload: &[u8], out: &mut Vec<u8>) {
+    let length = payload.len();
+    out.push(0x80 | opcode);
+    match length {
+        0..=125 => out.push(0x80 | length as u8),
+        126..=0xffff => {
+            out.push(0x80 | 126);
+            out.extend_from_slice(&(length as u16).to_be_bytes());
+        }
+        _ => {
+            out.push(0x80 | 127);
+            out.extend_from_slice(&(length as u64).to_be_bytes());
         }
     }
+    let mask = fastrand::u32(..).to_ne_bytes();
+    out.extend_from_slice(&mask);
+    let start = out.len();
+    out.extend_from_slice(payload);
+    for group in out[start..].chunks_mut(mask.len()) {
+        group
+            .iter_mut()
+            .zip(mask)
+            .for_each(|(byte, mask)| *byte ^= mask);
+    }
 }
 
-impl Write for Pipe<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.out.write(bytes)
-    }
+fn check_text(bytes: &[u8]) -> Result<(), Fault> {
+    let checked = std::str::from_utf8(bytes);
+    checked
+        .map(|_| ())
+        .map_err(|_| broken("text that is not UTF-8"))
+}
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+fn broken(what: &str) -> Fault {
+    Fault::new(ErrorKind::Protocol, &format!("the server sent {what}"))
+}
+
+fn too_large() -> Fault {
+    let text = format!("the server sent a message of more than {MAX_MESSAGE_BYTES} bytes");
+    Fault::new(ErrorKind::TooLarge, &text)
 }

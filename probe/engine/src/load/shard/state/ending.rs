@@ -1,7 +1,7 @@
 //! The end of a load: when it has come, and how what is left is counted and closed.
 
 use super::Shard;
-use crate::load::client::Transport;
+use crate::io::Io;
 use crate::load::error::ErrorKind;
 use crate::load::shard::connection::Stage;
 use wire::units::nanoseconds;
@@ -134,7 +134,7 @@ impl Shard {
     }
 
     /// Closes all connections; streams by a reset, so that no port stays in TIME_WAIT.
-    pub fn close_all<I: Transport>(&mut self, io: &mut I) {
+    pub fn close_all<I: Io>(&mut self, io: &mut I) {
         self.recorder.record.open_at_end = self.open as u64;
         for slot in 0..self.connections.len() {
             if self.streams() {

@@ -1,24 +1,12 @@
 //! What a connection does at an event of the back-end.
 
 use super::{Instants, Shard};
-use crate::io::{CloseReason, Handler, Next, Slot};
-use crate::load::client::{Arrival, Client, Ending, Part};
+use crate::io::{Ending, Handler, Next, Part, Slot};
 use crate::load::decoder::{Progress, ReplyEvent};
 use crate::load::error::ErrorKind;
 use crate::load::http::HeadProgress;
 use crate::load::shard::connection::Stage;
-use crate::load::shard::wait::Activity;
 use wire::clock::now_ns;
-
-impl Activity for Shard {
-    fn last_event_ns(&self) -> u64 {
-        self.last_event_ns
-    }
-
-    fn wait_begins(&mut self, now_ns: u64) {
-        self.read_lateness.wait_begins(now_ns);
-    }
-}
 
 impl Handler for Shard {
     fn connected(&mut self, slot: Slot) -> Next {
@@ -28,18 +16,17 @@ impl Handler for Shard {
         self.recorder.record.opened += 1;
         let connection = &self.connections[slot];
         match connection.stage {
-            Stage::Handshaking => {
-                let took_ns = now - connection.opening_ns;
-                self.recorder.record.handshake.add(took_ns);
-            }
+            Stage::Handshaking(began_ns) => self.recorder.record.handshake.add(now - began_ns),
             _ => self.connect_ended(slot),
         }
         self.begin(slot, now)
     }
 
-    fn received(&mut self, slot: Slot, bytes: &[u8], arrived_ns: Option<u64>) -> Next {
-        self.recorder.record.bytes_in += bytes.len() as u64;
-        self.arrived(slot, Arrival::Bytes(bytes), arrived_ns)
+    fn received(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
+        if let Part::Bytes(bytes) = part {
+            self.recorder.record.bytes_in += bytes.len() as u64;
+        }
+        self.arrived(slot, part, arrived_ns)
     }
 
     fn receiving_early(&mut self, slot: Slot) {
@@ -79,12 +66,14 @@ impl Handler for Shard {
         self.deferral.looked(now);
     }
 
-    fn closed(&mut self, slot: Slot, reason: CloseReason) {
-        self.ended(slot, Ending::Socket(reason));
+    fn last_event_ns(&self) -> u64 {
+        self.last_event_ns
     }
-}
 
-impl Client for Shard {
+    fn wait_begins(&mut self, now: u64) {
+        self.read_lateness.wait_begins(now);
+    }
+
     fn joined(&mut self, slot: Slot, is_counted: bool) -> Next {
         self.dialer.connect_ended();
         if is_counted {
@@ -96,12 +85,7 @@ impl Client for Shard {
     fn handshaking(&mut self, slot: Slot) {
         self.connect_ended(slot);
         let connection = &mut self.connections[slot];
-        connection.stage = Stage::Handshaking;
-        connection.opening_ns = now_ns();
-    }
-
-    fn parsed(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
-        self.arrived(slot, Arrival::Part(part), arrived_ns)
+        connection.stage = Stage::Handshaking(now_ns());
     }
 
     fn released(&mut self, slot: Slot, at_ns: Option<u64>) {
@@ -125,32 +109,33 @@ impl Client for Shard {
                 return self.refused(slot, now);
             }
             Ending::Refused => None,
-            Ending::Socket(CloseReason::NotConnected(errno)) => {
+            Ending::NotConnected(errno) => {
                 self.dialer.connect_ended();
                 let kind = self.dialer.failed(errno);
                 return self.connect_failed(slot, now, kind);
             }
             Ending::Ended if self.streams() => Some(ErrorKind::Ended),
-            Ending::Socket(CloseReason::Finished) | Ending::Cut | Ending::Ended => None,
+            Ending::Finished | Ending::Cut | Ending::Ended => None,
             Ending::Failed(kind) => Some(kind),
-            Ending::Socket(CloseReason::SendFailed(libc::ECONNRESET | libc::EPIPE))
-            | Ending::Socket(CloseReason::ReceiveFailed(_)) => Some(ErrorKind::Reset),
-            Ending::Socket(CloseReason::SendFailed(_)) => Some(ErrorKind::Send),
+            Ending::SendFailed(libc::ECONNRESET | libc::EPIPE) | Ending::ReceiveFailed(_) => {
+                Some(ErrorKind::Reset)
+            }
+            Ending::SendFailed(_) => Some(ErrorKind::Send),
         };
         match (self.connections[slot].stage, kind) {
-            (Stage::Free, Some(kind)) if ending == Ending::Failed(kind) => {
+            (Stage::Free(_), Some(kind)) if ending == Ending::Failed(kind) => {
                 if self.connections[slot].is_counted {
                     self.recorder.error(now, kind, None);
                 }
                 self.uncount(slot);
                 self.pause(slot, now);
             }
-            (Stage::Free, _) => {
+            (Stage::Free(_), _) => {
                 // The server may close a connection that is not in use.
                 self.recorder.record.idle_closes += u64::from(self.connections[slot].is_counted);
                 self.after_close(slot, now);
             }
-            (Stage::Handshaking, kind) => {
+            (Stage::Handshaking(_), kind) => {
                 self.dialer.connect_ended();
                 self.connect_failed(slot, now, kind.unwrap_or(ErrorKind::ClosedEarly));
             }
@@ -175,7 +160,7 @@ impl Client for Shard {
                     Progress::More | Progress::Unsolicited(_) => {}
                 }
             }
-            (Stage::Closed | Stage::Connecting | Stage::Joining | Stage::Removed, _) => {}
+            (Stage::Closed(_) | Stage::Connecting(_) | Stage::Joining(_) | Stage::Removed, _) => {}
         }
     }
 }
@@ -183,7 +168,7 @@ impl Client for Shard {
 impl Shard {
     /// Something of a reply has arrived.
     #[inline]
-    fn arrived(&mut self, slot: Slot, arrival: Arrival<'_>, arrived_ns: Option<u64>) -> Next {
+    fn arrived(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
         let now = now_ns();
         self.last_event_ns = now;
         let id = self.config.connection_id(slot);
@@ -212,8 +197,8 @@ impl Shard {
         };
         let (decoder, reply) = (&self.decoder, &mut connection.reply);
         let before = (!connection.answered).then(|| decoder.beginning(reply));
-        let is_part = matches!(arrival, Arrival::Part(_));
-        let progress = decoder.decode(reply, arrival, id, arrived, &mut on_event);
+        let is_part = !matches!(part, Part::Bytes(_));
+        let progress = decoder.decode(reply, part, id, arrived, &mut on_event);
         let first_byte_ns = before.and_then(|before| self.answered(slot, before, is_part, arrived));
         if self.decoder.streams() {
             self.stream_read(slot, messages, stamp.is_some(), Instants { arrived, now });
@@ -292,7 +277,7 @@ impl Shard {
 
     /// A socket is connected. It was when the last wait ended, though others may have been handled since.
     fn connect_ended(&mut self, slot: Slot) {
-        let began_ns = self.connections[slot].opening_ns;
+        let began_ns = self.connections[slot].stage.opening_ns().unwrap_or(0);
         let ended_ns = self.read_lateness.woken_ns().max(began_ns);
         self.recorder.record.connect.add(ended_ns - began_ns);
     }

@@ -1,13 +1,13 @@
 //! Injects faults into streams.
 
 use super::Shard;
-use crate::load::client::Transport;
+use crate::io::Io;
 use crate::load::shard::connection::Stage;
 use crate::load::shard::faults::Fault;
 
 impl Shard {
     /// Injects the faults that are due into streams that are open.
-    pub fn inject_faults<I: Transport>(&mut self, now: u64, io: &mut I) {
+    pub fn inject_faults<I: Io>(&mut self, now: u64, io: &mut I) {
         while let Some(fault) = self.faults.take_due(now) {
             for slot in 0..self.connections.len() {
                 let id = self.config.connection_id(slot);

@@ -21,7 +21,7 @@ impl Shard {
         self.dialer.connect_ended();
         match at_once {
             true => {
-                self.connections[slot].stage = Stage::Closed;
+                self.connections[slot].stage = Stage::Closed(now);
                 self.dialer.enqueue(slot, now);
             }
             false => self.pause(slot, now),

@@ -10,8 +10,7 @@ mod opening;
 mod patience;
 
 use crate::io::stamp::Stamping;
-use crate::io::{Next, Slot, Wait};
-use crate::load::client::{LayerReport, Transport};
+use crate::io::{Io, LayerReport, Next, Slot, Wait};
 use crate::load::decoder::Decoder;
 use crate::load::encoder::Encoder;
 use crate::load::error::ErrorKind;
@@ -19,12 +18,10 @@ use crate::load::record::Record;
 use crate::load::shard::arrivals::Arrivals;
 use crate::load::shard::config::ShardConfig;
 use crate::load::shard::connection::{Connection, Stage};
-use crate::load::shard::deferral::Deferral;
 use crate::load::shard::dialer::Dialer;
 use crate::load::shard::faults::FaultSchedule;
-use crate::load::shard::read_lateness::ReadLateness;
 use crate::load::shard::recorder::{Recorder, Reply};
-use crate::load::shard::wait::Wakeup;
+use crate::load::shard::wait::{Deferral, ReadLateness, Wakeup};
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
@@ -113,7 +110,7 @@ impl Shard {
     }
 
     /// Takes in what has happened, without a wait.
-    pub fn look<I: Transport>(&mut self, io: &mut I) -> io::Result<()> {
+    pub fn poll_events<I: Io>(&mut self, io: &mut I) -> io::Result<()> {
         self.read_lateness.wait_begins(now_ns());
         io.turn(Wait::No, self)
     }
@@ -173,7 +170,7 @@ impl Shard {
     }
 
     /// Open loop: sends the requests that are due on free connections.
-    pub fn dispatch<I: Transport>(&mut self, now: u64, io: &mut I) {
+    pub fn dispatch<I: Io>(&mut self, now: u64, io: &mut I) {
         self.give_up_waiting(now);
         while self.arrivals.is_due(now) {
             let Some(slot) = self.free.pop_front() else {
@@ -182,14 +179,17 @@ impl Shard {
             let closes = self.decoder.closes();
             let connection = &mut self.connections[slot];
             connection.is_listed = false;
-            let usable = if closes { Stage::Closed } else { Stage::Free };
-            if connection.stage != usable || connection.pending_ns.is_some() {
+            let free_ns = match connection.stage {
+                Stage::Closed(free_ns) if closes => free_ns,
+                Stage::Free(free_ns) if !closes => free_ns,
+                _ => continue,
+            };
+            if connection.pending_ns.is_some() {
                 continue;
             }
             let Some(intended) = self.arrivals.take_due(now) else {
                 return;
             };
-            let free_ns = connection.free_ns;
             self.assign(slot, intended, free_ns, now);
             if closes {
                 let connection = &mut self.connections[slot];
@@ -203,7 +203,7 @@ impl Shard {
     }
 
     /// Sends what was due before the end on free connections: only this engine was late with it.
-    pub fn dispatch_last<I: Transport>(&mut self, now: u64, io: &mut I) {
+    pub fn dispatch_last<I: Io>(&mut self, now: u64, io: &mut I) {
         if self.arrivals.is_past_end(now) && !self.config.stop_requested() {
             self.arrivals.end_slack();
             self.dispatch(now, io);
@@ -218,8 +218,8 @@ impl Shard {
             if self.streams() {
                 let connection = &mut self.connections[slot];
                 connection.ready_ns = now;
-                let opening_ns = connection.opening_ns;
-                return self.start(slot, opening_ns, now);
+                let opening_ns = connection.stage.opening_ns();
+                return self.start(slot, opening_ns.unwrap_or(now), now);
             }
             if let Some(intended) = self.arrivals.take_due(now) {
                 self.assign(slot, intended, arrived, now);
@@ -227,8 +227,7 @@ impl Shard {
             }
         }
         let connection = &mut self.connections[slot];
-        connection.stage = Stage::Free;
-        connection.free_ns = arrived;
+        connection.stage = Stage::Free(arrived);
         if !self.arrivals.is_closed_loop() {
             self.list_free(slot);
         }
@@ -295,7 +294,7 @@ impl Shard {
     fn send_later(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
         connection.pending_ns = Some(connection.intended_ns);
-        connection.stage = Stage::Closed;
+        connection.stage = Stage::Closed(now);
         self.in_flight -= 1;
         self.uncount(slot);
         if !self.stopping {
@@ -386,7 +385,7 @@ impl Shard {
     }
 
     /// Gives up what has taken longer than the time-out, and samples the requests in flight.
-    pub fn sweep<I: Transport>(&mut self, now: u64, io: &mut I) {
+    pub fn sweep<I: Io>(&mut self, now: u64, io: &mut I) {
         if !self.stopping {
             self.recorder.record.sweeps += 1;
             self.recorder.record.in_flight_sum += self.in_flight;
@@ -395,9 +394,11 @@ impl Shard {
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
             let began_ns = match connection.stage {
-                Stage::Busy if !connection.paused => connection.active_ns,
-                Stage::Connecting | Stage::Handshaking | Stage::Joining => connection.opening_ns,
-                _ => continue,
+                Stage::Busy if !connection.paused => Some(connection.active_ns),
+                stage => stage.opening_ns(),
+            };
+            let Some(began_ns) = began_ns else {
+                continue;
             };
             // A stream that has nothing to send yet is not silent.
             let between_ns = match connection.stage {
@@ -408,11 +409,11 @@ impl Shard {
                 continue;
             }
             match connection.stage {
-                stage @ (Stage::Connecting | Stage::Handshaking) => {
+                stage @ (Stage::Connecting(_) | Stage::Handshaking(_)) => {
                     io.close(slot);
                     self.dialer.connect_ended();
                     let kind = match stage {
-                        Stage::Connecting => ErrorKind::ConnectTimeout,
+                        Stage::Connecting(_) => ErrorKind::ConnectTimeout,
                         _ => ErrorKind::HandshakeTimeout,
                     };
                     self.connect_failed(slot, now, kind);
@@ -427,11 +428,11 @@ impl Shard {
                     }
                     self.lost(slot, now, ErrorKind::Timeout);
                 }
-                Stage::Joining => {
+                Stage::Joining(_) => {
                     io.close(slot);
                     self.not_joined(slot, now, false);
                 }
-                Stage::Closed | Stage::Free | Stage::Removed => {}
+                Stage::Closed(_) | Stage::Free(_) | Stage::Removed => {}
             }
         }
     }

@@ -1,8 +1,7 @@
 //! Opens connections, and opens them again after they were closed or have failed.
 
 use super::Shard;
-use crate::io::Slot;
-use crate::load::client::Transport;
+use crate::io::{Io, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::shard::connection::Stage;
 use crate::load::shard::dialer::{Dial, Dialed};
@@ -11,7 +10,7 @@ use wire::clock::now_ns;
 
 impl Shard {
     /// Opens the connections that are due.
-    pub fn open_connections<I: Transport>(&mut self, now: u64, io: &mut I) -> io::Result<()> {
+    pub fn open_connections<I: Io>(&mut self, now: u64, io: &mut I) -> io::Result<()> {
         if self.stopping {
             return Ok(());
         }
@@ -28,7 +27,7 @@ impl Shard {
             self.dialed(dial);
             if left > 0 {
                 // A connect takes no longer because others are dialled after it.
-                self.look(io)?;
+                self.poll_events(io)?;
             }
         }
         Ok(())
@@ -41,7 +40,6 @@ impl Shard {
             Ok(Dialed::Opening(at_ns)) => at_ns,
             Ok(Dialed::Joining) | Err(_) => now_ns(),
         };
-        connection.opening_ns = now;
         let late_ns = now.saturating_sub(dial.ready_ns);
         if self.decoder.streams() {
             // Nothing else is due for a stream than its opening.
@@ -60,8 +58,8 @@ impl Shard {
             }
         }
         match dial.result {
-            Ok(Dialed::Opening(_)) => connection.stage = Stage::Connecting,
-            Ok(Dialed::Joining) => connection.stage = Stage::Joining,
+            Ok(Dialed::Opening(_)) => connection.stage = Stage::Connecting(now),
+            Ok(Dialed::Joining) => connection.stage = Stage::Joining(now),
             Err(kind) => self.connect_failed(slot, now, kind),
         }
     }
@@ -73,7 +71,7 @@ impl Shard {
         if !self.decoder.closes() {
             self.dialer.enqueue(slot, due_ns);
         } else if !self.arrivals.is_closed_loop() {
-            self.connections[slot].free_ns = now;
+            self.connections[slot].stage = Stage::Closed(now);
             self.list_free(slot);
         } else if let Some(intended) = self.arrivals.take_due(now) {
             let connection = &mut self.connections[slot];
@@ -94,7 +92,7 @@ impl Shard {
     /// A slot has no connection, and gets one later.
     pub(super) fn pause(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
-        connection.stage = Stage::Closed;
+        connection.stage = Stage::Closed(now);
         connection.pause = now..u64::MAX;
         self.dialer.retry_later(slot, now);
     }
@@ -116,7 +114,7 @@ impl Shard {
 
     /// A connection was closed in good order.
     pub(super) fn after_close(&mut self, slot: Slot, now: u64) {
-        self.connections[slot].stage = Stage::Closed;
+        self.connections[slot].stage = Stage::Closed(now);
         self.uncount(slot);
         if !self.stopping {
             self.reopen(slot, now, now);

@@ -1,12 +1,12 @@
 //! Clients that hang up: they wait for an answer for so long, from their request's instant on.
 
 use super::Shard;
-use crate::load::client::Transport;
+use crate::io::Io;
 use crate::load::shard::connection::Stage;
 
 impl Shard {
     /// Hangs up where the answer has not come in time; the connection is opened again at once.
-    pub(super) fn hang_up<I: Transport>(&mut self, now: u64, io: &mut I) {
+    pub(super) fn hang_up<I: Io>(&mut self, now: u64, io: &mut I) {
         let Some(patience_ns) = self.patience_ns else {
             return;
         };

@@ -1,12 +1,10 @@
 //! What the times of a request count from. The instants of sending are the tests' own.
 
 use super::*;
-use crate::io::{fakes::FakeIo, CloseReason, Handler};
-use crate::load::client::{Client, Ending};
+use crate::io::{fakes::FakeIo, Ending, Handler, Part};
 use crate::load::decoder::ReplyFormat;
 use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;
-use crate::load::shard::wait::Activity;
 use std::sync::Arc;
 use wire::clock::{now_ns, sleep_until};
 
@@ -59,15 +57,15 @@ fn sends(next: &Next) -> bool {
 fn service_begins_when_the_request_goes_to_the_kernel() {
     let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
     shard.sending(0, now_ns());
-    assert!(sends(&shard.received(0, OK, None)));
+    assert!(sends(&shard.received(0, Part::Bytes(OK), None)));
     shard.recorder.settle();
     let first_ns = shard.recorder.record.replies.service.max();
-    assert!(Activity::last_event_ns(&shard) >= shard.connections[0].sent_ns);
+    assert!(shard.last_event_ns() >= shard.connections[0].sent_ns);
     // The next request is composed by now, and the client is busy with other replies.
     sleep_until(now_ns() + 20 * MS);
     let sent_ns = now_ns();
     shard.sending(0, sent_ns);
-    assert!(sends(&shard.received(0, OK, None)));
+    assert!(sends(&shard.received(0, Part::Bytes(OK), None)));
     let most_ns = first_ns.max(now_ns() - sent_ns);
     shard.recorder.settle();
     let service = &shard.recorder.record.replies.service;
@@ -83,10 +81,10 @@ fn replies_that_wait_for_the_engine_show_in_the_schedule_error() {
     shard.sending(0, now_ns());
     let arrived_ns = now_ns();
     sleep_until(arrived_ns + 20 * MS);
-    assert!(sends(&shard.received(0, OK, Some(arrived_ns))));
+    assert!(sends(&shard.received(0, Part::Bytes(OK), Some(arrived_ns))));
     let sent_ns = now_ns();
     shard.sending(0, sent_ns);
-    assert!(sends(&shard.received(0, OK, None)));
+    assert!(sends(&shard.received(0, Part::Bytes(OK), None)));
     shard.sending(0, now_ns());
     shard.recorder.settle();
     let record = &shard.recorder.record;
@@ -134,7 +132,7 @@ fn a_connect_begins_with_its_own_dial() {
         ..FakeIo::default()
     };
     shard.open_connections(start_ns, &mut io).unwrap();
-    shard.look(&mut io).unwrap();
+    shard.poll_events(&mut io).unwrap();
     let connect = &shard.recorder.record.connect;
     let longest_ns = *io.connects_ns.iter().max().unwrap();
     assert_eq!(connect.len(), 20);
@@ -160,7 +158,7 @@ fn the_connect_is_in_the_latency_of_a_closed_loop() {
     assert!(sends(&shard.connected(0)));
     let sent_ns = now_ns();
     shard.sending(0, sent_ns);
-    assert_eq!(shard.received(0, OK, None), Next::Close);
+    assert_eq!(shard.received(0, Part::Bytes(OK), None), Next::Close);
     let most_ns = now_ns() - sent_ns;
     let record = &shard.recorder.record;
     let (latency, service) = (&record.replies.latency, &record.replies.service);
@@ -185,7 +183,7 @@ fn the_connect_of_an_open_loop_is_no_queue() {
     sleep_until(dialed_ns + 20 * MS);
     assert!(sends(&shard.connected(0)));
     shard.sending(0, now_ns());
-    shard.received(0, OK, None);
+    shard.received(0, Part::Bytes(OK), None);
     let record = &shard.recorder.record;
     let latency_ns = record.replies.latency.min();
     assert!(latency_ns >= 20 * MS);
@@ -207,10 +205,10 @@ fn the_first_byte_is_that_of_the_final_response() {
         let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
         shard.sending(0, now_ns());
         let before_ns = now_ns();
-        assert_eq!(shard.received(0, &first, None), Next::Wait);
+        assert_eq!(shard.received(0, Part::Bytes(&first), None), Next::Wait);
         let between_ns = now_ns() - before_ns;
         sleep_until(now_ns() + 20 * MS);
-        assert!(sends(&shard.received(0, &second, None)));
+        assert!(sends(&shard.received(0, Part::Bytes(&second), None)));
         shard.recorder.settle();
         let first_byte = &shard.recorder.record.first_byte;
         assert_eq!(first_byte.len(), 1);
@@ -233,7 +231,7 @@ fn the_pause_after_a_failure_is_the_engines() {
     shard.open_connections(start_ns, &mut io).unwrap();
     assert!(sends(&shard.connected(0)));
     shard.sending(0, now_ns());
-    shard.closed(0, CloseReason::Finished);
+    shard.ended(0, Ending::Finished);
     let lost_ns = now_ns() - start_ns;
     sleep_until(now_ns() + 50 * MS);
     let again_ns = now_ns() + 100 * MS;
@@ -292,9 +290,9 @@ fn a_connect_that_times_out_is_a_latency() {
         r#"{"kind": "constant", "rate_per_s": 0.1}"#,
         r#"{"kind": "closed"}"#,
     ] {
-        for (stage, kind) in [
-            (Stage::Connecting, ErrorKind::ConnectTimeout),
-            (Stage::Handshaking, ErrorKind::HandshakeTimeout),
+        for (shakes_hands, kind) in [
+            (false, ErrorKind::ConnectTimeout),
+            (true, ErrorKind::HandshakeTimeout),
         ] {
             let (mut shard, start_ns) = idle(&format!(
                 r#""pacing": {pacing}, "duration_s": 90, "timeout_s": 0.5, "connections": 1,
@@ -304,8 +302,10 @@ fn a_connect_that_times_out_is_a_latency() {
             shard.open_connections(start_ns, &mut io).unwrap();
             shard.dispatch(start_ns, &mut io);
             shard.open_connections(start_ns, &mut io).unwrap();
-            assert_eq!(shard.connections[0].stage, Stage::Connecting);
-            shard.connections[0].stage = stage;
+            assert!(matches!(shard.connections[0].stage, Stage::Connecting(_)));
+            if shakes_hands {
+                shard.handshaking(0);
+            }
             shard.sweep(now_ns() + 600 * MS, &mut io);
             assert_eq!(count(&shard, kind), 1);
             let record = &shard.recorder.record;
@@ -325,10 +325,10 @@ fn a_connection_is_listed_once() {
     let mut io = FakeIo::default();
     for _ in 0..100 {
         shard.open_connections(start_ns, &mut io).unwrap();
-        shard.look(&mut io).unwrap();
+        shard.poll_events(&mut io).unwrap();
         // The first request is on its way on one of the two.
-        let free = (0..2).find(|&slot| shard.connections[slot].stage == Stage::Free);
-        shard.closed(free.unwrap(), CloseReason::Finished);
+        let free = (0..2).find(|&slot| matches!(shard.connections[slot].stage, Stage::Free(_)));
+        shard.ended(free.unwrap(), Ending::Finished);
         assert!(shard.free.len() <= 2);
     }
     assert!(shard.recorder.record.idle_closes >= 100);
@@ -363,7 +363,7 @@ fn a_slot_that_joins_no_connection() {
         let (mut shard, start_ns) = idle(r#""requests": 1, "connections": 1"#);
         let mut io = FakeIo::default();
         shard.open_connections(start_ns, &mut io).unwrap();
-        shard.connections[0].stage = Stage::Joining;
+        shard.connections[0].stage = Stage::Joining(start_ns);
         shard.ended(0, ending);
         assert_eq!(shard.dialer.queued(), queued);
         assert_eq!(shard.dialer.next_ns() == Some(0), queued > 0);
@@ -392,14 +392,22 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     shard.read_lateness.wait_begins(now_ns());
     shard.woken(now_ns());
     let first_ns = now_ns();
-    shard.received(0, &[&head[..], &chunk(1)].concat(), Some(first_ns));
+    shard.received(
+        0,
+        Part::Bytes(&[&head[..], &chunk(1)].concat()),
+        Some(first_ns),
+    );
     assert_eq!(count(&shard), opened);
     // The thread stalls for 40 ms.
     sleep_until(first_ns + 40 * MS);
     let last_ns = now_ns();
     shard.read_lateness.wait_begins(now_ns());
     shard.woken(now_ns());
-    shard.received(0, &[chunk(2), chunk(3), chunk(4)].concat(), Some(last_ns));
+    shard.received(
+        0,
+        Part::Bytes(&[chunk(2), chunk(3), chunk(4)].concat()),
+        Some(last_ns),
+    );
     let error = &shard.recorder.record.schedule_error;
     assert_eq!(error.len(), opened + 2);
     let late_ns = last_ns - first_ns;
@@ -408,7 +416,11 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     let stamp_ns = now_ns();
     shard.read_lateness.wait_begins(0);
     shard.woken(now_ns());
-    shard.received(0, &[chunk(5), chunk(6)].concat(), Some(stamp_ns));
+    shard.received(
+        0,
+        Part::Bytes(&[chunk(5), chunk(6)].concat()),
+        Some(stamp_ns),
+    );
     assert_eq!(count(&shard), opened + 2);
     assert_eq!(
         shard.recorder.record.chunks + shard.recorder.record.messages,

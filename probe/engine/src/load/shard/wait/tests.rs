@@ -2,28 +2,6 @@
 
 use super::*;
 use crate::io::fakes::{Counting, FakeIo};
-use crate::io::{Next, Slot};
-use crate::load::client::{Ending, Part};
-
-impl Client for Counting {
-    fn handshaking(&mut self, _: Slot) {}
-    fn joined(&mut self, _: Slot, _: bool) -> Next {
-        Next::Wait
-    }
-    fn released(&mut self, _: Slot, _: Option<u64>) {}
-    fn parsed(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
-        Next::Wait
-    }
-    fn ended(&mut self, _: Slot, _: Ending) {}
-}
-
-impl Activity for Counting {
-    /// Their count in place of a time.
-    fn last_event_ns(&self) -> u64 {
-        self.received
-    }
-    fn wait_begins(&mut self, _: u64) {}
-}
 
 /// A back-end that sleeps until the instants of its waits.
 fn sleeping() -> FakeIo {
@@ -147,4 +125,145 @@ fn a_poll_that_is_preempted_counts_as_a_short_one() {
     }
     // Milliseconds without the CPU are no polling, and must not be taken off the time in which the thread was busy.
     assert!(waiter.busy_poll_ns() <= io.waits.len() as u64 * MAX_POLL_NS);
+}
+
+mod brief {
+    use super::super::*;
+
+    /// How many of so many waits began with polling, which found something or not.
+    fn polls(poll: &mut BriefPoll, waits: u64, found: bool) -> u64 {
+        (0..waits)
+            .filter(|_| {
+                let polls = poll.until_ns(0, u64::MAX).is_some();
+                if polls {
+                    poll.polled(found);
+                }
+                polls
+            })
+            .count() as u64
+    }
+
+    #[test]
+    fn a_thread_without_a_cpu_of_its_own_sleeps() {
+        assert_eq!(polls(&mut BriefPoll::new(false), 1_000, true), 0);
+    }
+
+    #[test]
+    fn polling_begins_where_something_comes_and_ends_where_nothing_does() {
+        let mut poll = BriefPoll::new(true);
+        // The share passes a half with the eleventh attempt.
+        assert_eq!(polls(&mut poll, 11 * BRIEF_ATTEMPT, true), 11);
+        assert_eq!(polls(&mut poll, 1_000, true), 1_000);
+        assert!(polls(&mut poll, 1_000, false) < 60);
+        assert_eq!(polls(&mut poll, 10 * BRIEF_ATTEMPT, false), 10);
+    }
+
+    #[test]
+    fn it_lasts_for_a_moment_at_most() {
+        let mut poll = BriefPoll::new(true);
+        polls(&mut poll, 20 * BRIEF_ATTEMPT, true);
+        assert_eq!(poll.until_ns(7, 1_000_000), Some(7 + MAX_BRIEF_POLL_NS));
+        assert_eq!(poll.until_ns(7, 8), Some(8));
+    }
+}
+
+mod lateness {
+    use super::super::*;
+
+    #[test]
+    fn bytes_that_end_a_wait_have_just_arrived() {
+        let mut read_lateness = ReadLateness::new(0);
+        read_lateness.wait_begins(1_000);
+        read_lateness.woken(500_000);
+        assert_eq!(read_lateness.late_ns(500_300), 300);
+    }
+
+    #[test]
+    fn bytes_that_were_there_at_once_may_have_come_since_the_look_before() {
+        let mut read_lateness = ReadLateness::new(0);
+        read_lateness.wait_begins(1_000);
+        read_lateness.woken(500_000);
+        // Two milliseconds of reading, or of coalescing.
+        read_lateness.wait_begins(2_500_000);
+        read_lateness.woken(2_501_000);
+        assert_eq!(read_lateness.late_ns(2_501_500), 2_001_500);
+        read_lateness.wait_begins(2_600_000);
+        read_lateness.woken(2_601_000);
+        assert_eq!(read_lateness.late_ns(2_601_000), 100_000);
+    }
+}
+
+mod deferral {
+    use super::super::*;
+
+    fn after(reads: &[(bool, bool)]) -> Deferral {
+        let mut deferral = Deferral::new(None);
+        for &(is_stamped, is_whole) in reads {
+            deferral.read(is_stamped, is_whole);
+        }
+        deferral
+    }
+
+    #[test]
+    fn replies_wait_where_they_are_stamped_and_whole() {
+        let whole = [(true, true); WHOLE_REPLIES as usize];
+        assert_eq!(after(&whole).until_ns(5, 900_005), 900_005);
+        assert_eq!(after(&whole).until_ns(5, 90_000_000), 1_000_005);
+        assert_eq!(after(&whole[1..]).until_ns(5, 10), 5);
+        let in_parts = [&whole[..], &[(true, false)], &whole[1..]].concat();
+        assert_eq!(after(&in_parts).until_ns(5, 10), 5);
+        let unstamped = [&whole[..], &[(false, true)]].concat();
+        assert_eq!(after(&unstamped).until_ns(5, 10), 5);
+        assert_eq!(after(&[]).until_ns(5, 10), 5);
+    }
+
+    #[test]
+    fn a_look_in_vain_is_followed_by_a_wait_for_what_arrives() {
+        let mut deferral = after(&[(true, true); WHOLE_REPLIES as usize]);
+        deferral.looked(5);
+        assert_eq!(deferral.until_ns(5, 900_005), 5);
+        deferral.read(true, true);
+        assert_eq!(deferral.until_ns(5, 900_005), 900_005);
+        deferral.looked(5);
+        deferral.sent();
+        assert_eq!(deferral.until_ns(5, 900_005), 900_005);
+    }
+
+    #[test]
+    fn replies_stay_unread_for_some_requests_or_some_time() {
+        let mut deferral = Deferral::new(None);
+        deferral.looked(1_000);
+        assert!(deferral.stay_unread(500_999, 33, 64));
+        assert!(!deferral.stay_unread(501_000, 33, 64));
+        assert!(!deferral.stay_unread(1_001, 32, 64));
+        assert!(!deferral.stay_unread(1_001, 0, 1));
+        for _ in 0..UNREAD_SENDS {
+            assert!(deferral.stay_unread(1_001, 64, 64));
+            deferral.sent();
+        }
+        assert!(!deferral.stay_unread(1_001, 64, 64));
+        deferral.looked(600_000);
+        assert!(deferral.stay_unread(1_000_000, 64, 64));
+    }
+
+    #[test]
+    fn chunks_wait_longer_where_they_are_stamped() {
+        assert_eq!(after(&[(true, false)]).coalesced_until_ns(7), 2_000_007);
+        assert_eq!(after(&[(false, false)]).coalesced_until_ns(7), 500_007);
+    }
+
+    #[test]
+    fn chunks_wait_for_a_part_of_their_interval() {
+        for (interval_ns, stamped_ns, unstamped_ns) in [
+            (1_000_000_000, 8_000_000, 500_000),
+            (32_000_000, 8_000_000, 500_000),
+            (20_000_000, 5_000_000, 500_000),
+            (1_000_000, 250_000, 250_000),
+        ] {
+            let mut deferral = Deferral::new(Some(interval_ns));
+            assert_eq!(deferral.coalesced_until_ns(7), 7 + unstamped_ns);
+            deferral.read(true, false);
+            assert_eq!(deferral.coalesced_until_ns(7), 7 + stamped_ns);
+        }
+    }
 }
