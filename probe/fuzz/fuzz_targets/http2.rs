@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use engine::load::transport::http2::{Arrived, Http2};
-use engine::load::transport::request::{Prepared, Http2Requests};
+use engine::load::transport::request::{Http2Request, Http2Requests};
 use std::rc::Rc;
 
 const REQUESTS: [&[u8]; 2] = [
@@ -14,7 +14,7 @@ const REQUESTS: [&[u8]; 2] = [
 /// So often a lane gets a further request.
 const AGAIN: usize = 20;
 
-fn requests() -> Vec<Prepared> {
+fn requests() -> Vec<Http2Request> {
     let mut requests = Http2Requests::new(false);
     let prepare = |bytes: &&[u8]| requests.prepare(&Rc::from(*bytes)).expect("it is one");
     REQUESTS.iter().map(prepare).collect()

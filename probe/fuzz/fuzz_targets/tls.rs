@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use engine::load::layer_plan::TlsPlan;
+use engine::load::plan::TlsPlan;
 use engine::load::transport::tls::{TlsSession, TlsConfig};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};

@@ -2,9 +2,9 @@
 
 use super::error::ErrorKind;
 use super::plan::Expect;
-use super::text::{latin1_bytes, whole_pattern, MAX_MESSAGE_BYTES};
+use super::text::{latin1_bytes, latin1_text, whole_pattern, MAX_MESSAGE_BYTES};
 use memchr::memmem;
-use regex::bytes::Regex;
+use regex_lite::Regex;
 use std::fmt;
 use wire::text::{quoted, quoted_bytes};
 use xxhash_rust::xxh3::Xxh3Default;
@@ -135,7 +135,7 @@ impl BodyCheck {
         self.check_status(status)?;
         let length = self.equals.as_ref().map_or(state.bytes, Vec::len);
         let matches = match (&self.matches, &self.contains) {
-            (Some(pattern), _) => pattern.is_match(&state.tail),
+            (Some(pattern), _) => pattern.is_match(&latin1_text(&state.tail)),
             // A body without bytes was never looked at.
             (None, Some(text)) => state.contains || text.is_empty(),
             (None, None) => true,

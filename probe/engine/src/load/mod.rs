@@ -13,7 +13,6 @@ pub mod http;
 pub mod http_head;
 pub mod http_request;
 pub mod interval;
-pub mod layer_plan;
 pub mod live;
 pub mod outgoing;
 pub mod pacer;

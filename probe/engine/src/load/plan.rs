@@ -1,7 +1,6 @@
 //! The plan of a load: the key `load` of a request.
 
 use super::http_request::{RequestPlan, TemplatePlan};
-use super::layer_plan::{Http2Plan, TlsPlan};
 use super::pacer::{Pacing, RateStep};
 use super::share::Share;
 use crate::io::stamp::Stamping;
@@ -59,6 +58,30 @@ pub struct Plan {
     pub counts: bool,
     /// With it, this engine is one of several that share the load.
     pub part: Option<PartPlan>,
+}
+
+/// The key `tls` of a plan.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsPlan {
+    /// The host, to which the certificate must belong.
+    pub server_name: String,
+    /// A file of certificates (PEM) that are trusted in place of the system's.
+    pub cacert: Option<String>,
+    /// Files (PEM) with the client's certificate, and those that vouch for it, and with its key.
+    pub cert: Option<String>,
+    pub key: Option<String>,
+    /// Any certificate is accepted.
+    #[serde(default)]
+    pub insecure: bool,
+}
+
+/// The key `http2` of a plan.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Http2Plan {
+    /// Requests in flight on one connection.
+    pub streams: usize,
 }
 
 /// Which of several engines this one is.

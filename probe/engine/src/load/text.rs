@@ -1,6 +1,6 @@
 //! Texts of a plan that stand for bytes.
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex_lite::Regex;
 
 /// The limit of a line, of a message of a stream, and of a body that a pattern must match.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
@@ -12,10 +12,15 @@ pub fn latin1_bytes(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// A pattern of bytes that must match the whole; the error in one line.
+/// A character for each byte.
+pub fn latin1_text(bytes: &[u8]) -> String {
+    bytes.iter().map(|&byte| char::from(byte)).collect()
+}
+
+/// A pattern of bytes, as characters, that must match the whole; the error in one line.
 pub fn whole_pattern(text: &str) -> Result<Regex, String> {
     let whole = format!("^(?:{text})$");
-    let regex = RegexBuilder::new(&whole).unicode(false).build();
+    let regex = Regex::new(&whole);
     regex.map_err(|error| {
         let why = error.to_string();
         let last = why.lines().last().unwrap_or("not a pattern");
@@ -36,7 +41,7 @@ mod tests {
     #[test]
     fn patterns_match_the_whole() {
         let pattern = whole_pattern("a|b+").unwrap();
-        assert!(pattern.is_match(b"bb") && !pattern.is_match(b"ab"));
+        assert!(pattern.is_match("bb") && !pattern.is_match("ab"));
         let error = whole_pattern("a[").unwrap_err();
         assert!(error.starts_with("\"a[\": unclosed"), "{error}");
         assert!(!error.contains('\n'));

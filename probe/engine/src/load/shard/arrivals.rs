@@ -1,6 +1,6 @@
 //! The requests that a shard has to send: how many in a closed loop, and when in an open loop.
 
-use super::config::ShardConfig;
+use super::ShardConfig;
 use crate::load::pacer::{Pacer, Pacing};
 use crate::load::plan::Protocol;
 

@@ -1,6 +1,6 @@
 //! Opens connections: at the rate of the ramp, again after failures, and a limited number at a time.
 
-use super::config::ShardConfig;
+use super::ShardConfig;
 use crate::io::{socket, Io, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::pacer::{Pacer, Pacing};

@@ -1,7 +1,7 @@
 //! Records the events of a shard, in its record and for the live view.
 
-use super::config::ShardConfig;
 use super::connection::Connection;
+use super::ShardConfig;
 use crate::load::course::Timeline;
 use crate::load::decoder::ReplyEvent;
 use crate::load::error::ErrorKind;

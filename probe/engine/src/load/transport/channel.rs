@@ -1,7 +1,23 @@
 //! What is directly above a socket: nothing, or a session of TLS.
 
-use super::fault::Fault;
 use super::tls::{TlsConfig, TlsSession};
+use crate::load::error::ErrorKind;
+
+/// What was wrong with a connection.
+#[derive(Debug)]
+pub struct Fault {
+    pub kind: ErrorKind,
+    pub text: String,
+}
+
+impl Fault {
+    pub fn new(kind: ErrorKind, text: &str) -> Fault {
+        Fault {
+            kind,
+            text: text.into(),
+        }
+    }
+}
 
 pub enum Channel {
     Plain,

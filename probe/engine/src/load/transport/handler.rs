@@ -1,7 +1,7 @@
 //! The user of the back-end, on behalf of the load: what arrives goes through the layers to the load, and what that
 //! answers back through them.
 
-use super::fault::Fault;
+use super::channel::Fault;
 use super::http2::{Arrived, Http2, Upload};
 use super::link::{recycled, ConnectionIndex, Links, Sender, Session};
 use super::websocket::{Incoming, WebSocket};

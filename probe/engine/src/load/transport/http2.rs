@@ -1,7 +1,7 @@
 //! HTTP/2 on a connection: requests as streams of it, driven by hand. The library is written for tasks of an executor;
 //! here its wakers only note what there is to look at.
 
-use super::fault::Fault;
+use super::channel::Fault;
 use super::request::Http2Request;
 use crate::load::error::ErrorKind;
 use crate::load::http_head::MAX_HEAD_BYTES;

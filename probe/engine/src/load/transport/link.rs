@@ -1,16 +1,46 @@
 //! The state of the layers of each connection.
 
-use super::channel::Channel;
-use super::fault::Fault;
+use super::channel::{Channel, Fault};
 use super::http2::{Http2, Lane};
-use super::layers::Layers;
 use super::request::Http2Requests;
-use super::websocket::WebSocket;
+use super::tls::TlsConfig;
+use super::websocket::{WebSocket, WebSocketPlan};
 use crate::io::{LayerReport, Next, Slot};
+use crate::load::plan::Plan;
 use crate::load::shard::ShardConfig;
 use crate::load::share::Share;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// The layers of a load, which its threads share.
+pub struct Layers {
+    pub tls: Option<TlsConfig>,
+    pub websocket: Option<WebSocketPlan>,
+    pub is_http2: bool,
+    /// How many slots share a connection.
+    pub lanes: usize,
+}
+
+impl Layers {
+    /// None: the load needs no layer. The error is why it cannot begin.
+    pub fn new(plan: &Plan) -> Result<Option<Arc<Layers>>, String> {
+        let websocket = WebSocketPlan::new(plan)?;
+        let tls = match &plan.tls {
+            Some(tls) if plan.http2.is_some() => Some(TlsConfig::new(tls, &[b"h2"])?),
+            Some(tls) => Some(TlsConfig::new(tls, &[b"http/1.1"])?),
+            None => None,
+        };
+        let is_http2 = plan.http2.is_some();
+        let is_needed = tls.is_some() || websocket.is_some() || is_http2;
+        let layers = Layers {
+            tls,
+            websocket,
+            is_http2,
+            lanes: plan.lanes(),
+        };
+        Ok(is_needed.then(|| Arc::new(layers)))
+    }
+}
 
 /// The number of a connection of the back-end. Each has as many slots of the load as it has lanes.
 pub type ConnectionIndex = usize;

@@ -2,10 +2,8 @@
 //! of a back-end, so that both back-ends have them, and connections without them do not pay.
 
 pub mod channel;
-pub mod fault;
 pub mod handler;
 pub mod http2;
-pub mod layers;
 pub mod link;
 pub mod request;
 pub mod tls;
@@ -16,7 +14,7 @@ pub mod websocket;
 use crate::io::{Ending, Handler, Io, LayerReport, Next, Slot, Wait};
 use crate::load::shard::ShardConfig;
 use handler::{End, LayeredHandler};
-pub use layers::Layers;
+pub use link::Layers;
 use link::{Links, Sender, Session};
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;

@@ -1,9 +1,9 @@
 //! TLS of connections: what all of a load have in common, and the session of one.
 
-use super::fault::Fault;
-use super::verify::{is_self_signed, AnyCertificate, Verifier};
+use super::channel::Fault;
+use super::verify::{is_self_signed, Verifier};
 use crate::load::error::ErrorKind;
-use crate::load::layer_plan::TlsPlan;
+use crate::load::plan::TlsPlan;
 use rustls::client::{ResolvesClientCert, Resumption};
 use rustls::crypto::ring::default_provider;
 use rustls::crypto::CryptoProvider;
@@ -36,8 +36,8 @@ impl TlsConfig {
             .map_err(|error| format!("load: tls: {error}"))?
             .dangerous();
         let identity = Arc::new(Identity::new(plan, &provider)?);
-        let builder = if plan.insecure {
-            builder.with_custom_certificate_verifier(Arc::new(AnyCertificate::new(provider)))
+        let verifier = if plan.insecure {
+            Verifier::accepting_any(&provider)
         } else {
             let (roots, own) = match &plan.cacert {
                 Some(file) => (Vec::new(), certificates(file)?),
@@ -52,8 +52,9 @@ impl TlsConfig {
                     .unwrap_or("the system's certificates");
                 return Err(format!("load: {file}: no certificate in it can be used"));
             }
-            builder.with_custom_certificate_verifier(Arc::new(Verifier::new(store, own, provider)?))
+            Verifier::new(store, own, provider)?
         };
+        let builder = builder.with_custom_certificate_verifier(Arc::new(verifier));
         let mut client = builder.with_client_cert_resolver(Arc::clone(&identity) as Arc<_>);
         client.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         // Each handshake is a whole one, so that all measure the same.

@@ -2,16 +2,20 @@
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_name, WebPkiServerVerifier};
-use rustls::crypto::{verify_tls12_signature, verify_tls13_signature, CryptoProvider};
+use rustls::crypto::{
+    verify_tls12_signature, verify_tls13_signature, CryptoProvider, WebPkiSupportedAlgorithms,
+};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::sync::Arc;
 
-/// Those that a trusted authority has signed, and those that the user named themselves.
+/// Accepts certificates that a trusted authority has signed, and those that the user named themselves.
 #[derive(Debug)]
 pub struct Verifier {
-    by_authority: Arc<WebPkiServerVerifier>,
+    algorithms: WebPkiSupportedAlgorithms,
+    /// None: any certificate is accepted, with whose key the server signs.
+    by_authority: Option<Arc<WebPkiServerVerifier>>,
     named: Vec<CertificateDer<'static>>,
 }
 
@@ -21,11 +25,19 @@ impl Verifier {
         named: Vec<CertificateDer<'static>>,
         provider: Arc<CryptoProvider>,
     ) -> Result<Verifier, String> {
+        let mut verifier = Verifier::accepting_any(&provider);
         let built = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build();
-        Ok(Verifier {
-            by_authority: built.map_err(|error| format!("load: tls: {error}"))?,
-            named,
-        })
+        verifier.by_authority = Some(built.map_err(|error| format!("load: tls: {error}"))?);
+        verifier.named = named;
+        Ok(verifier)
+    }
+
+    pub fn accepting_any(provider: &CryptoProvider) -> Verifier {
+        Verifier {
+            algorithms: provider.signature_verification_algorithms,
+            by_authority: None,
+            named: Vec::new(),
+        }
     }
 }
 
@@ -38,8 +50,10 @@ impl ServerCertVerifier for Verifier {
         ocsp: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verified =
-            (self.by_authority).verify_server_cert(certificate, intermediates, name, ocsp, now);
+        let Some(by_authority) = &self.by_authority else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let verified = by_authority.verify_server_cert(certificate, intermediates, name, ocsp, now);
         let is_named = self.named.iter().any(|named| named == certificate);
         match verified {
             // A self-signed certificate is that of an authority as well, which webpki does not allow of a server. Its
@@ -58,7 +72,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        (self.by_authority).verify_tls12_signature(message, certificate, signed)
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -67,65 +81,15 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        (self.by_authority).verify_tls13_signature(message, certificate, signed)
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.by_authority.supported_verify_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
 /// Whether a certificate is refused because its owner signed it: webpki's word for this is in the text alone.
 pub fn is_self_signed(why: &CertificateError) -> bool {
     matches!(why, CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity"))
-}
-
-/// Any certificate, with the key of which the server signs.
-#[derive(Debug)]
-pub struct AnyCertificate {
-    provider: Arc<CryptoProvider>,
-}
-
-impl AnyCertificate {
-    pub fn new(provider: Arc<CryptoProvider>) -> AnyCertificate {
-        AnyCertificate { provider }
-    }
-}
-
-impl ServerCertVerifier for AnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        algorithms.supported_schemes()
-    }
 }

@@ -1,6 +1,6 @@
 //! WebSocket (RFC 6455) on a connection: its handshake, then messages.
 
-use super::fault::Fault;
+use super::channel::Fault;
 use super::upgrade::Upgrade;
 use crate::load::error::ErrorKind;
 use crate::load::http_request::{HttpTemplate, TemplatePlan};

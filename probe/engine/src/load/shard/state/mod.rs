@@ -1,13 +1,10 @@
 //! The state machine of a shard: what each connection does at an instant. What an event brings about is in `events`,
-//! how connections are opened in `opening`, and how the load ends in `ending`; what has a state of its own is in the
-//! modules beside.
+//! how connections are opened in `opening`, and how the load ends in `ending`; `faults` are those of clients.
 
 mod ending;
 mod events;
-mod injection;
-mod lanes;
+mod faults;
 mod opening;
-mod patience;
 
 use crate::io::stamp::Stamping;
 use crate::io::{Io, LayerReport, Next, Slot, Wait};
@@ -16,12 +13,12 @@ use crate::load::encoder::Encoder;
 use crate::load::error::ErrorKind;
 use crate::load::record::Record;
 use crate::load::shard::arrivals::Arrivals;
-use crate::load::shard::config::ShardConfig;
 use crate::load::shard::connection::{Connection, Stage};
 use crate::load::shard::dialer::Dialer;
-use crate::load::shard::faults::FaultSchedule;
 use crate::load::shard::recorder::{Recorder, Reply};
 use crate::load::shard::wait::{Deferral, ReadLateness, Wakeup};
+use crate::load::shard::ShardConfig;
+use faults::FaultSchedule;
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
