@@ -71,7 +71,7 @@ h2://h/ -m 10000 --connections 1000             :: 10,000,000 streams are too ma
 http://h/ --unix x --connect-to h               :: leave one out
 http://h/ --connect-to 'a b'                    :: is no address: write it as HOST or HOST:PORT
 http://127.0.0.1:9/ -H Host:a -H host:b         :: a request has one Host
-http://127.0.0.1:1/ --expect-pattern a[         :: --expect-pattern "a[": unclosed character
+http://127.0.0.1:1/ --expect-pattern a[         :: --expect-pattern "a[": non-empty character
 http://h/ --expect-pattern x --expect-body ''   :: --expect-pattern and --expect-body exclude
 http://h/ --placeholders                        :: --placeholders is for --body
 http://h/{usr} --values users.csv               :: {usr} in the path; did you mean {user}?

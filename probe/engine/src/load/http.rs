@@ -93,7 +93,10 @@ impl ResponseParser {
         let mut lines = lines.skip_while(|line| line.is_empty());
         let status = lines.next().unwrap_or_default();
         match is_status_line(status) {
-            true => lines.find(|line| !is_field(line)).unwrap_or_default(),
+            true => {
+                let mut fields = lines.take_while(|line| !line.is_empty());
+                fields.find(|line| !is_field(line)).unwrap_or_default()
+            }
             false => status,
         }
     }
@@ -255,7 +258,7 @@ fn is_status_line(line: &[u8]) -> bool {
 
 fn is_field(line: &[u8]) -> bool {
     let mut field = [httparse::EMPTY_HEADER; 1];
-    line.is_empty() || httparse::parse_headers(&[line, b"\r\n"].concat(), &mut field).is_ok()
+    httparse::parse_headers(&[line, b"\r\n"].concat(), &mut field).is_ok()
 }
 
 #[cfg(test)]
