@@ -3,9 +3,9 @@ simulated ones; hyperfine's ± and pyperf's significance beside them, on the sam
 `--planted N`, `--simulated N` say how many of each, `--tables N` how many simulated tables, `--of TEXT` which
 commands.
 
-Targets: at most 5 % claims among equals with default stopping; a planted 5 % found in 90 % or more, in a
-median time of a third of `--until 2%`'s at most; a planted 20 % decided within hyperfine's default time; a
-family-wise error of at most 6 % in tables of eight contenders under all noises."""
+Targets: at most 5 % claims among equals with default stopping; a planted 5 % found in 90 % or more; a planted
+20 % decided within hyperfine's default time; a family-wise error of at most 6 % in tables of eight contenders
+under all noises."""
 
 from __future__ import annotations
 
@@ -164,11 +164,8 @@ def build_ring(folder: Path) -> Path | None:
     return None if done.returncode else target
 
 
-# As `vs` does by default, and with the goal that it had before.
-RULES = {
-    "ringside": StoppingRule(100_000, decided=True, time_s=30.0),
-    "ringside --until 2%": StoppingRule(100_000, until=0.02, time_s=120.0),
-}
+# As `vs` does by default.
+RULE = StoppingRule(100_000, decided=True, time_s=30.0)
 WORDS = ("slower", "faster", "equivalent", "inconclusive")
 
 
@@ -185,8 +182,8 @@ def table(duels: Sequence[Duel], times: int, folder: Path, tools: Sequence[str])
         for number in range(which * times, (which + 1) * times):
             for tool in tools:
                 begun = time.monotonic()
-                if rule := RULES.get(tool):
-                    said = ours(duel, rule, number, folder, executor)
+                if tool == "ringside":
+                    said = ours(duel, RULE, number, folder, executor)
                 else:
                     said = hyperfine(duel, folder) if tool == "hyperfine" else pyperf(duel, folder)
                 took[tool].append(time.monotonic() - begun)
@@ -216,9 +213,6 @@ def main() -> int:
     parser.add_argument("--tables", type=int, default=2000, help="simulated tables for each figure")
     parser.add_argument("--of", default="", help="only commands whose name holds this text")
     parser.add_argument("--without-peers", action="store_true", help="leave out hyperfine and pyperf")
-    parser.add_argument(
-        "--without-until", action="store_true", help="leave out `--until 2%%`, which takes long"
-    )
     given = parser.parse_args()
     peers = [] if given.without_peers else ["hyperfine"] if shutil.which("hyperfine") else []
     with tempfile.TemporaryDirectory() as made:
@@ -235,8 +229,7 @@ def main() -> int:
             duels := [duel for duel in planted(rounds, build_ring(folder)) if given.of in duel.name]
         ):
             print(f"\nA planted slowdown, {given.planted} times each")
-            rules = [name for name in RULES if not (given.without_until and RULES[name].until)]
-            table(duels, given.planted, folder, [*rules, *peers])
+            table(duels, given.planted, folder, ["ringside", *peers])
     if given.simulated:
         simulated.main(given.simulated)
     if given.tables:

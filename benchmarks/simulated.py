@@ -13,9 +13,7 @@ import numpy as np
 from scipy.stats import t
 
 from ringside.stats import unpaired
-from ringside.stats.interval import CONFIDENCE
-from ringside.stats.paired import lower_tail, paired_ratio
-from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, all_narrower_than, width_looks
+from ringside.stats.paired import lower_tail
 from ringside.stats.series import SeriesKind, steady_state
 
 Numbers = Any
@@ -88,28 +86,6 @@ def claims(machine: Machine, planted: float, blocks: int, times: int, seed: int 
         found["one after the other"] += int(_t_test(first, second).sum())
         done += count
     return {name: number / times for name, number in found.items()}
-
-
-def sequential_errors(
-    machine: Machine, goal: float, most: int, times: int, *, wider: bool, seed: int = 1
-) -> tuple[float, float]:
-    """For `--until`: the share of comparisons of equals that end with a claim when blocks are made until the
-    interval is narrower than `goal`, `most` at the most; and the median number of blocks. `wider`: with the
-    intervals that `--until` takes, else those of a fixed number of blocks."""
-    dice = np.random.default_rng(seed)
-    wrong, stops = 0, []
-    for _ in range(times):
-        shape = (2, most)
-        sides = np.exp(dice.normal(0, machine.drift, most) + machine.noise(dice, shape))
-        for look in width_looks(most):
-            one, other = (dict(enumerate(side[:look].tolist())) for side in sides)
-            found = paired_ratio(one, other, SEQUENTIAL_CONFIDENCE if wider else CONFIDENCE)
-            assert found is not None
-            if all_narrower_than([found], goal) or look == width_looks(most)[-1]:
-                wrong += found.low is not None and found.high is not None and not found.low <= 1 <= found.high
-                stops.append(look)
-                break
-    return wrong / times, float(np.median(stops))
 
 
 def kinds(machine: Machine, length: int, times: int, fall: float = 0.0) -> Counter[SeriesKind]:
@@ -197,7 +173,7 @@ def _t_test(one: Numbers, other: Numbers) -> Numbers:
 
 
 def main(times: int) -> None:
-    """Print both tables. `times` is the number of comparisons in all of the first."""
+    """Print the tables. `times` is the number of comparisons in all of the first."""
     each = max(1000, times // (len(MACHINES) * 2 * 4))
     print(f"\nSimulated: {each * len(MACHINES) * 8:,} comparisons; share in which a difference is claimed")
     print("| machine | blocks | planted | by pairs | one after the other, t-test |")
@@ -208,17 +184,5 @@ def main(times: int) -> None:
                 found = claims(machine, planted, blocks, each)
                 shares = " | ".join(f"{share:.1%}" for share in found.values())
                 print(f"| {machine.name} | {blocks} | {planted:.0%} | {shares} |", flush=True)
-    print("\nUntil the interval is narrow: share of claims among equals, and blocks (median)")
-    print(
-        f"| machine | until | nominally 95% | blocks | "
-        f"{SEQUENTIAL_CONFIDENCE:.0%}, as --until does | blocks |"
-    )
-    print("|---|---:|---:|---:|---:|---:|")
-    for machine, goal in ((MACHINES[0], 0.03), (MACHINES[0], 0.06), (MACHINES[1], 0.06), (MACHINES[2], 0.3)):
-        row = []
-        for wider in (False, True):
-            share, stops = sequential_errors(machine, goal, 120, min(2000, each), wider=wider)
-            row += [f"{share:.1%}", f"{stops:.0f}"]
-        print(f"| {machine.name} | {goal:.0%} | {' | '.join(row)} |", flush=True)
     print_between_runs(min(2000, each))
     print_steady_states(min(1000, each))

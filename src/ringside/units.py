@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ from ringside.text import one_line
 
 # The help of commands needs the units of time, and none of what results are decoded with.
 if TYPE_CHECKING:
-    from ringside.model.design import Goal
     from ringside.model.results import Interval
 
 
@@ -258,15 +257,3 @@ def margin(text: str, most: float = 1.0) -> float:
     if not 0 <= value <= (most if match and match[2] else 1):
         raise ValueError(f"write {text!r} as a share from 0 to {most * 100:g} %, like 5%")
     return value
-
-
-def goal(text: str) -> Goal:
-    """`decided`, `end`, or a share like `2%`."""
-    if text == "decided":
-        return "decided"
-    if text == "end":
-        return "end"
-    with suppress(ValueError):
-        if text.endswith("%") and (share := margin(text)):
-            return share
-    raise ValueError(f"write {text!r} as decided, end, or a share like 2%")

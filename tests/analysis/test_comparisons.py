@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -41,7 +40,7 @@ def experiment(*ratios: tuple[str, str]) -> Experiment:
 
 
 def family(
-    everywhere: Values, *, until: float | None = None, margin: float = 0.05, held_back: str = ""
+    everywhere: Values, *, decided: bool = False, margin: float = 0.05, held_back: str = ""
 ) -> Examination:
     """The family of these contenders after one look. `held_back`: one that failed too often."""
     observations = Observations(Exact())
@@ -51,12 +50,11 @@ def family(
             observations.attempted[Cell(name, place)] = set(range(99)) if name == held_back else set(blocks)
     names = dict.fromkeys(name for at in everywhere.values() for name in at)
     result = Examination(
-        dataclasses.replace(experiment(), until=until),
+        dataclasses.replace(experiment(), blocks=8, until_decided=decided, margin=margin),
         tuple(dict.fromkeys(metric for metric, _ in everywhere)),
         tuple(dict.fromkeys(place for _, place in everywhere)),
         observations,
-        [(name, other) for other, name in itertools.combinations(names, 2)],
-        margin,
+        [list(names)[::-1]],
     )
     result.last_look(7)
     return result
@@ -92,7 +90,7 @@ def test_the_direction_of_a_metric_decides_what_is_better(
 def test_the_two_orders_of_a_pair_have_inverse_intervals() -> None:
     spread = by_block([11.0, 10.4, 9.7, 10.1, 9.1, 12.0, 10.9])
     at = {**values(base=10.0), "spread": spread}
-    of = family({(HOP, HERE): at}, until=0.05)
+    of = family({(HOP, HERE): at}, decided=True)
     forth, back = compared(of, "spread", "base"), compared(of, "base", "spread")
     assert forth.ratio == paired_ratio(spread, at["base"], 0.97)
     assert forth.ratio.low is not None

@@ -75,7 +75,6 @@ def diagnosed(
         (9, {}, 9),
         # The blocks of a run that may end early are a limit.
         (40, {"until_decided": True}, 7),
-        (40, {"until": 0.02}, 7),
         (40, {"time_s": 60.0}, 7),
     ],
 )

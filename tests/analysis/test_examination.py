@@ -125,7 +125,8 @@ def validated(
     metrics: Sequence[Metric] = (HOP,),
     points: Sequence[Point] = (HERE,),
 ) -> Examination:
-    return Examination(of or experiment(), metrics, points, Observations(Exact(), trials))
+    of = of or experiment()
+    return Examination(of, metrics, points, Observations(Exact(), trials), [of.contenders])
 
 
 def comparison(
@@ -147,7 +148,6 @@ def test_nominal_confidence() -> None:
     # The first look at seven blocks is their end.
     assert nominal_confidence(experiment(blocks=7)) == 0.95
     assert nominal_confidence(experiment(blocks=8)) == 0.97
-    assert nominal_confidence(dataclasses.replace(fixed, until=0.02)) == 0.97
 
 
 def test_looks_are_taken_after_the_planned_blocks_only() -> None:
@@ -197,17 +197,29 @@ def test_points_are_dropped_one_by_one() -> None:
     assert needed == {("a", THERE), ("b", THERE)}
 
 
-def test_only_pairs_that_are_shown_are_needed() -> None:
-    """`b` and `c` are even, and their comparison is not shown."""
-    ratios = {"a": 1.0, "b": 2.0, "c": 2.02}
-    trials = values_of(range(1, 8), ratios, 5)
+def test_only_what_the_answer_needs_is_needed() -> None:
+    """`b` and `c` are even: nobody waits for them unless they are shown, or may be first."""
+    trials = values_of(range(1, 8), {"a": 1.0, "b": 2.0, "c": 2.02}, 5)
     examination = validated(trials)
     examination.look(7)
     assert examination.is_decided
-    assert examination.comparison(HOP, HERE, "c", "b") is None
-    shown = validated(trials, experiment(show=Show(ratios=(("b", "a"), ("c", "b")))))
-    shown.look(7)
-    assert {name: shown.is_needed(Cell(name, HERE)) for name in "abc"} == {"a": False, "b": True, "c": True}
+    assert comparison(examination, "cb").verdict is Verdict.INCONCLUSIVE
+    for of, points in (
+        (experiment(show=Show(ratios=(("b", "a"), ("c", "b")))), trials),
+        (experiment(), values_of(range(1, 8), {"a": 4.0, "b": 2.0, "c": 2.02}, 5)),
+    ):
+        other = validated(points, of)
+        other.look(7)
+        assert not other.is_decided
+        needed = {name: other.is_needed(Cell(name, HERE)) for name in "abc"}
+        assert needed == {"a": False, "b": True, "c": True}
+
+
+def test_equal_contenders_share_the_first_place_and_end_the_run() -> None:
+    examination = validated(values_of(range(1, 8), {"a": 2.0, "b": 1.0, "c": 1.001}, 0.2))
+    examination.look(7)
+    assert comparison(examination, "cb").verdict is Verdict.EQUIVALENT
+    assert examination.is_decided
 
 
 def test_metrics_of_one_family_are_all_to_be_decided() -> None:
@@ -291,11 +303,10 @@ def test_the_last_look_spends_what_is_left() -> None:
     assert comparison(examination, "ba").p == 1 / 32
     assert comparison(examination, "ba").verdict is Verdict.SLOWER
     # Six blocks have no interval of 97 %.
-    for of in (experiment("ab"), dataclasses.replace(fixed, until=0.02)):
-        examination = validated(trials, of)
-        examination.last_look(6)
-        assert comparison(examination, "ba").p == 1 / 32
-        assert comparison(examination, "ba").obstacle is Obstacle.TOO_FEW_BLOCKS
+    examination = validated(trials, experiment("ab"))
+    examination.last_look(6)
+    assert comparison(examination, "ba").p == 1 / 32
+    assert comparison(examination, "ba").obstacle is Obstacle.TOO_FEW_BLOCKS
 
 
 def test_the_last_look_may_claim_what_earlier_ones_left() -> None:
@@ -304,27 +315,22 @@ def test_the_last_look_may_claim_what_earlier_ones_left() -> None:
     logs = (-0.02, 0.2, -0.03, 0.21, -0.04, 0.22, 0.23, 0.24, 0.25, 0.26)
     trials = [ok(block, "a", HERE, hop_ns=1000.0) for block in range(1, 11)]
     trials += [ok(block, "b", HERE, hop_ns=1000 * math.exp(log)) for block, log in enumerate(logs, 1)]
-    widths = dataclasses.replace(experiment("ab"), until_decided=False, until=0.02)
     p_values = []
-    for of, looks in ((experiment("ab"), (7, 9)), (experiment("ab"), ()), (widths, (7, 9))):
-        examination = validated(trials, of)
+    for looks in ((7, 9), ()):
+        examination = validated(trials, experiment("ab"))
         for blocks in looks:
-            assert examination.look(blocks) == of.until_decided
+            assert examination.look(blocks)
         examination.last_look(10)
         p_values.append(comparison(examination, "ba").p)
         assert comparison(examination, "ba").ratio.low == near(math.exp(0.08))
         assert comparison(examination, "ba").verdict is Verdict.SLOWER
-    assert p_values[0] > p_values[1] == p_values[2] == 14 / 512
+    assert p_values[0] > p_values[1] == 14 / 512
 
 
-def test_other_metrics_and_ranks_take_the_looks_of_the_run_too() -> None:
+def test_what_the_answer_does_not_need_has_a_last_look_too() -> None:
     """Nine blocks, of which one disagrees, whose rank is 4: p is 14/512 or more, at a look that may claim
-    2.3 %. There is no last look where the headline ended the run, and one where its blocks are over."""
-    for most, headline, verdict in (
-        (40, 2.0, Verdict.INCONCLUSIVE),
-        (9, 2.0, Verdict.SLOWER),
-        (40, 1.0, Verdict.SLOWER),
-    ):
+    2.3 %; the last one may claim 5 %, whatever ended the run."""
+    for headline in (1.0, 2.0):
         trials = [
             dataclasses.replace(trial, phases={**trial.phases, "rate": (round(3e6 * math.exp(log)),)})
             for trial in values_of(range(1, 10), {"a": 1.0, "b": headline}, 5)
@@ -332,31 +338,13 @@ def test_other_metrics_and_ranks_take_the_looks_of_the_run_too() -> None:
                 (trial.block if trial.block == 4 else -trial.block) / 10 * (trial.cell.contender == "b"),
             )
         ]
-        of = dataclasses.replace(experiment("ab", show=Show(metrics=("hop_ns", "rate"))), blocks=most)
+        of = experiment("ab", show=Show(metrics=("hop_ns", "rate")))
         run = judge_trials(of, Exact(), (HERE,), trials, [["a", "b"]], is_over=True)
         rate = comparison(run, "ba", RATE)
         assert 0.023 < rate.p < 0.05
-        assert rate.verdict is verdict
-        ranked = run.ranked(RATE, HERE, "b", "a")
-        assert ranked is not None
-        assert ranked.verdict is verdict
+        assert rate.verdict is Verdict.SLOWER
     early = judge_trials(of, Exact(), (HERE,), trials, [["a", "b"]], is_over=False)
     assert comparison(early, "ba", RATE).obstacle is Obstacle.UNFINISHED
-
-
-def test_the_ratios_that_tables_show_are_over_the_baseline() -> None:
-    """At each point, in their order, and those that the experiment names."""
-    trials = values_of(range(1, 10), {"a": 1.0, "b": 2.0, "c": 3.0}, 0)
-    trials += values_of(range(1, 10), {"a": 1.0, "b": 5.0}, 0, THERE)
-    of = dataclasses.replace(experiment(), until_decided=False)
-
-    def shown(of: Experiment) -> list[float | None]:
-        run = judge_trials(of, Exact(), (HERE, THERE), trials, None, is_over=True)
-        return [ratio.estimate if ratio else None for ratio in run.shown_ratios(0.95)]
-
-    assert shown(of) == [near(2.0, rel=0.01), near(3.0, rel=0.01), near(5.0, rel=0.01), None]
-    named = dataclasses.replace(of, show=Show(ratios=(("c", "b"),)))
-    assert shown(named) == [near(1.5, rel=0.01), None]
 
 
 def test_what_is_open_in_an_unfinished_run_is_unfinished() -> None:
@@ -418,6 +406,8 @@ def test_cells_that_are_decided_are_not_missed() -> None:
     assert whole([*trials, *without]).blocks == 9
     early = [trial for trial in trials if (trial.block, trial.cell.contender) != (3, "b")]
     assert whole([*early, *more]).blocks == 6
+    # One that has ended left out nothing that it needed.
+    assert judge_trials(experiment(), Exact(), (HERE,), [*trials, *more], is_over=True).blocks == 10
     # A run that has all its blocks whatever is decided misses `b` in three of them.
     fixed = dataclasses.replace(experiment(), until_decided=False)
     assert whole([*trials, *more], fixed).blocks == 7

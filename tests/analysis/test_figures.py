@@ -78,7 +78,7 @@ class OneFamily(Compared):
 def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_own(
     measurement: Exact, confirmatory: int
 ) -> None:
-    """Pairs that are not shown are of another one, for ranks."""
+    """With all pairs inside a class, whether they are shown or not."""
     values = {
         (name, place): noisy({"hop_ns": 100.0, "rate": 50.0}, f"{name} {place}")
         for name in ("a", "b", "c")
@@ -92,18 +92,18 @@ def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_o
         )
         for metric in ("hop_ns", "rate")
         for place in (P, Q)
-        for one, other in (("b", "a"), ("c", "a"))
+        for one, other in (("b", "a"), ("c", "a"), ("c", "b"))
     }
     for metrics in (("hop_ns", "rate"),) if confirmatory == 2 else (("hop_ns",), ("rate",)):
         family = {key: each for key, each in logs.items() if key[0] in metrics}
         adjusted = adjusted_p_values(family, range(1, 8))
         for (metric, place, one, other), p in adjusted.items():
-            comparison = result.comparison(result.measurement.metric(metric), one, other, place)
+            comparison = result.examination.comparison(result.metric(metric), place, one, other)
             assert comparison
             assert comparison.p == p
 
 
-def test_a_run_until_intervals_are_narrow_widens_all_of_them() -> None:
+def test_a_run_that_may_end_early_widens_all_intervals() -> None:
     """Speed-ups, too."""
     blocks = 10
     ones = [100.0] * blocks
@@ -113,19 +113,19 @@ def test_a_run_until_intervals_are_narrow_widens_all_of_them() -> None:
     class Scaling(Exact):
         scaling_laws = (ScalingLaw("cores", HOP.name, kind="cores"),)
 
-    def narrow(until: float | None) -> RunAnalysis:
+    def made(decided: bool) -> RunAnalysis:
         values = {
             ("base", places[1]): {"hop_ns": spread},
             ("base", places[2]): {"hop_ns": ones},
             ("limit", places[1]): {"hop_ns": ones},
             ("limit", places[2]): {"hop_ns": ones},
         }
-        return analysis(values, measurement=Scaling(), until=until, floor="limit")
+        return analysis(values, measurement=Scaling(), until_decided=decided, floor="limit")
 
     numbered = [dict(enumerate(each)) for each in (spread, ones)]
     expected = paired_ratio(numbered[0], numbered[1], SEQUENTIAL_CONFIDENCE)
     assert expected
-    plain, sequential = narrow(None), narrow(0.05)
+    plain, sequential = made(False), made(True)
     for run, same in ((plain, False), (sequential, True)):
         ratios = [
             run.cores_scaling[0].rows[0].speed_ups[2],
@@ -135,7 +135,7 @@ def test_a_run_until_intervals_are_narrow_widens_all_of_them() -> None:
             assert (ratio.low == near(expected.low)) is same
     first = sequential.comparison(HOP, "limit", "base", places[1])
     assert first
-    assert first.p == 2 / 2**10
+    assert first.p == 1 / 64
     assert first.ratio.high == near(1 / (expected.low or 0))
 
 

@@ -68,7 +68,7 @@ metrics = ["hop_ns"]
         ('"limit"', '"twisted"', "3: contender `twisted` takes no part in the workload `ring`"),
         ('"limit"', '"go"', "3: `contenders`: an item is listed twice"),
         ("[factors]", 'baseline = "c"\n[factors]', "4: `baseline`: `c` is not one of the contenders"),
-        ("[factors]", 'until = "soon"\n[factors]', "4: `until`: write 'soon' as decided, end, or a"),
+        ("[factors]", 'until = "soon"\n[factors]', "4: `until` must be one of decided, end"),
         ("[factors]", 'time = "soon"\n[factors]', "4: `time`: 'soon' is not a duration: write it as"),
         ("[factors]", 'margin = "5"\n[factors]', "4: `margin`: write '5' as a share from 0 to 100 %"),
         ("nodes", "nods", "5: there is no factor of `ring` called `nods`; did you mean nodes?"),

@@ -248,7 +248,7 @@ workload = "ring"
 contenders = ["a", "b"]
 baseline = "b"
 blocks = 9
-until = "2 %"
+until = "end"
 time = "1m30s"
 margin = "3%"
 published = "post"
@@ -277,7 +277,6 @@ ratios = ["a/b"]
         contenders=("a", "b"),
         baseline="b",
         blocks=9,
-        until=0.02,
         time_s=90,
         margin=0.03,
         published="post",
@@ -288,16 +287,11 @@ ratios = ["a/b"]
     )
 
 
-@pytest.mark.parametrize(
-    ("goal", "until", "decided"),
-    [("", None, True), ('until = "end"', None, False), ('until = "3%"', 0.03, False)],
-)
-def test_what_an_experiment_leaves_out_has_defaults(
-    tmp_path: Path, goal: str, until: float | None, decided: bool
-) -> None:
+@pytest.mark.parametrize(("goal", "decided"), [("", True), ('until = "end"', False)])
+def test_what_an_experiment_leaves_out_has_defaults(tmp_path: Path, goal: str, decided: bool) -> None:
     short = Experiment("trial", "An experiment", "ring", ("thing",), {}, "thing", 40)
     made = read_experiment(experiment(tmp_path, f"{EXPERIMENT}{goal}\n"))
-    assert made == dataclasses.replace(short, until=until, until_decided=decided)
+    assert made == dataclasses.replace(short, until_decided=decided)
 
 
 def test_suites(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ Complaint = Callable[..., str]
         (["run", "fib-mixed", "--set", "clients=1"], "load=mixed needs clients=2 or more"),
         (["run", "showdown", "--set", "nodes"], "write it as factor=level"),
         (["run", "showdown", "--blocks", "0"], "0 is not in the range"),
-        (["run", "showdown", "--until", "2"], "write '2' as decided, end, or a share like 2%"),
+        (["run", "showdown", "--until", "2"], "'2' is not one of 'decided', 'end'"),
         (["run", "--resume", "x", "--margin", "0"], "--resume and --margin exclude each other"),
         (["run", "--resume", "x", "--until", "end"], "--resume and --until exclude each other"),
         (["run", "--resume", "nothing"], "holds no run yet"),
@@ -123,8 +123,6 @@ def test_goals_of_a_run(workplace: Path, add_fake: Add, add_experiment: Add) -> 
     for words, least, most in (
         ((), 7, 9),
         (("--until", "end", "--blocks", "2"), 2, 2),
-        # A busy machine may need more blocks than anybody waits for.
-        (("--until", "50%", "--time", "20s"), 7, 10_000),
     ):
         assert least <= json.loads(in_process("run", "pair", "--json", *words).stdout)["blocks"] <= most
     done = in_process("run", "pair", "--margin", "1%", "--json")

@@ -86,7 +86,7 @@ def test_numbers_elsewhere_are_digits(workplace: Path, odd: str) -> None:
     for words in ((odd, "20", None), ("1", odd, None), ("1", "20", odd)):
         with pytest.raises(UsageError, match="is no number"):
             scanned_levels(*words)
-    for read in (units.whole, units.number, units.seconds, units.margin, units.goal):
+    for read in (units.whole, units.number, units.seconds, units.margin):
         # `10 %` is how a share may be written.
         for text in (odd, f"{odd}%" if odd != "10 " else odd):
             with pytest.raises(ValueError, match="write"):
@@ -112,7 +112,7 @@ DRY = {
     "levels": ("--set", "nodes=7,8"),
     "cores": ("--cores", "1,2"),
     "blocks": ("--blocks", "3"),
-    "until": ("--until", "2%"),
+    "until": ("--until", "end"),
     "margin": ("--margin", "7%"),
     "time_s": ("--time", "7s"),
     "seed": ("--seed", "5"),

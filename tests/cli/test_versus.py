@@ -57,8 +57,6 @@ def test_without_options_it_ends_once_all_is_decided(workplace: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "until", "blocks", "time_s"),
     [
-        # The first look is after ten blocks.
-        (("--until", "100%"), 1.0, 10, 30.0),
         # However clear it is before; and a time leaves seven blocks.
         (("--until", "end", "--blocks", "8"), "end", 8, None),
         (("--until", "end", "--time", "10ms"), "end", 7, 0.01),

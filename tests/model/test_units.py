@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside import units
-from ringside.model.design import Goal
 from ringside.model.results import Interval
-from ringside.units import goal, margin, seconds
+from ringside.units import margin, seconds
 
 
 @pytest.mark.parametrize(
@@ -99,12 +98,10 @@ def test_both_ends_of_an_interval_have_the_same_decimals(low: float, estimate: f
         (seconds, "250us", 0.000_25), (seconds, "1m30s", 90), (seconds, "2h", 7200), (seconds, "0s", 0),
         (margin, "5%", 0.05), (margin, "0.04", 0.04), (margin, "3 %", 0.03), (margin, "0", 0.0),
         (margin, "0%", 0.0), (margin, "1", 1.0), (margin, "100%", 1.0),
-        (goal, "decided", "decided"), (goal, "end", "end"), (goal, "2%", 0.02), (goal, "0.5 %", 0.005),
-        (goal, "100%", 1.0),
     ],
 )  # fmt: skip
-def test_durations_margins_and_goals(read: Callable[[str], Goal], text: str, value: Goal) -> None:
-    assert read(text) == (value if isinstance(value, str) else pytest.approx(value))
+def test_durations_and_margins(read: Callable[[str], float], text: str, value: float) -> None:
+    assert read(text) == pytest.approx(value)
 
 
 @given(st.integers(0, 99), st.integers(0, 59), st.integers(0, 59), st.integers(0, 999))
@@ -126,14 +123,9 @@ def test_the_parts_of_a_duration_are_added(hours: int, minutes: int, whole: int,
             ["", "%", "5", "-1%", "101%", "1.01", "nan", "inf", "x", "5%%", "5% wide", "5 percent"],
             "as a share from 0 to 100 %, like 5%",
         ),
-        (
-            goal,
-            ["", "2", "0.02", "0%", "Decided", "end ", "101%", "nan%", "x%", "-1%", "2%%", "2% of all"],
-            "as decided, end, or a share like 2%",
-        ),
     ],
 )
-def test_other_texts_are_refused(read: Callable[[str], Goal], texts: list[str], message: str) -> None:
+def test_other_texts_are_refused(read: Callable[[str], float], texts: list[str], message: str) -> None:
     for text in texts:
         with pytest.raises(ValueError, match=message):
             read(text)
@@ -141,7 +133,7 @@ def test_other_texts_are_refused(read: Callable[[str], Goal], texts: list[str], 
 
 @given(st.text(max_size=20))
 def test_any_other_text_is_refused_with_a_reason(text: str) -> None:
-    for read in (seconds, margin, goal):
+    for read in (seconds, margin):
         reason = ""
         try:
             read(text)

@@ -28,7 +28,6 @@ EXPERIMENT = Experiment(
     limits=ExperimentLimits(5.0, 6, 7, 8),
     show=Show(("hop_ns", "cpu_s"), "nodes", (("a", "b"),)),
     at=({"nodes": 2}, {"mode": "token"}),
-    until=0.02,
     until_decided=True,
     time_s=60.0,
     margin=0.03,

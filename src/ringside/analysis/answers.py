@@ -14,24 +14,24 @@ from ringside.analysis import plausibility
 from ringside.analysis.distributions import WarmUp
 from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Comparison, Diagnostic, Interval, Verdict
+from ringside.model.results import Comparison, Diagnostic, Interval, Obstacle, Verdict
 from ringside.workloads.base import Workload
 
 # Where most of a figure is not the program's, that several are equivalent says little of them.
 _MOST = 0.5
-# A runtime that is so many days older than another may be slower for that; newer releases seldom make a
-# program more than so many times faster.
-YEARS_APART, _MOST_BY_AGE = 2 * 365, 2.0
 _NOISY, _BOUND = "noisy-neighbour", "generator-bound"
 
 
 class FirstPlace(StrEnum):
     """What is shown of the first place at a point. `FIRST`: one has it alone. `SHARED`: several are shown to
-    be equivalent, and better than all others. `OPEN`: neither. `ALONE`: one has a figure, `NOTHING`: none."""
+    be equivalent, and each other is shown to be worse than one of them. `OPEN`: neither, and more blocks
+    could show it. `BARRED`: no verdict is possible between some. `ALONE`: one has a figure, `NOTHING`:
+    none."""
 
     FIRST = "first"
     SHARED = "shared"
     OPEN = "open"
+    BARRED = "barred"
     ALONE = "alone"
     NOTHING = "nothing"
 
@@ -45,15 +45,13 @@ class Confounder(StrEnum):
     ELSEWHERE = "elsewhere"
     HOST = "host"
     WARM_UP = "warm-up"
-    VERSIONS = "versions"
 
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """A cause that figures do not exclude. `contenders`: whom it concerns; for `VERSIONS` the next behind
-    and the best. `ratio`: how many times worse the floor is than the best. `text`: the workload's words, or
-    what the floor is not. `point`: where more work took less time per unit; None where repeats show it.
-    `shares`: the values of the host's diagnostic."""
+    """A cause that figures do not exclude. `contenders`: whom it concerns. `ratio`: how many times worse the
+    floor is than the best. `text`: the workload's words, or what the floor is not. `point`: where more work
+    took less time per unit; None where repeats show it. `shares`: the values of the host's diagnostic."""
 
     cause: Confounder
     contenders: tuple[str, ...] = ()
@@ -66,13 +64,14 @@ class Influence:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A point. `names`: those of the class that is ranked that have figures, the best median first; `first`:
-    those that may be first. `behind`: those that are shown to be worse than the best median, best first, by
-    how many times. `ratios`: the same of all others that rarely failed. `cold`: those that were
+    those that may be first. `behind`: those that are shown to be worse than the first of these, by how many
+    times, the nearest first. `ratios`: the same of all others that rarely failed. `cold`: those that were
     still warming up, which are not ranked, but for where all were. `overstated`: those whose ratio is
     probably nearer to 1 (`Comparison.overstated`). `last`: who has the last rank alone. `places`: the whole
     order, each place with one name or with several that are equivalent; None where it is not decided.
-    `influences`: none where nothing is claimed of an order. `lacking`: how many of the class have no figure.
-    `others`: the best of each other class but the floor."""
+    `obstacles`: why no verdict is possible between some of those that may be first. `influences`: what may
+    have decided who has the best figure, whether it is shown to be first or not. `lacking`: how many of the
+    class have no figure. `others`: the best of each other class but the floor."""
 
     point: Point
     first_place: FirstPlace
@@ -84,6 +83,7 @@ class Standing:
     overstated: frozenset[str] = frozenset()
     last: str | None = None
     places: tuple[frozenset[str], ...] | None = None
+    obstacles: frozenset[Obstacle] = frozenset()
     influences: tuple[Influence, ...] = ()
     lacking: int = 0
     others: tuple[str, ...] = ()
@@ -144,12 +144,9 @@ def _leads(standings: Sequence[Standing]) -> tuple[Lead, ...]:
     """Those at the most points first."""
     groups: dict[tuple[FirstPlace, frozenset[str], bool], list[Standing]] = {}
     for each in standings:
-        names = (
-            frozenset(each.first)
-            if each.first_place not in (FirstPlace.OPEN, FirstPlace.NOTHING)
-            else frozenset()
-        )
-        groups.setdefault((each.first_place, names, not each.influences), []).append(each)
+        is_shown = each.first_place in (FirstPlace.FIRST, FirstPlace.SHARED, FirstPlace.ALONE)
+        names = frozenset(each.first) if is_shown else frozenset[str]()
+        groups.setdefault((each.first_place, names, not (is_shown and each.influences)), []).append(each)
     leads = [
         Lead(shown, group[0].first if names else (), is_certain, tuple(each.point for each in group))
         for (shown, names, is_certain), group in groups.items()
@@ -169,21 +166,15 @@ class _PointEvidence:
     def _figure(self, name: str, point: Point) -> Interval | None:
         return self.run.cell(name, point).metrics.get(self.run.headline.name)
 
-    def _ranked(self, name: str, other: str) -> Comparison | None:
-        """The comparison of any pair inside a class."""
-        return self.run.examination.ranked(self.run.headline, self.point, name, other)
+    def _compare(self, name: str, other: str) -> Comparison | None:
+        return self.run.examination.comparison(self.run.headline, self.point, name, other)
 
-    def _times_worse(self, name: str, best: str) -> Interval | None:
-        comparison = self._ranked(*(name, best) if self.run.headline.smaller_is_better else (best, name))
-        return comparison.ratio if comparison else None
+    def _between(self, names: Iterable[str]) -> list[Comparison | None]:
+        """The comparisons of each two of them."""
+        return [self._compare(*pair) for pair in itertools.combinations(names, 2)]
 
     def _are_equivalent(self, names: Iterable[str]) -> bool:
-        """Only pairs that get a verdict can be equivalent."""
-        comparisons = (
-            self.run.examination.comparison(self.run.headline, self.point, *pair)
-            for pair in itertools.combinations(names, 2)
-        )
-        return all(each is not None and each.verdict is Verdict.EQUIVALENT for each in comparisons)
+        return all(each is not None and each.verdict is Verdict.EQUIVALENT for each in self._between(names))
 
     def standing(self) -> Standing:
         run, ranking = self.run, self.run.rankings[self.run.headline.name, self.point]
@@ -195,7 +186,6 @@ class _PointEvidence:
         kind = run.kind(ranked[0])
         own = tuple(name for name in ranked if run.kind(name) == kind)
         names = tuple(name for name in own if name not in ranking.cold) or own
-        behind = [name for name in names[1:] if name not in ranking.failing]
         others: dict[str, str] = {}
         for name in ranked:
             if run.kind(name) != kind:
@@ -205,42 +195,60 @@ class _PointEvidence:
             FirstPlace.ALONE,
             names,
             first=names[:1],
-            ratios={name: ratio for name in behind if (ratio := self._times_worse(name, names[0]))},
+            ratios=self._times_worse(names, names[0]),
             cold=tuple(name for name in own if name not in names),
             lacking=sum(run.kind(name) == kind for name in run.names) - len(own),
             others=tuple(others.values()),
         )
         return standing if len(names) == 1 else self._with_ranks(standing)
 
+    def _times_worse(self, names: Sequence[str], best: str) -> dict[str, Interval]:
+        """How many times worse than the best the others are that rarely failed, the nearest first."""
+        failing = self.run.rankings[self.run.headline.name, self.point].failing
+        is_small = self.run.headline.smaller_is_better
+        pairs = {
+            name: self._compare(*(name, best) if is_small else (best, name))
+            for name in names
+            if name != best and name not in failing
+        }
+        ratios = {name: each.ratio for name, each in pairs.items() if each}
+        return dict(sorted(ratios.items(), key=lambda item: item[1].estimate))
+
     def _with_ranks(self, standing: Standing) -> Standing:
         """With what verdicts and ranks show; of a run that was cut off, that the first place is open."""
-        names, best, is_over = standing.names, standing.names[0], self.run.is_over
+        names, is_over = standing.names, self.run.is_over
         known = self.run.rankings[self.run.headline.name, self.point].ranks if is_over else {}
         ranks = {name: known.get(name, (1, len(names))) for name in names}
-        first = tuple(name for name in names if ranks[name][0] == 1)
+        first = tuple(name for name in names if ranks[name][0] == 1) or names
+        between = self._between(first)
+        undecided = [each for each in between if each is None or each.verdict is Verdict.INCONCLUSIVE]
+        obstacles = frozenset(each.obstacle for each in undecided if each and each.obstacle)
         shown = FirstPlace.OPEN
         if ranks[first[0]] == (1, 1):
             shown = FirstPlace.FIRST
-        elif all(ranks[name] == (1, len(first)) for name in first) and self._are_equivalent(first):
+        elif is_over and self._are_equivalent(first):
             shown = FirstPlace.SHARED
+        elif is_over and all(each is None or each.obstacle for each in undecided):
+            shown = FirstPlace.BARRED
+        ratios = self._times_worse(names, first[0])
         worse = {
             name: comparison
-            for name in standing.ratios
+            for name in ratios
             if is_over and name not in first
-            if (comparison := self._ranked(best, name)) and comparison.verdict is Verdict.FASTER
+            if (comparison := self._compare(first[0], name)) and comparison.verdict is Verdict.FASTER
         }
         whole = dataclasses.replace(
             standing,
             first_place=shown,
             first=first,
-            behind={name: standing.ratios[name] for name in worse},
+            behind={name: ratios[name] for name in worse},
+            ratios=ratios,
             overstated=frozenset(name for name, comparison in worse.items() if comparison.overstated),
             last=next((name for name in names if ranks[name] == (len(names), len(names))), None),
             places=self._places(ranks),
+            obstacles=obstacles,
         )
-        if shown is FirstPlace.OPEN:
-            return whole
-        return dataclasses.replace(whole, influences=tuple(self._influences(whole)))
+        return dataclasses.replace(whole, influences=tuple(self._influences(whole)) if is_over else ())
 
     def _places(self, ranks: Mapping[str, tuple[int, int]]) -> tuple[frozenset[str], ...] | None:
         groups: dict[tuple[int, int], list[str]] = {}
@@ -253,7 +261,7 @@ class _PointEvidence:
 
     def _influences(self, standing: Standing) -> Iterator[Influence]:
         """What else may have decided the first place."""
-        run, best = self.run, standing.names[0]
+        run, best = self.run, standing.first[0]
         # For figures beyond the floor, the floor has an influence of its own.
         codes = set(plausibility.CODES) - {plausibility.FASTER_THAN_FLOOR}
         if names := self._subjects(standing.first, *codes):
@@ -264,11 +272,6 @@ class _PointEvidence:
                 yield influence
         if names := self._subjects(standing.decisive, _BOUND):
             yield Influence(Confounder.ENGINE, names)
-        for name, ratio in itertools.islice(standing.behind.items(), 1):
-            older, newer = (run.contenders[each].release for each in (name, best))
-            is_close = ratio.low is not None and ratio.low < _MOST_BY_AGE
-            if is_close and older and newer and (newer.day - older.day).days >= YEARS_APART:
-                yield Influence(Confounder.VERSIONS, (name, best))
         for share, influence in self._shares(standing):
             if not _is_excluded(standing, share):
                 yield influence

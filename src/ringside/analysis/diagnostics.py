@@ -191,7 +191,7 @@ def _blocks(run: RunFigures) -> Iterator[Diagnostic]:
     if run.blocks_done < MIN_BLOCKS:
         experiment = run.experiment
         # The blocks of a run that can end early are a limit, not a plan.
-        is_open = experiment.until_decided or experiment.until is not None or experiment.time_s is not None
+        is_open = experiment.until_decided or experiment.time_s is not None
         needed = _USUAL_BLOCKS if is_open else max(experiment.blocks, _USUAL_BLOCKS)
         # `vs` has two, which exclude each other.
         option = "--runs" if "--runs" in run.plan.options else "--blocks"

@@ -10,14 +10,16 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, median
+from typing import get_args
 
 from ringside.analysis.cells import MAX_FAILED_SHARE, repeats_state, trial_figures
+from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
 from ringside.stats.carry_over import MEMORY, CarryOver, carry_over
 from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
-from ringside.stats.paired import differences, logarithms, paired_ratio
+from ringside.stats.paired import differences, logarithms
 from ringside.stats.sequential import (
     FIRST_LOOK,
     SEQUENTIAL_CONFIDENCE,
@@ -44,8 +46,7 @@ _Key = tuple[str, Point, str, str]
 def nominal_confidence(experiment: Experiment) -> float:
     """The nominal confidence of the intervals of ratios, so that they really hold 95 %."""
     # A run of seven blocks or fewer has its first look at its end.
-    can_end_early = experiment.until_decided and experiment.blocks > FIRST_LOOK
-    is_sequential = can_end_early or experiment.until is not None
+    is_sequential = experiment.until_decided and experiment.blocks > FIRST_LOOK
     return SEQUENTIAL_CONFIDENCE if is_sequential else CONFIDENCE
 
 
@@ -143,9 +144,10 @@ class Observations:
 
 
 class Examination:
-    """The comparisons of `pairs` (numerator, denominator) [default: all that get a verdict] at all points in
-    some metrics: one family with one error rate. The observations grow from look to look, by blocks that are
-    whole. `margin` [default: the experiment's]."""
+    """All comparisons that are shown, and all of pairs inside a class, at all points in some metrics: one
+    family with one error rate, whose first metric is the one that the answer is about. `classes`: the names
+    of each class; the first with two contenders is the one that is ranked first. The observations grow from
+    look to look, by blocks that are whole."""
 
     def __init__(
         self,
@@ -153,25 +155,25 @@ class Examination:
         metrics: Sequence[Metric],
         points: Sequence[Point],
         observations: Observations,
-        pairs: Sequence[tuple[str, str]] | None = None,
-        margin: float | None = None,
+        classes: Sequence[Sequence[str]],
     ) -> None:
         self._metrics = metrics
         self._points = points
         self._observations = observations
         self._shown_pairs = shown_pairs(experiment)
-        if pairs is None:
-            pairs = compared_pairs(experiment)
+        self._rivals = next((names for names in classes if len(names) > 1), ())
+        inside = [pair for names in classes for pair in itertools.combinations(names, 2)]
+        # Each once, in whatever order it is asked for.
+        pairs = {frozenset(pair): pair for pair in (*inside, *compared_pairs(experiment))}
         self._keys: tuple[_Key, ...] = tuple(
-            (metric.name, point, *pair) for metric in metrics for point in points for pair in pairs
+            (metric.name, point, *pair) for metric in metrics for point in points for pair in pairs.values()
         )
-        self._tests: ComparisonTests[_Key] = ComparisonTests(experiment.margin if margin is None else margin)
+        self._tests: ComparisonTests[_Key] = ComparisonTests(experiment.margin)
         self._logs: dict[_Key, dict[int, float]] = {}
         self._decisions: dict[_Key, Decision] = {}
         self._carry_over = functools.cache(observations.carry_over)
         self._confidence = nominal_confidence(experiment)
-        self._has_interim_looks = experiment.until_decided
-        planned = planned_looks(experiment.blocks) if self._has_interim_looks else []
+        planned = planned_looks(experiment.blocks) if experiment.until_decided else []
         self._levels = {look.blocks: look for look in planned}
         self._most_blocks = experiment.blocks
         self._open: set[Cell] | None = None
@@ -183,21 +185,34 @@ class Examination:
         return blocks in self._levels
 
     def last_look(self, blocks: int) -> None:
-        """Take the look at a run that is over. Where widths ended it, the level is that of the intervals."""
-        look = last_look(blocks) if self._has_interim_looks else Look(blocks, 1 - self._confidence)
-        self._examine(look)
+        """Take the look at a run that is over."""
+        self._examine(last_look(blocks))
 
     def _examine(self, look: Look) -> None:
         self.conclude()
         self._tests.examine(self._logs, look)
+        shown = itertools.product(self._metrics, self._points, self._shown_pairs)
+        rivals = (
+            (self._metrics[0], point, pair)
+            for point in self._points
+            for pair in itertools.combinations(self._candidates(point), 2)
+        )
         self._open = {
             Cell(name, point)
-            for metric in self._metrics
-            for point in self._points
-            for pair in self._shown_pairs
+            for metric, point, pair in (*shown, *rivals)
             if self._is_open(metric, point, pair)
             for name in pair
         }
+
+    def _candidates(self, point: Point) -> list[str]:
+        """Those that may be first in the first metric: none is shown to be better."""
+
+        def is_behind(name: str, other: str) -> bool:
+            comparison = self.comparison(self._metrics[0], point, name, other)
+            return comparison is not None and comparison.verdict is Verdict.SLOWER
+
+        names = self._rivals
+        return [name for name in names if not any(is_behind(name, other) for other in names if other != name)]
 
     def _is_open(self, metric: Metric, point: Point, pair: tuple[str, str]) -> bool:
         """Whether more blocks could decide a pair."""
@@ -295,21 +310,21 @@ class Examination:
         return beyond < _BEYOND_CARRY_OVER * math.hypot(own_error, error)
 
     def is_needed(self, cell: Cell) -> bool:
-        """Whether a comparison of this cell was open at the last look."""
+        """Whether the answer needed more blocks of this cell at the last look."""
         return self._open is None or not self._shown_pairs or cell in self._open
 
     @property
     def is_decided(self) -> bool:
-        """Whether no comparison was open at the last look; False where there is none, or no look yet."""
+        """Whether the last look left neither the first place nor a shown comparison to more blocks; False
+        where nothing is compared, or without a look yet."""
         return self._open is not None and not self._open and bool(self._shown_pairs)
 
 
 class RunExamination:
-    """All comparisons of a run. The verdicts in its headline decide when it ends: at all points they share
-    one error rate, with those in all `metrics` where the workload's are one family (`confirmatory`). Ranks,
-    which compare all pairs inside a class, have an error rate of their own, and so have both in each other
-    metric. `classes`: the names of each class, for these; a run in progress does without. `blocks`: how many
-    have been added."""
+    """All comparisons of a run. Those in its headline decide when it ends: at all points they share one error
+    rate, with those in all `metrics` where the workload's are one family (`confirmatory`). Each other metric
+    has an error rate of its own; a run in progress does without (`exploratory`). `classes`: the names of each
+    class [default: all are one]. `blocks`: how many have been added."""
 
     def __init__(
         self,
@@ -317,6 +332,8 @@ class RunExamination:
         measurement: Measurement,
         points: Sequence[Point],
         classes: Sequence[Sequence[str]] | None = None,
+        *,
+        exploratory: bool = False,
     ) -> None:
         self.metrics = tuple(map(measurement.metric, measurement.shown(experiment)))
         self.confirmatory = self.metrics if measurement.one_family else self.metrics[:1]
@@ -324,23 +341,13 @@ class RunExamination:
         self.blocks = 0
         self._experiment = experiment
         self._points = points
-        self._verdicts: dict[str, Examination] = {}
-        self._ranks: dict[str, Examination] = {}
-        exploratory = self.metrics[len(self.confirmatory) :] if classes is not None else ()
-        for metrics in (self.confirmatory, *((metric,) for metric in exploratory)):
-            names = [metric.name for metric in metrics]
-            verdicts = Examination(experiment, metrics, points, self.observations)
-            self._verdicts |= dict.fromkeys(names, verdicts)
-            if classes is not None:
-                inside = [pair for each in classes for pair in itertools.combinations(each, 2)]
-                ranks = Examination(experiment, metrics, points, self.observations, inside, 0.0)
-                self._ranks |= dict.fromkeys(names, ranks)
-        self._headline = self._verdicts[self.metrics[0].name]
+        self._families: dict[str, Examination] = {}
+        others = self.metrics[len(self.confirmatory) :] if exploratory else ()
+        for metrics in (self.confirmatory, *((metric,) for metric in others)):
+            of = (experiment, metrics, points, self.observations, classes or [experiment.contenders])
+            self._families |= dict.fromkeys([metric.name for metric in metrics], Examination(*of))
+        self._headline = self._families[self.metrics[0].name]
         self._is_over = False
-
-    @property
-    def _families(self) -> list[Examination]:
-        return list(dict.fromkeys((*self._verdicts.values(), *self._ranks.values())))
 
     def add_block(self, trials: Iterable[Trial]) -> bool:
         """Count the trials of the next whole block, and take the look that is planned after it; False where
@@ -348,7 +355,7 @@ class RunExamination:
         for trial in trials:
             self.observations.add(trial)
         self.blocks += 1
-        are_looks = [family.look(self.blocks) for family in self._families]
+        are_looks = [family.look(self.blocks) for family in {*self._families.values()}]
         return any(are_looks)
 
     def is_needed(self, cell: Cell) -> bool:
@@ -360,55 +367,35 @@ class RunExamination:
         """Whether no comparison was open at the last look; False where there is none, or no look yet."""
         return self._headline.is_decided
 
-    def shown_ratios(self, confidence: float) -> list[Interval | None]:
-        """The ratio of each pair that the tables show, in the headline, at each point."""
-        name = self.metrics[0].name
-        values = self.observations.values
-        return [
-            paired_ratio(
-                values.get((name, Cell(contender, point)), {}),
-                values.get((name, Cell(baseline, point)), {}),
-                confidence,
-            )
-            for point in self._points
-            for contender, baseline in shown_pairs(self._experiment)
-        ]
-
     def conclude(self, rest: Iterable[Trial], *, is_over: bool) -> None:
         """Settle all comparisons. `rest`: the trials of blocks that are not whole. `is_over`: the run has
         ended, so what is not decided stays so."""
         self._is_over = is_over
-        # Where the headline ended the run, the last planned look was the last of all families: what ended it
-        # may be like them.
-        is_planned = self.blocks >= self._experiment.blocks or not self._headline.is_decided
-        families = self._families
-        for family in families:
-            if is_over and is_planned and not family.is_decided:
-                family.last_look(self.blocks)
+        families = {*self._families.values()}
+        for family in families if is_over else ():
+            family.last_look(self.blocks)
         for trial in rest:
             self.observations.add(trial)
         for family in families:
             family.conclude()
 
     def comparison(self, metric: Metric, point: Point, contender: str, baseline: str) -> Comparison | None:
-        """The comparison of a pair, None without a block in common."""
-        examination = self._verdicts[metric.name]
+        """The comparison of a pair, None without a block in common. A ratio is marked as overstated where no
+        more blocks were made once the headline was decided."""
+        examination, of = self._families[metric.name], self._experiment
         comparison = examination.comparison(metric, point, contender, baseline, is_over=self._is_over)
-        return self._marked(metric, comparison)
-
-    def ranked(self, metric: Metric, point: Point, one: str, other: str) -> Comparison | None:
-        """The comparison of a pair inside a class, for ranks."""
-        examination = self._ranks[metric.name]
-        return self._marked(metric, examination.comparison(metric, point, one, other, is_over=self._is_over))
-
-    def _marked(self, metric: Metric, comparison: Comparison | None) -> Comparison | None:
-        """With whether the ratio is overstated: no more blocks were made once the headline was decided."""
-        if comparison is None or metric not in self.confirmatory or not self._experiment.until_decided:
+        if comparison is None or metric not in self.confirmatory or not of.until_decided:
             return comparison
         is_different = comparison.verdict in (Verdict.FASTER, Verdict.SLOWER)
-        if not is_different or comparison.ratio.n >= self._experiment.blocks:
+        if not is_different or comparison.ratio.n >= of.blocks:
             return comparison
         return dataclasses.replace(comparison, overstated=is_overstated(comparison.ratio))
+
+
+def by_class(experiment: Experiment, kind: Callable[[str], ContenderClass]) -> list[list[str]]:
+    """The contenders by class: that of the baseline first, the floor last."""
+    order = dict.fromkeys((kind(experiment.baseline), *get_args(ContenderClass)))
+    return [[name for name in experiment.contenders if kind(name) == each] for each in order]
 
 
 def judge_trials(
@@ -421,8 +408,9 @@ def judge_trials(
     is_over: bool,
 ) -> RunExamination:
     """The examination of a run from the trials that count. Whole blocks are those with a trial, not
-    interrupted, of every cell that could be measured when the run began and was still needed."""
-    examination = RunExamination(experiment, measurement, points, classes)
+    interrupted, of every cell that could be measured when the run began and was still needed; of a run that
+    has ended, all."""
+    examination = RunExamination(experiment, measurement, points, classes, exploratory=True)
     unavailable = {trial.cell for trial in trials if trial.block == 0}
     cells = [Cell(name, point) for point in points for name in experiment.contenders]
     measurable = [cell for cell in cells if cell not in unavailable]
@@ -433,7 +421,7 @@ def judge_trials(
     rest: list[Trial] = []
     for _, block in sorted(blocks.items()):
         made = {trial.cell for trial in block if trial.outcome is not Outcome.INTERRUPTED}
-        if all(cell in made for cell in measurable if examination.is_needed(cell)):
+        if is_over or all(cell in made for cell in measurable if examination.is_needed(cell)):
             examination.add_block(block)
         else:
             rest += block

@@ -6,11 +6,11 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import get_args
 
 from ringside.analysis.cells import MAX_FAILED_SHARE, CellAnalysis, analyse_cell
 from ringside.analysis.examination import (
     Ranking,
+    by_class,
     compared_pairs,
     judge_trials,
     nominal_confidence,
@@ -52,6 +52,7 @@ class RunFigures:
         self.by_cell: dict[Cell, list[Trial]] = {}
         for trial in self.trials:
             self.by_cell.setdefault(trial.cell, []).append(trial)
+        self._classes = by_class(self.experiment, self.kind)
         self.examination = judge_trials(
             self.experiment,
             self.measurement,
@@ -93,12 +94,6 @@ class RunFigures:
     def trial_count(self) -> int:
         """How many trials are no warm-ups."""
         return sum(trial.block > 0 for trial in self.trials)
-
-    @property
-    def _classes(self) -> list[list[str]]:
-        """The contenders by class: that of the baseline first, the floor last."""
-        order = dict.fromkeys((self.kind(self.experiment.baseline), *get_args(ContenderClass)))
-        return [[name for name in self.names if self.kind(name) == kind] for kind in order]
 
     def is_warming_up(self, metric: str, cell: Cell) -> bool:
         """Whether the repeats of most trials still got faster when they ended."""
@@ -218,7 +213,7 @@ class RunFigures:
             (metric.name, point): rank(
                 {name: self.cell(name, point).metrics.get(metric.name) for name in self.names},
                 metric,
-                partial(self.examination.ranked, metric, point),
+                partial(self.examination.comparison, metric, point),
                 self._classes,
                 [name for name in self.names if self.cell(name, point).often_failed],
                 [name for name in self.names if self.is_warming_up(metric.name, Cell(name, point))],

@@ -31,7 +31,7 @@ from ringside.model.design import (
     SuiteFile,
     as_tuple,
 )
-from ringside.units import goal, margin, seconds
+from ringside.units import margin, seconds
 
 T = TypeVar("T")
 
@@ -74,7 +74,6 @@ def read_experiment(path: Path, known: Known | None = None) -> Experiment:
     table = decode(file, ExperimentFile)
     if known is not None:
         _check_names(file, table, known)
-    until = _read(file, "until", table.until, goal)
     least_s = LEAST_S if table.least is None else _read(file, "least", table.least, seconds)
     if not 0 < least_s <= _MOST_LEAST_S:
         raise file.error(f"`least` is out of range: above 0, up to {_MOST_LEAST_S:g} s", "least")
@@ -92,8 +91,7 @@ def read_experiment(path: Path, known: Known | None = None) -> Experiment:
         limits=table.limits,
         show=Show(table.show.metrics, table.show.sweep, tuple((over, under) for over, under in ratios)),
         at=table.at,
-        until=until if isinstance(until, float) else None,
-        until_decided=until == "decided",
+        until_decided=table.until == "decided",
         time_s=None if table.time is None else _read(file, "time", table.time, seconds),
         margin=DEFAULT_MARGIN if table.margin is None else _read(file, "margin", table.margin, margin),
         least_s=least_s,

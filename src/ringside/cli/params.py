@@ -44,9 +44,7 @@ FILE = click.Path(path_type=Path)
 _CPUS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _DAY_S = 86_400
 
-UNTIL_HELP = (
-    "End when all is `decided`, at the `end` of the blocks, or when intervals are within 2% [decided]."
-)
+UNTIL_HELP = "End when all is `decided`, or at the `end` of the blocks [decided]."
 MARGIN_HELP = "Ratios closer to 1 than this are equivalent"
 STORE_HELP = "The store [default: .ringside/ringside.sqlite]."
 DEFAULT_PORT = 8000

@@ -102,7 +102,8 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
             for point in points
         )
         times.append((each.time_s if settings.time_s is None else settings.time_s) or 0.0)
-        numbers = [f"{number:,}" for number in (len(contenders), len(points), cells, each.blocks)]
+        numbers = [f"{number:,}" for number in (len(contenders), len(points), cells)]
+        numbers.append(f"{'up to ' * each.until_decided}{each.blocks:,}")
         numbers.append(duration(times[-1]) if times[-1] else "–")
         rows.append((each.name, each.workload, *map(TableCell, numbers)))
     total = f"in all {duration(sum(times))} of blocks at most, and a warm-up of each cell before them"

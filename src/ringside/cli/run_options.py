@@ -32,7 +32,7 @@ class RunSettings:
     levels: tuple[str, ...] = option("--set FACTOR=LEVEL[,…]", "Other levels of a factor.", multiple=True)
     cores: str | None = option("--cores N[,N…]|all", "Numbers of CPUs; all: 1, 2, 4 … and all of them.")
     blocks: int | None = option("--blocks N", "At most N passes over all cells.", params.Whole(1, 10_000))
-    until: Goal | None = option("--until GOAL", params.UNTIL_HELP, units.goal)
+    until: Goal | None = option("--until GOAL", params.UNTIL_HELP, ["decided", "end"])
     margin: float | None = option(
         "--margin 5%", f"{params.MARGIN_HELP} [default: the experiment's, else 5%].", units.margin
     )

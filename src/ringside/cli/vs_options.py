@@ -89,7 +89,7 @@ class VsSettings:
     step: str | None = option("-D, --parameter-step-size DELTA", "The step of -P [1].", section="Parameters")
     min_runs: int | None = option("-m, --min-runs N", "N blocks at least.", _RUNS, section="How often")
     blocks: int | None = option("-M, --max-runs, --blocks N", "N blocks at most.", _RUNS)
-    until: Goal | None = option("--until GOAL", params.UNTIL_HELP, units.goal)
+    until: Goal | None = option("--until GOAL", params.UNTIL_HELP, ["decided", "end"])
     margin: float | None = option("--margin 5%", f"{params.MARGIN_HELP} [default: 5%].", units.margin)
     seed: int | None = option("--seed N", "Seed of the random orders [default: a new one].", params.SEED)
     everything: bool = flag("--all", "All columns.", section="Output")

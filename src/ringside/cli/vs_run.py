@@ -248,7 +248,7 @@ def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
 
 
 def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
-    """Until the goal is reached, or the blocks or the time are over: 30 seconds where neither is given. A
+    """Until all is decided, or the blocks or the time are over: 30 seconds where neither is given. A
     command alone has no goal, and a time of its own."""
     until, blocks, min_runs, time_s = settings.until, settings.blocks, settings.min_runs, settings.time_s
     if settings.runs is not None:
@@ -257,8 +257,6 @@ def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
         raise UsageError(f"--min-runs {min_runs} is more than --max-runs {blocks}")
     if until == "end" and not (blocks or time_s):
         raise UsageError("--until end: say which end, with --blocks or --time")
-    if is_alone and isinstance(until, float):
-        raise UsageError("--until narrows the ratio of two commands: a command alone has --runs or --time")
     # Of a command alone blocks are the most, so that --max-runs means what it says in hyperfine.
     least = _ALONE_BLOCKS if is_alone and time_s is None else FIRST_LOOK
     if time_s is None and until != "end" and (is_alone or not blocks):
@@ -266,7 +264,6 @@ def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
     return StoppingRule(
         max_blocks=blocks or MAX_BLOCKS,
         decided=until in (None, "decided") and not is_alone,
-        until=until if isinstance(until, float) else None,
         min_blocks=min_runs or 1,
         time_s=time_s,
         min_timed_blocks=min_runs or least if is_alone else max(FIRST_LOOK, min_runs or 1),

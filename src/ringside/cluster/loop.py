@@ -60,7 +60,7 @@ class ClusterLoop(RunLoop):
     ) -> None:
         first = next(iter(prepared.values()))
         what = (run, first.experiment, first.workload, first.points, rule)
-        super().__init__(*what, store, notify)
+        super().__init__(*what, store, notify, {}, first.classes)
         self._prepared = prepared
         self._machines = machines
         self._session = machines.session

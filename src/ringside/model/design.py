@@ -24,9 +24,8 @@ Unit = Literal["ns", "s", "B", "/s", "%", ""]
 # How many nanoseconds a unit of time has.
 NS_OF = {"ns": 1.0, "s": 1e9}
 
-# Until when a run makes blocks: until every comparison is decided, to the end of its blocks, or until every
-# interval is narrower than a share of its ratio.
-Goal = Literal["decided", "end"] | float
+# Until when a run makes blocks: until its answer is decided, or to the end of its blocks.
+Goal = Literal["decided", "end"]
 
 DEFAULT_BLOCKS = 40
 # Ratios closer to 1 than this rarely decide which of two programs is chosen.
@@ -146,7 +145,7 @@ class ExperimentFile(Table, frozen=True, kw_only=True):
     baseline: str | None = None
     note: str = ""
     blocks: Annotated[int, Meta(ge=1, le=10_000)] = DEFAULT_BLOCKS
-    until: str = "decided"
+    until: Goal = "decided"
     time: str | None = None
     margin: str | None = None
     least: str | None = None
@@ -174,8 +173,7 @@ class Experiment:
     its entries, whose levels stand in place of those of `factors`.
 
     A run ends after `blocks` blocks, or after `time_s` seconds; before that, where `until_decided`, as soon
-    as every comparison of the headline is decided. `until`: instead, after `blocks` blocks more are made
-    until every interval of the headline is narrower than this share of its ratio."""
+    as the first place and every comparison of the headline are decided."""
 
     name: str
     title: str
@@ -189,7 +187,6 @@ class Experiment:
     limits: ExperimentLimits = field(default_factory=ExperimentLimits)
     show: Show = field(default_factory=Show)
     at: tuple[Mapping[str, Level], ...] = ()
-    until: float | None = None
     until_decided: bool = False
     time_s: float | None = None
     # Ratios between 1 / (1 + margin) and 1 + margin count as equivalent.

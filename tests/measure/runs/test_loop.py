@@ -336,38 +336,6 @@ def test_a_run_whose_time_is_over_has_ended(benchmark: Make, store: Store, run: 
     assert store.run(run.id).ended_at is not None
 
 
-def test_a_resumed_run_remembers_the_blocks_that_it_has(benchmark: Make, store: Store, run: Run) -> None:
-    rule = StoppingRule(500, until=0.5, min_blocks=3)
-    with pytest.raises(KeyboardInterrupt):
-        benchmark(Maker({4 * 8 + 3: Outcome.INTERRUPTED}), rule=rule).conduct()
-    assert len(store.trials(run)) == 33
-    again = Maker()
-    assert benchmark(again, rule=rule).conduct()
-    # It had eight blocks and a trial of the ninth, which was cut off.
-    assert {made[0] for made in again.made} <= {0, 9, 10}
-    assert {trial.block for trial in store.trials(run)} == set(range(1, 11))
-
-
-def test_a_run_until_narrow_that_is_resumed_ends_as_one_that_was_not_interrupted(
-    benchmark: Make, store: Store, run: Run
-) -> None:
-    """Its intervals are narrow after ten blocks, and not after those that it had when it was cut off."""
-
-    def drifting_ns(block: int, cell: Cell) -> int:
-        return 1000 if cell.contender == "a" else 1000 + block + (900 * block if block > 10 else 0)
-
-    rule = StoppingRule(500, until=0.5, min_blocks=3)
-    # All of twelve blocks but a trial of the fourth, which a lost machine left behind.
-    for block in blocks(POINTS, EXPERIMENT.contenders, 12, SEED):
-        for position, cell in enumerate(block.cells):
-            outcome = Outcome.INTERRUPTED if (block.index, position) == (4, 0) else Outcome.OK
-            report = TrialOutcome("ok", wall_ns=drifting_ns(block.index, cell))
-            store.add_trial(run, Trial(block.index, position, cell, outcome, "", report=report))
-    maker = Maker(wall_ns=drifting_ns)
-    assert benchmark(maker, rule=rule).conduct()
-    assert [made[:2] for made in maker.made] == [(4, 0)]
-
-
 # --- runs that end once all is decided ---
 
 

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from ringside.measure.runs.stopping import MAX_BLOCKS_UNTIL, BlockProgress, StoppingRule, rule_of
-from ringside.model.design import Cell, Experiment, Point, Show
+from ringside.measure.runs.stopping import BlockProgress, StoppingRule, rule_of
+from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Trial
-from ringside.stats.interval import CONFIDENCE
-from ringside.stats.paired import paired_ratio
-from ringside.stats.sequential import FIRST_LOOK, SEQUENTIAL_CONFIDENCE, width_looks
+from ringside.stats.sequential import FIRST_LOOK
 from ringside.workloads.base import Measurement
 from ringside.workloads.ring import RING
 from tests.support.points import point
@@ -104,15 +102,6 @@ def test_without_a_goal_there_are_as_many_blocks_as_the_experiment_says() -> Non
     assert rule_of(EXPERIMENT, 5.0) == StoppingRule(7, deadline_s=5.0)
 
 
-def test_with_a_goal_the_experiments_blocks_are_the_fewest() -> None:
-    narrow = dataclasses.replace(EXPERIMENT, until=0.03)
-    assert rule_of(narrow, 5.0) == StoppingRule(MAX_BLOCKS_UNTIL, until=0.03, min_blocks=7, deadline_s=5.0)
-    many = MAX_BLOCKS_UNTIL + 1
-    assert rule_of(dataclasses.replace(narrow, blocks=many)) == StoppingRule(
-        many, until=0.03, min_blocks=many
-    )
-
-
 def test_where_all_is_to_be_decided_the_experiments_blocks_are_the_most() -> None:
     decided = dataclasses.replace(EXPERIMENT, until_decided=True, time_s=60.0)
     assert rule_of(decided) == StoppingRule(7, decided=True, time_s=60.0)
@@ -129,7 +118,6 @@ def test_where_all_is_to_be_decided_the_experiments_blocks_are_the_most() -> Non
         # The first look is at the end.
         (StoppingRule(7, decided=True), True),
         (StoppingRule(7, decided=True, time_s=5.0), False),
-        (StoppingRule(7, until=0.02), False),
     ],
 )
 def test_the_number_of_blocks_is_known_without_a_goal_and_a_time(rule: StoppingRule, fixed: bool) -> None:
@@ -232,98 +220,7 @@ def test_one_comparison_that_is_open_is_enough_to_go_on() -> None:
         assert not any(of.is_reached(blocks) for blocks in range(21))
 
 
-# --- narrow intervals ---
-
-
 def test_nothing_is_looked_at_without_a_goal() -> None:
     of = progress(StoppingRule(500))
     fill(of, 20, noise=0.0001)
     assert not any(of.is_reached(blocks) for blocks in range(21))
-
-
-def test_narrow_intervals_are_noticed_at_the_looks_only() -> None:
-    of = progress(StoppingRule(500, until=0.05))
-    fill(of, 40, noise=0.001)
-    looks = width_looks(500)
-    assert [blocks for blocks in range(41) if of.is_reached(blocks)] == [at for at in looks if at <= 40]
-    assert looks[0] == 10
-
-
-def test_a_look_does_not_come_before_the_fewest_blocks() -> None:
-    of = progress(StoppingRule(500, until=0.05, min_blocks=14))
-    fill(of, 20, noise=0.001)
-    assert [blocks for blocks in range(18) if of.is_reached(blocks)] == [14, 16]
-
-
-def test_one_wide_interval_at_any_point_is_enough_to_go_on() -> None:
-    for noisy_point in (None, *POINTS):
-        of = progress(StoppingRule(500, until=0.05))
-        fill(of, 10, noise=0.5, noisy_point=noisy_point)
-        assert not of.is_reached(10)
-
-
-def test_a_goal_is_a_share_of_the_ratio() -> None:
-    of = progress(StoppingRule(500, until=0.05))
-    generator = random.Random(3)
-    for block in range(1, 11):
-        for at in POINTS:
-            of.add(trial(block, "a", at, 1e6))
-            # A hundred times as long, so an interval of 5 % is 5 wide.
-            of.add(trial(block, "b", at, 1e8 * math.exp(generator.gauss(0, 0.02))))
-    assert of.is_reached(10)
-
-
-def test_a_contender_without_figures_does_not_keep_a_run_going() -> None:
-    three = dataclasses.replace(EXPERIMENT, contenders=("a", "b", "c"))
-    of = progress(StoppingRule(500, until=0.05), three)
-    fill(of, 10, noise=0.001, names="ab")
-    assert of.is_reached(10)
-
-
-def test_the_pairs_that_are_shown_are_those_that_must_be_narrow() -> None:
-    show = Show(ratios=(("c", "b"),))
-    three = dataclasses.replace(EXPERIMENT, contenders=("a", "b", "c"), show=show)
-    of = progress(StoppingRule(500, until=0.05), three)
-    fill(of, 10, noise=0.5, names="a")
-    fill(of, 10, noise=0.001, names="bc")
-    assert of.is_reached(10)
-    of = progress(StoppingRule(500, until=0.05), dataclasses.replace(three, show=Show()))
-    fill(of, 10, noise=0.5, names="a")
-    fill(of, 10, noise=0.001, names="bc")
-    assert not of.is_reached(10)
-
-
-def test_the_headline_is_what_must_be_narrow() -> None:
-    shown = dataclasses.replace(EXPERIMENT, show=Show(("spawn_ns", "hop_ns")))
-    generator = random.Random(3)
-    for experiment, reached in ((EXPERIMENT, True), (shown, False)):
-        of = progress(StoppingRule(500, until=0.05), experiment)
-        for block in range(1, 11):
-            for at in POINTS:
-                for name in "ab":
-                    spawn_ns = round(1e9 * math.exp(generator.gauss(0, 0.5)))
-                    phases = {"relay": (1_000_000_000 + block,), "spawn": (spawn_ns,)}
-                    of.add(dataclasses.replace(trial(block, name, at, 1), phases=phases))
-        assert of.is_reached(10) is reached
-
-
-def test_intervals_are_those_of_a_sequential_test() -> None:
-    """They are wider than nominal ones, because they are looked at until they are narrow."""
-    generator = random.Random(3)
-    values = {block: 1e9 * math.exp(generator.gauss(0, 0.1)) for block in range(1, 11)}
-    others = dict.fromkeys(values, 1e9)
-    widths = []
-    for confidence in (CONFIDENCE, SEQUENTIAL_CONFIDENCE):
-        interval = paired_ratio(values, others, confidence)
-        assert interval
-        assert interval.low
-        assert interval.high
-        widths.append(interval.high / interval.low - 1)
-    assert widths[0] < widths[1]
-    for goal, reached in ((sum(widths) / 2, False), (widths[1] * 1.001, True)):
-        of = progress(StoppingRule(500, until=goal))
-        for block, value in values.items():
-            for at in POINTS:
-                of.add(trial(block, "a", at, 1e9))
-                of.add(trial(block, "b", at, value))
-        assert of.is_reached(10) is reached

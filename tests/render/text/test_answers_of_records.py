@@ -27,8 +27,8 @@ SHOWN = {**NS, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 AMOUNT = rf"({NUMBER})(?: ([nµm]?s|[KMG]i?B|B)\b)?"
 # Who leads, and by which amount; NOUN is that of the headline.
 LEADS = (
-    rf"the best median.*? is ({NAME}?)'s?, NOUN {AMOUNT}",
-    rf"equivalent within .+?: ({NAME}?)'s? NOUN {AMOUNT}",
+    rf"; ({NAME}) has the best median.*?, NOUN {AMOUNT}",
+    rf"equal within .+?: ({NAME}?)'s? NOUN {AMOUNT}",
     rf"^(?:So far )?({NAME}) has the best .+?, {AMOUNT}(?: \(|;|$)",
     rf"^({NAME})\b.*?: NOUN {AMOUNT}",
 )
@@ -90,7 +90,7 @@ def check_answer(of: RunAnalysis) -> int:
     """Checks the amounts and ratios of an answer, and returns how many there were."""
     sentences = [sentence.text for sentence in answers(of)]
     labels = {of.label(point): point for point in of.points}
-    at = re.search(r" at ([^,:]+?)(?::| is not decided|,|;)", sentences[0])
+    at = re.search(r" at ([^,:]+?)(?::| after |,|;)", sentences[0])
     blocks = Blocks(of, labels.get(at[1] if at else "", of.points[0]))
     checked, leader = 0, ""
     for sentence in sentences:

@@ -28,7 +28,7 @@ FULL: dict[str, Any] = {
     "only": ["go", "my own"],
     "settings": {"nodes": ["10", "20"], "mode": ["serial"]},
     "blocks": 8,
-    "until": 0.02,
+    "until": "decided",
     "margin": 0.03,
     "seed": 7,
     "full": True,
@@ -38,7 +38,7 @@ FULL: dict[str, Any] = {
 }
 WORDS = (
     "ringside run mine --full --only 'go,my own' --set nodes=10,20 --set mode=serial --blocks 8 "
-    "--margin 0.03 --seed 7 --until 2% --sandbox --on auto --engines 2 --with './my own' "
+    "--until decided --margin 0.03 --seed 7 --sandbox --on auto --engines 2 --with './my own' "
     "--with 'b=./b --port {port}'"
 )
 
@@ -48,7 +48,7 @@ def test_what_the_command_line_changed_is_in_the_command(part: str) -> None:
     assert command(chosen(**{part: FULL})) == WORDS
     assert command(chosen(**{part: {**FULL, "until": "end", "full": False}})) == WORDS.replace(
         " --full", ""
-    ).replace("2%", "end")
+    ).replace("decided", "end")
     nothing: dict[str, Any] = {**dict.fromkeys(FULL), "name": "mine", "only": [], "outside": []}
     assert command(chosen(**{part: nothing})) == "ringside run mine"
 

@@ -140,15 +140,13 @@ def test_hostile_text_is_text() -> None:
     assert all(text in out.getvalue() for text in ("[red]title", "[b]x", "[/]1"))
 
 
-@pytest.mark.parametrize(
-    ("planned", "until", "blocks"), [(7, None, "7"), (9, None, "7 of 9"), (6, 0.02, "7")]
-)
-def test_the_heading(planned: int, until: float | None, blocks: str) -> None:
+@pytest.mark.parametrize(("planned", "blocks"), [(7, "7"), (9, "7 of 9"), (6, "7")])
+def test_the_heading(planned: int, blocks: str) -> None:
     values = {("go", MANY[0]): {"hop_ns": scaled(1.0)}}
-    text = heading(analysis(values, blocks=planned, until=until, ended=planned <= 7))
+    text = heading(analysis(values, blocks=planned, ended=planned <= 7))
     assert text == f"run run-1, {blocks} blocks, 7 trials, nodes=1"
     # A run that is over needed no more.
-    assert "7 blocks" in heading(analysis(values, blocks=planned, until=until))
+    assert "7 blocks" in heading(analysis(values, blocks=planned))
 
 
 def test_the_machine() -> None:

@@ -249,4 +249,4 @@ class LocalCampaign(Campaign):
         rule = rule_of(ready.experiment, deadline_s)
         with closing(ContenderTrials(run.seed, ready, self._executor)) as maker:
             what = (run, ready.experiment, ready.workload, ready.points, rule, self.store, self.notify)
-            return BlockLoop(*what, ready.unavailable(), maker=maker).conduct()
+            return BlockLoop(*what, ready.unavailable(), ready.classes, maker=maker).conduct()

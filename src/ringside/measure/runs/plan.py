@@ -117,9 +117,7 @@ def _changed(
             f"--engines: programs of the workload `{changed.workload}` get no load: leave it out"
         )
     if selection.until:
-        until = selection.until if isinstance(selection.until, float) else None
-        decided = selection.until == "decided"
-        changed = dataclasses.replace(changed, until=until, until_decided=decided)
+        changed = dataclasses.replace(changed, until_decided=selection.until == "decided")
     return dataclasses.replace(
         changed,
         blocks=selection.blocks or changed.blocks,

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ringside.analysis.examination import by_class
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import CatalogueError
 from ringside.measure.host.executor import Capacity
@@ -57,6 +58,11 @@ class Prepared:
         if reason is None and self.experiment.engines:
             reason = plan.out_of_reach(contender.contender, self.workload.name) or None
         return reason
+
+    @property
+    def classes(self) -> list[list[str]]:
+        """The names of each class, in the order in which classes are ranked."""
+        return by_class(self.experiment, lambda name: self.contenders[name].contender.kind)
 
     def unavailable(self) -> dict[Cell, str]:
         """The cells that cannot be measured, each with its reason."""

@@ -9,24 +9,19 @@ from dataclasses import dataclass
 from ringside.analysis.examination import RunExamination
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Trial
-from ringside.stats.sequential import FIRST_LOOK, SEQUENTIAL_CONFIDENCE, all_narrower_than, width_looks
+from ringside.stats.sequential import FIRST_LOOK
 from ringside.workloads.base import Measurement
-
-# With a goal for the intervals no more blocks than this, whether it is reached or not.
-MAX_BLOCKS_UNTIL = 500
 
 
 @dataclass(frozen=True, slots=True)
 class StoppingRule:
     """A run ends after `max_blocks` blocks, or once `time_s` seconds have passed and `min_timed_blocks` are
-    done. Before that, but after `min_blocks` or more, where `decided`, as soon as every comparison of the
-    headline is decided; or, with `until`, when every interval of the headline is narrower than that share of
-    its ratio. No block begins after `deadline_s`: a run that decides as it goes, and had its first look, is
-    over then; others can go on later."""
+    done. Before that, but after `min_blocks` or more, where `decided`, as soon as the first place and every
+    comparison of the headline are decided. No block begins after `deadline_s`: a run that decides as it goes,
+    and had its first look, is over then; others can go on later."""
 
     max_blocks: int
     decided: bool = False
-    until: float | None = None
     min_blocks: int = 1
     time_s: float | None = None
     min_timed_blocks: int = FIRST_LOOK
@@ -35,18 +30,14 @@ class StoppingRule:
     @property
     def is_fixed(self) -> bool:
         """Whether the number of blocks is known beforehand."""
-        can_end_early = self.decided and self.max_blocks > FIRST_LOOK
-        return not can_end_early and self.until is None and self.time_s is None
+        return not (self.decided and self.max_blocks > FIRST_LOOK) and self.time_s is None
 
 
 def rule_of(experiment: Experiment, deadline_s: float | None = None) -> StoppingRule:
     """The rule of an experiment."""
-    is_open = experiment.until is not None
     return StoppingRule(
-        max_blocks=max(experiment.blocks, MAX_BLOCKS_UNTIL) if is_open else experiment.blocks,
+        max_blocks=experiment.blocks,
         decided=experiment.until_decided,
-        until=experiment.until,
-        min_blocks=experiment.blocks if is_open else 1,
         time_s=experiment.time_s,
         deadline_s=deadline_s,
     )
@@ -57,11 +48,15 @@ class BlockProgress:
     once they are whole."""
 
     def __init__(
-        self, rule: StoppingRule, experiment: Experiment, measurement: Measurement, points: Sequence[Point]
+        self,
+        rule: StoppingRule,
+        experiment: Experiment,
+        measurement: Measurement,
+        points: Sequence[Point],
+        classes: Sequence[Sequence[str]] | None = None,
     ) -> None:
         self._rule = rule
-        self._widths = set(width_looks(rule.max_blocks))
-        self._examination = RunExamination(experiment, measurement, points)
+        self._examination = RunExamination(experiment, measurement, points, classes)
         self.start()
         self.is_reached = False
 
@@ -76,20 +71,11 @@ class BlockProgress:
 
     def add_block(self, trials: Iterable[Trial]) -> None:
         """Judge the next whole block by its trials."""
-        is_examined = self._rule.decided or self._rule.until is not None
-        is_look = self._examination.add_block(trials if is_examined else ())
-        self.is_reached = self._reaches(self.blocks, is_look)
-
-    def _reaches(self, blocks: int, is_look: bool) -> bool:
-        if blocks >= self._rule.max_blocks:
-            return True
-        if self._rule.decided:
-            # With a least number of blocks, what an earlier look decided ends the run once they are made.
-            is_look = is_look and blocks > self._rule.min_blocks
-            return (is_look or blocks == self._rule.min_blocks) and self._examination.is_decided
-        if self._rule.until is None or blocks < self._rule.min_blocks or blocks not in self._widths:
-            return False
-        return all_narrower_than(self._examination.shown_ratios(SEQUENTIAL_CONFIDENCE), self._rule.until)
+        is_look = self._examination.add_block(trials if self._rule.decided else ())
+        # With a least number of blocks, what an earlier look decided ends the run once they are made.
+        is_end = self.blocks == self._rule.min_blocks or (is_look and self.blocks > self._rule.min_blocks)
+        is_decided = self._rule.decided and is_end and self._examination.is_decided
+        self.is_reached = is_decided or self.blocks >= self._rule.max_blocks
 
     def is_needed(self, cell: Cell) -> bool:
         """Whether a comparison of this cell is still open, or the least number of blocks is not yet made."""

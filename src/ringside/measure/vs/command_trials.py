@@ -95,7 +95,6 @@ def experiment_of(
         factors=dict(factors or {}),
         baseline=names[0],
         blocks=rule.max_blocks,
-        until=rule.until,
         until_decided=rule.decided,
         time_s=rule.time_s,
         margin=margin,

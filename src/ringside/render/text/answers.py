@@ -9,8 +9,9 @@ from ringside import units
 from ringside.analysis.answers import Confounder, FirstPlace, Influence, Lead, Standing
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
-from ringside.model.results import Interval
+from ringside.model.results import Interval, Obstacle
 from ringside.render.text.diagnostics import NOISE
+from ringside.render.text.sentences import OBSTACLES
 from ringside.render.text.words import (
     MAX_NAMED,
     OVERSTATED,
@@ -18,7 +19,6 @@ from ringside.render.text.words import (
     best_median,
     blocks,
     listed,
-    platform,
     possessive,
     where,
 )
@@ -29,7 +29,8 @@ _LEADS = {
     FirstPlace.FIRST: "{names} is first",
     FirstPlace.SHARED: "{names} share the first place",
     FirstPlace.ALONE: "only {names} of its class is ranked",
-    FirstPlace.OPEN: "the first place is not decided",
+    FirstPlace.OPEN: "the first place is too close to call",
+    FirstPlace.BARRED: "no verdict on the first place is possible",
     FirstPlace.NOTHING: "no contender has a figure",
 }
 # What those that are ranked have, and where others were still warming up.
@@ -78,12 +79,15 @@ def short_answer(analysis: RunAnalysis) -> str:
         return "no figures"
     if not analysis.conclusion.is_over:
         return f"not decided yet: {blocks(analysis)}"
+    if here.first_place is FirstPlace.BARRED:
+        return "no verdict possible"
     if here.first_place is FirstPlace.OPEN:
-        return f"not decided: {listed(here.first, 'or')}" if len(here.first) <= MAX_NAMED else "not decided"
+        names = f": {listed(here.first)}" if len(here.first) <= MAX_NAMED else ""
+        return f"too close to call{names}"
     value = analysis.cell(here.first[0], here.point).metrics[headline.name].estimate
     amount = units.quantity(value, headline.unit)
     if len(here.first) > MAX_NAMED:
-        return f"{len(here.first)} equivalent, {amount}"
+        return f"{len(here.first)} equal, {amount}"
     return f"{' ≈ '.join(here.first)} {amount}{', cause not certain' if here.influences else ''}"
 
 
@@ -102,18 +106,24 @@ def _opening(analysis: RunAnalysis, here: Standing) -> Sentence:
         return Sentence(f"{best}{only}{at}: {headline.noun} {value}{progress}")
     if not is_over:
         return Sentence(f"Not decided yet: {blocks(analysis)}")
-    if here.first_place is FirstPlace.OPEN:
+    if here.first_place in (FirstPlace.OPEN, FirstPlace.BARRED):
+        top = here.names[0]
         median = best_median(analysis, headline, here.names, here.point)
-        text = f"Who is first{among}{at} is not decided after {blocks(analysis)}: "
-        text += f"{listed(here.first, 'or')} may be; the {median} is {possessive(best)}, "
-        return Sentence(f"{text}{headline.noun} {value}")
+        figure = f"{top} has the {median}, {headline.noun} {_value(analysis, top, here.point)}"
+        among = f" ({among.strip()})" if among else ""
+        text, end = f"Too close to call{at} after {blocks(analysis)}: {listed(here.first)}", ""
+        if here.first_place is FirstPlace.BARRED:
+            text = f"No verdict possible{at} after {blocks(analysis)}: {listed(here.first, 'or')} may"
+            causes = [OBSTACLES[each] for each in Obstacle if each in here.obstacles]
+            end = " be first" + "".join(f", {each}" for each in causes)
+        return Sentence(f"{text}{end}{among}; {figure}")
     reasons = "; ".join(_reason(analysis, each) for each in here.influences)
     but = f"; it may not be the program that decides this: {reasons}" if reasons else ""
     if here.first_place is FirstPlace.FIRST and but:
         return Sentence(f"{best} has the best {headline.noun}{among}{at}, {value}{but}")
     if here.first_place is FirstPlace.FIRST:
         return Sentence(f"{best} is first{among}{at}: {headline.noun} {value}", "faster")
-    within = f"equivalent within {units.percent(analysis.experiment.margin)}"
+    within = f"equal within {units.percent(analysis.experiment.margin)}"
     text = f"{listed(here.first)} share the first place{among}{at}, {within}: "
     return Sentence(f"{text}{possessive(best)} {headline.noun} {value}{but}", "even")
 
@@ -139,7 +149,7 @@ def _behind(analysis: RunAnalysis, here: Standing) -> str:
     """The next behind and the last, by their ratios to the best; who has no rank of its own is not last."""
     shown = list(here.behind.items())
     parts = [
-        _distance(analysis, name, ratio, "" if place else here.names[0])
+        _distance(analysis, name, ratio, "" if place else here.first[0])
         + (OVERSTATED if name in here.overstated else "")
         for place, (name, ratio) in enumerate([*shown[:1], *shown[1:][-1:]])
     ]
@@ -177,8 +187,6 @@ def _reason(analysis: RunAnalysis, influence: Influence) -> str:
         return no_better(influence)
     if influence.cause is Confounder.HOST:
         return ", ".join(NOISE[name].format(units.percent(each)) for name, each in influence.shares.items())
-    if influence.cause is Confounder.VERSIONS:
-        return " and ".join(f"{name} runs on {platform(analysis.contenders[name])}" for name in names)
     if influence.cause is Confounder.WARM_UP and influence.point:
         more = (
             f"each unit of work takes it less time where there is more, at {analysis.label(influence.point)}"

@@ -94,11 +94,9 @@ def _words(selection: KeptSelection) -> list[str]:
         words += ["--only", ",".join(selection["only"])]
     for factor, levels in (selection.get("settings") or {}).items():
         words += ["--set", f"{factor}={','.join(map(str, levels))}"]
-    for option in ("blocks", "margin", "seed"):
+    for option in ("blocks", "until", "margin", "seed"):
         if (value := selection.get(option)) is not None:
             words += [f"--{option}", str(value)]
-    if (until := selection.get("until")) is not None:
-        words += ["--until", f"{until * 100:g}%" if isinstance(until, float) else str(until)]
     if selection.get("sandbox"):
         words.append("--sandbox")
     if engines := selection.get("engines"):

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 
 from ringside import units
-from ringside.analysis.answers import YEARS_APART
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn
 from ringside.model.design import Cell
@@ -73,7 +72,7 @@ def _years_apart(contenders: Iterable[PlannedContender]) -> tuple[str, ...]:
     """A note where runtimes are of different times."""
     released = {each.release.day: platform(each) for each in contenders if each.release}
     oldest, newest = min(released, default=date.max), max(released, default=date.max)
-    if (newest - oldest).days < YEARS_APART:
+    if (newest - oldest).days < 2 * 365:
         return ()
     return (f"The runtimes are of different times, {released[oldest]} to {released[newest]}.",)
 

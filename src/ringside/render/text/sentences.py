@@ -18,7 +18,8 @@ from ringside.render.text.words import (
     verdict_word,
 )
 
-_OBSTACLES = {
+OBSTACLES = {
+    Obstacle.TOO_FEW_BLOCKS: "since there are too few blocks",
     Obstacle.FAILED_BLOCKS: f"since more than {units.percent(MAX_FAILED_SHARE)} of the blocks failed",
     Obstacle.SAME_VALUES: "since both had the same value in every block",
     Obstacle.NO_STEADY_STATE: "since there is no steady state",
@@ -64,7 +65,7 @@ def _why(comparison: Comparison) -> str:
         least = max(BLOCKS_FOR_VERDICT, comparison.ratio.n + 1)
         return f"too few blocks ({comparison.ratio.n} of {least})"
     if comparison.obstacle:
-        return _OBSTACLES[comparison.obstacle]
+        return OBSTACLES[comparison.obstacle]
     if comparison.blocks_needed:
         return f"about {comparison.blocks_needed:,} blocks would decide it"
     low, high = comparison.ratio.low, comparison.ratio.high
