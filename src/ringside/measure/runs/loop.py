@@ -104,9 +104,7 @@ class RunLoop(ABC):
     classes: Sequence[Sequence[str]] | None = None
 
     def __post_init__(self) -> None:
-        self.progress = BlockProgress(
-            self.rule, self.experiment, self.measurement, self.points, self.classes
-        )
+        self.progress = BlockProgress(self.rule, self.experiment, self.measurement, self.points, self.classes)
         self.unjudged: dict[int, list[Trial]] = {}
         self.measured: Callable[[Cell], Cell] = lambda cell: cell
         self._hopeless: dict[Cell, list[Outcome]] = {}
