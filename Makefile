@@ -3,7 +3,7 @@
 .PHONY: help setup setup-dev setup-test setup-integration showdown test integration fuzz soak ruff lint bench clean
 
 help:
-	@echo "make showdown      each problem in short on this machine: tables here, plots in report.html (minutes)"
+	@echo "make showdown      each problem in short on this machine: tables here, plots in report.html (six minutes)"
 	@echo "make setup         only set up: .venv/bin/ringside and the runtimes that can be had"
 	@echo "make test          all tests but those of `integration` and `soak`"
 	@echo "make integration   every contender and copy by \`ringside check\`, the wheel, clusters"
@@ -30,7 +30,7 @@ setup-integration: setup-test
 # The runtimes of each problem are made ready when its turn comes: the first table is not kept waiting.
 showdown:
 	@scripts/setup --later
-	@.venv/bin/ringside run showdown --setup --report report.html
+	@.venv/bin/python scripts/showdown.py
 
 ruff: setup-test
 	.venv/bin/ruff format --check .

@@ -9,9 +9,11 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from scripts import showdown
 
 from ringside.measure import host
 from ringside.measure.toolchain import apt
@@ -134,6 +136,20 @@ def test_options_go_to_the_parts_that_they_fit(suite: Path) -> None:
     document = json.loads(in_process("run", "both", "--json", "--only", "two", "--set", "nodes=7").stdout)
     (run,) = document["runs"]
     assert (run["experiment"], run["cells"][0]["point"]["nodes"]) == ("second", 7)
+
+
+def test_a_showdown_that_was_cut_off_goes_on_within_a_day(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(showdown, "NAME", "both")
+    assert showdown.unfinished() is None
+    begun = in_process("run", "both", "--blocks", "3", "--time", "1ms", "--json")
+    assert showdown.unfinished() == json.loads(begun.stdout)["suite"]
+    with monkeypatch.context() as patch:
+        patch.setattr(showdown, "RECENT", timedelta())
+        assert showdown.unfinished() is None
+    in_process("run", "--resume", "both")
+    assert showdown.unfinished() is None
 
 
 def test_a_suite_that_was_cut_off_goes_on(suite: Path) -> None:
