@@ -43,8 +43,9 @@ class Screen:
         for index, text in enumerate(re.split(rb"(\x1b\[[?\d;]*[A-Za-z]|[\r\n])", data)):
             if index % 2 == 0:
                 line, word = self.lines[self._row], text.decode(errors="replace")
-                self.lines[self._row] = line[: self._column].ljust(self._column) + word
-                self._column += len(word)
+                end = self._column + len(word)
+                self.lines[self._row] = line[: self._column].ljust(self._column) + word + line[end:]
+                self._column = end
             elif text == b"\r":
                 self._column = 0
             elif text == b"\n":

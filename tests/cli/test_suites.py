@@ -96,9 +96,13 @@ def test_parts_are_made_ready_one_after_the_other(suite: Path, monkeypatch: pyte
         return True
 
     monkeypatch.setattr(apt, "apt_get", bring)
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
     without = in_process("run", "both", status=1)
     assert "needs two-runtime 3.11 or newer: not found" in without.stderr
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    told = in_process("run", "both", "--setup", status=1).stderr
+    assert told.count("missing runtimes; get them with: sudo apt-get install -y two") == 1
+    assert told.index("missing runtimes") < told.index("part 2")
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert not asked
     done = in_process("run", "both", "--setup", "--json")
     assert [words[0] for words in asked] == ["update", "install"]

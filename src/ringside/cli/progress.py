@@ -96,8 +96,7 @@ class LiveProgress(Listener):
             why = f"{contender.contender.name}: {contender.reason}{remedy}"
             # Once, not in each part of a suite.
             if why not in self._said:
-                self._said.add(why)
-                self._print(why)
+                self.on_say(why)
                 for line in last_lines(contender.log, LOG_LINES):
                     self._print(f"  | {line}")
 
@@ -105,8 +104,10 @@ class LiveProgress(Listener):
         self._now(f"writing {name}", f"writing {name}, up to {most_bytes / 1e6:,.0f} MB")
 
     def on_say(self, text: str) -> None:
-        """A line that is shown even where it is quiet."""
-        self._console.print(Text(one_line(text, most=1000)))
+        """A line that is shown even where it is quiet, once."""
+        if text not in self._said:
+            self._said.add(text)
+            self._console.print(Text(one_line(text, most=1000)))
 
     def on_wait(self) -> None:
         # Even where it is quiet: nothing else tells why nothing happens.
