@@ -125,8 +125,8 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
         toolchain = context.toolchain()
 
         def install(contenders: Sequence[Contender]) -> None:
-            """Install missing runtimes, but for those that nobody is expected to have; without root, name those
-            of all parts at once."""
+            """Install missing runtimes, but for those that nobody is expected to have; without root, name
+            those of all parts at once."""
             if os.geteuid() != 0:
                 contenders = [c for each in task.experiments for c in readable(each, catalogue).values()]
             expected = [each for each in contenders if not each.runtime.optional]
