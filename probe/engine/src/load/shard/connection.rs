@@ -37,50 +37,63 @@ impl Stage {
     }
 }
 
+/// The connection of a slot.
 #[derive(Default)]
 pub struct Connection {
     pub stage: Stage,
     /// What the time-out of the reply counts from: the sending; of a stream, the arrival of its last bytes.
     pub active_ns: u64,
-    /// Of a stream: the arrival of the bytes before the last ones.
-    pub active_before_ns: u64,
     /// The engine's own wait after a failure, until it opened the connection again.
     pub pause: Range<u64>,
     /// It is in the list of free connections.
     pub is_listed: bool,
+    /// It stands for its connection where these are counted.
+    pub is_counted: bool,
     /// The intended instant of a request that waits for the connect.
     pub pending_ns: Option<u64>,
+    pub request: RequestProgress,
+    pub stream: StreamProgress,
+    pub reply: ReplyState,
+}
+
+/// The request that a connection was given last.
+#[derive(Default)]
+pub struct RequestProgress {
+    /// Its number, and the number of its target.
+    pub number: u64,
+    pub target: usize,
     pub intended_ns: u64,
-    /// Closed loop: the request is due when the engine begins with it, by its connect or its sending.
+    /// Closed loop: it is due when the engine begins with it, by its connect or its sending.
     pub is_due_when_begun: bool,
-    /// For how long the request waited for a connection, or a stream of HTTP/2, that was free.
+    /// For how long it waited for a connection, or a stream of HTTP/2, that was free.
     pub queued_ns: u64,
     /// From when on only the engine delays the sending.
     pub ready_ns: u64,
-    /// Closed loop, of a sampled connection: when the kernel stamped the reply that the next request follows.
-    pub replied_ns: Option<u64>,
-    pub sent_ns: u64,
     /// By how much the engine was late before that: to open the connection of this request, or of this stream.
     pub open_late_ns: u64,
-    /// The number of the request, and the number of its target.
-    pub number: u64,
-    pub target: usize,
+    /// Closed loop, of a sampled connection: when the kernel stamped the reply that this request follows.
+    pub replied_ns: Option<u64>,
+    pub sent_ns: u64,
+    /// How often in succession the server has declared that it had not processed it.
+    pub refusals: usize,
+    /// What arrives comes before all of it was sent.
+    pub is_early: bool,
     /// When the first byte of the reply arrived, or of a response before the final one.
     pub first_byte_ns: u64,
     /// The final reply has begun.
     pub answered: bool,
-    /// It stands for its connection where these are counted.
-    pub is_counted: bool,
-    /// How often in succession the server has declared that it had not processed the request.
-    pub refusals: usize,
-    /// A message of a stream has arrived, on this connection or an earlier one of its slot.
+}
+
+/// The stream of a connection.
+#[derive(Default)]
+pub struct StreamProgress {
+    /// A message has arrived, on this connection or an earlier one of its slot.
     pub fed: bool,
-    /// What arrives comes before all of the request was sent.
-    pub is_early: bool,
+    /// The arrival of the bytes before the last ones.
+    pub active_before_ns: u64,
     pub paused: bool,
     /// It has been paused: late messages are not the server's fault.
     pub was_paused: bool,
-    pub reply: ReplyState,
 }
 
 impl Connection {

@@ -1,6 +1,6 @@
 //! Records the events of a shard, in its record and for the live view.
 
-use super::connection::Connection;
+use super::connection::RequestProgress;
 use super::ShardConfig;
 use crate::load::course::Timeline;
 use crate::load::decoder::ReplyEvent;
@@ -134,9 +134,9 @@ impl Recorder {
 
     /// A request goes to the kernel now, or one of a stream that sends none could.
     #[inline]
-    pub fn schedule_error(&mut self, connection: &mut Connection, now_ns: u64) {
-        let open_late_ns = std::mem::take(&mut connection.open_late_ns);
-        let late_ns = now_ns.saturating_sub(connection.ready_ns) + open_late_ns;
+    pub fn schedule_error(&mut self, request: &mut RequestProgress, now_ns: u64) {
+        let open_late_ns = std::mem::take(&mut request.open_late_ns);
+        let late_ns = now_ns.saturating_sub(request.ready_ns) + open_late_ns;
         self.record.schedule_error.add(late_ns);
     }
 

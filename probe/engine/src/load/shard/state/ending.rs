@@ -85,7 +85,7 @@ impl Shard {
         for connection in &mut self.connections {
             let is_sent = connection.stage == Stage::Busy;
             let age_ns = match (connection.stage, connection.pending_ns.take()) {
-                (Stage::Busy, _) => now - connection.intended_ns,
+                (Stage::Busy, _) => now - connection.request.intended_ns,
                 (_, Some(intended)) => {
                     record.intended += 1;
                     record.unsent += 1;
@@ -94,7 +94,7 @@ impl Shard {
                 (_, None) => continue,
             };
             record.replies.unfinished += 1;
-            let target = record.targets.get_mut(connection.target);
+            let target = record.targets.get_mut(connection.request.target);
             if let Some(own) = target.filter(|_| is_sent) {
                 own.unfinished += 1;
             }
@@ -119,9 +119,10 @@ impl Shard {
         let silent_ns = self.config.plan.stream.silent_s.map(nanoseconds);
         let record = &mut self.recorder.record;
         for connection in &self.connections {
-            record.held += u64::from(connection.stage == Stage::Busy && connection.answered);
+            record.held +=
+                u64::from(connection.stage == Stage::Busy && connection.request.answered);
             let quiet_ns = now.saturating_sub(connection.active_ns);
-            let expected = connection.stage == Stage::Busy && !connection.was_paused;
+            let expected = connection.stage == Stage::Busy && !connection.stream.was_paused;
             if expected && silent_ns.is_some_and(|max| quiet_ns > max) {
                 record.silent += 1;
             }
@@ -129,7 +130,11 @@ impl Shard {
             if let Some((received, behind)) = counts {
                 record.chunks += received;
                 // A paused reader is not behind through the server.
-                record.behind += if connection.was_paused { 0 } else { behind };
+                record.behind += if connection.stream.was_paused {
+                    0
+                } else {
+                    behind
+                };
             }
         }
     }
@@ -152,11 +157,11 @@ impl Shard {
         };
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
-            let age_ns = now.saturating_sub(connection.intended_ns);
+            let age_ns = now.saturating_sub(connection.request.intended_ns);
             if connection.stage != Stage::Busy || age_ns < patience_ns {
                 continue;
             }
-            let (number, target) = (connection.number, connection.target);
+            let (number, target) = (connection.request.number, connection.request.target);
             let number = Some(number).filter(|_| self.encoder.keeps_service_times());
             if !self.arrivals.is_closed_loop() {
                 // As many as an overload makes would use up all ports.

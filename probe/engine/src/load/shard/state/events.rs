@@ -30,7 +30,7 @@ impl Handler for Shard {
     }
 
     fn receiving_early(&mut self, slot: Slot) {
-        self.connections[slot].is_early = true;
+        self.connections[slot].request.is_early = true;
     }
 
     fn sending(&mut self, slot: Slot, now: u64) {
@@ -41,23 +41,24 @@ impl Handler for Shard {
         }
         connection.active_ns = now;
         self.deferral.sent();
-        connection.sent_ns = now;
-        if connection.refusals > 0 {
+        connection.request.sent_ns = now;
+        if connection.request.refusals > 0 {
             // It was sent before.
             return;
         }
-        match (self.samples_reads, connection.replied_ns.take()) {
-            (false, _) => self.recorder.schedule_error(connection, now),
+        match (self.samples_reads, connection.request.replied_ns.take()) {
+            (false, _) => self.recorder.schedule_error(&mut connection.request, now),
             (true, None) => {}
             (true, Some(replied_ns)) => {
                 let error = &mut self.recorder.record.schedule_error;
                 error.add(now.saturating_sub(replied_ns));
             }
         }
-        if connection.is_due_when_begun {
-            connection.intended_ns = now;
-        } else if !streams && (!self.arrivals.is_closed_loop() || connection.queued_ns > 0) {
-            self.recorder.record.queue.add(connection.queued_ns);
+        if connection.request.is_due_when_begun {
+            connection.request.intended_ns = now;
+        } else if !streams && (!self.arrivals.is_closed_loop() || connection.request.queued_ns > 0)
+        {
+            self.recorder.record.queue.add(connection.request.queued_ns);
         }
     }
 
@@ -91,11 +92,14 @@ impl Handler for Shard {
     fn released(&mut self, slot: Slot, at_ns: Option<u64>) {
         let now = now_ns();
         let connection = &mut self.connections[slot];
-        let at_ns = at_ns.unwrap_or(now).min(now).max(connection.ready_ns);
-        connection.queued_ns += at_ns - connection.ready_ns;
-        connection.ready_ns = at_ns;
+        let at_ns = at_ns
+            .unwrap_or(now)
+            .min(now)
+            .max(connection.request.ready_ns);
+        connection.request.queued_ns += at_ns - connection.request.ready_ns;
+        connection.request.ready_ns = at_ns;
         // Of a closed loop too: it was due when the engine handed it over.
-        connection.is_due_when_begun = false;
+        connection.request.is_due_when_begun = false;
         self.recorder.record.stream_waits += 1;
     }
 
@@ -142,8 +146,9 @@ impl Handler for Shard {
             (Stage::Busy, Some(kind)) => self.lost(slot, now, kind),
             (Stage::Busy, None) => {
                 let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
-                let (was_paused, target) = (connection.was_paused, connection.target);
-                let (fed, reply) = (&mut connection.fed, &mut connection.reply);
+                let (was_paused, target) =
+                    (connection.stream.was_paused, connection.request.target);
+                let (fed, reply) = (&mut connection.stream.fed, &mut connection.reply);
                 let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
                 match self.decoder.decode_eof(reply, &mut on_event) {
                     Progress::Done(result, _) => {
@@ -173,14 +178,14 @@ impl Shard {
         self.last_event_ns = now;
         let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
-        let is_early = std::mem::take(&mut connection.is_early);
+        let is_early = std::mem::take(&mut connection.request.is_early);
         // A stamp outside what is possible is that of a clock that was set meanwhile.
         let stamp = arrived_ns.filter(|at| (connection.active_ns..=now).contains(at));
         let arrived = match self.samples_reads {
             true => now,
             false => stamp.unwrap_or(now),
         };
-        connection.replied_ns = stamp;
+        connection.request.replied_ns = stamp;
         self.recorder.record.reads += 1;
         self.recorder.record.stamped_reads += u64::from(stamp.is_some());
         if connection.stage != Stage::Busy {
@@ -188,15 +193,15 @@ impl Shard {
             self.failed(slot, now, ErrorKind::Unsolicited, false);
             return Next::Close;
         }
-        let (recorder, fed) = (&mut self.recorder, &mut connection.fed);
-        let (was_paused, target) = (connection.was_paused, connection.target);
+        let (recorder, fed) = (&mut self.recorder, &mut connection.stream.fed);
+        let (was_paused, target) = (connection.stream.was_paused, connection.request.target);
         let mut messages = 0;
         let mut on_event = |event| {
             messages += u64::from(matches!(event, ReplyEvent::Message(_)));
             recorder.event(arrived, event, fed, was_paused, target);
         };
         let (decoder, reply) = (&self.decoder, &mut connection.reply);
-        let before = (!connection.answered).then(|| decoder.beginning(reply));
+        let before = (!connection.request.answered).then(|| decoder.beginning(reply));
         let is_part = !matches!(part, Part::Bytes(_));
         let progress = decoder.decode(reply, part, id, arrived, &mut on_event);
         let first_byte_ns = before.and_then(|before| self.answered(slot, before, is_part, arrived));
@@ -245,14 +250,14 @@ impl Shard {
         let connection = &mut self.connections[slot];
         let beginning = self.decoder.beginning(&connection.reply);
         if !before.has_begun || before.interims != beginning.interims {
-            connection.first_byte_ns = arrived;
+            connection.request.first_byte_ns = arrived;
         }
         if !beginning.is_final && !is_part {
             return None;
         }
-        connection.answered = true;
-        connection.refusals = 0;
-        Some(connection.first_byte_ns - connection.sent_ns)
+        connection.request.answered = true;
+        connection.request.refusals = 0;
+        Some(connection.request.first_byte_ns - connection.request.sent_ns)
     }
 
     /// Bytes of a stream were read, with so many messages. How late they were read at most is the engine's error: of all
@@ -261,14 +266,14 @@ impl Shard {
         let connection = &mut self.connections[slot];
         let is_first = at.arrived != connection.active_ns;
         if is_first {
-            connection.active_before_ns = connection.active_ns;
+            connection.stream.active_before_ns = connection.active_ns;
             connection.active_ns = at.arrived;
         }
         let error = &mut self.recorder.record.schedule_error;
         if !is_stamped {
             return error.add(self.read_lateness.late_ns(at.now));
         }
-        let between_ns = at.arrived - connection.active_before_ns;
+        let between_ns = at.arrived - connection.stream.active_before_ns;
         let late_ns = self.read_lateness.late_ns(at.arrived).min(between_ns);
         if late_ns > 0 {
             (u64::from(is_first)..messages).for_each(|_| error.add(late_ns));
@@ -285,10 +290,10 @@ impl Shard {
     /// A slot is connected: what it does first.
     fn begin(&mut self, slot: Slot, now: u64) -> Next {
         let connection = &mut self.connections[slot];
-        connection.replied_ns = None;
+        connection.request.replied_ns = None;
         match connection.pending_ns.take() {
             Some(intended) => {
-                connection.ready_ns = now;
+                connection.request.ready_ns = now;
                 self.start(slot, intended, now)
             }
             None => self.next(slot, Instants::of(now)),

@@ -60,17 +60,17 @@ impl Shard {
                 let connection = &mut self.connections[slot];
                 let hit = connection.stage == Stage::Busy
                     && fault.hits(&self.config.plan.stream, id)
-                    && (fault != Fault::Resume || connection.paused);
+                    && (fault != Fault::Resume || connection.stream.paused);
                 match fault {
                     _ if !hit => {}
                     Fault::Pause => {
-                        connection.paused = true;
-                        connection.was_paused = true;
+                        connection.stream.paused = true;
+                        connection.stream.was_paused = true;
                         self.recorder.record.paused += 1;
                         io.pause(slot);
                     }
                     Fault::Resume => {
-                        connection.paused = false;
+                        connection.stream.paused = false;
                         connection.active_ns = now;
                         io.resume(slot, self);
                     }

@@ -191,7 +191,7 @@ impl Shard {
             if closes {
                 let connection = &mut self.connections[slot];
                 connection.pending_ns = Some(intended);
-                connection.open_late_ns += now - connection.ready_ns;
+                connection.request.open_late_ns += now - connection.request.ready_ns;
                 self.dialer.enqueue(slot, now);
             } else if let Next::Send(bytes) = self.start(slot, intended, now) {
                 io.send(slot, bytes, self);
@@ -210,11 +210,11 @@ impl Shard {
     /// What a connection without a request does next. It is free from the arrival of the last reply on.
     fn next(&mut self, slot: Slot, at: Instants) -> Next {
         let Instants { arrived, now } = at;
-        self.connections[slot].refusals = 0;
+        self.connections[slot].request.refusals = 0;
         if !self.stopping {
             if self.streams() {
                 let connection = &mut self.connections[slot];
-                connection.ready_ns = now;
+                connection.request.ready_ns = now;
                 let opening_ns = connection.stage.opening_ns();
                 return self.start(slot, opening_ns.unwrap_or(now), now);
             }
@@ -244,10 +244,10 @@ impl Shard {
         let connection = &mut self.connections[slot];
         let ready_ns = intended.max(free_ns).min(now);
         let paused_ns = connection.paused_ns(intended, ready_ns);
-        connection.queued_ns = ready_ns - intended - paused_ns;
-        connection.open_late_ns = paused_ns;
-        connection.ready_ns = ready_ns;
-        connection.is_due_when_begun = self.arrivals.is_closed_loop();
+        connection.request.queued_ns = ready_ns - intended - paused_ns;
+        connection.request.open_late_ns = paused_ns;
+        connection.request.ready_ns = ready_ns;
+        connection.request.is_due_when_begun = self.arrivals.is_closed_loop();
     }
 
     /// Begins a request.
@@ -257,17 +257,17 @@ impl Shard {
         self.sent += 1;
         let (target, bytes) = self.encoder.encode(id, number);
         let connection = &mut self.connections[slot];
-        connection.target = target;
-        connection.intended_ns = intended;
-        connection.sent_ns = now;
-        connection.number = number;
-        connection.answered = false;
+        connection.request.target = target;
+        connection.request.intended_ns = intended;
+        connection.request.sent_ns = now;
+        connection.request.number = number;
+        connection.request.answered = false;
         if !self.decoder.streams() {
             self.recorder.intended(intended);
         }
         // A server that is sent nothing begins at the handshake, which has ended now.
         let begin = if self.encoder.listens() {
-            self.recorder.schedule_error(connection, now);
+            self.recorder.schedule_error(&mut connection.request, now);
             intended
         } else {
             now
@@ -290,7 +290,7 @@ impl Shard {
     /// instant.
     fn send_later(&mut self, slot: Slot, now: u64) {
         let connection = &mut self.connections[slot];
-        connection.pending_ns = Some(connection.intended_ns);
+        connection.pending_ns = Some(connection.request.intended_ns);
         connection.stage = Stage::Closed(now);
         self.in_flight -= 1;
         self.uncount(slot);
@@ -310,9 +310,9 @@ impl Shard {
     ) -> Next {
         let connection = &mut self.connections[slot];
         let Instants { arrived, now } = at;
-        let latency = arrived.saturating_sub(connection.intended_ns);
-        let service = arrived - connection.sent_ns;
-        let target = connection.target;
+        let latency = arrived.saturating_sub(connection.request.intended_ns);
+        let service = arrived - connection.request.sent_ns;
+        let target = connection.request.target;
         self.in_flight -= 1;
         match result {
             Err(kind) => {
@@ -327,7 +327,7 @@ impl Shard {
             }
             Ok(()) => {
                 let is_kept = self.encoder.keeps_service_times();
-                let number = is_kept.then_some(connection.number);
+                let number = is_kept.then_some(connection.request.number);
                 let end = self.arrivals.end_ns().filter(|&end| arrived > end);
                 let before = end.map(|end| end.saturating_sub(arrived - service));
                 let late_share = before.map(|before| before as f64 / service.max(1) as f64);
@@ -354,7 +354,8 @@ impl Shard {
         let first = &mut self.recorder.record.first_wrong;
         if let Some(answer) = self.decoder.first_wrong().filter(|_| first.is_empty()) {
             let connection = &self.connections[slot];
-            let request = (self.encoder).request_text(connection.target, connection.number);
+            let request =
+                (self.encoder).request_text(connection.request.target, connection.request.number);
             *first = format!("{request} was answered with {answer}");
         }
     }
@@ -391,7 +392,7 @@ impl Shard {
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
             let began_ns = match connection.stage {
-                Stage::Busy if !connection.paused => Some(connection.active_ns),
+                Stage::Busy if !connection.stream.paused => Some(connection.active_ns),
                 stage => stage.opening_ns(),
             };
             let Some(began_ns) = began_ns else {
@@ -419,8 +420,8 @@ impl Shard {
                     io.close(slot);
                     // The latency is this at least.
                     if !self.streams() {
-                        let age_ns = now - connection.intended_ns;
-                        let target = connection.target;
+                        let age_ns = now - connection.request.intended_ns;
+                        let target = connection.request.target;
                         self.recorder.timed_out(now, age_ns, Some(target));
                     }
                     self.lost(slot, now, ErrorKind::Timeout);

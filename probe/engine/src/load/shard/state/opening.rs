@@ -48,17 +48,17 @@ impl Shard {
         let late_ns = now.saturating_sub(dial.ready_ns);
         if self.decoder.streams() {
             // Nothing else is due for a stream than its opening.
-            connection.open_late_ns = late_ns;
+            connection.request.open_late_ns = late_ns;
         } else if connection.pending_ns.is_some() {
             match self.arrivals.is_closed_loop() {
                 true => {
-                    if std::mem::take(&mut connection.is_due_when_begun) {
+                    if std::mem::take(&mut connection.request.is_due_when_begun) {
                         connection.pending_ns = Some(now);
                     }
                 }
                 false => {
-                    connection.open_late_ns += late_ns;
-                    connection.queued_ns += dial.ready_ns - dial.due_ns;
+                    connection.request.open_late_ns += late_ns;
+                    connection.request.queued_ns += dial.ready_ns - dial.due_ns;
                 }
             }
         }
@@ -81,7 +81,7 @@ impl Shard {
         } else if let Some(intended) = self.arrivals.take_due(now) {
             let connection = &mut self.connections[slot];
             connection.pending_ns = Some(intended);
-            connection.is_due_when_begun = true;
+            connection.request.is_due_when_begun = true;
             self.dialer.enqueue(slot, now);
         }
     }
@@ -89,7 +89,7 @@ impl Shard {
     /// An error, after which the connection is opened again later. `of_request`: it concerns a request.
     pub(super) fn failed(&mut self, slot: Slot, now: u64, kind: ErrorKind, of_request: bool) {
         let connection = &mut self.connections[slot];
-        let target = Some(connection.target).filter(|_| of_request);
+        let target = Some(connection.request.target).filter(|_| of_request);
         self.recorder.error(now, kind, target);
         self.pause(slot, now);
     }
@@ -149,12 +149,13 @@ impl Shard {
     pub(super) fn refused(&mut self, slot: Slot, now: u64) {
         let most = MAX_REFUSALS + self.config.plan.lanes();
         let connection = &mut self.connections[slot];
-        connection.refusals += 1;
-        if connection.refusals > most || self.decoder.streams() {
-            connection.refusals = 0;
+        connection.request.refusals += 1;
+        if connection.request.refusals > most || self.decoder.streams() {
+            connection.request.refusals = 0;
             return self.lost(slot, now, ErrorKind::GoAway);
         }
-        self.recorder.uncount_intended(connection.intended_ns);
+        self.recorder
+            .uncount_intended(connection.request.intended_ns);
         self.send_later(slot, now);
     }
 }

@@ -60,7 +60,7 @@ fn service_begins_when_the_request_goes_to_the_kernel() {
     assert!(sends(&shard.received(0, Part::Bytes(OK), None)));
     shard.recorder.settle();
     let first_ns = shard.recorder.record.replies.service.max();
-    assert!(shard.last_event_ns() >= shard.connections[0].sent_ns);
+    assert!(shard.last_event_ns() >= shard.connections[0].request.sent_ns);
     // The next request is composed by now, and the client is busy with other replies.
     sleep_until(now_ns() + 20 * MS);
     let sent_ns = now_ns();
