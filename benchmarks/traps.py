@@ -342,7 +342,7 @@ metrics = ["hop_ns", "first_hop_ns"]
         "the command takes that long by itself",
         "Let a hook wait for what it starts, unless the command needs that.",
         "vs -r 10 --prepare '{program} works-on' '{program} works'",
-        r"what --setup or --prepare left running used [\d.]+ % of a CPU while the commands ran",
+        r"[Oo]ther programs used [\d.]+ % of the contenders' CPUs",
         peers=(hyperfine("'{program} works'", "--runs 10 --prepare '{program} works-on'"),),
     ),
     Trap(

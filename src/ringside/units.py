@@ -183,6 +183,8 @@ def _amount(value: Interval, unit: str, digits: int, nothing: float) -> tuple[st
     if value.low > nothing:
         while place < _MAX_RATIO_DECIMALS and round(value.low, place) <= nothing:
             place += 1
+    if unit == "%" and value.estimate >= 1:
+        place = max(place, 0)
     ends = f"{_to_place(value.low, place)}–{_to_place(value.high, place)}"
     return f"{_to_place(value.estimate, place)} {unit}", f"{ends} %" if unit == "%" else ends
 

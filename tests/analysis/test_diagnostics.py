@@ -212,11 +212,10 @@ def limited(name: str, peak_bytes: int | None, limit_bytes: int | None = 1000) -
         (
             [
                 trial(name="z", left_behind=2),
-                trial(name="y", left_behind=1, ending_ns=2_000_000_001),
-                trial(name="x", ending_ns=2_000_000_000),
+                trial(name="y", left_behind=1),
                 trial(name="w"),
             ],
-            [Diagnostic("left-behind", ("y", "z")), Diagnostic("slow-end", ("y",))],
+            [Diagnostic("left-behind", ("y", "z"))],
         ),
         (
             [
@@ -245,21 +244,17 @@ def limited(name: str, peak_bytes: int | None, limit_bytes: int | None = 1000) -
             [trial(name="y", interference=("SIGTERM", "limits")), trial(name="z", interference=("x",))],
             [Diagnostic("interference", ("y (SIGTERM; limits)", "z (x)"))],
         ),
-        (
-            [dataclasses.replace(trial(), missing=texts) for texts in (("taskstats", "cgroup"), ("cgroup",))],
-            [Diagnostic("accounting", values={"missing": ("cgroup", "taskstats")})],
-        ),
     ],
 )
 def test_what_programs_did(trials: list[Trial], diagnostics: list[Diagnostic]) -> None:
-    assert diagnosed([*trials, dataclasses.replace(trials[0], report=None, missing=())]) == diagnostics
+    assert diagnosed([*trials, dataclasses.replace(trials[0], report=None)]) == diagnostics
 
 
-def test_without_a_contract_cpus_and_accounting_do_not_matter() -> None:
+def test_without_a_contract_cpus_do_not_matter() -> None:
     """`vs --cpus 0` names the CPUs that a command may use; the probe is not meant to have others."""
-    everywhere = dataclasses.replace(trial(), cpus=(0, 1, 2, 3), missing=("cgroup",))
+    everywhere = dataclasses.replace(trial(), cpus=(0, 1, 2, 3))
     codes = [each.code for each in diagnosed([everywhere])]
-    assert codes == ["cores-shared", "accounting"]
+    assert codes == ["cores-shared"]
     assert diagnosed([everywhere], COMMAND) == []
 
 
@@ -325,8 +320,6 @@ def test_the_order_of_codes() -> None:
         "cores-shared",
         "memory-cap-near",
         "left-behind",
-        "slow-end",
-        "accounting",
     ]
     assert diagnostics[0].values["blocks"] == 2
     assert math.isclose(diagnostics[4].values["share"], 2**0.8 - 1)

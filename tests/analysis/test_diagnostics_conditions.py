@@ -89,6 +89,15 @@ def test_neighbours_are_named_by_their_share(trials: list[Trial], values: dict[s
     assert list(noisy_neighbour(trials)) == expected
 
 
+def test_programs_of_several_threads_lose_most_on_a_busy_machine() -> None:
+    used = {"x": 10**10, "y": 12 * 10**9}
+    trials = [
+        trial(name=name, wall_ns=10**10, cpu_user_ns=ns, cpu_system_ns=0, cpus=(seconds(20.0, 0.0),))
+        for name, ns in used.items()
+    ]
+    assert [each.subjects for each in noisy_neighbour(trials)] == [("y",)]
+
+
 def test_drift_comes_from_the_reference_computation() -> None:
     assert list(drifted([10.0, 10.4])) == []
     assert list(drifted([10.0])) == []

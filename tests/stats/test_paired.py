@@ -13,7 +13,15 @@ from scipy.stats import wilcoxon
 
 from ringside.model.results import Interval
 from ringside.stats import paired
-from ringside.stats.paired import critical_value, hodges_lehmann, log_ratios, lower_tail, paired_ratio
+from ringside.stats.interval import student
+from ringside.stats.paired import (
+    critical_value,
+    hodges_lehmann,
+    log_ratios,
+    lower_tail,
+    paired_ratio,
+    ratio_of_means,
+)
 from tests.support.analyses import whole
 
 VALUES = st.lists(st.floats(1e-6, 1e6), min_size=6, max_size=20)
@@ -40,6 +48,21 @@ def test_values_without_a_logarithm_are_left_out() -> None:
     assert list(logs) == [2, 3]
     assert logs == pytest.approx({2: math.log(2), 3: math.log(4)})
     assert log_ratios({1: -1.0}, {1: 1.0}) == log_ratios({}, {1: 1.0}) == {}
+
+
+def test_the_ratio_of_means_is_that_of_two_modes() -> None:
+    """A has one in five values at seven times the others, B none; its interval holds the true ratio."""
+    covered, dice = 0, random.Random(5)
+    for _ in range(300):
+        a = [dice.gauss(1, 0.1) * (7 if dice.random() < 0.2 else 1) for _ in range(20)]
+        b = [dice.gauss(4.4, 0.4) for _ in range(20)]
+        ratio = ratio_of_means(by_block(b), by_block(a))
+        assert ratio is not None
+        assert ratio.estimate == pytest.approx(sum(b) / sum(a))
+        covered += whole(ratio).low <= 2 <= whole(ratio).high
+    assert covered >= 270
+    assert ratio_of_means(by_block(a[:5]), by_block(b)) is None
+    assert [round(student(0.95, n), 2) for n in (6, 9, 29)] == [2.45, 2.26, 2.05]
 
 
 @pytest.mark.soak

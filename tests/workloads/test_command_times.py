@@ -87,7 +87,10 @@ def test_failures_that_were_counted() -> None:
     diagnostic = codes(*trials)["failures"]
     assert diagnostic.subjects == ("A", "C")
     assert diagnostic.values == {"counts": {"A": 6, "C": 1}}
-    assert diagnostic.text == "`A` failed 6 times, `C` failed once; failures included"
+    assert (
+        diagnostic.text
+        == "`A` failed in 6 of 6 executions, `C` failed in 1 of 6 executions, which are included"
+    )
     # Those that did not count have no figures either.
     assert codes(execution("A", outcome=Outcome.CRASHED, detail="exit status 1")) == {}
 

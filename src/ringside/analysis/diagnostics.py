@@ -78,11 +78,11 @@ def medians_of_others(values: Sequence[float]) -> list[float]:
 
 
 # Diagnostics of the machine: the same in every run of a suite.
-MACHINE_CODES = frozenset({"accounting", "cores-shared"})
-# What a server may take to end, by the contract.
-MAX_ENDING_NS = 2_000_000_000
+MACHINE_CODES = frozenset({"cores-shared"})
 # Shares of time from which on the machine is not quiet.
 _STOLEN, _OTHERS, _PRESSURE = 0.02, 0.10, 0.10
+# A program that uses more of a CPU than this does so with several threads or processes.
+_SEVERAL_CPUS = 1.1
 # Kernel ticks are too coarse for less than this time on all CPUs together.
 _MIN_OBSERVED_NS = 2_000_000_000
 # The machine's own speed changed by more than this.
@@ -102,11 +102,9 @@ def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
     # Where no cell could be measured, more blocks would not help.
     is_hopeless = bool(run.trials) and all(trial.outcome is Outcome.UNAVAILABLE for trial in run.trials)
     is_cut_off = run.run.ended_at is None and run.measurement.resumable and not is_held
-    # Without a contract, the user named the engines and chose the CPUs, and what the probe could not use
-    # matters little.
+    # Without a contract, the user named the engines and chose the CPUs.
     has_contract = isinstance(run.measurement, Workload)
     effects = carried_over(run.examination.observations, run.headline.name)
-    missing = tuple(sorted({text for trial in measured for text in trial.missing}))
     return (
         *(() if is_hopeless else _blocks(run)),
         *_obstacles(run),
@@ -115,11 +113,10 @@ def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
         *noisy_neighbour(measured),
         *_drifted(measured),
         *([Diagnostic("carry-over", tuple(effects), {"effects": effects})] if effects else ()),
-        *_bimodal(run, measured),
+        *_bimodal(run),
         *engine_warnings(run.measurement, measured),
         *(cores_shared(run.run, measured) if has_contract else ()),
         *_of_programs(measured),
-        *([Diagnostic("accounting", values={"missing": missing})] if has_contract and missing else ()),
         *run.measurement.diagnostics(measured),
     )
 
@@ -156,7 +153,8 @@ def _drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
 
 
 def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """`noisy-neighbour`: others took CPU time that the programs should have had, or the host waited."""
+    """`noisy-neighbour`: others took CPU time that the programs should have had, or the host waited; and the
+    programs that used more CPUs than one, to which that matters most."""
     reports = [trial.report for trial in trials if trial.report]
     total = busy = stolen = own = 0
     for report in (each for each in reports if each.cpus):
@@ -184,7 +182,13 @@ def noisy_neighbour(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         if wall >= _MIN_OBSERVED_NS and waited / wall > _PRESSURE:
             shares[name] = min(1.0, waited / wall)
     if shares:
-        yield Diagnostic("noisy-neighbour", values=shares)
+        used: dict[str, list[float]] = {}
+        for trial in trials:
+            if trial.report and trial.report.wall_ns:
+                cpu_ns = (trial.report.cpu_user_ns or 0) + (trial.report.cpu_system_ns or 0)
+                used.setdefault(trial.cell.contender, []).append(cpu_ns / trial.report.wall_ns)
+        parallel = tuple(name for name, cpus in used.items() if median(cpus) > _SEVERAL_CPUS)
+        yield Diagnostic("noisy-neighbour", parallel, shares)
 
 
 def _blocks(run: RunFigures) -> Iterator[Diagnostic]:
@@ -215,23 +219,27 @@ def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
         yield Diagnostic(str(obstacle), tuple(dict.fromkeys(pairs)))
 
 
-def _bimodal(run: RunFigures, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """`bimodal`: two modes of the values, and of what is left of them without what their blocks share: a
-    machine with two speeds makes the former alone, other cells' modes the latter."""
-    machines = {(trial.block, trial.cell): trial.machine for trial in trials}
+def two_modes(run: RunFigures) -> dict[Cell, tuple[float, float]]:
+    """By cell, two modes of the headline, and of what is left of it without what blocks share: a machine with
+    two speeds makes the former alone, other cells' modes the latter."""
+    machines = {(trial.block, trial.cell): trial.machine for trial in run.trials}
     values = {cell: analysis.values(run.headline.name) for cell, analysis in run.cells.items()}
     relative = _relative(values)
-    ratios: dict[str, float] = {}
-    for cell, of_cell in values.items():
-        by_machine: dict[str, list[int]] = {}
-        for block in of_cell:
-            if (block, cell) in relative:
-                by_machine.setdefault(machines.get((block, cell), ""), []).append(block)
-        for blocks in by_machine.values():
-            modes = bimodality([of_cell[block] for block in blocks])
-            if modes and bimodality([math.exp(relative[block, cell]) for block in blocks]):
-                ratios[cell.contender] = max(ratios.get(cell.contender, 0.0), modes[1] / modes[0])
-    if ratios:
+    by_machine: dict[tuple[Cell, str], list[int]] = {}
+    for block, cell in relative:
+        by_machine.setdefault((cell, machines.get((block, cell), "")), []).append(block)
+    found: dict[Cell, tuple[float, float]] = {}
+    for (cell, _), blocks in by_machine.items():
+        modes = bimodality([values[cell][block] for block in blocks])
+        if modes and bimodality([math.exp(relative[block, cell]) for block in blocks]):
+            found[cell] = max(found.get(cell, modes), modes, key=lambda each: each[1] / each[0])
+    return found
+
+
+def _bimodal(run: RunFigures) -> Iterator[Diagnostic]:
+    apart = sorted((high / low, cell.contender) for cell, (low, high) in two_modes(run).items())
+    if apart:
+        ratios = {name: ratio for ratio, name in apart}
         yield Diagnostic("bimodal", subjects=tuple(ratios), values={"ratios": ratios})
 
 
@@ -273,8 +281,8 @@ def cores_shared(run: Run, trials: Sequence[Trial]) -> Iterator[Diagnostic]:
 def _of_programs(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     """`memory-cap-near`: a trial took most of the memory that it may have. `uncounted-memory`: much memory
     was in files that no process had mapped, which is in no figure. `left-behind`, `left-files`: processes and
-    files that were there at the end. `interference`: acts on the probe. `slow-end`."""
-    near, left_behind, slow = set(), set(), set()
+    files that were there at the end. `interference`: acts on the probe."""
+    near, left_behind = set(), set()
     sizes, files = Counter[str](), Counter[str]()
     interfering: list[str] = []
     for trial in trials:
@@ -293,15 +301,12 @@ def _of_programs(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
             files[name] = max(files[name], report.left_files)
         if report.interference:
             interfering.append(f"{name} ({'; '.join(report.interference)})")
-        if (report.ending_ns or 0) > MAX_ENDING_NS:
-            slow.add(name)
     yield from _named("memory-cap-near", near, share=_NEAR_MEMORY_LIMIT)
     yield from _named("uncounted-memory", sizes, sizes=dict(sorted(sizes.items())))
     yield from _named("left-behind", left_behind)
     yield from _named("left-files", files, counts=dict(sorted(files.items())))
     if interfering:
         yield Diagnostic("interference", tuple(dict.fromkeys(interfering)))
-    yield from _named("slow-end", slow)
 
 
 def _named(code: str, contenders: Iterable[str], **values: Any) -> Iterator[Diagnostic]:

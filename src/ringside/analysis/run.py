@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from ringside.analysis import plausibility
 from ringside.analysis.answers import Conclusion, conclude
-from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references
+from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, two_modes
 from ringside.analysis.distributions import (
     analyse_executions,
     analyse_machines,
@@ -15,11 +16,12 @@ from ringside.analysis.distributions import (
     analyse_warm_ups,
     load_totals,
 )
-from ringside.analysis.figures import RunFigures
+from ringside.analysis.figures import Comparisons, RunFigures
 from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import analyse_breakdown, analyse_growth, analyse_slopes, over_cores
-from ringside.model.design import Cell
-from ringside.model.results import Diagnostic, Run, Span, Timeline, Trial
+from ringside.model.design import Cell, Point
+from ringside.model.results import Diagnostic, Run, Span, Timeline, Trial, Verdict
+from ringside.stats.paired import ratio_of_means
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from ringside.workloads import measurement as find_measurement
@@ -56,6 +58,24 @@ class RunAnalysis(RunFigures):
     growth = cached_property(analyse_growth)
     breakdown = cached_property(analyse_breakdown)
     warm_ups = cached_property(analyse_warm_ups)
+
+    @cached_property
+    def comparisons(self) -> Mapping[tuple[str, Point], Comparisons]:
+        """With the ratio of means where a contender has two modes: no ratio of one block is typical then. Of
+        its verdicts a difference remains where that ratio shows it."""
+        found, modes, name = dict(super().comparisons), two_modes(self), self.headline.name
+        for point in {cell.point for cell in modes}:
+            found[name, point] = pairs = dict(found[name, point])
+            for pair, comparison in pairs.items():
+                own = {each: modes[Cell(each, point)] for each in pair if Cell(each, point) in modes}
+                upper, lower = (self.cell(each, point).values(name) for each in pair)
+                ratio = ratio_of_means(upper, lower, self.confidence) if own else None
+                if ratio and ratio.low and ratio.high:
+                    is_shown = ratio.low > 1 if comparison.ratio.estimate > 1 else ratio.high < 1
+                    verdict = comparison.verdict if is_shown else Verdict.INCONCLUSIVE
+                    changed = replace(comparison, ratio=ratio, verdict=verdict, modes=own)
+                    pairs[pair] = replace(changed, blocks_needed=None)
+        return found
 
     @cached_property
     def then_and_now(self) -> tuple[ThenAndNow, ...]:

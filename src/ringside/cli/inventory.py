@@ -203,7 +203,7 @@ def machine() -> TableData:
         "machine": words.machine(facts),
         "governor": facts["governor"] or "unknown",
         "load average": ", ".join(f"{load:.2f}" for load in facts["load_average"]),
-        "quiet": quiet if stalls < 0.01 else f"{quiet}; trust only paired ratios",
+        "quiet": quiet if stalls < 0.01 else f"{quiet}; ratios hold for a machine as busy as this",
         "memory available": quantity(float(facts["memory_available_bytes"] or 0), "B"),
         "probe": probe,
     }

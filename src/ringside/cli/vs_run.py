@@ -44,13 +44,11 @@ from ringside.render.text import paired
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store
 from ringside.text import one_line
-from ringside.units import TIME_UNITS, count, percent, time_unit, whole
+from ringside.units import TIME_UNITS, count, time_unit, whole
 from ringside.workloads.command import COMMAND
 
 _TIME_S = 30.0
 _MEMORY_SHARE = 0.9
-# Of a CPU: from here on what hooks left running is reported.
-_WORKING_SHARE = 0.1
 # A command alone, as hyperfine does: there is no verdict that could end it.
 _ALONE_BLOCKS, _ALONE_S = 10, 3.0
 # The options that say how a run is shown, not how it is measured.
@@ -101,11 +99,6 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
         streams.say(
             f"a CPU quota of {quota.cpus:.3g} CPUs holds here and stopped processes {count(stops, 'time')} "
             "during the run: wall times include that; run it without a quota, or with a larger one"
-        )
-    if trials.hooks_share > _WORKING_SHARE:
-        streams.say(
-            f"what --setup or --prepare left running used {percent(trials.hooks_share)} of a CPU while the "
-            "commands ran: if they do not need it, wait for its end in the hook"
         )
     analysis = analysis_of(storage, storage.run(run.id))
     if analysis.executions.descriptions:

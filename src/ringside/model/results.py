@@ -307,7 +307,8 @@ class Comparison:
     comparison as one of its family. Of an inconclusive one: `obstacle`, or None where the interval is what is
     not clear, and `blocks_needed`, about how many would decide it, where that is in sight. `contradicted`:
     what an earlier look had shown, where later blocks contradict it. `overstated`: the run ended once a
-    difference was shown, so that the ratio is probably nearer to 1."""
+    difference was shown, so that the ratio is probably nearer to 1. `modes`: those with two modes, and these:
+    the ratio is that of the means then."""
 
     point: Point
     metric: str
@@ -320,6 +321,7 @@ class Comparison:
     blocks_needed: int | None = None
     contradicted: LookVerdict | None = None
     overstated: bool = False
+    modes: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 class Answer(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from statistics import median
+from statistics import NormalDist, median
 
 from ringside.model.results import Interval
 
@@ -30,6 +30,15 @@ def exponential(logarithm: Interval) -> Interval:
     )
     assert estimate is not None
     return Interval(estimate, low, high, logarithm.n)
+
+
+def student(confidence: float, degrees: int) -> float:
+    """The two-sided quantile of Student's t, by its expansion from that of the normal distribution (M.
+    Abramowitz, I. A. Stegun, Handbook of Mathematical Functions, 26.7.5): from five degrees on 0.2 % off."""
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384 / degrees
+    second = ((5 * z**5 + 16 * z**3 + 3 * z) / 96 + third) / degrees
+    return z + ((z**3 + z) / 4 + second) / degrees
 
 
 @lru_cache(maxsize=256)

@@ -7,10 +7,11 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
-from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential, is_positive_finite
+from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential, is_positive_finite, student
 from ringside.stats.selection import OrderStatistic, pairs_between
 
 if TYPE_CHECKING:
@@ -32,6 +33,21 @@ def paired_ratio(
     if not logs:
         return None
     return exponential(hodges_lehmann([logs[block] for block in sorted(logs)], confidence))
+
+
+def ratio_of_means(
+    numerator: Mapping[int, float], denominator: Mapping[int, float], confidence: float = CONFIDENCE
+) -> Interval | None:
+    """The ratio of the means over the blocks of `paired_ratio`, six at least; the variance of its logarithm
+    comes from the differences of what each block adds to either mean."""
+    blocks = logarithms(numerator).keys() & logarithms(denominator).keys()
+    if len(blocks) < MIN_BLOCKS:
+        return None
+    above, below = (fmean(values[block] for block in blocks) for values in (numerator, denominator))
+    parts = [numerator[block] / above - denominator[block] / below for block in blocks]
+    n, ratio = len(blocks), math.log(above / below)
+    reach = student(confidence, n - 1) * stdev(parts) / math.sqrt(n)
+    return exponential(Interval(ratio, ratio - reach, ratio + reach, n))
 
 
 def log_ratios(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> dict[int, float]:

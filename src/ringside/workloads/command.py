@@ -153,14 +153,14 @@ def _reading(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
 
 def _unseen(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     """Commands whose peak of memory nobody saw, each with the reason of its first execution without one."""
-    reasons = {
-        name: [trial.report.peak_memory_unknown for trial in trials if trial.report]
+    unseen = {
+        name: whys
         for name, trials in commands.items()
+        if (whys := [why for trial in trials if trial.report and (why := trial.report.peak_memory_unknown)])
     }
-    unseen = {name: list(filter(None, whys)) for name, whys in reasons.items() if any(whys)}
     if unseen:
         parts = (
-            f"{len(whys)} of {count(len(reasons[name]), 'execution')} of {_named([name])} ({whys[0]})"
+            f"{len(whys)} of {count(len(commands[name]), 'execution')} of {_named([name])} ({whys[0]})"
             for name, whys in unseen.items()
         )
         yield Diagnostic(
@@ -175,22 +175,21 @@ def _failures(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     counts = {name: sum(bool(trial.detail) for trial in trials) for name, trials in commands.items()}
     failed = {name: number for name, number in counts.items() if number}
     if failed:
-        parts = (f"{_named([name])} failed {_times(number)}" for name, number in failed.items())
+        parts = (
+            f"{_named([name])} failed in {number} of {count(len(commands[name]), 'execution')}"
+            for name, number in failed.items()
+        )
         yield Diagnostic(
             "failures",
             tuple(failed),
             {"counts": failed},
-            f"{', '.join(parts)}; failures included",
+            f"{', '.join(parts)}, which are included",
             "make sure that what fails does the same work",
         )
 
 
 def _named(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
 
 
 COMMAND = CommandTimes()

@@ -27,7 +27,6 @@ from ringside.measure.vs.command_trials import (
 from ringside.measure.vs.commands import Hooks, parse_commands
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
-from ringside.probe import orphans
 from ringside.probe.protocol import Limits, Sample, TrialMessage, TrialOutcome, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, read_plan
@@ -60,38 +59,6 @@ def trials_of(executor: FakeExecutor, folder: Path, hooks: Hooks = NO_HOOKS, **o
 
 def execute(of: CommandTrials, name: str = "B", block: int = 1, position: int = 0) -> Trial:
     return of.trial(block, position, Cell(name, POINT), first=False, tick=lambda: None)
-
-
-class WaitsForWork(FakeExecutor):
-    """Its trials last until a child of this process has used some CPU time."""
-
-    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
-        begin = working_ticks()
-        while working_ticks() < begin + 5:
-            time.sleep(0.01)
-        return super().trial(request, tick)
-
-
-def working_ticks() -> int:
-    fields = [orphans.fields_of(pid) for pid, _ in orphans.children()]
-    return sum(int(ticks) for each in fields if each for ticks in each[11:13])
-
-
-def test_what_a_hook_leaves_working_is_counted(tmp_path: Path) -> None:
-    hooks = Hooks(prepares=("sh -c 'while test -e working; do :; done &'",))
-    working = tmp_path / "working"
-    working.touch()
-    commands = trials_of(WaitsForWork(), tmp_path, hooks)
-    assert commands.hooks_share == 0
-    try:
-        execute(commands)
-    finally:
-        working.unlink()
-    # Of the five milliseconds that the trial's report has.
-    assert commands.hooks_share >= 10
-    idle = trials_of(FakeExecutor(), tmp_path, Hooks(prepares=("sh -c 'sleep 5 &'",)))
-    execute(idle)
-    assert idle.hooks_share == 0
 
 
 def test_a_hook_can_wait_until_what_another_one_left_is_gone(tmp_path: Path) -> None:

@@ -37,8 +37,13 @@ BEHIND = re.compile(
     rf" (?:as (?:long|much)|longer|more)(?: (?:as|than) ({NAME}))?"
 )
 PAIR = re.compile(
-    rf"({NAME}) (?:took|has) ({NUMBER})× ({NAME}?)'s? .+? \(({NUMBER})–({NUMBER})\): "
-    rf"(?:{NUMBER} (?:times|%) )?(faster|less|lower|slower|more|higher|equivalent|inconclusive)?"
+    rf"({NAME}) (?:took|has) ({NUMBER})× ({NAME}?)'s? (?!mean).+? \(({NUMBER})–({NUMBER})\): "
+    rf"(faster|less|lower|slower|more|higher|equivalent|inconclusive)?"
+)
+
+
+DIFFERENCE = re.compile(
+    rf"({NAME}) was ({NUMBER}) (times|%) (faster|slower) than ({NAME}) in (?!mean).+? \(({NUMBER})–({NUMBER})"
 )
 
 
@@ -123,6 +128,12 @@ def check_pairs(of: RunAnalysis) -> int:
                     assert number(high) < 1, sentence.text
                 if verdict in ("slower", "more", "higher"):
                     assert number(low) > 1, sentence.text
+                checked += 1
+            for name, _, unit, word, base, *ends in DIFFERENCE.findall(sentence.text):
+                low, high = (number(end) if unit == "times" else 1 + number(end) / 100 for end in ends)
+                ratio = blocks.ratio(name, base) if word == "slower" else blocks.ratio(base, name)
+                assert low > 1, sentence.text
+                assert low / 1.006 <= ratio <= high * 1.006, (sentence.text, ratio)
                 checked += 1
     return checked
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell
+from ringside.model.results import Verdict
+from ringside.probe.protocol import CpuUse
 from ringside.render.export import documents, formats
 from ringside.render.plots.charts import charts
 from ringside.render.text import paired
-from ringside.workloads.target import TARGET
+from ringside.workloads.command import COMMAND
 from tests.support.analyses import HOSTILE, point, scaled
-from tests.support.executions import HERE, commands, compared, load, targets
+from tests.support.executions import HERE, commands, compared, execution, targets
 
 THREE = commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.3), ("C", HERE): scaled(0.05)})
 
@@ -28,7 +32,7 @@ def texts(run: RunAnalysis) -> list[str]:
 
 def test_verdicts_come_first_the_best_on_top() -> None:
     assert texts(THREE) == [
-        "C took 0.500× A's wall time (0.500–0.500): 2.00 times faster (2.00–2.00)",
+        "C was 2.00 times faster than A in wall time (2.00–2.00)",
         "B took 3.00× A's wall time (3.00–3.00): slower",
     ]
     out = io.StringIO()
@@ -36,6 +40,27 @@ def test_verdicts_come_first_the_best_on_top() -> None:
     lines = out.getvalue().splitlines()
     assert lines[0] == texts(THREE)[0]
     assert lines[3:7] == ["A = sleep A", "B = sleep B", "C = sleep C", "7 blocks in random order"]
+
+
+def test_what_two_modes_a_busy_machine_and_failures_make_of_a_sentence() -> None:
+    """The ratio is that of the means, and has no verdict that these do not show; what failed comes first."""
+    fast_or_slow, steady = [0.01, 0.0703, 0.0101, 0.07] * 5, [*scaled(0.07), *scaled(0.07), *scaled(0.07)[:6]]
+    (alike,) = texts(commands({("A", HERE): fast_or_slow, ("B", HERE): steady}))
+    assert re.match(r"B took 1\.7\d× A's mean wall time \(\S+\): ", alike)
+    assert "; A has two modes, 10.0 ms and 70.1 ms" in alike
+    both = next(commands({("A", HERE): fast_or_slow, ("B", HERE): fast_or_slow[::-1]}).shown_comparisons())
+    assert (both.verdict, *both.modes) == (Verdict.INCONCLUSIVE, "B", "A")
+    busy = CpuUse(0, busy_ns=10**9, idle_ns=0)
+    trials = [
+        dataclasses.replace(each, detail="exit status 3", report=replace(each.report, cpus=(busy,)))
+        for each in (execution(block, name, 0.1) for block in range(1, 8) for name in "AB")
+        if each.report
+    ]
+    first, second = texts(compared(COMMAND, trials))
+    assert first.startswith(
+        "`A` failed in 7 of 7 executions, `B` failed in 7 of 7 executions, which are included."
+    )
+    assert second.endswith(" (on a machine as busy as this)")
 
 
 def test_markdown_is_harmless() -> None:
@@ -52,14 +77,9 @@ def test_markdown_is_harmless() -> None:
 def test_targets_have_a_sentence_for_each_metric() -> None:
     assert texts(targets()) == [
         "B has 1.25× A's rate (1.25–1.25): higher",
-        "B took 0.800× A's p50 latency (0.800–0.800): 25 % faster (25–25 %)",
-        "B took 0.800× A's p99 latency (0.800–0.800): 25 % faster (25–25 %)",
+        "B was 25 % faster than A in p50 latency (25–25 %)",
+        "B was 25 % faster than A in p99 latency (25–25 %)",
     ]
-
-
-def test_targets_that_were_never_measured_together() -> None:
-    run = compared(TARGET, [load(1, "A", 1.0), load(2, "B", 1.0)], metrics=("rate",))
-    assert texts(run) == ["No block measured the rate of both A and B"]
 
 
 # --- commands alone, over parameters, and as hyperfine exports them ---

@@ -144,14 +144,6 @@ class CommandTrials:
         self._executor = executor
         self._referenced = -_REFERENCE_S
         self._set_up: list[Cell] = []
-        # What hooks left running, and for how long it worked while commands ran.
-        self._left: set[orphans.Child] = set()
-        self._worked_s = self._measured_s = 0.0
-
-    @property
-    def hooks_share(self) -> float:
-        """How much of a CPU what hooks left running used while commands ran."""
-        return self._worked_s / self._measured_s if self._measured_s else 0.0
 
     def warm_up(self, notify: Notify) -> None:
         """Set up each command, and execute each as often as the options say. Raises CommandFailedError."""
@@ -192,7 +184,6 @@ class CommandTrials:
     ) -> Trial:
         command = self._commands[cell.contender]
         self._hook("--prepare", command.prepare, cell)
-        before = self._cpu_of_left()
         reference = time.monotonic() - self._referenced >= _REFERENCE_S
         blank = Trial(
             block, position, cell, Outcome.INTERRUPTED, "", cpus=self._options.cpus, started_at=now()
@@ -201,7 +192,6 @@ class CommandTrials:
             with output_to(command.output, self._options.folder) as output:
                 request = self._request(block, position, cell, iteration, output, reference=reference)
                 trial = trials.trial_from_messages(blank, self._executor.trial(request, tick))
-            self._count_left(before, trial)
             if reference:
                 self._referenced = time.monotonic()
             # What was observed in the middle of it serves no figure.
@@ -255,27 +245,6 @@ class CommandTrials:
             _HINTS.get(trial.outcome, ""),
         )
 
-    def _cpu_of_left(self) -> dict[orphans.Child, float]:
-        """The CPU time in seconds of each process that hooks left, and of those that it has started."""
-        self._left &= orphans.children()
-        times: dict[orphans.Child, float] = {}
-        processes = list(self._left)
-        while processes:
-            pid, start = processes.pop()
-            fields = orphans.fields_of(pid)
-            if len(fields) > 19:
-                times[pid, start] = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-                processes += orphans.children(pid)
-        return times
-
-    def _count_left(self, before: Mapping[orphans.Child, float], trial: Trial) -> None:
-        if trial.report and trial.block > 0:
-            after = self._cpu_of_left() if before else {}
-            self._worked_s += sum(
-                time_s - before[child] for child, time_s in after.items() if child in before
-            )
-            self._measured_s += (trial.report.wall_ns or 0) / 1e9
-
     def _hook(self, option: str, text: str | None, cell: Cell) -> None:
         if text is None or not text.strip():
             return
@@ -297,9 +266,7 @@ class CommandTrials:
                 ).returncode
             except OSError as error:
                 raise UsageError(f"{option} {line}: {error.strerror}") from error
-            left = orphans.children() - before
-            self._left |= left
-            for pid, _ in left:
+            for pid, _ in orphans.children() - before:
                 # Another hook may wait until it is gone.
                 threading.Thread(target=_reap, args=(pid,), daemon=True).start()
             if not status:

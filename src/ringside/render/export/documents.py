@@ -158,6 +158,7 @@ def _comparison(analysis: RunAnalysis, comparison: Comparison) -> dict[str, Any]
         "p": comparison.p,
         **_verdict(comparison, metric),
         "overstated": comparison.overstated,
+        "modes": {name: list(modes) for name, modes in comparison.modes.items()},
         "exploratory": metric not in analysis.metrics[: analysis.confirmatory],
     }
 

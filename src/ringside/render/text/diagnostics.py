@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ringside.analysis.cells import MAX_FAILED_SHARE
-from ringside.analysis.diagnostics import MAX_ENDING_NS
 from ringside.analysis.examination import BLOCKS_FOR_VERDICT
 from ringside.analysis.plausibility import POINTER_BYTES
 from ringside.model.results import Diagnostic
@@ -51,18 +50,17 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "look for what outlives a trial: dirty pages, caches, clock frequency; longer trials reduce it",
     ),
     "noisy-neighbour": (
-        "{reasons}. Intervals are wider and absolute times longer than on a quiet machine",
-        "stop other programs, or use a dedicated machine; `ringside doctor` shows how quiet it is",
+        "{reasons}: ratios hold for a machine as busy as this{parallel}",
+        "stop other programs, also what hooks left; `ringside doctor --machine` shows how quiet it is",
     ),
     "drift": (
         "the machine's speed changed: a reference computation took {share} longer in the slowest tenth of "
-        "blocks than in the fastest; paired ratios are robust to this, medians are not",
-        "trust the ratios; fix the clock frequency, or wait until the machine is quiet",
+        "blocks than in the fastest: medians are of no one speed",
+        "fix the clock frequency, or wait until the machine is quiet",
     ),
     "bimodal": (
         "{ratios}: the values have two modes, and the median may be near neither",
-        "look at the single trials; a frequent cause is where the scheduler places threads: compare with one "
-        "CPU",
+        "look at the single trials: caches, and where the scheduler places threads, are frequent causes",
     ),
     "generator-bound": (
         "{subjects}: the load engine was the bottleneck, so the server may be faster than shown",
@@ -119,14 +117,6 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
     "interference": (
         "a program acted on the probe, or on files of another, instead of its work: {subjects}",
         "read its source before you trust its figures; with --sandbox it can reach neither",
-    ),
-    "slow-end": (
-        "{subjects}: still ran {max_ending} s after SIGTERM",
-        "end at once on SIGTERM, even with open connections; the figures do not depend on it",
-    ),
-    "accounting": (
-        "not available here: {missing}",
-        "nothing needs to be done: sampling of /proc replaces it",
     ),
     "single-runs": (
         "with one run a side differences between runs cannot be seen: intervals take them to be {share} (a "
@@ -208,9 +198,11 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "engines": count(diagnostic.values.get("engines", 0), "engine"),
         "within": quantity(diagnostic.values.get("within_ns", 0), "ns"),
         "least": str(BLOCKS_FOR_VERDICT),
-        "max_ending": f"{MAX_ENDING_NS / 1e9:g}",
         "cycle": f"{CYCLE_NS:g}",
         "pointer": str(POINTER_BYTES),
+        "parallel": f", and {', '.join(names)} used several CPUs, so lost most"
+        if (names := diagnostic.subjects)
+        else "",
         "most_failed": percent(MAX_FAILED_SHARE),
     }
 

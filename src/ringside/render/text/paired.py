@@ -14,7 +14,7 @@ from rich.text import Text
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric
-from ringside.model.results import Description
+from ringside.model.results import Description, Diagnostic
 from ringside.render.text import cells, diagnostics, markdown, terminal
 from ringside.render.text.cells import Row, TableCell, TableData
 from ringside.render.text.command import is_load
@@ -26,6 +26,9 @@ from ringside.text import one_line
 _MAX_TEXT = 200
 _BAR_WIDTH = 40
 _SPREAD = ("mean ± σ", "min", "max")
+_FIRST = ("failures", "load-failed")
+# The share of the CPUs that others took, from which on a ratio is one of this machine now.
+_BUSY = 0.25
 
 
 def show(
@@ -46,7 +49,7 @@ def show(
         _show_alone(analysis, console)
     else:
         terminal.render(table(analysis, order), console, everything=everything)
-    terminal.diagnose(analysis.diagnostics, console)
+    terminal.diagnose(_warnings(analysis), console)
 
 
 def as_markdown(analysis: RunAnalysis, how: str, order: str = "auto") -> str:
@@ -58,14 +61,23 @@ def as_markdown(analysis: RunAnalysis, how: str, order: str = "auto") -> str:
         for name, contender in analysis.contenders.items()
     ]
     lines += ["", markdown.escape(how), ""]
-    lines += [f"- Warning: {markdown.escape(diagnostics.sentences(each))}" for each in analysis.diagnostics]
+    lines += [f"- Warning: {markdown.escape(diagnostics.sentences(each))}" for each in _warnings(analysis)]
     return "\n".join(lines).rstrip() + "\n"
 
 
+def _warnings(analysis: RunAnalysis) -> list[Diagnostic]:
+    return [each for each in analysis.diagnostics if each.code not in _FIRST]
+
+
 def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
-    """For servers: a sentence for each compared metric; for commands: the headline of each, the best first,
-    point by point."""
-    sentences = []
+    """What failed; then for servers a sentence for each compared metric, for commands the headline of each,
+    the best first, point by point."""
+    failures = (each for each in analysis.diagnostics if each.code in _FIRST)
+    sentences = [Sentence(diagnostics.sentences(each), "failed") for each in failures]
+    shares = (
+        each.values.get("others", 0.0) for each in analysis.diagnostics if each.code == "noisy-neighbour"
+    )
+    behind = " (on a machine as busy as this)" if max(shares, default=0.0) > _BUSY else ""
     for point in analysis.points:
         best_first = analysis.rankings[analysis.headline.name, point].order
         pairs = list(analysis.pairs)
@@ -75,7 +87,7 @@ def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
             for pair in pairs:
                 sentence = pair_sentence(analysis, metric, *pair, point)
                 label = f"{analysis.label(point)}: " if point.levels else ""
-                sentences.append(replace(sentence, text=f"{label}{sentence.text}"))
+                sentences.append(replace(sentence, text=f"{label}{sentence.text}{behind}"))
     return sentences
 
 

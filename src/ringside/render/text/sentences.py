@@ -28,34 +28,32 @@ OBSTACLES = {
     Obstacle.UNFINISHED: "since the run is not finished",
     Obstacle.NO_REFERENCE: "since the change of the machine is not known",
 }
-_SHOWN = {"different": "a difference", "equivalent": "equivalence"}
 
 
 def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
-    """`B took 0.690× A's wall time (0.681–0.702): 1.45 times faster (1.42–1.47)`."""
-    times, ends = units.ratio_parts(comparison.ratio)
-    contender, baseline = comparison.contender, comparison.baseline
-    verb = "took" if metric.is_time else "has"
-    text = f"{contender} {verb} {times}× {possessive(baseline)} {metric.noun}"
-    text += f" ({ends})" if ends else ""
-    text += f": {_verdict(comparison, metric)}"
+    """`B was 1.45 times faster than A in wall time (1.42–1.47)`, `B took 2.50× A's wall time (2.20–2.90):
+    slower`: with one figure."""
+    contender, baseline, ratio = comparison.contender, comparison.baseline, comparison.ratio
+    word, noun = verdict_word(comparison.verdict, metric), f"{'mean ' * bool(comparison.modes)}{metric.noun}"
+    above_1 = ratio if ratio.estimate > 1 else ratio.inverse
+    is_plain = above_1 is ratio and not units.is_small_excess(ratio)
+    if comparison.verdict in (Verdict.FASTER, Verdict.SLOWER) and metric.is_time and not is_plain:
+        size, ends = units.excess(above_1)
+        text = f"{contender} was {size} {word} than {baseline} in {noun}"
+        text += f" ({ends})" if ends else ""
+    else:
+        size, ends = units.ratio_parts(ratio)
+        text = f"{contender} {'took' if metric.is_time else 'has'} {size}× {possessive(baseline)} {noun}"
+        text += f" ({ends}): {word}" if ends else f": {word}"
+    for name, modes in comparison.modes.items():
+        low, high = (units.quantity(mode, metric.unit) for mode in modes)
+        text += f"; {name} has two modes, {low} and {high}"
     if comparison.contradicted:
-        text += f", which contradicts an earlier look that had shown {_SHOWN[comparison.contradicted]}"
+        text += "; earlier blocks had shown otherwise"
     text += OVERSTATED if comparison.overstated else ""
     if comparison.verdict is Verdict.INCONCLUSIVE and (why := _why(comparison)):
         text += f", {why}"
     return Sentence(text, verdict_kind(comparison.verdict, "quiet"))
-
-
-def _verdict(comparison: Comparison, metric: Metric) -> str:
-    """The word; of times with how many times, or by how many per cent, where the ratio does not say that."""
-    word, ratio = verdict_word(comparison.verdict, metric), comparison.ratio
-    times = ratio if ratio.estimate > 1 else ratio.inverse
-    is_plain = times is ratio and not units.is_small_excess(ratio)
-    if comparison.verdict not in (Verdict.FASTER, Verdict.SLOWER) or not metric.is_time or is_plain:
-        return word
-    size, ends = units.excess(times)
-    return f"{size} {word} ({ends})" if ends else f"{size} {word}"
 
 
 def _why(comparison: Comparison) -> str:
@@ -70,7 +68,7 @@ def _why(comparison: Comparison) -> str:
         return f"about {comparison.blocks_needed:,} blocks would decide it"
     low, high = comparison.ratio.low, comparison.ratio.high
     excludes_1 = (low is not None and low > 1) or (high is not None and high < 1)
-    return "which among so many comparisons may be chance" if excludes_1 else ""
+    return "the difference may still be chance" if excludes_1 and not comparison.modes else ""
 
 
 def pair_sentence(
