@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.run_diff import diff
+from ringside.analysis.run_diff import RunDiff, diff
 from ringside.model.design import Point
 from ringside.model.results import Outcome
 from ringside.probe.protocol import TrialOutcome
@@ -94,6 +94,11 @@ def exports() -> dict[str, Any]:
     }
 
 
+def apart(one: RunAnalysis, other: RunAnalysis, margin: float | None = None) -> RunDiff:
+    other.run = dataclasses.replace(other.run, id="run-2")
+    return diff(one, other, margin=margin)
+
+
 def made() -> dict[str, Any]:
     faster, noisy = scaled(50.0), (100.0, 150.0, 80.0, 120.0, 60.0, 140.0, 90.0)
     slope = {("go", place): {"memory_bytes": [500.0 * int(place["nodes"])] * 7} for place in (P, Q)}
@@ -111,8 +116,8 @@ def made() -> dict[str, Any]:
         # None differs from the others, so each rank can be any; the other metric is exploratory.
         "equal values": part(both, "margin", "comparisons", "ranks"),
         "slopes": part(analysis(slope, measurement=Sloped()), "slopes"),
-        "two runs without references": documents.diff_document(diff(run(faster), run(noisy))),
-        "two runs": documents.diff_document(diff(*two, margin=0.02)),
+        "two runs without references": documents.diff_document(apart(run(faster), run(noisy))),
+        "two runs": documents.diff_document(apart(*two, margin=0.02)),
         "vs": documents.vs_document(with_warm_up(), {"seed": 7, "blocks": None}),
         "load --vs": documents.load_document(
             targets(), {"blocks": 7, "seed": 7}, [{"block": 1, "name": "A"}]
