@@ -27,6 +27,7 @@ impl Errno {
     pub const MFILE: Errno = Errno(libc::EMFILE);
     pub const NFILE: Errno = Errno(libc::ENFILE);
     pub const NOENT: Errno = Errno(libc::ENOENT);
+    pub const PERM: Errno = Errno(libc::EPERM);
 
     fn last() -> Errno {
         Errno(io::Error::last_os_error().raw_os_error().unwrap_or(0))
@@ -221,11 +222,6 @@ pub fn unlinkat(folder: impl AsFd, name: impl Name, flags: c_int) -> Result<()> 
 pub fn mkdirat(folder: impl AsFd, name: impl Name) -> Result<()> {
     let name = name.to_c()?;
     done(unsafe { libc::mkdirat(raw(&folder), name.as_ptr(), 0o700) })
-}
-
-pub fn renameat(from: impl AsFd, name: impl Name, to: impl AsFd, new: impl Name) -> Result<()> {
-    let (name, new) = (name.to_c()?, new.to_c()?);
-    done(unsafe { libc::renameat(raw(&from), name.as_ptr(), raw(&to), new.as_ptr()) })
 }
 
 pub fn fchmod(file: impl AsFd, mode: libc::mode_t) -> Result<()> {

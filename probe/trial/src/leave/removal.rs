@@ -1,11 +1,12 @@
 //! Removes all that is below a folder, whatever a program has made there: symbolic links are not followed, nor mounts;
 //! trees may be deeper than a path may be long, and folders may lack permissions.
 
-use std::ffi::CStr;
+use std::collections::HashSet;
+use std::ffi::CString;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
-use wire::os::{openat2, renameat, unlinkat, Dir, Errno, FileType, Name};
+use wire::os::{self, fstat, openat, openat2, unlinkat, Dir, Errno};
 
 /// What was done below a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,138 +17,96 @@ pub struct Removed {
     pub all: bool,
 }
 
+/// A folder on the way down: its own identity, its name in the one above, and what stays in it.
+struct Level {
+    identity: (u64, u64),
+    name: CString,
+    stays: HashSet<CString>,
+}
+
 /// Removes what is below an open folder; the folder itself stays. What cannot be removed stays as well, and so does what
 /// is left at the deadline.
 pub fn remove_below(top: BorrowedFd, deadline: Instant) -> Removed {
-    let mut removal = Removal {
-        top,
-        deadline,
-        count: 0,
-        moved: 0,
-    };
-    let all = removal.empty(top, &mut |removal, name, kind| {
-        if kind == FileType::DIRECTORY {
-            removal.remove_folder(name)
-        } else {
-            removal.unlink(top, name)
-        }
-    });
-    Removed {
-        count: removal.count,
-        all,
-    }
+    let mut removed = Removed::default();
+    removed.all = remove(top, deadline, &mut removed.count).unwrap_or(false);
+    removed
 }
 
-struct Removal<'a> {
-    top: BorrowedFd<'a>,
-    deadline: Instant,
-    count: u64,
-    /// Folders that were moved to the top.
-    moved: u64,
-}
-
-/// What is done with an entry of a folder.
-type Action<'f> = &'f mut dyn FnMut(&mut Removal, &CStr, FileType);
-
-impl Removal<'_> {
-    /// Reads a folder again and again, as its entries go away, until it is empty or nothing changes any more. True where
-    /// it is empty.
-    fn empty(&mut self, folder: BorrowedFd, act: Action) -> bool {
-        loop {
-            let before = (self.count, self.moved);
-            let Ok(entries) = Dir::read_from(folder) else {
-                return false;
-            };
-            let mut is_empty = true;
-            for entry in entries {
-                let Ok(entry) = entry else { return false };
-                let name = entry.file_name();
-                if matches!(name.to_bytes(), b"." | b"..") {
-                    continue;
-                }
-                is_empty = false;
-                if Instant::now() > self.deadline {
-                    return false;
-                }
-                act(self, name, entry.file_type());
+/// One folder is open at a time, so however deep a tree is, few descriptors are enough.
+fn remove(top: BorrowedFd, deadline: Instant, count: &mut u64) -> os::Result<bool> {
+    let mut folder = openat(top, ".", libc::O_RDONLY | libc::O_DIRECTORY)?;
+    let mut levels = vec![Level::of(&folder, CString::default())?];
+    while let Some(level) = levels.last_mut() {
+        let mut inner = None;
+        for entry in Dir::read_from(&folder)? {
+            let name = entry?.file_name().to_owned();
+            if matches!(name.to_bytes(), b"." | b"..") || level.stays.contains(&name) {
+                continue;
             }
-            if is_empty || before == (self.count, self.moved) {
-                return is_empty;
+            if Instant::now() > deadline {
+                return Ok(false);
+            }
+            match unlinkat(&folder, &name, 0) {
+                Ok(()) => *count += 1,
+                // The second is what POSIX has for folders, and for what may not be removed at all.
+                Err(Errno::ISDIR | Errno::PERM) => {
+                    match unlinkat(&folder, &name, libc::AT_REMOVEDIR) {
+                        Ok(()) => *count += 1,
+                        Err(_) => match open_for_removal(&folder, &name) {
+                            Some(opened) => {
+                                inner = Some((opened, name));
+                                break;
+                            }
+                            None => drop(level.stays.insert(name)),
+                        },
+                    }
+                }
+                Err(_) => drop(level.stays.insert(name)),
             }
         }
-    }
-
-    /// A file; a folder where the file system does not tell them apart.
-    fn unlink(&mut self, folder: BorrowedFd, name: &CStr) {
-        match unlinkat(folder, name, 0) {
-            Ok(()) => self.count += 1,
-            Err(Errno::ISDIR) => self.remove_folder_in(folder, name),
-            Err(_) => {}
+        if let Some((opened, name)) = inner {
+            levels.push(Level::of(&opened, name)?);
+            folder = opened;
+            continue;
         }
-    }
-
-    fn remove_folder_in(&mut self, folder: BorrowedFd, name: &CStr) {
-        if folder.as_raw_fd() == self.top.as_raw_fd() {
-            self.remove_folder(name);
-        } else {
-            self.raise(folder, name);
-        }
-    }
-
-    /// A folder at the top. Those in it are moved to the top: however deep a tree is, two descriptors are enough.
-    fn remove_folder(&mut self, name: &CStr) {
-        if self.remove_empty(self.top, name) {
-            return;
-        }
-        let Some(folder) = open_for_removal(self.top, name) else {
-            return;
+        let done = levels.pop().expect("the last");
+        let Some(above) = levels.last_mut() else {
+            return Ok(done.stays.is_empty());
         };
-        let folder = folder.as_fd();
-        self.empty(folder, &mut |removal, name, kind| {
-            if kind == FileType::DIRECTORY {
-                removal.raise(folder, name);
-            } else {
-                removal.unlink(folder, name);
-            }
-        });
-        self.remove_empty(self.top, name);
-    }
-
-    fn remove_empty(&mut self, parent: BorrowedFd, name: &CStr) -> bool {
-        let done = unlinkat(parent, name, libc::AT_REMOVEDIR).is_ok();
-        self.count += u64::from(done);
-        done
-    }
-
-    /// Removes a folder in one of the top, or moves it to the top.
-    fn raise(&mut self, parent: BorrowedFd, name: &CStr) {
-        if self.remove_empty(parent, name) {
-            return;
+        folder = openat(&folder, "..", libc::O_RDONLY | libc::O_DIRECTORY)?;
+        // Somebody may have moved the folder meanwhile, and what is above it now is not to be removed.
+        if Level::of(&folder, CString::default())?.identity != above.identity {
+            return Ok(false);
         }
-        // Its entry `..` changes, so it must be writable.
-        if open_for_removal(parent, name).is_none() {
-            return;
+        match unlinkat(&folder, &done.name, libc::AT_REMOVEDIR) {
+            Ok(()) => *count += 1,
+            Err(_) => drop(above.stays.insert(done.name)),
         }
-        // At random: none that the program can have chosen.
-        let new = format!("{:016x}", fastrand::u64(..));
-        self.moved += u64::from(renameat(parent, name, self.top, new).is_ok());
+    }
+    Ok(true)
+}
+
+impl Level {
+    fn of(folder: &OwnedFd, name: CString) -> os::Result<Level> {
+        let own = fstat(folder)?;
+        Ok(Level {
+            identity: (own.st_dev, own.st_ino),
+            name,
+            stays: HashSet::new(),
+        })
     }
 }
 
 /// Opens a folder, with all permissions for its owner. None where it is a mount, or no folder.
-fn open_for_removal(parent: BorrowedFd, name: &CStr) -> Option<OwnedFd> {
-    let place = open_below(parent, name, libc::O_PATH)?;
+fn open_for_removal(parent: &OwnedFd, name: &CString) -> Option<OwnedFd> {
+    // Not by the device's number: that of a mount may be the same.
+    let resolve = libc::RESOLVE_NO_XDEV | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_BENEATH;
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
+    let place = openat2(parent, name, flags | libc::O_PATH, resolve).ok()?;
     // By its descriptor: nobody can put another file in its place meanwhile.
     let path = format!("/proc/self/fd/{}", place.as_raw_fd());
     let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700));
-    open_below(place.as_fd(), ".", libc::O_RDONLY)
-}
-
-fn open_below(parent: BorrowedFd, name: impl Name, flags: i32) -> Option<OwnedFd> {
-    let flags = flags | libc::O_DIRECTORY | libc::O_NOFOLLOW;
-    // Not by the device's number: that of a mount may be the same.
-    let resolve = libc::RESOLVE_NO_XDEV | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_BENEATH;
-    openat2(parent, name, flags, resolve).ok()
+    openat2(place.as_fd(), ".", flags, resolve).ok()
 }
 
 #[cfg(test)]
@@ -226,6 +185,28 @@ mod tests {
         };
         assert_eq!(removed, expected);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    /// Somebody moves the folder that is being emptied: what is above its new place stays.
+    #[test]
+    fn a_folder_that_is_moved_meanwhile() {
+        for _ in 0..5 {
+            let (folder, other) = (TestFolder::new(), TestFolder::new());
+            fs::write(other.path().join("kept"), "").unwrap();
+            let inner = folder.path().join("inner");
+            fs::create_dir(&inner).unwrap();
+            for number in 0..1000 {
+                fs::write(inner.join(number.to_string()), "").unwrap();
+            }
+            let moved = other.path().join("moved");
+            let mover = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(1));
+                let _ = fs::rename(inner, moved);
+            });
+            emptied(&folder, REMOVAL_TIMEOUT);
+            mover.join().unwrap();
+            assert!(other.path().join("kept").exists());
+        }
     }
 
     #[test]

@@ -3,21 +3,25 @@
 
 mod place;
 
+use crate::leave::removal::remove_below;
 use crate::tree::namespace;
 use place::Parent;
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::io::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::os;
-use wire::os::{fstat, open, openat, unlinkat, Dir, FileType};
+use wire::os::{fstat, open};
 
 /// pids.max counts threads too, so a limit on processes needs room for theirs.
 const THREAD_ROOM: u64 = 32_768;
+
+/// The longest that the removal of sub-groups may take.
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub struct Cgroup {
     path: PathBuf,
@@ -238,24 +242,9 @@ fn remove_tree(path: &Path) -> io::Result<()> {
         return Ok(());
     }
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
-    let mut folder = open(path, flags)?;
-    let mut names: Vec<CString> = Vec::new();
-    loop {
-        let mut entries = Dir::read_from(&folder)?.flatten();
-        let inner = entries.find(|entry| {
-            entry.file_type() == FileType::DIRECTORY
-                && !matches!(entry.file_name().to_bytes(), b"." | b"..")
-        });
-        if let Some(inner) = inner {
-            folder = openat(&folder, inner.file_name(), flags)?;
-            names.push(inner.file_name().to_owned());
-        } else if let Some(name) = names.pop() {
-            folder = openat(&folder, "..", flags)?;
-            unlinkat(&folder, &name, libc::AT_REMOVEDIR)?;
-        } else {
-            return fs::remove_dir(path);
-        }
-    }
+    let folder = open(path, flags)?;
+    remove_below(folder.as_fd(), Instant::now() + REMOVAL_TIMEOUT);
+    fs::remove_dir(path)
 }
 
 fn with_path(what: &str, path: &Path, error: Error) -> Error {
@@ -305,19 +294,21 @@ mod tests {
     /// A folder of plain files stands for a cgroup with controllers.
     fn fixture(files: &[(&str, &str)]) -> (TestFolder, Cgroup) {
         let folder = TestFolder::new();
+        let place = folder.path().join("cgroup");
+        fs::create_dir(&place).unwrap();
         for (name, text) in [("cgroup.procs", "7\n8\n"), ("cpu.stat", "")]
             .iter()
             .chain(files)
         {
-            fs::write(folder.path().join(name), text).unwrap();
+            fs::write(place.join(name), text).unwrap();
         }
-        let cgroup = Cgroup::use_folder(folder.path(), "/a/b".into()).unwrap();
+        let cgroup = Cgroup::use_folder(&place, "/a/b".into()).unwrap();
         (folder, cgroup)
     }
 
     #[test]
     fn uses_controllers() {
-        let (folder, cgroup) = fixture(&[
+        let (_folder, cgroup) = fixture(&[
             ("memory.max", "max\n"),
             ("memory.peak", "4096\n"),
             ("memory.events", "low 0\noom 2\noom_kill 1\n"),
@@ -327,7 +318,7 @@ mod tests {
         limit("memory.max", &cgroup.memory_max, 1234, &mut missing);
         limit("pids.max", &cgroup.processes_max, 99, &mut missing);
         assert!(missing.is_empty());
-        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        let read = |name: &str| fs::read_to_string(cgroup.path().join(name)).unwrap();
         assert_eq!(
             (read("memory.max"), read("pids.max")),
             ("1234".into(), "99".into())
@@ -368,7 +359,7 @@ mod tests {
             for name in [&name, "other"] {
                 wire::os::mkdirat(&folder, name).unwrap();
             }
-            folder = openat(&folder, &name, flags).unwrap();
+            folder = wire::os::openat(&folder, &name, flags).unwrap();
         }
         remove_tree(&inside).unwrap();
         assert!(!inside.exists());
@@ -396,8 +387,8 @@ mod tests {
         assert!(cgroup.can_be_used_again());
         cgroup.kill();
         assert!(!cgroup.can_be_used_again());
-        let (folder, cgroup) = fixture(&[empty]);
-        fs::create_dir(folder.path().join("own")).unwrap();
+        let (_folder, cgroup) = fixture(&[empty]);
+        fs::create_dir(cgroup.path().join("own")).unwrap();
         assert!(!cgroup.can_be_used_again());
         for trace in [("cgroup.procs", "7\n"), ("memory.peak", "4096\n")] {
             let (_folder, cgroup) = fixture(&[empty, trace]);
