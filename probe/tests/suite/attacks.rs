@@ -212,6 +212,32 @@ fn lines_that_come_twice_or_never_end() {
     }
 }
 
+#[test]
+fn a_line_in_two_pieces() {
+    for (pause, detail) in [
+        ("", ""),
+        // The second piece comes when the program has ended.
+        ("if os.fork(): os._exit(0)\n", "wrote to stdout after"),
+    ] {
+        let script = format!(
+            "import os, time\n\
+             os.write(1, b'::resu')\n\
+             {pause}\
+             time.sleep(0.1)\n\
+             os.write(1, b'lt a=1\\n')"
+        );
+        let outcome = if detail.is_empty() {
+            "ok"
+        } else {
+            "wrong-evidence"
+        };
+        for request in both_ways(python_of(&script)) {
+            let trial = run(&with(request, "/expect", json!({"result": {"a": "1"}})));
+            trial.is(outcome, detail);
+        }
+    }
+}
+
 /// A server that answers without its upstreams, once it has done something to them; `UPSTREAM` is the port of one.
 fn gateway(attack: &str) -> Value {
     let script = "import http.server, os, socket, sys, threading, time
@@ -474,6 +500,20 @@ fn a_launcher_that_was_killed_is_replaced() {
             assert_eq!(outcome["outcome"], "ok", "{outcome}");
             assert_eq!(outcome["output"]["stdout_bytes"], 7);
             assert_eq!(outcome["left_behind"], 0);
+        }
+    }
+}
+
+/// The launcher of a contender is gone soon after its program has begun: nothing can be done to it.
+#[test]
+fn a_contender_is_alone_with_the_probe() {
+    let script = "i=0
+    while [ $(wc -w < /proc/$PPID/task/$PPID/children) != 1 ]; do
+        i=$((i + 1)); [ $i -lt 100 ] || exit 3; sleep 0.1
+    done";
+    for request in both_ways(sh(script)) {
+        for outcome in in_one_probe(&[request.clone(), request]) {
+            assert_eq!(outcome["outcome"], "ok", "{outcome}");
         }
     }
 }
