@@ -113,6 +113,8 @@ pub fn run(
     } = setup;
     let program_cpus = pin::program_cpus(request, &inherited_cpus);
     let host = is_compared.then(|| HostBaseline::read(&files, &program_cpus));
+    // Before there is a program that could change what it finds.
+    let interference = Interference::watch(Rc::clone(&files), request.plain, is_compared);
     let Launched {
         mut started,
         cgroup,
@@ -179,7 +181,7 @@ pub fn run(
         probe_cpu_ns,
         excess_processes: None,
         parent: parent_id(),
-        interference: Interference::watch(Rc::clone(&files), request.plain, is_compared),
+        interference,
         awaited: Vec::new(),
         cause: None,
         end: None,
