@@ -76,6 +76,43 @@ fn fork_bombs() {
     }
 }
 
+/// Of a plain command all that are alive at its end count; of others those that do not follow it.
+#[test]
+fn processes_that_outlive_the_program_are_counted() {
+    for (plain, count) in [(false, 1), (true, 2)] {
+        for request in both_ways(sh("sleep 0.1 & sleep 500 & exit 0")) {
+            let trial = run(&with(request, "/plain", json!(plain)));
+            trial.is("ok", "");
+            assert_eq!(trial.outcome["left_behind"], count, "{}", trial.outcome);
+        }
+    }
+    for request in both_ways(sh("for _ in 1 2 3 4 5 6; do sleep 500 & done; wait")) {
+        let trial = run(&with(request, "/limits/processes", json!(3)));
+        let detail = trial.outcome["detail"].as_str().unwrap();
+        let processes: u64 = detail.split(' ').next().unwrap().parse().unwrap();
+        trial.is("flooded", "the limit is 3");
+        // All but the program.
+        assert_eq!(trial.outcome["left_behind"], processes - 1);
+    }
+}
+
+/// The probe takes precedence while it kills what is left; the next program does not inherit that.
+#[test]
+fn the_priority_of_the_next_program() {
+    let nice = std::process::Command::new("nice").output().unwrap().stdout;
+    let own = String::from_utf8(nice).unwrap();
+    let check = format!("[ $(nice) = {} ] || exit 3", own.trim());
+    let requests = [sh("sleep 500 & exit 0"), sh(&check)];
+    for plain in [false, true] {
+        let requests = requests
+            .clone()
+            .map(|request| with(request, "/plain", json!(plain)));
+        for outcome in in_one_probe(&requests) {
+            assert_eq!(outcome["outcome"], "ok", "{outcome}");
+        }
+    }
+}
+
 #[test]
 fn a_program_that_takes_too_much_memory() {
     let limit = 100u64 << 20;
