@@ -1,10 +1,10 @@
-"""The cost of one trial of the command `true`, as `vs` carries it out, everything included and committed, beside
-hyperfine's own per run. `--contender`: as trials of contenders are carried out, which have a launcher, a
-temporary folder and comparisons of their own.
+"""The cost of one trial of the command `true`, as `vs` carries it out, everything included and committed,
+beside hyperfine's own per run. `--contender`: as a trial of a contender, which has a launcher, a temporary
+folder and comparisons of its own.
 
-Target: at most 1.3 times as long as hyperfine. A round is 50 trials here and 50 runs of `hyperfine -N`, taking
-turns, since a machine that drifts makes every single figure a matter of luck: the ratio is what stays. Exit
-status 1 where the target is missed, with a line that says by how much.
+Target: at most 1.3 times as long as hyperfine. A round is 50 trials here and 50 runs of `hyperfine -N`,
+taking turns, since a machine that drifts makes every single figure a matter of luck: the ratio is what stays.
+Exit status 1 where the target is missed, with a line that says by how much.
 """
 
 from __future__ import annotations
