@@ -168,7 +168,12 @@ fn a_probe_that_is_told_to_end() {
 
 #[test]
 fn a_reader_that_goes_away() {
-    for request in both_ways(sh("sleep 500 & sleep 500")) {
+    let requests = both_ways(sh("sleep 500 & sleep 500"));
+    // Without namespaces nothing ends with the probe by itself.
+    let outside = requests
+        .clone()
+        .map(|request| with(request, "/namespaces", json!("off")));
+    for request in requests.into_iter().chain(outside) {
         let (probe, reader) = started(&request);
         drop(reader);
         let output = probe.wait_with_output().unwrap();
@@ -208,9 +213,11 @@ fn a_parent_that_dies() {
 
 #[test]
 fn a_probe_that_is_killed() {
-    let request = request(&["sleep", "500"]);
-    let (mut probe, _reader) = started(&request);
-    probe.kill().unwrap();
-    probe.wait().unwrap();
-    eventually("the program is alive", || alive(&request).is_empty());
+    for namespaces in ["auto", "off"] {
+        let request = with(request(&["sleep", "500"]), "/namespaces", json!(namespaces));
+        let (mut probe, _reader) = started(&request);
+        probe.kill().unwrap();
+        probe.wait().unwrap();
+        eventually("the program is alive", || alive(&request).is_empty());
+    }
 }

@@ -172,9 +172,10 @@ pub fn in_one_probe(requests: &[Value]) -> Vec<Value> {
     let output = start_lines(&lines.join("\n")).wait_with_output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let messages = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    messages
-        .filter(|message: &Value| message["type"] == "outcome")
-        .collect()
+    let outcomes = messages.filter(|message: &Value| message["type"] == "outcome");
+    let outcomes: Vec<Value> = outcomes.collect();
+    assert_eq!(outcomes.len(), requests.len(), "{outcomes:?}");
+    outcomes
 }
 
 pub fn parse(output: Output) -> Trial {
