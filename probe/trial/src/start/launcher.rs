@@ -134,13 +134,8 @@ impl Launcher {
         let cpus = sched_getaffinity(0)?;
         let kept = self.process.take();
         let kept = kept.filter(|kept| plan.plain && kept.cpus == cpus && !kept.has_ended());
-        let process = match kept.map_or_else(|| Process::new(self.order, cpus), Ok) {
-            Ok(process) => Some(process),
-            Err(why) => {
-                missing.push(format!("launcher: {why}"));
-                None
-            }
-        };
+        let is_kept = kept.is_some();
+        let mut process = kept.or_else(|| self.begin(cpus, missing));
         let number = |file: BorrowedFd| file.as_raw_fd();
         let cgroup = plan
             .cgroup
@@ -151,7 +146,13 @@ impl Launcher {
             Some(_) => (folder, 0),
             None => (0, procs),
         };
-        let mut order = self.carry_out(process.as_ref(), inside, plan.limit_ns)?;
+        let mut order = self.carry_out(process.as_ref(), inside, plan.limit_ns);
+        if is_kept && order.is_err() {
+            // It was about to end.
+            process = self.begin(cpus, missing);
+            order = self.carry_out(process.as_ref(), inside, plan.limit_ns);
+        }
+        let mut order = order?;
         if order.pid == 0 && inside.0 != 0 {
             // It then moves itself there, which is slower.
             let why = io::Error::from_raw_os_error(order.error);
@@ -184,6 +185,14 @@ impl Launcher {
         };
         self.process = process.filter(|_| plan.plain);
         Ok(started)
+    }
+
+    /// A new launcher; None where there can be none: why, is added to `missing`.
+    fn begin(&self, cpus: CpuSet, missing: &mut Vec<String>) -> Option<Process> {
+        let process = Process::new(self.order, cpus);
+        process
+            .map_err(|why| missing.push(format!("launcher: {why}")))
+            .ok()
     }
 
     fn write_order(&mut self, plan: &Plan) -> io::Result<()> {
