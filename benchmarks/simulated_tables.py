@@ -19,111 +19,146 @@ from typing import Any
 
 import numpy as np
 
+from ringside.analysis.examination import RunExamination
 from ringside.measure.runs.loop import blocks
-from ringside.model.design import Point
-from ringside.model.results import Interval
-from ringside.stats.decisions import ComparisonTests, Decision
-from ringside.stats.interval import CONFIDENCE
-from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE, is_overstated, last_look, planned_looks
+from ringside.model.design import Cell, Experiment, Metric, Point
+from ringside.model.results import Comparison, Interval, Outcome, Trial, Verdict
+from ringside.stats.sequential import is_overstated
+from ringside.workloads.base import Measurement
 
 Numbers = Any
 Pair = tuple[int, int]
 EVEN: tuple[float, ...] = (1.0,) * 8
 # Times of eight: three are even, the others 1.65 times apart and more.
 UNEQUAL: tuple[float, ...] = (1.0, 1.0, 1.0, 1.65, 2.7, 4.5, 7.4, 12.0)
-MARGIN = 0.05
+HERE = Point(())
+TIME = Metric("time", "s", "Time", "a time", phrase="time")
+
+
+class Times(Measurement):
+    """Times that were put into trials as they are."""
+
+    name = "times"
+    title = "Times"
+    metrics = (TIME,)
+    compared = (TIME.name,)
+
+    def figures(self, trial: Trial) -> dict[str, float]:
+        return {TIME.name: trial.phases["time"][0] / 1e9}
+
+
+# The logarithm of the time of a trial, besides the contender's: by contender, block, and place in the block.
+Draw = Callable[[int, int, int], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How the logarithms of times come about, besides the contenders: an array of blocks and contenders.
-    `draw` has that of the contender at each place of each block."""
+    """`start`: how the logarithms of one run's times come about, in the order of its trials."""
 
     name: str
-    draw: Callable[[np.random.Generator, Numbers], Numbers]
+    start: Callable[[np.random.Generator], Draw]
 
 
-def independent(draw: Callable[[np.random.Generator, tuple[int, int]], Numbers]) -> Any:
-    return lambda dice, order: draw(dice, order.shape)
+def independent(draw: Callable[[np.random.Generator], float]) -> Any:
+    return lambda dice: lambda contender, block, place: draw(dice)
 
 
-def _by_contender(order: Numbers, by_place: Numbers) -> Numbers:
-    values = np.empty(order.shape)
-    np.put_along_axis(values, order, by_place.reshape(order.shape), axis=1)
-    return values
+def _drift(strength: float, *, of_blocks: bool = False) -> Any:
+    """A first-order autoregression of 20 % from trial to trial, or from block to block with noise of 3 %."""
+
+    def start(dice: np.random.Generator) -> Draw:
+        level, last = dice.normal(0, 0.2), 0
+
+        def draw(contender: int, block: int, place: int) -> float:
+            nonlocal level, last
+            if not of_blocks or block != last:
+                level = strength * level + dice.normal(0, 0.2 * math.sqrt(1 - strength**2))
+                last = block
+            return level + (dice.normal(0, 0.03) if of_blocks else 0.0)
+
+        return draw
+
+    return start
 
 
-def _autoregressive(dice: np.random.Generator, count: int, strength: float) -> Numbers:
-    drift, series = 0.0, []
-    for _ in range(count):
-        drift = strength * drift + dice.normal(0, 0.2 * math.sqrt(1 - strength**2))
-        series.append(drift)
-    return np.array(series)
+def _carried_over(effect: float, memory: float = 0.0, noise: float = 0.03) -> Any:
+    """The first contender slows whoever comes after it, and by `memory` of that the next."""
+
+    def start(dice: np.random.Generator) -> Draw:
+        burden = effect / 2 / (1 - memory)
+
+        def draw(contender: int, block: int, place: int) -> float:
+            nonlocal burden
+            value = burden + dice.normal(0, noise)
+            burden = memory * burden + effect * (contender == 0)
+            return value
+
+        return draw
+
+    return start
 
 
-def _drift(dice: np.random.Generator, order: Numbers) -> Numbers:
-    return _by_contender(order, _autoregressive(dice, order.size, 0.95))
+def _periodic(period: int, size: float) -> Any:
+    """Each so many-th trial of the machine stalls, whichever it is."""
+
+    def start(dice: np.random.Generator) -> Draw:
+        count = itertools.count(int(dice.integers(period)))
+        return lambda *_: dice.normal(0, 0.03) + size * (next(count) % period == 0)
+
+    return start
 
 
-def _drift_of_blocks(dice: np.random.Generator, order: Numbers) -> Numbers:
-    return _autoregressive(dice, len(order), 0.8)[:, None] + dice.normal(0, 0.03, order.shape)
+def _by_place(slope: float, *, of_block: bool) -> Any:
+    """Each later block, or each later place of a block, is slower."""
+    return lambda dice: (
+        lambda contender, block, place: dice.normal(0, 0.03) + slope * (block if of_block else place)
+    )
 
 
-def _trend(dice: np.random.Generator, order: Numbers) -> Numbers:
-    return _by_contender(order, np.linspace(0, 0.5, order.size)) + dice.normal(0, 0.03, order.shape)
-
-
-def _later_slower(dice: np.random.Generator, order: Numbers) -> Numbers:
-    places = np.tile(0.03 * np.arange(order.shape[1]), (len(order), 1))
-    return _by_contender(order, places) + dice.normal(0, 0.03, order.shape)
-
-
-def _carried_over(effect: float) -> Any:
-    """The first contender slows whoever comes after it."""
-
-    def draw(dice: np.random.Generator, order: Numbers) -> Numbers:
-        before: Numbers = np.append(dice.integers(order.shape[1]), order.ravel()[:-1])
-        return _by_contender(order, effect * (before == 0)) + dice.normal(0, 0.03, order.shape)
-
-    return draw
-
-
-def _spikes(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
-    return dice.normal(0, 0.03, shape) + (dice.random(shape) < 0.05) * dice.exponential(0.5, shape)
-
-
-def _modes(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
-    return dice.normal(0, 0.01, shape) + 0.3 * (dice.random(shape) < 0.4)
-
-
-def _coarse(dice: np.random.Generator, shape: tuple[int, int]) -> Numbers:
-    return np.log(np.round(np.exp(dice.normal(0, 0.03, shape)) * 50) / 50)
-
-
-NORMAL = Noise("normal, 3 %", independent(lambda dice, shape: dice.normal(0, 0.03, shape)))
-TEN = Noise("normal, 10 %", independent(lambda dice, shape: dice.normal(0, 0.10, shape)))
-WIDE = Noise("normal, 9 %", independent(lambda dice, shape: dice.normal(0, 0.09, shape)))
-EXPONENTIAL = Noise("exponential, 10 %", independent(lambda dice, shape: dice.exponential(0.1, shape)))
-SPIKES = Noise("rare spikes", independent(_spikes))
-MODES = Noise("two modes, 35 % apart", independent(_modes))
-HEAVY = Noise("t₃, 5 %", independent(lambda dice, shape: 0.05 * dice.standard_t(3, shape)))
-CARRIED = tuple(
-    Noise(f"A slows its successor by {effect:.0%}", _carried_over(effect)) for effect in (0.03, 0.05)
+NORMAL = Noise("normal, 3 %", independent(lambda dice: dice.normal(0, 0.03)))
+TEN = Noise("normal, 10 %", independent(lambda dice: dice.normal(0, 0.10)))
+WIDE = Noise("normal, 9 %", independent(lambda dice: dice.normal(0, 0.09)))
+EXPONENTIAL = Noise("exponential, 10 %", independent(lambda dice: dice.exponential(0.1)))
+SPIKES = Noise(
+    "rare spikes",
+    independent(lambda dice: dice.normal(0, 0.03) + (dice.random() < 0.05) * dice.exponential(0.5)),
 )
+MODES = Noise(
+    "two modes, 35 % apart",
+    independent(lambda dice: dice.normal(0, 0.01) + 0.3 * (dice.random() < 0.4)),
+)
+HEAVY = Noise("t₃, 5 %", independent(lambda dice: 0.05 * dice.standard_t(3)))
 NOISES = (
     NORMAL,
     WIDE,
-    Noise("drift between trials: AR(1), 20 %", _drift),
-    Noise("drift between blocks: AR(1), 20 %", _drift_of_blocks),
-    Noise("trend, 50 % over the run", _trend),
-    Noise("each place of a block 3 % slower", _later_slower),
-    *CARRIED,
+    TEN,
+    Noise("drift between trials: AR(1), 0.95, 20 %", _drift(0.95)),
+    Noise("the same, 0.99", _drift(0.99)),
+    Noise("drift between blocks: AR(1), 0.8, 20 %", _drift(0.8, of_blocks=True)),
+    Noise("trend, 1.25 % in each block", _by_place(0.0125, of_block=True)),
+    Noise("each place of a block 3 % slower", _by_place(0.03, of_block=False)),
+    Noise("A slows its successor by 3 %", _carried_over(0.03)),
+    Noise("by 5 %", _carried_over(0.05)),
+    Noise("by 3 %, half of it left a trial later", _carried_over(0.03, 0.5)),
+    Noise("by 5 %, half of it left", _carried_over(0.05, 0.5)),
+    Noise("by 5 %, 0.8 of it left", _carried_over(0.05, 0.8)),
+    Noise("by 5 %, half of it left, noise of 1 %", _carried_over(0.05, 0.5, 0.01)),
+    Noise("each 4th trial stalls by 30 %", _periodic(4, math.log(1.3))),
+    Noise("each 5th", _periodic(5, math.log(1.3))),
     Noise(
-        "stalls: Pareto(1.2)",
-        independent(lambda dice, shape: 0.02 * np.minimum(dice.pareto(1.2, shape), 1e4)),
+        "5 % of trials stall by 50 %",
+        independent(lambda dice: dice.normal(0, 0.03) + (dice.random() < 0.05) * math.log(1.5)),
     ),
+    Noise(
+        "20 % of trials stall by 100 %, noise of 1 %",
+        independent(lambda dice: dice.normal(0, 0.01) + (dice.random() < 0.2) * math.log(2)),
+    ),
+    Noise("stalls: Pareto(1.2)", independent(lambda dice: 0.02 * min(dice.pareto(1.2), 1e4))),
     MODES,
-    Noise("coarse clock, 2 %", independent(_coarse)),
+    Noise(
+        "coarse clock, 2 %",
+        independent(lambda dice: math.log(round(math.exp(dice.normal(0, 0.03)) * 50) / 50)),
+    ),
     EXPONENTIAL,
     SPIKES,
     HEAVY,
@@ -132,10 +167,10 @@ NOISES = (
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The decisions on one simulated run: over the first contender, and on all pairs, for ranks."""
+    """What one simulated run concludes: over the first contender, and on all pairs, for ranks."""
 
-    verdicts: Mapping[Pair, Decision]
-    ranks: Mapping[Pair, Decision]
+    verdicts: Mapping[Pair, Comparison]
+    ranks: Mapping[Pair, Comparison]
     blocks: int
 
 
@@ -148,40 +183,41 @@ def simulate(
     interim: bool = True,
     ranked: bool = True,
 ) -> Table:
-    """One run of up to so many blocks, in the order of real ones. With `interim` looks it ends once every
-    verdict over the first contender is there."""
-    logs = np.log(np.array(times)) + noise.draw(dice, _order(dice, most, len(times)))
-    pairs = list(itertools.combinations(range(len(times)), 2)) if ranked else []
-    over_first = [(0, other) for other in range(1, len(times))]
-    ratios = {
-        (i, j): dict(enumerate((logs[:, j] - logs[:, i]).tolist(), 1))
-        for i, j in dict.fromkeys((*over_first, *pairs))
-    }
-    verdicts: ComparisonTests[Pair] = ComparisonTests(MARGIN)
-    ranks: ComparisonTests[Pair] = ComparisonTests(0.0)
-    confidence = SEQUENTIAL_CONFIDENCE if interim else CONFIDENCE
+    """A run of up to so many blocks, as the product makes and examines it: with `interim` looks cells leave
+    once they are decided, and the run ends when all are."""
+    names = tuple(map(str, range(len(times))))
+    of = Experiment("e", "", Times.name, names, {}, names[0], most, until_decided=interim)
+    examination = RunExamination(of, Times(), (HERE,))
+    draw, seed, last = noise.start(dice), int(dice.integers(2**62)), ""
 
-    def settled(family: ComparisonTests[Pair], of: Sequence[Pair], count: int) -> dict[Pair, Decision]:
-        return {
-            pair: family.decision(pair, {b: d for b, d in ratios[pair].items() if b <= count}, confidence)
-            for pair in of
-        }
+    def is_needed(cell: Cell) -> bool:
+        return not interim or examination.is_needed(cell)
 
-    for look in (*(planned_looks(most - 1) if interim else ()), last_look(most)):
-        verdicts.examine({pair: ratios[pair] for pair in over_first}, look)
-        ranks.examine({pair: ratios[pair] for pair in pairs}, look)
-        decisions = settled(verdicts, over_first, look.blocks)
-        if all(decision.direction or decision.equivalent for decision in decisions.values()):
+    for block in blocks((HERE,), names, most, seed, is_needed):
+        trials = []
+        for place, cell in enumerate(block.cells):
+            if not place and last not in ("", cell.contender):
+                draw(int(cell.contender), block.index, 0)
+            number, last = int(cell.contender), cell.contender
+            time_ns = round(1e12 * times[number] * math.exp(draw(number, block.index, place)))
+            trials.append(Trial(block.index, place, cell, Outcome.OK, "", phases={"time": (time_ns,)}))
+        examination.add_block(trials)
+        if interim and examination.is_decided:
             break
-    return Table(decisions, settled(ranks, pairs, look.blocks), look.blocks)
+    examination.conclude((), is_over=True)
+
+    def concluded(pairs: Sequence[Pair]) -> dict[Pair, Comparison]:
+        found = {(i, j): examination.comparison(TIME, HERE, names[j], names[i]) for i, j in pairs}
+        return {pair: comparison for pair, comparison in found.items() if comparison}
+
+    over_first = [(0, other) for other in range(1, len(times))]
+    pairs = list(itertools.combinations(range(len(times)), 2)) if ranked else []
+    verdicts = concluded(over_first)
+    return Table(verdicts, concluded(pairs), examination.blocks)
 
 
-def _order(dice: np.random.Generator, most: int, contenders: int) -> Numbers:
-    names = tuple(map(str, range(contenders)))
-    seed = int(dice.integers(2**62))
-    return np.array(
-        [[int(cell.contender) for cell in each.cells] for each in blocks((Point(()),), names, most, seed)]
-    )
+def _is_claim(comparison: Comparison) -> bool:
+    return comparison.verdict in (Verdict.SLOWER, Verdict.FASTER)
 
 
 @dataclass(slots=True)
@@ -200,7 +236,7 @@ class Shares:
         counts = []
         for decisions in (table.verdicts, table.ranks):
             differ = [pair for pair in decisions if times[pair[0]] != times[pair[1]]]
-            claimed = {pair for pair, decision in decisions.items() if decision.direction}
+            claimed = {pair for pair, comparison in decisions.items() if _is_claim(comparison)}
             counts.append((bool(claimed - {*differ}), sum(pair in claimed for pair in differ), len(differ)))
         self.false_verdicts += counts[0][0]
         self.false_ranks += counts[1][0]
@@ -242,6 +278,7 @@ def main(tables: int) -> list[str]:
     equal_pairs(tables)
     sixteen(tables // 2)
     eight(tables // 2)
+    twelve(tables // 2)
     print("\nTargets missed: " + ("; ".join(_missed) or "none"))
     return _missed
 
@@ -259,14 +296,31 @@ def unequal_pairs(runs: int) -> None:
 
 
 def equal_pairs(runs: int) -> None:
-    print(f"\nEqual pairs with looks up to 40 blocks, {runs:,} for each row: share with a difference")
-    print("| noise | claims | blocks, mean |")
+    print(f"\nEqual pairs, {runs:,} runs for each figure: share with a difference")
+    print("| noise | up to 7 blocks | up to 30 | blocks, mean |")
+    print("|---|---:|---:|---:|")
+    for noise in NOISES:
+        cells = []
+        for most in (7, 30):
+            made = _pairs(noise, 0.0, most, runs)
+            claims = sum(_is_claim(run.verdicts[0, 1]) for run in made)
+            cells.append(_is_rare(f"pair up to {most}, {noise.name}", claims, runs))
+        mean = np.mean([run.blocks for run in made])
+        print(f"| {noise.name} | {' | '.join(cells)} | {mean:.1f} |", flush=True)
+
+
+def twelve(tables: int) -> None:
+    print(f"\nTwelve equal contenders, {tables:,} tables for each figure: a false verdict; a false rank")
+    print("| noise | up to 7 blocks | up to 30 |")
     print("|---|---:|---:|")
     for noise in NOISES:
-        made = _pairs(noise, 0.0, 40, runs)
-        claims = sum(run.verdicts[0, 1].direction != 0 for run in made)
-        mean = np.mean([run.blocks for run in made])
-        print(f"| {noise.name} | {_is_rare(f'pair, {noise.name}', claims, runs)} | {mean:.0f} |", flush=True)
+        cells = []
+        for most in (7, 30):
+            result = shares(noise, (1.0,) * 12, most, tables, interim=True)
+            what = f"table of twelve up to {most}, {noise.name}"
+            false = (result.false_verdicts, result.false_ranks)
+            cells.append("; ".join(_is_rare(what, count, tables) for count in false))
+        print(f"| {noise.name} | {' | '.join(cells)} |", flush=True)
 
 
 def sixteen(tables: int) -> None:
@@ -323,9 +377,11 @@ def pairs(noise: Noise, planted: float, runs: int) -> str:
     those that are marked as overstated."""
     made = _pairs(noise, planted, 400, runs)
     decisions = [run.verdicts[0, 1] for run in made]
-    shown = [each.ratio for each in decisions if each.direction == 1]
-    slower, faster = (sum(each.direction == sign for each in decisions) for sign in (1, -1))
-    equivalent = sum(each.equivalent and not each.direction for each in decisions)
+    shown = [each.ratio for each in decisions if each.verdict is Verdict.SLOWER]
+    slower, faster, equivalent = (
+        sum(each.verdict is verdict for each in decisions)
+        for verdict in (Verdict.SLOWER, Verdict.FASTER, Verdict.EQUIVALENT)
+    )
     counts = np.array([run.blocks for run in made])
     if target := BLOCKS.get((noise.name, planted)):
         error = float(counts.std() / math.sqrt(runs))

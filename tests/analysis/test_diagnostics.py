@@ -121,6 +121,18 @@ def test_pairs_with_obstacles_are_named_by_what_it_is() -> None:
     ]
 
 
+def test_differences_as_small_as_between_builds_are_named() -> None:
+    ratios = ((1.02, 1.01, 1.03), (0.98, 0.97, 0.99), (1.04, 1.03, 1.05), (2.0, 1.1, 3.6))
+    comparisons = [
+        dataclasses.replace(
+            compared(f"{number}", None, metric), verdict=Verdict.SLOWER, ratio=Interval(*ratio, 9)
+        )
+        for number, ratio in enumerate(ratios)
+        for metric in ("hop_ns", "rate")
+    ]
+    assert diagnosed([], comparisons=comparisons) == [Diagnostic("one-session", ("0 / y", "1 / y"))]
+
+
 def test_what_was_not_observed_is_no_failure() -> None:
     """As the memory of programs that ended before the first sample."""
     fine = analysed([ok(1, name, HERE, hop_ns=1.0) for name in "by"])

@@ -16,7 +16,6 @@ from ringside.analysis.history import (
     differences,
     history,
     of_analysis,
-    series_order,
 )
 from ringside.model.design import Point
 from ringside.model.results import Interval
@@ -126,7 +125,7 @@ def test_changes_are_those_of_all_series_the_latest_first() -> None:
     early, late = (dataclasses.replace(series.changes[0], index=index) for index in (2, 5))
     shifted = dataclasses.replace(series, indices=tuple(range(9, 30)), changes=(early,))
     both = dataclasses.replace(made, series=(dataclasses.replace(series, changes=(early, late)), shifted))
-    assert [series_order(*each) for each in both.changes] == [11, 5, 2]
+    assert [series.indices[change.index] for series, change in both.changes] == [11, 5, 2]
 
 
 # --- changes ---

@@ -13,11 +13,11 @@ from typing import Any
 from ringside.analysis.examination import Observations
 from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell, Experiment
-from ringside.model.results import Diagnostic, Obstacle, Outcome, Run, Trial
+from ringside.model.results import Diagnostic, Obstacle, Outcome, Run, Trial, Verdict
 from ringside.probe.protocol import EngineWarning
 from ringside.stats.interval import MIN_BLOCKS, is_positive_finite
 from ringside.stats.samples import bimodality
-from ringside.stats.unpaired import drift
+from ringside.stats.unpaired import drift, is_beyond_runs
 from ringside.workloads.base import Measurement, Workload
 
 # Effects below this share matter little.
@@ -204,9 +204,10 @@ def _blocks(run: RunFigures) -> Iterator[Diagnostic]:
 
 
 def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
-    """Pairs without a verdict whatever their intervals. That some other metric than the headline was not
+    """Pairs without a verdict whatever their intervals; `one-session`: pairs of the headline that differ
+    by no more than other builds or boots do. That some other metric than the headline was not
     observed, as the memory of a program that ends at once, is no failure."""
-    subjects: dict[Obstacle, list[str]] = {}
+    subjects: dict[str, list[str]] = {}
     for comparison in (each for pairs in run.comparisons.values() for each in pairs.values()):
         names = (comparison.contender, comparison.baseline)
         nothing_failed = all(set(run.outcomes(name, comparison.point)) <= {Outcome.OK} for name in names)
@@ -215,6 +216,9 @@ def _obstacles(run: RunFigures) -> Iterator[Diagnostic]:
             is_unobserved and comparison.metric != run.headline.name
         ):
             subjects.setdefault(comparison.obstacle, []).append(" / ".join(names))
+        is_claim = comparison.verdict in (Verdict.FASTER, Verdict.SLOWER)
+        if is_claim and comparison.metric == run.headline.name and not is_beyond_runs(comparison.ratio):
+            subjects.setdefault("one-session", []).append(" / ".join(names))
     for obstacle, pairs in subjects.items():
         yield Diagnostic(str(obstacle), tuple(dict.fromkeys(pairs)))
 

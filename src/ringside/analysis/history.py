@@ -101,7 +101,7 @@ class History:
     def changes(self) -> tuple[tuple[FigureHistory, Change], ...]:
         """All changes, the latest first."""
         changes = [(series, change) for series in self.series for change in series.changes]
-        return tuple(sorted(changes, key=lambda each: series_order(each[0], each[1]), reverse=True))
+        return tuple(sorted(changes, key=lambda each: each[0].indices[each[1].index], reverse=True))
 
     def since_before(self, index: int) -> list[ChangeCause] | None:
         """What differs at the run of that index from the run before, for contenders that both have; None for
@@ -114,11 +114,6 @@ class History:
     def label(self, point: Point) -> str:
         """A point by what varies between the points; by all of it where nothing does."""
         return point.label(varying_factors(self.points))
-
-
-def series_order(series: FigureHistory, change: Change) -> int:
-    """The place of a change among the runs."""
-    return series.indices[change.index]
 
 
 def of_analysis(analysis: RunAnalysis) -> HistoryRun:

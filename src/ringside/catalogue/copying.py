@@ -98,7 +98,6 @@ def write(folder: Path, files: dict[PurePosixPath, str]) -> None:
 
 
 def _origin(contenders: Sequence[Contender], language: str, workloads: Sequence[str]) -> Contender:
-    """The first contender that has all of these workloads."""
     for contender in contenders:
         if contender.workloads.keys() >= set(workloads):
             return contender

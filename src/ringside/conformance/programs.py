@@ -57,7 +57,6 @@ def _begins(subject: Subject) -> bool:
 
 
 def _point(subject: Subject, **levels: Level) -> Point:
-    """That of a small trial."""
     return subject.point(**{**(subject.workload.checks.small or {}), **levels})
 
 

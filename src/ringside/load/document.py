@@ -97,7 +97,6 @@ def _same(figures: object, *names: str) -> dict[str, Any]:
 
 
 def _engine(part: EnginePart) -> dict[str, Any]:
-    """What one of several engines did."""
     figures = part.figures
     return {
         **_same(part, "node", "address"),

@@ -160,7 +160,6 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> Lo
 
 
 def _pacing(settings: LoadSettings, seed: int) -> Pacing:
-    """When requests are due."""
     rate_per_s, burst = settings.rate_per_s, settings.burst
     if settings.steps:
         return Staircase(tuple(starmap(StaircaseStep, settings.steps)))
@@ -238,7 +237,6 @@ def _body(settings: LoadSettings) -> tuple[str, str | None]:
 
 
 def _expected_reply(settings: LoadSettings) -> ExpectedReply:
-    """What a reply must be."""
     texts = {
         "--expect-body": settings.expect_body,
         "--expect-contains": settings.expect_contains,

@@ -239,7 +239,6 @@ def _ends(latency: LatencySummary | None, unit: TimeUnit) -> list[str]:
 
 
 def _targets(several: Sequence[Target], result: LoadResult, unit: TimeUnit) -> TableData:
-    """The table of several targets."""
     rows = []
     seconds = result.figures.duration_ns / 1e9
     for target, figures in zip(several, result.figures.targets, strict=True):
@@ -256,7 +255,6 @@ def _targets(several: Sequence[Target], result: LoadResult, unit: TimeUnit) -> T
 
 
 def _engines(result: LoadResult, unit: TimeUnit) -> TableData:
-    """The table of engines on several nodes."""
     rows = []
     for part in result.engines:
         figures = part.figures

@@ -199,7 +199,6 @@ def _analysis(store: Store, name: str) -> RunAnalysis:
 
 
 def _difference(diff: RunDiff) -> dict[str, Any]:
-    """What the template shows of two runs."""
     plots = diff_chart(diff)
     return {
         "diff": diff,

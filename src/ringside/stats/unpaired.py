@@ -183,6 +183,12 @@ def assumed_shift(between: float, confidence: float = CONFIDENCE) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(2) * between
 
 
+def is_beyond_runs(ratio: Interval) -> bool:
+    """Whether a ratio of pairs of one run, with an interval, is beyond what runs are assumed to differ by."""
+    size, *ends = (abs(math.log(each)) for each in (ratio.estimate, ratio.low or 1.0, ratio.high or 1.0))
+    return size > math.hypot(size - min(ends), assumed_shift(ASSUMED_BETWEEN_RUNS))
+
+
 def shift_of_runs(
     after: Sequence[float], before: Sequence[float], confidence: float = CONFIDENCE
 ) -> Interval:

@@ -229,7 +229,6 @@ def _accepts(point: Point, where: Where) -> bool:
 
 
 def _points(run: AnalysedRun, where: Where) -> list[Point]:
-    """The points of a run that are meant."""
     points = [point for point in run.points if _accepts(point, where)]
     for factor, rule in where.items():
         if not isinstance(rule, LevelRule) or rule.pick is None:

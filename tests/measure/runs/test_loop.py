@@ -521,22 +521,10 @@ def test_points_and_contenders_come_in_each_order_equally_often() -> None:
         assert all(60 < count < 140 for count in counts.values())
 
 
-def test_orders_differ_between_the_blocks_of_a_run_and_between_the_points_of_a_block() -> None:
-    for seed in range(5):
-        made = list(blocks(points_of(2, 3, 4), ["a", "b", "c"], 20, seed))
-        assert len({tuple(cell.point for cell in block.cells) for block in made}) > 3
-        at_points = [
-            {tuple(cell.contender for cell in block.cells[start : start + 3]) for start in (0, 3, 6)}
-            for block in made
-        ]
-        assert any(len(different) > 1 for different in at_points)
-
-
 @given(levels=LEVELS, names=NAMES, seed=SEEDS)
 def test_the_last_cell_of_a_point_is_the_first_of_the_next(
     levels: list[int], names: list[str], seed: int
 ) -> None:
-    """Which of two contenders begins is drawn for each two blocks."""
     made = list(blocks(points_of(*levels), names, 4, seed))
     assert all(before.cells[-1].point == after.cells[0].point for before, after in itertools.pairwise(made))
     order = [cell.contender for block in made for cell in block.cells]

@@ -118,6 +118,11 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "a program acted on the probe, or on files of another, instead of its work: {subjects}",
         "read its source before you trust its figures; with --sandbox it can reach neither",
     ),
+    "one-session": (
+        "{pairs}: this run measured one build and one boot; others of the same programs differ by about 1 % "
+        "(a standard deviation), so the difference may be theirs",
+        "make more runs, with the programs built anew, and see whether it stays",
+    ),
     "single-runs": (
         "with one run a side differences between runs cannot be seen: intervals take them to be {share} (a "
         "standard deviation), so that no change below {claimed} is claimed",

@@ -162,7 +162,6 @@ def _share(point: Point) -> int:
 
 
 def _vanishing(point: Point) -> int:
-    """How many clients hang up."""
     return round(int(point["concurrency"]) * _share(point) / 100)
 
 
