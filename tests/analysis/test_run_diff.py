@@ -273,9 +273,8 @@ def test_a_change_of_the_machine_widens_intervals_of_several_runs() -> None:
 
 
 def test_a_run_counts_once() -> None:
-    for before, after in ((0, 1), (1, 2)), ((1,), (1,)):
-        with pytest.raises(UsageError, match="run r1 is named twice: compare it with another one"):
-            diff(shares(*before), shares(*after))
+    with pytest.raises(UsageError, match="run r1 is named twice: compare it with another one"):
+        diff(shares(0, 1), shares(1, 2))
 
 
 def test_what_cannot_be_compared() -> None:

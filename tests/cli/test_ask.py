@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -50,8 +51,13 @@ def test_what_was_not_measured_has_its_command(store: str, workplace: Path) -> N
     ended = in_process("ask", "cores", "--store", store)
     assert "There is no run that answers it." in ended.stdout
     assert f"`ringside run questions-cores --store {store}` measures it" in ended.stderr
-    # Without any store as well.
-    assert "`ringside run questions` measures it" in in_process("ask").stderr
+    # Without any run those of the record that comes with Ringside.
+    ended = in_process("ask", "connections", "messages")
+    assert re.search(
+        r"figures of .*questions.json.xz \(`ringside run questions` measures here\)", ended.stderr
+    )
+    assert re.search(r"^gevent .* 18\.4 KiB \*", ended.stdout, re.MULTILINE)
+    assert "measured 2026-11-26 on AMD EPYC" in ended.stdout
     unknown = in_process("ask", "colour", status=2).stderr
     assert unknown.startswith("ringside: no question concerns `colour`; known: messages, ")
 

@@ -99,6 +99,12 @@ def test_several_runs_a_side(two_runs: Callable[[float], Runs], capsys: pytest.C
         run(where, "x,,y", second)
 
 
+def test_a_run_is_not_compared_with_itself(two_runs: Callable[[float], Runs]) -> None:
+    where, first, _ = two_runs(1.0)
+    with pytest.raises(UsageError, match=f"run {first} is named twice: compare it with another one"):
+        run(where, first, first)
+
+
 def test_margins(two_runs: Callable[[float], Runs], capsys: pytest.CaptureFixture[str]) -> None:
     where, first, second = two_runs(1.0)
     verdicts = {}

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.support import ROOT
+from tests.support.command_line import in_process
 
 
 @pytest.mark.parametrize(
@@ -32,3 +34,23 @@ def test_the_steps_of_a_container_are_scripts_of_ours() -> None:
     steps = re.findall(r"^RUN (.*)$", (ROOT / "Containerfile").read_text(), re.MULTILINE)
     assert [step.split()[0] for step in steps] == ["scripts/runtimes", "scripts/setup"]
     assert all(os.access(ROOT / step.split()[0], os.X_OK) for step in steps)
+
+
+RECORDS = sorted((ROOT / "records").rglob("*.json.xz"))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param(each, marks=[] if each.name == "questions.json.xz" else pytest.mark.integration)
+        for each in RECORDS
+    ],
+    ids=str,
+)
+def test_every_record_has_its_pages(record: Path, tmp_path: Path) -> None:
+    """Also where an interval reaches 0, which a logarithmic axis does not."""
+    store = ("--store", str(record))
+    in_process("report", *store, "-o", str(tmp_path / "page.html"))
+    in_process("report", *store, "--site", str(tmp_path / "site"), "--post", str(tmp_path / "post"))
+    assert (tmp_path / "site" / "index.html").is_file()
+    assert (tmp_path / "post" / "post.md").is_file()

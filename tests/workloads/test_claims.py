@@ -496,7 +496,8 @@ def test_the_command(showdown: Path) -> None:
     assert queue["command"] == "ringside run batch-capacity"
     marked = in_process("claims", "--store", str(showdown), "--markdown").stdout
     assert marked.startswith("## Claims\n")
-    assert marked.count("\n| ") == len(claims) + 1
+    tested = [each for each in claims.values() if each["answer"] != "not tested here"]
+    assert marked.count("\n| ") == len(tested) + 1
 
 
 def test_a_report_has_the_claims_of_its_sources(showdown: Path, tmp_path: Path) -> None:

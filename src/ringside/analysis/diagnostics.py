@@ -105,10 +105,12 @@ def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
     # Without a contract, the user named the engines and chose the CPUs.
     has_contract = isinstance(run.measurement, Workload)
     effects = carried_over(run.examination.observations, run.headline.name)
+    unfinished = {"run": run.run.id, "done": run.blocks_done, "planned": run.experiment.blocks}
     return (
-        *(() if is_hopeless else _blocks(run)),
+        # What is missing of an unfinished run is measured when it goes on.
+        *(() if is_hopeless or is_cut_off else _blocks(run)),
         *_obstacles(run),
-        *([Diagnostic("unfinished", values={"run": run.run.id})] if is_cut_off else ()),
+        *([Diagnostic("unfinished", values=unfinished)] if is_cut_off else ()),
         *(two_sided(run.experiment, measured) if has_contract else ()),
         *noisy_neighbour(measured),
         *_drifted(measured),
@@ -252,7 +254,7 @@ def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterat
     warning that the load engine gave, by contender, in its words of the trial that had it first."""
     by_code: dict[str, dict[str, EngineWarning]] = {}
     for trial in trials:
-        for load in measurement.decisive_loads(trial):
+        for load in () if trial.outcome is Outcome.INTERRUPTED else measurement.decisive_loads(trial):
             for warning in load.warnings:
                 is_expected = measurement.expects_warning(trial, warning.code)
                 if warning.code == "generator-bound" or not is_expected:

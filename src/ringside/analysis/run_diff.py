@@ -121,7 +121,8 @@ def diff(
 def _check(firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis]) -> None:
     first, *others = runs = (*firsts, *seconds)
     names = [run.run.id for run in runs]
-    if twice := [name for name in names if names.count(name) > 1]:
+    twice = [name for name in names if names.count(name) > 1]
+    if len(runs) > 2 and twice:
         raise UsageError(f"run {twice[0]} is named twice: compare it with another one")
     for other in others:
         if first.measurement.name != other.measurement.name:

@@ -200,8 +200,8 @@ def _of_folder(word: str, known: Workloads | None) -> list[Contender]:
     manifest = folder.resolve() / MANIFEST
     if not manifest.is_file():
         raise UsageError(
-            f"--with {word}: the folder has no {MANIFEST}; `ringside new contender` makes one, "
-            "and a server needs none: 'NAME=COMMAND {port}'"
+            f"--with {word}: the folder has no {MANIFEST}; `ringside new contender mine --language c` makes "
+            "one, and a server needs none: 'NAME=COMMAND {port}'"
         )
     return list(read_contender(manifest, known).values())
 
@@ -222,7 +222,7 @@ def _server(name: str, line: str, known: Workloads | None) -> Contender:
     if "port" not in placeholders:
         raise UsageError(
             f"{option}: the command needs `{{port}}`, where the server gets its port; other programs need a "
-            f"folder with a {MANIFEST} (`ringside new contender`)"
+            f"folder with a {MANIFEST} (`ringside new contender mine --language c`)"
         )
     servers = {workload: each for workload, each in (known or {}).items() if each.is_service}
     if servers:

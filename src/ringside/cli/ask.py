@@ -9,7 +9,7 @@ import click
 
 from ringside.cli import params, streams
 from ringside.cli.options import takes
-from ringside.errors import NoStoreError, RingsideError, UsageError
+from ringside.errors import RingsideError, UsageError
 
 
 @click.command()
@@ -36,12 +36,8 @@ def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | No
     questions = [each for each in questions if not words or set(words) & set(each.concerns)]
     experiments = {each.experiment for question in questions for each in question.figures}
     analyses: list[RunAnalysis] = []
-    try:
-        storage = context.open_store(store, create=False)
-    except NoStoreError:
-        newest = {}
-    else:
-        newest = {each.experiment: each.id for each in storage.summaries() if each.ended_at and each.trials}
+    storage = context.open_runs(store, "questions", "ringside run questions", experiments)
+    newest = {each.experiment: each.id for each in storage.summaries() if each.ended_at and each.trials}
     for experiment in sorted(experiments & newest.keys()):
         try:
             analyses.append(analysis_of(storage, storage.run(newest[experiment])))

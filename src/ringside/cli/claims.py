@@ -27,7 +27,10 @@ def claims(runs: Sequence[str], *, form: str | None = params.FORM, store: str | 
     from ringside.render.text import markdown, terminal
     from ringside.render.text.contenders import claim_table
 
-    storage = context.open_store(store, create=False)
+    if runs:
+        storage = context.open_store(store, create=False)
+    else:
+        storage = context.open_runs(store, "posts", "ringside run posts")
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]
     examined = judge_claims(sources, [analysis_of(storage, run) for run in context.named_runs(storage, runs)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from typing import Any
 from rich.console import Console
 
 from ringside.catalogue.contenders import added_contenders
-from ringside.catalogue.loader import Catalogue
+from ringside.catalogue.loader import Catalogue, own_folder
 from ringside.cli import streams
-from ringside.errors import RingsideError, UsageError
+from ringside.errors import NoStoreError, RingsideError, UsageError
 from ringside.files import state_folder
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
@@ -59,6 +59,27 @@ def open_store(where: str | None, *, create: bool = True, anywhere: bool = False
             raise UsageError(f"{where} is a record, which is only read: name a store with --store")
         return record.read(Path(where))
     return Store(where, create=create)
+
+
+def open_runs(where: str | None, record_name: str, words: str, experiments: Collection[str] = ()) -> Store:
+    """The store to read runs from; where none is named and none was measured (of these experiments), the
+    record of that name that comes with Ringside, which stderr says. `words`: the command that measures."""
+    if where or os.environ.get("RINGSIDE_STORE"):
+        return open_store(where, create=False)
+    kept = own_folder() / "records" / f"{record_name}{record.SUFFIX}"
+    try:
+        storage = open_store(None, create=False)
+        if any(
+            run.trials and (not experiments or run.experiment in experiments) for run in storage.summaries()
+        ):
+            return storage
+    except NoStoreError:
+        if not kept.is_file():
+            raise
+    if not kept.is_file():
+        return storage
+    streams.say(f"nothing was measured here: these are the figures of {kept} (`{words}` measures here)")
+    return open_store(os.path.relpath(kept) if kept.is_relative_to(Path.cwd()) else str(kept), create=False)
 
 
 def check_named(where: str | None) -> None:

@@ -33,7 +33,10 @@ def show(
     from ringside.cli import context
     from ringside.store.runs import runs_of, suite_of
 
-    storage = context.open_store(store, create=False)
+    if run == "latest":
+        storage = context.open_runs(store, "today", "ringside run today")
+    else:
+        storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)
     return present(storage, runs, suite_of(runs, run), form=form or "text", hint=False, everything=everything)
 
@@ -51,6 +54,7 @@ def present(
     """Print a run, or those of the suite with that id; `hint`: how to make a report of them. `with_parts`:
     the parts of a suite as well, where they were not printed before. `everything`: all tables and columns of
     the text."""
+    from ringside.analysis.answers import FirstPlace
     from ringside.analysis.run import analysis_of
     from ringside.analysis.suite import analyse_suite
     from ringside.cli import context
@@ -88,4 +92,6 @@ def present(
     else:
         # Runs of a suite have other factors each: a table for each, an empty line between.
         sys.stdout.write("\n".join(formats.as_csv(analysis) for analysis in analyses))
-    return 0 if all(analysis.is_complete for analysis in analyses) else EXIT_FAILED
+    has_answers = (analysis.conclusion.here.first_place is not FirstPlace.NOTHING for analysis in analyses)
+    is_complete = all(analysis.is_complete for analysis in analyses) and all(has_answers)
+    return 0 if is_complete else EXIT_FAILED

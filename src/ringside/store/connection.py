@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -145,7 +146,8 @@ class Database:
         return {row["name"] for row in self.execute(query)}
 
     def empty(self) -> NoStoreError:
-        return NoStoreError(f"the store {self.where} holds no run yet: `ringside run showdown` makes one")
+        makes = shlex.join(("ringside", "run", "showdown", "--store", self.where))
+        return NoStoreError(f"the store {self.where} holds no run yet: `{makes}` makes one")
 
     def close(self) -> None:
         self.connection.close()

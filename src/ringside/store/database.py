@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -85,7 +86,8 @@ class Store(Database):
 
     def _unknown(self, name: str) -> UsageError:
         return UsageError(
-            f"there is no run `{one_line(name, 120)}` in {self.where}: `ringside list runs` names them"
+            f"there is no run `{one_line(name, 120)}` in {self.where}: "
+            f"`{shlex.join(('ringside', 'list', 'runs', '--store', self.where))}` names them"
         )
 
     def begin_run(

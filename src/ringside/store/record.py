@@ -57,7 +57,7 @@ def read(path: Path) -> Store:
         raise StoreError(f"{path} is no record, or it is cut off: write it again with `export`") from error
     version = document.get("record") if isinstance(document, dict) else None
     if version is None:
-        raise StoreError(f"{path} is no record: `ringside export RUN --format record` writes one")
+        raise StoreError(f"{path} is no record: `ringside export --format record -o run.json.xz` writes one")
     if version != FORMAT:
         raise StoreError(
             f"the record {path} has format {one_line(str(version), 20)}, this ringside knows {FORMAT}: use "

@@ -142,7 +142,7 @@ def test_diagnostics_have_a_title_and_a_remedy(without_vega: None) -> None:
     text = read(analysis(few, ended=False, blocks=7)).text()
     assert "2 of 7 blocks" in text
     assert "inconclusive, too few blocks (2 of 6)" in text
-    assert "Too few blocks. Too few blocks for intervals and verdicts (2 of 6)." in text
+    assert "Unfinished. The run is not finished: it stopped after 2 of 7 blocks" in text
     assert "What to do: continue it with ringside run --resume run-1 ." in text
 
 
@@ -423,7 +423,7 @@ def test_a_run_in_progress_is_interim_and_not_interrupted(store: Store, without_
     assert "Interim. This run has not ended." in text
     assert "interrupted" not in text
     text = Reader(html(store, run)).text()
-    assert "Unfinished. The run was interrupted" in text
+    assert "Unfinished. The run is not finished" in text
     assert "Interim." not in text
 
 

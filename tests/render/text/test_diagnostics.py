@@ -15,7 +15,7 @@ FILE = TESTS / "golden" / "diagnostics.txt"
 # By code: subjects and values.
 CASES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "too-few-blocks": ((), {"blocks": 2, "needed": 9, "option": "--runs"}),
-    "unfinished": ((), {"run": "run-5"}),
+    "unfinished": ((), {"run": "run-5", "done": 2, "planned": 12}),
     "faster-than-floor": (
         ("perl", "go", "c"),
         {"floor": "limit", "times": {"perl": 5712.3, "go": 1.2, "c": 10.04}},

@@ -337,7 +337,7 @@ def test_a_run_that_was_interrupted_has_no_verdicts() -> None:
     text = markdown.render(analysis(values, ended=False))
     assert "| go | 50.0 ns (48.5–52.0) | 0.500 (0.500–0.500) | inconclusive | 1–2 |\n" in text
     assert text.endswith("Continue it with \\`ringside run --resume run-1\\`.\n")
-    assert "**Warning:** The run was interrupted" in text
+    assert "**Warning:** The run is not finished" in text
 
 
 def test_hostile_text_is_text_and_keeps_tables_whole() -> None:

@@ -117,7 +117,7 @@ def test_the_answer_and_its_table_are_the_last(points: int) -> None:
     text = printed(run, 120)
     contenders, warning, answer = (
         text.index(each)
-        for each in ("Contenders", "Warning: The run was interrupted: its figures come", answer_of(run))
+        for each in ("Contenders", "Warning: The run is not finished: it stopped after", answer_of(run))
     )
     assert contenders < warning < answer
     table = text[answer:]

@@ -7,6 +7,7 @@ import random
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -28,6 +29,10 @@ _HOPELESS = frozenset(
 )
 MAX_HOPELESS = 2
 MAX_PROBE_FAILURES = 2
+
+
+class DeadlineError(Exception):
+    """The time of a run was over in its warm-ups."""
 
 
 class TrialMaker(Protocol):
@@ -122,11 +127,13 @@ class RunLoop(ABC):
         KeyboardInterrupt passes through. In each case all finished trials are in the store."""
         with self.store.hold(self.run):
             done = self._begin()
-            self.warm_up()
-            workload = self.measurement
-            if isinstance(workload, Workload) and any(map(workload.can_repeat, self.points)):
-                self.run = calibrated(self.run, workload, self.rehearse, self.store)
-                self.measured = read_plan(self.run).measured
+            # Where the time is over, what there is is judged.
+            with suppress(DeadlineError):
+                self.warm_up()
+                workload = self.measurement
+                if isinstance(workload, Workload) and any(map(workload.can_repeat, self.points)):
+                    self.run = calibrated(self.run, workload, self.rehearse, self.store)
+                    self.measured = read_plan(self.run).measured
             self.progress.start()
             is_late = self.measure(done)
             # What is not decided by the deadline is inconclusive.
@@ -243,12 +250,17 @@ class BlockLoop(RunLoop):
     maker: TrialMaker = field(kw_only=True)
 
     def warm_up(self) -> None:
-        self.maker.warm_up(self.notify)
+        self.maker.warm_up(self._notify_in_time)
+
+    def _notify_in_time(self, event: Event) -> None:
+        if event.what == "warm-up" and self.progress.is_late():
+            raise DeadlineError
+        self.notify(event)
 
     def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
         if planned in self.unavailable:
             return None
-        self.notify(Event("warm-up", planned))
+        self._notify_in_time(Event("warm-up", planned))
         return attempt(self.maker, 0, 0, cell, first=False, tick=partial(self.notify, TICK))
 
     def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:

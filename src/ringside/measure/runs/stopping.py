@@ -58,6 +58,7 @@ class BlockProgress:
         self._rule = rule
         self._examination = RunExamination(experiment, measurement, points, classes)
         self.start()
+        self._created = self._begun
         self.is_reached = False
 
     def start(self) -> None:
@@ -87,8 +88,9 @@ class BlockProgress:
         return self._rule.time_s is not None and enough and self._spent_s() >= self._rule.time_s
 
     def is_late(self) -> bool:
-        """Whether no new block is to begin, though the run is not over."""
-        return self._rule.deadline_s is not None and self._spent_s() >= self._rule.deadline_s
+        """Whether no new warm-up or block is to begin, though the run is not over."""
+        deadline_s = self._rule.deadline_s
+        return deadline_s is not None and time.monotonic() - self._created >= deadline_s
 
     def _spent_s(self) -> float:
         return time.monotonic() - self._begun

@@ -344,4 +344,8 @@ class ContenderTrials:
         finally:
             self._watch.end_trial(ready)
         trial = trial_from_messages(blank, messages, rebuilt)
+        if trial.outcome is Outcome.NEVER_READY and not ready.contender.has_sources:
+            trial = replace(
+                trial, detail="it did not listen on the port that `{port}` in its command stands for"
+            )
         return validated(trial, self._prepared.workload, self._seed_of(block))

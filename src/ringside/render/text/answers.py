@@ -51,7 +51,8 @@ def answers(analysis: RunAnalysis) -> list[Sentence]:
     if not analysis.trial_count and not conclusion.is_over:
         return [Sentence("No trial of this run has ended yet")]
     if here.first_place is FirstPlace.NOTHING:
-        text = f"No contender has a figure ({analysis.headline.noun}): the table of failures says why"
+        why = "no trial measures it here" if analysis.is_complete else "the table of failures says why"
+        text = f"No contender has a figure ({analysis.headline.noun}): {why}"
         return [Sentence(text, "failed")]
     if conclusion.is_over:
         cold = f"Still warming up, and not ranked: {', '.join(here.cold)}" if here.cold else ""

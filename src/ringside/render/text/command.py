@@ -21,8 +21,10 @@ NAMED_STORE: ContextVar[str | None] = ContextVar("named_store", default=None)
 
 
 def with_store(*words: str) -> str:
-    """A command that reads a stored run or adds one, as it works when it is pasted."""
+    """A command that reads a stored run or adds one, as it works when it is pasted. A record is only read."""
     store = NAMED_STORE.get()
+    if store and words[0] == "run" and store.endswith(".json.xz"):
+        store = None
     return shlex.join(["ringside", *words, *(["--store", store] if store else [])])
 
 

@@ -145,11 +145,13 @@ _ANSWER_KINDS = {
 
 
 def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
-    """A row for each claim: who made it, its answer, the figure that decides, and what was measured."""
+    """A row for each claim that was tested: its source, answer, deciding figure, and what was measured."""
     columns = ("source", "claim", "answer", "figure", "measured", "command")
     rows: list[Row] = []
     for each in examined:
         finding = each.finding
+        if finding.answer is Answer.NOT_TESTED:
+            continue
         figure = cells.interval(finding.figure, finding.unit)
         if finding.figure and not finding.unit:
             figure = TableCell(units.ratio(finding.figure))

@@ -22,7 +22,8 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "run it with {option} {needed}",
     ),
     "unfinished": (
-        "the run was interrupted: its figures come from the blocks measured before that",
+        "the run is not finished: it stopped after {done} of {planned} blocks, when its time was over or it "
+        "was interrupted; verdicts need {least}",
         "continue it with `{resume}`",
     ),
     "failed-blocks": (
@@ -126,7 +127,7 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
     "single-runs": (
         "with one run a side differences between runs cannot be seen: intervals take them to be {share} (a "
         "standard deviation), so that no change below {claimed} is claimed",
-        "make more runs, and name several a side: `ringside compare A1,A2,A3 B1,B2,B3`",
+        "make more runs, and name several a side, as A1,A2,A3 B1,B2,B3",
     ),
     "no-reference": (
         "one of the runs has no reference computation, so the change of the machine's speed between them is "

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from ringside import units
-from ringside.analysis.families import FamilyStanding, ModelFamily
+from ringside.analysis.families import FamilyStanding, ModelFamily, QuestionAnswer
+from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question
 from ringside.render.text import cells
 from ringside.render.text.answers import no_better
 from ringside.render.text.cells import TableCell, TableData
-from ringside.render.text.command import with_store
-from ringside.render.text.words import Sentence, best_median, listed, where
+from ringside.render.text.command import own_command, with_store
+from ringside.render.text.diagnostics import words
+from ringside.render.text.words import Sentence, best_median, listed, machine, where
 from ringside.text import capitalised
 
 FAMILIES = {
@@ -152,3 +156,54 @@ def table(standing: FamilyStanding, title: str) -> TableData:
         f"{metric.noun}{where(standing.analysis, standing.point)}: `{command}`",
         notes=(f"{start}: {', '.join(names)}" for start, names in notes if names),
     )
+
+
+def programs_table(answers: Sequence[QuestionAnswer]) -> TableData | None:
+    """A row for each program, a column for each figure of the questions; those that may be first are marked.
+    None for one figure."""
+    columns: dict[str, FamilyStanding] = {}
+    for part in (part for each in answers for part in each.parts):
+        if part.standing:
+            name = " ".join([part.standing.metric.title, *map(str, part.figure.at.values())])
+            columns[name if name not in columns else f"{name} ({part.figure.experiment})"] = part.standing
+    names = dict.fromkeys(name for standing in columns.values() for name in standing.contenders)
+    if len(columns) < 2:
+        return None
+
+    def cell(standing: FamilyStanding, name: str) -> TableCell:
+        if name not in standing.values:
+            return cells.ABSENT
+        is_first = standing.over is None and name in standing.first
+        return TableCell(median(standing, name) + " *" * is_first, "faster" if is_first else "number")
+
+    def places(name: str) -> int:
+        return -sum(cell(standing, name).kind == "faster" for standing in columns.values())
+
+    rows: list[cells.Row] = [
+        [("program", name), *((column, cell(standing, name)) for column, standing in columns.items())]
+        for name in sorted(names, key=places)
+    ]
+    runs = list({each.analysis.run.id: each.analysis for each in columns.values()}.values())
+    return cells.table(
+        "Each program in each figure",
+        rows,
+        "* may be first; the words above each figure say what else may have decided it",
+        notes=_run_notes(runs),
+    )
+
+
+def _run_notes(runs: Sequence[RunAnalysis]) -> Iterator[str]:
+    """The machines, dates, versions and warnings of runs, and which ones the command line cut down."""
+    versions = {name: each.version for run in runs for name, each in run.contenders.items() if each.version}
+    notes: dict[str, list[str]] = {}
+    for run in runs:
+        measured = f"measured {run.run.started_at[:10]} on {machine(run.run.host)}"
+        warnings = [f"warning: {words(each)[0]}" for each in run.diagnostics]
+        chosen = run.plan.suite or run.plan.chosen
+        if chosen and (chosen.get("only") or chosen.get("settings")):
+            warnings.insert(0, f"only a part was measured: {own_command(run)}")
+        for note in (measured, *warnings):
+            notes.setdefault(note, []).append(run.experiment.name)
+    yield ", ".join(f"{name} {version}" for name, version in versions.items())
+    for note, experiments in notes.items():
+        yield f"{', '.join(experiments)}: {note}"

@@ -61,6 +61,8 @@ def render_questions(answers: Sequence[QuestionAnswer]) -> str:
         if not answer.is_measured:
             parts.append("There is no run that answers it.")
         parts += map(escape, families.conditions(answer.question))
+    if programs := families.programs_table(answers):
+        parts.append(table_markdown(programs))
     return "\n\n".join(parts) + "\n"
 
 

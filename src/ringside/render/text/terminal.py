@@ -95,6 +95,9 @@ def show_questions(answers: Sequence[QuestionAnswer], console: Console) -> None:
             console.print("There is no run that answers it.")
         for text in families.conditions(answer.question):
             console.print(Text(one_line(text, most=1000), style="dim"))
+    if programs := families.programs_table(answers):
+        console.print()
+        render(programs, console)
 
 
 def diagnose(weak_points: Iterable[Diagnostic], console: Console) -> None:

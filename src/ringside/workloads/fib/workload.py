@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ringside import units
 from ringside.errors import UsageError
-from ringside.model.design import Point
+from ringside.model.design import Experiment, Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadPlan, Service
 from ringside.workloads.fib import overload
@@ -29,6 +29,12 @@ from ringside.workloads.serving import (
 )
 from ringside.workloads.tables import declared
 
+# What is compared under some loads, the headline first.
+_SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    ("mixed",): ("short_p99_s", "short_p99_alone_s"),
+    ("overload",): ("goodput_percent", "lost_percent", "recovered_s"),
+    ("rate",): ("sustained_per_s",),
+}
 # The highest rate counts at which the p99 stays under this.
 _SUSTAINED_S = 0.010
 # What the engine says of a rate that is too high.
@@ -57,6 +63,10 @@ class Fib(Serving):
             raise UsageError("load=single has one client: leave out `clients`")
         if point["load"] == "mixed" and int(point["clients"]) < 2:
             raise UsageError("load=mixed needs clients=2 or more: it is for servers of several connections")
+
+    def shown(self, experiment: Experiment) -> tuple[str, ...]:
+        loads = tuple(map(str, experiment.factors.get("load", ())))
+        return experiment.show.metrics or _SHOWN.get(loads, self.compared)
 
     def service(self, point: Point, seed: int) -> Service:
         load, clients, n = str(point["load"]), int(point["clients"]), int(point["n"])
