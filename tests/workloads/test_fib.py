@@ -17,6 +17,7 @@ from ringside.probe.protocol import (
     LoadMessage,
     LoadPlan,
     Sample,
+    SecondOfLoad,
     SlotOfLoad,
     Staircase,
     StaircaseStep,
@@ -125,6 +126,29 @@ def test_servers_that_are_idle(rates_per_s: tuple[float, float], warned: bool) -
     found = [(each.code, "40 % of one core" in each.text) for each in FIB.diagnostics(trials)]
     assert found == ([("idle-servers", True)] if warned else [])
     assert FIB.diagnostics([]) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        ([100, 104], ""),
+        ([100, 106], "go by 6 %"),
+        # The third second begins no half, and the last one is not whole.
+        ([100, 50, 110, 900], "go by 10 %"),
+        ([106, 100], ""),
+        ([100], ""),
+    ],
+)
+def test_servers_that_still_got_faster(seconds: list[int], said: str) -> None:
+    """In the median of three trials; a load at a rate is as fast as asked."""
+    series = tuple(SecondOfLoad(float(t), requests) for t, requests in enumerate(seconds))
+    one = replace(load("measured", "all", 0.002), series=series, duration_ns=len(seconds[:3]) * 10**9 + 5)
+    two = replace(one, series=tuple(replace(each, requests=7) for each in series))
+    trials = [ok_trial(FIB, {"loads": (each,)}, load="hammer") for each in (one, two, one)]
+    [*texts] = [each.text for each in FIB.diagnostics(trials) if each.code == "still-faster"]
+    assert [said in text for text in texts] == ([True] if said else [])
+    mixed = [ok_trial(FIB, {"loads": (one,)}, load="mixed", clients=2)]
+    assert FIB.diagnostics(mixed) == []
 
 
 def test_a_p99_that_leads_is_of_a_thousand_requests() -> None:

@@ -28,8 +28,10 @@ use wire::text::json_error;
 use wire::units::nanoseconds;
 use wire::writer::{ReaderGone, Writer};
 
-/// With fewer in a window of a warm-up, its rate says nothing, and another takes too long.
+/// With fewer in each of two windows of a warm-up, rates say nothing, and more windows take too long.
 const MIN_ANSWERS: u64 = 10;
+/// Two for each half: fewer show no trend.
+const MIN_WINDOWS: usize = 4;
 
 /// A step whose plans have been read.
 pub type LoadStep = Step<Plan>;
@@ -63,6 +65,8 @@ pub struct LoadRunner {
     step: usize,
     begin_ns: u64,
     marks_taken: usize,
+    /// By step that has ended, the server's CPU time until then.
+    cpu_ns: Vec<(usize, u64)>,
     running: Vec<RunningLoad>,
     /// Loads of engines elsewhere.
     awaited: Vec<Awaited>,
@@ -97,6 +101,7 @@ impl LoadRunner {
             step: 0,
             begin_ns: 0,
             marks_taken: 0,
+            cpu_ns: Vec::new(),
             running: Vec::new(),
             awaited: Vec::new(),
             finished: Vec::new(),
@@ -180,22 +185,36 @@ impl LoadRunner {
         self.step + 1 + taken.unwrap_or(later.len())
     }
 
+    /// Whether the best window of the later half of a warm-up is alike that of the earlier half, by at most this share:
+    /// in answers per second, and in the server's CPU time for each. A stall makes a half slower, which is not alike.
     fn is_settled(&self, share: f64) -> bool {
-        let warms_up =
-            |load: &&FinishedLoad| load.load == 0 && self.steps[load.step].while_faster.is_some();
-        let windows = || self.finished.iter().filter(warms_up);
-        let answers = |load: &FinishedLoad| load.outcome.record.replies.requests;
-        if windows().any(|load| answers(load) < MIN_ANSWERS) {
+        let steps = self.cpu_ns.iter().zip(self.cpu_ns.iter().skip(1));
+        let costs = steps.filter_map(|((_, begin_ns), (step, end_ns))| {
+            self.steps[*step].while_faster?;
+            let mut loads = self.finished.iter();
+            let outcome = &loads
+                .find(|load| (load.step, load.load) == (*step, 0))?
+                .outcome;
+            let answers = outcome.record.replies.requests;
+            let cpu_ns = end_ns.saturating_sub(*begin_ns) as f64;
+            Some((
+                answers,
+                cpu_ns / answers as f64,
+                1.0 / outcome.per_s(answers as f64),
+            ))
+        });
+        let costs: Vec<(u64, f64, f64)> = costs.collect();
+        if costs.len() > 1 && costs.iter().all(|(answers, ..)| *answers < MIN_ANSWERS) {
             return true;
         }
-        let rate = |load: &FinishedLoad| load.outcome.per_s(answers(load) as f64);
-        let rates: Vec<f64> = windows().map(rate).collect();
-        let (before, last) = rates.split_at(rates.len().saturating_sub(2));
-        if before.is_empty() {
-            return false;
-        }
-        let best = before.iter().copied().fold(0.0, f64::max);
-        last.iter().all(|rate| *rate <= best * (1.0 + share))
+        let halves = costs.split_at(costs.len() / 2);
+        let are_alike = |cost: fn(&(u64, f64, f64)) -> f64| {
+            let best =
+                |half: &[(u64, f64, f64)]| half.iter().map(cost).fold(f64::INFINITY, f64::min);
+            let (earlier, later) = (best(halves.0), best(halves.1));
+            later <= earlier * (1.0 + share) && earlier <= later * (1.0 + share)
+        };
+        costs.len() >= MIN_WINDOWS && are_alike(|cost| cost.1) && are_alike(|cost| cost.2)
     }
 
     /// Checks the upstreams' record of the answered requests. The error: a request with a wrong number of calls, or
@@ -370,7 +389,8 @@ impl Loads for LoadRunner {
         }
     }
 
-    fn judge(&self) -> Result<Option<usize>, Cause> {
+    fn judge(&mut self, cpu_ns: u64) -> Result<Option<usize>, Cause> {
+        self.cpu_ns.push((self.step, cpu_ns));
         let step = &self.steps[self.step];
         let mut go_on = true;
         let finished = self.finished.iter();

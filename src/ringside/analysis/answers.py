@@ -20,6 +20,7 @@ from ringside.workloads.base import Workload
 # Where most of a figure is not the program's, that several are equivalent says little of them.
 _MOST = 0.5
 _NOISY, _BOUND = "noisy-neighbour", "generator-bound"
+_STILL_FASTER = "still-faster"
 
 
 class FirstPlace(StrEnum):
@@ -291,10 +292,11 @@ class _PointEvidence:
         for each in self.diagnostics:
             if each.code == _NOISY:
                 yield 1 - max(each.values.values()), Influence(Confounder.HOST, shares=each.values)
-        yield from self._warm_up(name)
+        yield from self._warm_up(name, standing.names[0])
 
-    def _warm_up(self, name: str) -> Iterator[tuple[float, Influence]]:
-        """Repeats that show no steady state, and times of one unit of work that fall where there is more."""
+    def _warm_up(self, name: str, best: str) -> Iterator[tuple[float, Influence]]:
+        """Repeats that show no steady state, work that was done once beside repeats of the best, servers that
+        still got faster, and times of one unit of work that fall where there is more."""
         headline, measurement = self.run.headline, self.run.measurement
         is_repeated = headline.name == measurement.repeated_metric
         for each in self.warm_ups if is_repeated else ():
@@ -302,6 +304,9 @@ class _PointEvidence:
                 # Of too few repeats: they may go on getting faster by as much as they did.
                 share = 0.0 if each.is_long_enough else each.last_over_first
                 yield share, Influence(Confounder.WARM_UP, (name,))
+        own, other = (self.run.plan.repeats_of(Cell(each, self.point)) or 1 for each in (name, best))
+        if (is_repeated and own == 1 < other) or self._subjects((name,), _STILL_FASTER):
+            yield 0.0, Influence(Confounder.WARM_UP, (name,))
         here = self._figure(name, self.point)
         if here is None or headline.unit != "ns" or not isinstance(measurement, Workload):
             return

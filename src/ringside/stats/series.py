@@ -220,15 +220,11 @@ _WINDOWS = 20
 
 
 def settled_at(
-    times: Sequence[float] | np.ndarray,
-    values: Sequence[float] | np.ndarray,
-    *,
-    end: float,
-    tolerance: float = _SETTLED_WITHIN,
+    times: Sequence[float] | np.ndarray, values: Sequence[float] | np.ndarray, *, end: float
 ) -> float | None:
-    """The first of `times` from which all values lie within `tolerance`, a share, of the final value: the
-    median of the values in the last tenth of the time up to `end`, or the last value where there are none.
-    None where this is not reached before the last tenth begins, or where `times` is empty.
+    """The first of `times` from which all values lie within 2 % of the final value: the median of the values
+    in the last tenth of the time up to `end`, or the last value where there are none. None where this is not
+    reached before the last tenth begins, or where `times` is empty.
 
     `times` ascend; a value holds until the next. Raises ValueError when the lengths differ.
     """
@@ -242,7 +238,7 @@ def settled_at(
     final_part = end - _FINAL_SHARE * (end - float(at[0]))
     # For so few values faster than numpy's.
     final = median(levels[np.searchsorted(at, final_part) :].tolist() or levels[-1:].tolist())
-    (outside,) = np.nonzero(np.abs(levels - final) > tolerance * abs(final))
+    (outside,) = np.nonzero(np.abs(levels - final) > _SETTLED_WITHIN * abs(final))
     rest = at[outside[-1] + 1 :] if len(outside) else at
     return float(rest[0]) if len(rest) and rest[0] <= final_part else None
 
@@ -253,11 +249,10 @@ def rate_settled_at(
     *,
     begin: float,
     end: float,
-    tolerance: float = _SETTLED_WITHIN,
 ) -> float | None:
     """When the rate at which `totals` grow from `begin` to `end` has settled. Rates are taken over twentieths
-    of that time; the result is the beginning of the first from which all rates lie within `tolerance` of the
-    final rate."""
+    of that time; the result is the beginning of the first from which all rates lie within 2 % of the final
+    rate."""
     import numpy as np
 
     if len(times) < 2:
@@ -265,4 +260,4 @@ def rate_settled_at(
     edges = begin + (end - begin) / _WINDOWS * np.arange(_WINDOWS + 1)
     # Between two times the total grows evenly.
     rates = np.diff(np.interp(edges, times, totals))
-    return settled_at(edges[:-1], rates, end=end, tolerance=tolerance)
+    return settled_at(edges[:-1], rates, end=end)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import median
 
 from msgspec.structs import replace
 
-from ringside.model.design import Input, Point
-from ringside.model.results import Trial
+from ringside import units
+from ringside.model.design import Cell, Input, Point
+from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import Evidence, LoadMessage, LoadPlan, NamedLoad, Service, Step, Stub, TimedMark
 from ringside.workloads.base import Workload
 from ringside.workloads.phases import below
@@ -18,7 +20,8 @@ IDLE_S = 0.3
 # Longer than any honest answer takes; a hung server is reported through timeouts.
 TIMEOUT_S = 60.0
 _OUTPUT_BYTES = 64 * 1024
-# A server is warm once two windows of its warm-up bring at most so much more than the best one before.
+# A server is warm once the halves of its warm-up differ by no more than this, by the best window of each; and
+# it was, if the second half of what was measured had no more answers than this beyond the first.
 _FASTER = 0.05
 WINDOWS = 16
 # The percentiles that are metrics.
@@ -83,7 +86,7 @@ def step(
 
 
 def warm_up(window: Callable[[str], LoadPlan]) -> list[Step]:
-    """Windows of a closed loop, by their names, until the server answers no faster."""
+    """Windows of a closed loop, by their names, until the server gets no faster."""
     names = ["warm-up", *(f"warm-up-{number}" for number in range(2, WINDOWS + 1))]
     return [step(name, while_faster=_FASTER, all=window(name)) for name in names]
 
@@ -97,6 +100,29 @@ def warm_up_figures(trial: Trial) -> dict[str, float]:
         "cold_requests_per_s": windows[0].achieved_rate_per_s,
         "warm_after_s": (windows[-1].end_ns - first.begin_ns) * 1e-9,
     }
+
+
+def still_faster(trials: Sequence[Trial], step_name: str) -> list[Diagnostic]:
+    """Servers that still got faster in a closed loop that was measured, in the median of the trials of a
+    cell. Whole seconds are compared: with fewer than two nothing is known."""
+    gains: dict[Cell, list[float]] = {}
+    for trial in trials:
+        load = trial.load(step_name)
+        seconds = load.series[: load.duration_ns // 10**9] if load else ()
+        half = len(seconds) // 2
+        earlier = sum(each.requests for each in seconds[:half])
+        if earlier and trial.outcome is Outcome.OK:
+            later = sum(each.requests for each in seconds[-half:])
+            gains.setdefault(trial.cell, []).append(later / earlier)
+    by_name: dict[str, float] = {}
+    for cell, each in gains.items():
+        by_name[cell.contender] = max(by_name.get(cell.contender, 0.0), median(each))
+    faster = {name: gain for name, gain in by_name.items() if gain > 1 + _FASTER}
+    if not faster:
+        return []
+    shares = ", ".join(f"{name} by {units.percent(gain - 1)}" for name, gain in faster.items())
+    text = f"servers still got faster while they were measured ({shares}, from one half to the other)"
+    return [Diagnostic("still-faster", tuple(faster), text=text, remedy="measure for longer: `seconds`")]
 
 
 def percentiles_s(load: LoadMessage | None, histogram: str = "latency") -> dict[str, float]:

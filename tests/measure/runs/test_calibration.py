@@ -90,6 +90,14 @@ Begin = Callable[..., tuple[Ring, Store]]
         ([400, 390, 380], 1),
         ([400, 250, 200], 10),  # it gets faster: in a hundred times the least
         ([4000, 2000, 1500], 5),
+        # Ten show whether it gets faster, by however little, and whether it still does.
+        ([300] * 10, 1),
+        ([330, *[300] * 9], 10),
+        ([20 * 0.95**place for place in range(10)], 30),
+        ([30 * 0.95**place for place in range(30)], 90),
+        ([30 * 0.95**place for place in range(90)], 270),
+        ([300 * 0.95**place for place in range(10)], 10),
+        ([60, 40, *[20] * 38], 40),
     ],
 )
 def test_enough(times_ms: list[float], number: int) -> None:

@@ -148,16 +148,16 @@ fn calls_may_come_one_after_another_once_clients_hang_up() {
     }
 }
 
-/// The number of windows that a warm-up takes of six, by how many requests each answers.
-fn windows(answers: &[u64]) -> usize {
+/// The number of windows that a warm-up takes of eight, by how many requests each answers, and the CPU time for each.
+fn windows(answers: &[u64], cpu_ns: impl Fn(usize) -> u64) -> usize {
     let plan = json!({"protocol": "tcp", "line": "1", "connections": 1, "duration_s": 1.0});
     let step = |name: &str, while_faster: Option<f64>| json!({"name": name, "while_faster": while_faster, "loads": [{"name": "all", "plan": plan}]});
     let mut steps = vec![step("first", None)];
-    steps.extend((0..6).map(|number| step(&format!("warm-up-{number}"), Some(0.05))));
+    steps.extend((0..8).map(|number| step(&format!("warm-up-{number}"), Some(0.05))));
     steps.push(step("measured", None));
     let steps: Vec<LoadStep> = serde_json::from_value(steps.into()).unwrap();
     let mut runner = LoadRunner::new(steps, None);
-    let mut taken = 0;
+    let (mut taken, mut used_ns) = (0, 0);
     while runner.step + 1 < runner.steps.len() {
         let mut outcome = Outcome {
             duration_ns: 250_000_000,
@@ -178,7 +178,8 @@ fn windows(answers: &[u64]) -> usize {
             sharing: None,
         });
         taken += usize::from(runner.step > 0);
-        runner.step = runner.judge().unwrap().unwrap();
+        used_ns += cpu_ns(runner.step);
+        runner.step = runner.judge(used_ns).unwrap().unwrap();
     }
     assert_eq!(runner.steps[runner.step].name, "measured");
     taken
@@ -186,17 +187,32 @@ fn windows(answers: &[u64]) -> usize {
 
 #[test]
 fn a_warm_up_goes_on_while_the_server_gets_faster() {
-    assert_eq!(windows(&[100, 101, 99]), 3);
-    assert_eq!(windows(&[100, 105, 105]), 3);
-    // Each faster than the best before.
-    assert_eq!(windows(&[100, 110, 121, 133, 146, 161]), 6);
-    assert_eq!(windows(&[100, 150, 155, 152]), 4);
-    // One that was disturbed is no sign of the end, and what is as fast as before no gain.
-    assert_eq!(windows(&[100, 50, 150, 151, 152]), 5);
-    assert_eq!(windows(&[100, 50, 100]), 3);
-    // Long requests.
-    assert_eq!(windows(&[9]), 1);
-    assert_eq!(windows(&[10, 9]), 2);
+    for (answers, taken) in [
+        (vec![100, 101, 99, 100], 4),
+        (vec![100, 105, 105, 100], 4),
+        // The best of the later half against the best of the earlier.
+        (vec![100, 150, 155, 152], 4),
+        (vec![100, 120, 150, 155, 156, 153], 6),
+        (vec![100, 110, 121, 133, 146, 161, 177, 195], 8),
+        // A stall of half a second is no sign of the end.
+        (vec![100, 130, 165, 205, 60, 70, 230, 231], 8),
+        (vec![100, 180, 140, 150, 178], 5),
+        (vec![100, 50, 100, 100], 4),
+        (vec![100, 100, 50, 50, 100], 5),
+        // Long requests; one window of few is a stall.
+        (vec![9, 9], 2),
+        (vec![9, 100, 101, 102], 4),
+    ] {
+        assert_eq!(windows(&answers, |_| 1_000_000), taken, "{answers:?}");
+    }
+}
+
+#[test]
+fn a_warm_up_goes_on_while_an_answer_takes_less_cpu_time() {
+    let calm = vec![100; 8];
+    let settles = |window: usize| [9, 900, 700, 600, 595, 594][window.min(5)];
+    assert_eq!(windows(&calm, settles), 6);
+    assert_eq!(windows(&calm, |window| 1_000_000 >> window), 8);
 }
 
 #[test]

@@ -107,7 +107,8 @@ impl<'a> Trial<'a, '_> {
     fn step_ended(&mut self, step: usize) -> Result<(), Abort> {
         let name = self.step_name(step);
         self.mark_and_wait(&format!("end {name}"))?;
-        let judged = self.loads.as_ref().map(|loads| loads.judge());
+        let cpu_ns = self.supervisor.cpu_so_far_ns();
+        let judged = self.loads.as_mut().map(|loads| loads.judge(cpu_ns));
         match judged.unwrap_or(Ok(None)) {
             Err(cause) => {
                 // A server that crashes closes its connections some time before its process has ended.

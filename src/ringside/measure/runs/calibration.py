@@ -10,17 +10,19 @@ from statistics import median
 
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
-from ringside.stats.series import MIN_FOR_STEADY_STATE
+from ringside.stats.series import MIN_FOR_STEADY_STATE, SeriesKind, steady_state
 from ringside.store import Store
 from ringside.store.plans import read_plan
 from ringside.workloads.base import REPEATED, REPEATS, Workload, repeats
 
-# As many repeats as show a steady state, if they take no more than so many times the least. Of a program
-# whose later repeats take less than such a share of the first, more: with few it would be compared while it
-# compiles. So of one repeat alone, which does not show whether a program gets faster.
+# As many repeats as show a steady state, if they take no more than so many times the least; more of a program
+# that gets faster, or of one repeat alone: with few it would be compared while it compiles. One that is still
+# warming up gets so many times as many, up to a time of its own.
 _STEADY_TIMES = 5
-_WARMING_TIMES = 100
-_FALLS_TO = 0.8
+_WARM_TIMES = 100
+_WARMING_UP_TIMES, _MORE = 20, 3
+# Of fewer repeats than show a steady state the later take less than such a share of the first.
+_FALLS_TO = 0.95
 # Later trials may be faster than the one that the number is from.
 _RESERVE = 1.2
 # A runtime that warms up takes less time for each repeat the more there are.
@@ -32,11 +34,18 @@ def enough(times_ns: Sequence[int], least_s: float) -> int:
     """How many repeats take `least_s` or more, and show a steady state unless that takes too long; by the
     median of the later half of `times_ns`."""
     typical_s = max(1.0, median(times_ns[len(times_ns) // 2 :])) / 1e9
-    may_warm = len(times_ns) == 1 or typical_s < _FALLS_TO * times_ns[0] / 1e9
-    for_time = math.ceil(_RESERVE * least_s / typical_s)
-    most_s = (_WARMING_TIMES if may_warm else _STEADY_TIMES) * least_s
+    state = steady_state([max(1, each) for each in times_ns])
+    may_warm = state.kind is not SeriesKind.STEADY if state else typical_s < _FALLS_TO * times_ns[0] / 1e9
+    # As many as took it to get warm, or more than did not suffice.
+    settling = 0
+    if state and state.kind is SeriesKind.WARM:
+        settling = len(times_ns)
+    elif state and state.since is None:
+        settling = min(_MORE * len(times_ns), int(_WARMING_UP_TIMES * least_s / typical_s))
+    most_s = (_WARM_TIMES if may_warm or len(times_ns) == 1 else _STEADY_TIMES) * least_s
     for_steady = min(MIN_FOR_STEADY_STATE, int(most_s / typical_s))
-    return max(1, min(REPEATS.most, max(for_time, for_steady)))
+    for_time = math.ceil(_RESERVE * least_s / typical_s)
+    return max(1, min(REPEATS.most, max(for_time, for_steady, settling)))
 
 
 def calibrated(

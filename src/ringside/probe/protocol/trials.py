@@ -110,8 +110,8 @@ class TimedMark(Request, frozen=True):
 class Step(Request, frozen=True):
     """Loads that run at the same time. With `last_above_p99_s` no further step is taken once the p99 of the
     first load is above it, or a tenth of it had no answer in time. With `while_faster` it is a window of a
-    warm-up: left out once each of the last two windows has answered at most this share more requests per
-    second than the best before, or one had fewer than ten answers."""
+    warm-up: left out once the best of the later half of four windows or more is alike the best of the
+    earlier half, by at most this share, or two had fewer than ten answers each."""
 
     name: str
     loads: tuple[NamedLoad, ...]

@@ -40,7 +40,7 @@ _REASONS = {
     Confounder.IMPLAUSIBLE: "no honest program has the figures of {names}",
     Confounder.ENGINE: "the load engine was at its limit with {names}",
     Confounder.ELSEWHERE: "{names}: {text}",
-    Confounder.WARM_UP: "the repeats of {names} show no steady state",
+    Confounder.WARM_UP: "{names} may not be warm",
 }
 
 
