@@ -16,6 +16,7 @@ import pytest
 from scripts import showdown
 
 from ringside.measure import host
+from ringside.measure.runs.campaign import LocalCampaign
 from ringside.measure.toolchain import apt
 from ringside.workloads.fib.workload import fibonacci
 from tests.support.command_line import in_process
@@ -141,6 +142,17 @@ def test_options_go_to_the_parts_that_they_fit(suite: Path) -> None:
     document = json.loads(in_process("run", "both", "--json", "--only", "two", "--set", "nodes=7").stdout)
     (run,) = document["runs"]
     assert (run["experiment"], run["cells"][0]["point"]["nodes"]) == ("second", 7)
+
+
+def test_an_interrupt_before_the_first_run_has_nothing_to_go_on_with(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LocalCampaign, "prepare", interrupt)
+    said = in_process("run", "both", status=130).stderr.splitlines()
+    assert said == ["part 1 of 2, first (then second)", "ringside: interrupted"]
 
 
 def test_a_showdown_that_was_cut_off_goes_on_within_a_day(

@@ -162,7 +162,7 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
         campaign = make(store)
         failure = _failure(campaign, settings, show_part if shows_parts else None, free_cpus)
     if failure is not None:
-        begun = campaign.task.suite_id or (campaign.runs[-1].id if campaign.runs else None)
+        begun = (campaign.task.suite_id or campaign.runs[-1].id) if campaign.runs else None
         streams.say(f"{failure or 'interrupted'}{resume_hint(settings, begun)}")
         return EXIT_USAGE if failure else EXIT_INTERRUPTED
     stored = [store.run(run.id) for run in campaign.runs]
