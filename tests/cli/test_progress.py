@@ -96,7 +96,7 @@ def test_a_suite_says_what_is_done_what_is_next_and_the_time_left(clock: list[fl
     out, missing = io.StringIO(), Unavailable(CATALOGUE.contender("go"), "not here", "install it")
     with LiveProgress(Console(file=out, width=120)) as progress:
         for number in (1, 2):
-            progress.on_part(number, [("short-ring", 30.0), ("short-jobs", 75.0)])
+            progress.on_part(number, [("ring", 30.0), ("jobs", 75.0)])
             progress.on_prepared(missing)
             progress.on_begin(run_of(cell("a")), StoppingRule(7), [cell("a")], RING)
             progress.on_trial(1, cell("a"))

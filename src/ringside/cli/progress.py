@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -81,10 +80,8 @@ class LiveProgress(Listener):
             done_s = sum(planned_s[: number - 1])
             rate = (now - self._suite_began) / done_s if done_s else 1.0
             self._ends = now + rate * (sum(planned_s) - done_s)
-        names = [name for name, _ in parts]
-        shared = len(os.path.commonprefix(names).rpartition("-")[0])
-        this, *later = (name[shared:].removeprefix("-") for name in names[number - 1 :])
-        self._part = f"part {number} of {len(parts)}, {this}{f' (then {later[0]})' if later else ''}"
+        after = f" (then {parts[number][0]})" if number < len(parts) else ""
+        self._part = f"part {number} of {len(parts)}, {parts[number - 1][0]}{after}"
         self._now("starting", self._where())
 
     def on_prepare(self, contender: str) -> None:
