@@ -442,13 +442,15 @@ def test_an_examined_claim_has_its_source_and_the_answer_of_its_own_test() -> No
         (ClaimRow(low=5), 4, 4.9, REFUTED),
         (ClaimRow(high=5), 4, 4.9, CONFIRMED),
         (ClaimRow(low=0.1), None, None, INCONCLUSIVE),
-        # As verdicts: a shown difference is one; none within the margin is none; between is open.
+        # Of a direction: what excludes 1 on a side is shown, whatever its size; a tie is neither.
         (ClaimRow(direction="less"), 0.97, 0.99, CONFIRMED),
-        (ClaimRow(direction="less"), 0.96, 1.01, REFUTED),
-        (ClaimRow(direction="less"), 0.90, 1.01, INCONCLUSIVE),
+        (ClaimRow(direction="less"), 1.01, 1.03, REFUTED),
+        (ClaimRow(direction="less"), 0.96, 1.01, INCONCLUSIVE),
         (ClaimRow(direction="more"), 1.01, 1.03, CONFIRMED),
-        (ClaimRow(direction="more"), 0.99, 1.04, REFUTED),
-        (ClaimRow(direction="more"), 0.99, 1.10, INCONCLUSIVE),
+        (ClaimRow(direction="more"), 0.97, 0.99, REFUTED),
+        (ClaimRow(direction="more"), 0.99, 1.04, INCONCLUSIVE),
+        *((ClaimRow(direction=way), 1.0, 1.0, INCONCLUSIVE) for way in ("less", "more")),
+        (ClaimRow(direction="more"), 1.0, 1.5, INCONCLUSIVE),
     ],
 )
 def test_claims_follow_their_bands(

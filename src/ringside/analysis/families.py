@@ -30,7 +30,8 @@ class FamilyStanding:
     first. `first`: the contenders that may be first, the best first; all where nothing is decided. `ahead`:
     pairs of families of which each contender of one is shown to be better than each of the other; both have
     two contenders or more: what holds for one is not said of its family. `unknown`: those with a figure whose
-    family their plan does not say. `lacking`: those without a figure."""
+    family their plan does not say. `others`: those of another class but the floor. `lacking`: those without a
+    figure."""
 
     analysis: RunAnalysis
     metric: Metric
@@ -41,6 +42,7 @@ class FamilyStanding:
     first: tuple[str, ...]
     ahead: frozenset[tuple[str, str]] = frozenset()
     unknown: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
 
     @property
@@ -130,6 +132,7 @@ def by_family(
         tuple(name for name in own if ranks.get(name, (1, 1))[0] == 1),
         frozenset((one.name, other.name) for one, other in pairs if is_ahead(one, other)),
         tuple(unknown),
+        tuple(name for name in ranked if name not in own),
         tuple(name for name in analysis.names if name not in values),
     )
 

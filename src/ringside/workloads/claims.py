@@ -25,8 +25,6 @@ from ringside.stats.paired import differences, hodges_lehmann, logarithms
 
 # A figure "about x" is one from x / 1.5 to x · 1.5.
 _ABOUT = 1.5
-# A difference smaller than this is none, as in verdicts.
-_MARGIN = 0.05
 # Lines of a program that are no code of its own.
 _NO_CODE = re.compile(r"(?:#|//|import |from |[\"'()\[\]{}\s,]*$)")
 
@@ -78,19 +76,17 @@ class Band:
     words: str = ""
     # Why a band that is ours is what it is; empty where the source states it, or its direction does.
     why: str = ""
-    # Where it is refuted: below `low` and above `high`, except for claims of a direction.
-    refuted_below: float | None = None
-    refuted_above: float | None = None
+    # Whether its ends are outside, as 1 is for a claim of a direction: what ties is neither less nor more.
+    is_open: bool = False
 
     def answer(self, interval: Interval) -> Answer:
         """What an interval says of the claim: whether it lies inside, or outside on one side."""
         if interval.low is None or interval.high is None:
             return Answer.INCONCLUSIVE
-        if self.low <= interval.low and interval.high <= self.high:
+        ends = {interval.low, interval.high} & {self.low, self.high} if self.is_open else set()
+        if self.low <= interval.low and interval.high <= self.high and not ends:
             return Answer.CONFIRMED
-        below = self.low if self.refuted_below is None else self.refuted_below
-        above = self.high if self.refuted_above is None else self.refuted_above
-        is_outside = interval.high < below or interval.low > above
+        is_outside = interval.high < self.low or interval.low > self.high
         return Answer.REFUTED if is_outside else Answer.INCONCLUSIVE
 
     def explained(self, finding: ClaimResult) -> ClaimResult:
@@ -98,6 +94,8 @@ class Band:
         sentence, figure = f"{finding.sentence}; the claim holds {self.words}", finding.figure
         if self.why:
             sentence += f" (our band: {self.why})"
+        if figure and self.is_open and figure.low == figure.high == 1:
+            sentence += "; both had the same value in every block"
         if figure and figure.low is None:
             are = "is" if figure.n == 1 else "are"
             sentence += f"; {units.count(figure.n, 'block')} {are} too few for an interval"
@@ -107,9 +105,9 @@ class Band:
 def band_of(row: ClaimRow, unit: str = "", gain: tuple[int, int] | None = None) -> Band:
     """The band of a claim. `gain`: the levels of its `gain_over`, of the denominator and of the numerator."""
     if row.direction == "less":
-        return Band(high=1.0, words="below 1", refuted_above=1 / (1 + _MARGIN))
+        return Band(high=1.0, words="below 1", is_open=True)
     if row.direction == "more":
-        return Band(low=1.0, words="above 1", refuted_below=1 + _MARGIN)
+        return Band(low=1.0, words="above 1", is_open=True)
     if row.about is not None:
         low, high = row.about / _ABOUT, row.about * _ABOUT
         words = f"from {units.quantity(low, unit)} to {units.quantity(high, unit)}"
@@ -175,8 +173,9 @@ def not_tested(why: str, experiment: str = "") -> ClaimResult:
 
 
 def elsewhere(finding: ClaimResult, condition: str) -> ClaimResult:
-    """The result of a claim that was measured only without a condition of the source's: where it holds
-    nevertheless it holds under other conditions, else nothing is known of it. `condition`: the source's."""
+    """The result of a claim that was measured only without a condition of the source's: it holds under other
+    conditions, or nothing is known of it: even its direction may depend on the condition, which is the
+    source's."""
     if finding.answer is Answer.NOT_TESTED:
         return finding
     holds = finding.answer is Answer.CONFIRMED
@@ -593,9 +592,11 @@ class _Test:
         if not mixes:
             return not_tested(row.missing, middle.experiment)
         holding = [each for each in mixes if each.answer is Answer.CONFIRMED]
-        last, highest = (holding or mixes)[-1], ends[-1].figure
+        last, band = (holding or mixes)[-1], band_of(row)
+        lowest, highest = (end.figure for end in (ends[0], ends[-1]))
+        is_between = lowest and highest and (lowest.high or math.inf) < band.low <= (highest.low or 0.0)
         answer = Answer.INCONCLUSIVE
-        if holding or (highest is not None and (highest.low or 0.0) >= band_of(row).low):
+        if holding or is_between:
             answer = Answer.OTHER_CONDITIONS
         elif all(each.answer is Answer.REFUTED for each in (ends[-1], *mixes)):
             answer = Answer.REFUTED

@@ -32,8 +32,8 @@ _MAX_ORDERS = 3
 
 def sentences(standing: FamilyStanding) -> list[Sentence]:
     """What a figure says: who is first, then which whole families are ahead of which. Of a family is said
-    what is shown of each of its contenders, two or more."""
-    return [_gain(standing)] if standing.over else [_first(standing), *_orders(standing)]
+    what is shown of each of its contenders, two or more. Of gains no order is claimed."""
+    return [] if standing.over else [_first(standing), *_orders(standing)]
 
 
 def _first(standing: FamilyStanding) -> Sentence:
@@ -53,7 +53,7 @@ def _first(standing: FamilyStanding) -> Sentence:
         name = standing.first[0]
         verb = "is first" if standing.is_certain else "has the best figure"
         return _decided(standing, f"{_of_family(standing, name)} {verb}: {amount(standing, name)}")
-    text = f"The first place is not decided between {listed(standing.first, most=None)}; "
+    text = f"Too close to call: {listed(standing.first, most=None)}; "
     text += f"{standing.best} has the {median}, {value}"
     if standing.unsteady:
         names = listed(standing.unsteady, most=None)
@@ -71,23 +71,6 @@ def _decided(standing: FamilyStanding, text: str) -> Sentence:
     return Sentence(f"{text}; it may not be the program that decides this: {'; '.join(reasons)}")
 
 
-def _gain(standing: FamilyStanding) -> Sentence:
-    """Of how many times better a point is than another: the most and the least, without an order."""
-    best, worst = standing.best, min(standing.contenders, key=lambda name: standing.values[name].estimate)
-
-    def times(name: str) -> str:
-        size, ends = units.ratio_parts(standing.values[name])
-        return f"{size} times ({ends})" if ends else f"{size} times"
-
-    count = len(standing.contenders)
-    among = f", of {units.count(count, 'program')}" if count > 1 else ""
-    text = f"{_of_family(standing, best)} gains the most{among}: {standing.metric.noun} is better by "
-    text += f"{times(best)} than at {other_point(standing)}"
-    if worst != best:
-        text += f"; {_of_family(standing, worst)} gains the least, {times(worst)}"
-    return Sentence(text)
-
-
 def _orders(standing: FamilyStanding) -> list[Sentence]:
     names = [family.name for family in standing.families]
     behind: dict[str, list[str]] = {}
@@ -97,9 +80,7 @@ def _orders(standing: FamilyStanding) -> list[Sentence]:
         f"each program with {FAMILIES[name]} is ahead of each with {listed(others, 'or', most=None)}"
         for name, others in list(behind.items())[:_MAX_ORDERS]
     ]
-    if not parts and sum(len(family.members) > 1 for family in standing.families) > 1:
-        parts = ["The program says more than its family: no two families are apart as a whole"]
-    return [Sentence(capitalised("; ".join(parts)))] if parts else []
+    return [_decided(standing, capitalised("; ".join(parts)))] if parts else []
 
 
 def other_point(standing: FamilyStanding) -> str:
@@ -131,6 +112,16 @@ def _range(standing: FamilyStanding, family: ModelFamily) -> str:
     return " to ".join(dict.fromkeys(median(standing, name) for name in (names[0], names[-1])))
 
 
+def scope(answers: Sequence[QuestionAnswer]) -> str:
+    """How many figures were tested; empty without any."""
+    number = sum(part.standing is not None for each in answers for part in each.parts)
+    return (
+        f"{units.count(number, 'figure')} tested, each with an error rate of 5 % of its own."
+        if number
+        else ""
+    )
+
+
 def conditions(question: Question) -> list[str]:
     """For whom an answer holds, and where it does not."""
     parts = (("Holds for", question.holds), ("Does not hold for", question.limits))
@@ -141,7 +132,14 @@ def table(standing: FamilyStanding, title: str) -> TableData:
     """A row for each family: its range beside the figures of its contenders."""
     metric = standing.metric
     column = f"times better than at {other_point(standing)}" if standing.over else metric.title
-    notes = (("Without a figure", standing.lacking), ("Of an unknown family", standing.unknown))
+    notes = (
+        ("Without a figure", standing.lacking),
+        ("Of an unknown family", standing.unknown),
+        (
+            "In another class, not ranked",
+            tuple(f"{name} {median(standing, name)}" for name in standing.others),
+        ),
+    )
     command = with_store("run", standing.analysis.experiment.name)
     return cells.table(
         title,

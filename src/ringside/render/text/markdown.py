@@ -56,13 +56,15 @@ def render_questions(answers: Sequence[QuestionAnswer]) -> str:
         parts.append(f"## {escape(answer.question.text)}")
         for part in answer.parts:
             if part.standing:
-                parts.append(" ".join(f"{escape(each.text)}." for each in families.sentences(part.standing)))
+                sentences = families.sentences(part.standing)
+                parts += [" ".join(f"{escape(each.text)}." for each in sentences)] if sentences else []
                 parts.append(table_markdown(families.table(part.standing, part.figure.words), 3))
         if not answer.is_measured:
             parts.append("There is no run that answers it.")
         parts += map(escape, families.conditions(answer.question))
     if programs := families.programs_table(answers):
         parts.append(table_markdown(programs))
+    parts += [escape(scope)] if (scope := families.scope(answers)) else []
     return "\n\n".join(parts) + "\n"
 
 

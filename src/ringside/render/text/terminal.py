@@ -98,6 +98,9 @@ def show_questions(answers: Sequence[QuestionAnswer], console: Console) -> None:
     if programs := families.programs_table(answers):
         console.print()
         render(programs, console)
+    if scope := families.scope(answers):
+        console.print()
+        console.print(Text(scope, style="dim"))
 
 
 def diagnose(weak_points: Iterable[Diagnostic], console: Console) -> None:
