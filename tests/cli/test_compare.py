@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import dataclasses
 import json
 import re
@@ -55,7 +56,8 @@ def two_runs(tmp_path: Path) -> Callable[[float], Runs]:
 
 
 def run(where: str, *arguments: str) -> object:
-    return compare.compare.main([*arguments, "--store", where], standalone_mode=False)
+    words = [*arguments, "--store", where]
+    return contextvars.copy_context().run(compare.compare.main, words, standalone_mode=False)
 
 
 def document(capsys: pytest.CaptureFixture[str], where: str, *arguments: str) -> dict[str, Any]:

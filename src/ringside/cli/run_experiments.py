@@ -107,11 +107,16 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
         numbers.append(f"{'up to ' * each.until_decided}{each.blocks:,}")
         numbers.append(duration(times[-1]) if times[-1] else "–")
         rows.append((each.name, each.workload, *map(TableCell, numbers)))
-    total = f"in all {duration(sum(times))} of blocks at most, and a warm-up of each cell before them"
-    notes = (total,) if all(times) and len(rows) > 1 else ()
+    facts = {"margin": settings.margin, "seed": settings.seed, "store": settings.store}
+    named = [f"{name} {one_line(str(fact))}" for name, fact in facts.items() if fact is not None]
+    notes = [", ".join([*named, *["in the sandbox"] * settings.sandbox])] if named or settings.sandbox else []
+    if all(times) and len(rows) > 1:
+        notes.append(
+            f"in all {duration(sum(times))} of blocks at most, and a warm-up of each cell before them"
+        )
     columns = ("experiment", "workload", "contenders", "points", "cells", "blocks", "time")
     table = context.table("To be measured", columns, rows)
-    table = replace(table, notes=notes, narrow=("workload", "time"))
+    table = replace(table, notes=tuple(notes), narrow=("workload", "time"))
     terminal.render(table, context.stdout_console())
     return 0
 

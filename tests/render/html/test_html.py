@@ -354,8 +354,8 @@ def test_a_warning_of_several_runs_is_one(without_vega: None) -> None:
     text = read(*runs).text()
     assert text.count("Noisy neighbour.") == 1
     assert text.count("stop other programs") == 1
-    assert "one : I/O pressure (PSI): 30 % of the time." in text
-    assert "two : I/O pressure (PSI): 50 % of the time." in text
+    assert "one : I/O pressure (PSI): 30 % of the time: ratios hold" in text
+    assert "two : I/O pressure (PSI): 50 % of the time: ratios hold" in text
     assert text.count("Warnings that other experiments have too: noisy neighbour") == 2
     assert read(runs[0]).text().count("Noisy neighbour.") == 1
 
