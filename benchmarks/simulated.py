@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from scipy.stats import t
 
 from ringside.stats import unpaired
 from ringside.stats.interval import median_interval
-from ringside.stats.paired import lower_tail
+from ringside.stats.paired import hodges_lehmann, lower_tail
+from ringside.stats.samples import MergedPercentile, ValueCounts, independent_ratio, is_supported
 from ringside.stats.series import SeriesKind, steady_state
 
 Numbers = Any
@@ -131,6 +133,52 @@ def print_medians(times: int) -> None:
         print(f"| {persistence} | {row} |", flush=True)
 
 
+def percentiles(requests: tuple[int, int], blocks: int, drift: float, times: int) -> list[float]:
+    """p99 of two servers whose requests have one distribution (lognormal, σ 0.5, about a level that drifts
+    between blocks): how far the first's lies from the truth, the share of its intervals that hold, and that
+    of ratios whose interval excludes 1."""
+    dice = np.random.default_rng(blocks)
+    in_blocks = all(is_supported(0.99, count // 2) for count in requests)
+    # That of a block, or that of all blocks together.
+    truth = math.exp(NormalDist().inv_cdf(0.99) * (0.5 if in_blocks else math.hypot(0.5, drift)))
+    shown, covers, claims = [], 0, 0
+    for _ in range(times):
+        levels, sides = dice.normal(0, drift, blocks), []
+        for count in requests:
+            times_ns = np.exp(dice.normal(levels[:, None], 0.5, (blocks, count)))
+            sides.append([ValueCounts((round(1e6 * each), 1) for each in row) for row in times_ns])
+        merged = [MergedPercentile(side, 0.99) for side in sides]
+        own = merged[0].interval()
+        if in_blocks:
+            ends = ([math.log(each.percentile(0.99)) for each in side] for side in sides)
+            ratio = hodges_lehmann([above - below for above, below in zip(*ends, strict=True)])
+            own = median_interval([each.percentile(0.99) for each in sides[0]])
+        else:
+            ratio = independent_ratio(*(each.interval() for each in merged))
+        assert own.low is not None
+        assert own.high is not None
+        assert ratio.low is not None
+        assert ratio.high is not None
+        shown.append(own.estimate / 1e6 / truth - 1)
+        covers += own.low <= 1e6 * truth <= own.high
+        claims += not ratio.low <= 0 <= ratio.high
+    return [math.fsum(shown) / times, covers / times, claims / times]
+
+
+def print_percentiles(times: int) -> None:
+    """The table of p99."""
+    print("\np99 of two equal servers: shown against the truth; its interval holds; a difference is claimed")
+    print("| requests in a block | blocks | steady machine | drift of 10 % |")
+    print("|---|---:|---:|---:|")
+    for blocks in (7, 20):
+        for requests in ((200, 200), (400, 400), (1000, 1000), (2000, 2000), (200, 600), (200, 2000)):
+            cells = []
+            for drift in (0.0, 0.1):
+                bias, covers, claims = percentiles(requests, blocks, drift, times)
+                cells.append(f"{bias:+.1%}; {covers:.0%}; {claims:.1%}")
+            print(f"| {requests[0]} and {requests[1]} | {blocks} | {' | '.join(cells)} |", flush=True)
+
+
 def print_steady_states(times: int) -> None:
     """The tables of repeats."""
     print("\nSeries without a trend inside one process: share that is called steady; without a steady state")
@@ -223,3 +271,4 @@ def main(times: int) -> None:
     print_between_runs(min(2000, each))
     print_steady_states(min(1000, each))
     print_medians(min(1000, each))
+    print_percentiles(min(500, each))

@@ -332,6 +332,7 @@ def test_the_order_of_codes() -> None:
         "cores-shared",
         "memory-cap-near",
         "left-behind",
+        "accounting",
     ]
     assert diagnostics[1].values["done"] == 2
     assert math.isclose(diagnostics[3].values["share"], 2**0.8 - 1)

@@ -6,17 +6,18 @@ import dataclasses
 import math
 import random
 from collections.abc import Sequence
+from typing import ClassVar
 
 import pytest
 
 from ringside.analysis.distributions import LoadTotals, PercentileCurve, WarmUp, load_totals
 from ringside.model.design import Cell, Point
-from ringside.model.results import Outcome, Trial
+from ringside.model.results import Obstacle, Outcome, Trial, Verdict
 from ringside.probe.protocol import LatencySummary, LoadMessage
-from ringside.stats.samples import describe
+from ringside.render.text.cells import figure
+from ringside.stats.samples import ValueCounts, describe
 from ringside.stats.series import SeriesKind
 from ringside.workloads.base import Distribution
-from tests.support import served
 from tests.support.analyses import (
     CPU,
     HOP,
@@ -111,7 +112,7 @@ def test_requests_of_all_trials_together() -> None:
         loaded_trial(3, histogram_load("5 100000"), outcome=Outcome.WRONG_EVIDENCE),
     )
     assert (curve.distribution.title, curve.cell.contender) == ("Latency", "go")
-    assert (curve.requests, curve.is_merged) == (200, True)
+    assert curve.requests == 200
     levels = by_level(curve)
     assert levels[0.0] == (100, 100, 150)
     # 90 are up to 100, 185 up to 150: the 100th is 150.
@@ -133,26 +134,47 @@ def test_steps_loads_and_histograms_are_those_of_the_distribution() -> None:
     assert titles == {"Alone": 7, "Lateness": 3}
 
 
-def test_stores_without_histograms_have_the_percentiles_of_summaries() -> None:
-    """Each is the median of the trials' own, where every trial supports it."""
-    summaries = [
-        dataclasses.replace(
-            loaded_trial(block),
-            loads=(
-                LoadMessage(step="measured", name="all", histograms={"latency": served.summary(median_s)}),
-            ),
-        )
-        for block, median_s in enumerate((1e-6, 2e-6, 6e-6), 1)
-    ]
-    (curve,) = curves(*summaries)
-    assert (curve.requests, curve.is_merged) == (3000, False)
-    assert by_level(curve) == {
-        0.5: (2000, 1000, 6000),
-        0.9: (3200, 1600, 9600),
-        0.95: (4000, 2000, 12000),
-        # A thousand requests have ten beyond their p99, and one beyond their p99.9.
-        0.99: (8000, 4000, 24000),
-    }
+class HighPercentile(Exact):
+    percentiles: ClassVar = {HOP.name: ("measured", "all", "latency", 0.99)}
+
+
+def requests(block: int, name: str, count: int, slower: float = 1.0) -> Trial:
+    """A trial with so many requests, and the percentile of its own."""
+    dice = random.Random(f"{block} {name} {count}")
+    times = [round(1e6 * slower * dice.lognormvariate(0, 0.5)) for _ in range(count)]
+    counts = " ".join(f"{value} {times.count(value)}" for value in sorted(set(times)))
+    own = ValueCounts.read(counts).percentile(0.99)
+    return dataclasses.replace(ok(block, name, ONE_CLIENT, hop_ns=own), loads=(histogram_load(counts),))
+
+
+@pytest.mark.parametrize(
+    ("few", "many", "slower", "verdict"),
+    [
+        # Each block's own would be 9 % low with a hundred requests.
+        (200, 2000, 1.0, Verdict.INCONCLUSIVE),
+        (200, 2000, 2.0, Verdict.SLOWER),
+        (2000, 2000, 2.0, Verdict.SLOWER),
+        (100, 2000, 2.0, Verdict.INCONCLUSIVE),
+    ],
+)
+def test_high_percentiles_are_of_enough_requests(
+    few: int, many: int, slower: float, verdict: Verdict
+) -> None:
+    trials = [requests(block, "A", few) for block in range(1, 8)]
+    trials += [requests(block, "B", many, slower) for block in range(1, 8)]
+    made = analyse(planned(["A", "B"], [ONE_CLIENT]), trials, HighPercentile())
+    comparison = made.comparison(HOP, "B", "A", ONE_CLIENT)
+    assert comparison
+    assert comparison.verdict is verdict
+    figures = made.cells[Cell("A", ONE_CLIENT)].metrics
+    if few == 100:
+        # Of 700 requests seven are beyond it.
+        assert comparison.obstacle is Obstacle.TOO_FEW_REQUESTS
+        assert HOP.name not in figures
+        assert figure(made.cells[Cell("A", ONE_CLIENT)], HOP).text == "?"
+    else:
+        assert figures[HOP.name].estimate == pytest.approx(1e6 * math.exp(0.5 * 2.326), rel=0.15)
+        assert (comparison.ratio.low or 0) <= slower <= (comparison.ratio.high or 0)
 
 
 @pytest.mark.parametrize("counts", ["", "100 19", "100 0 200 0"])

@@ -160,7 +160,7 @@ def test_a_showdown_that_was_cut_off_goes_on_within_a_day(
 ) -> None:
     monkeypatch.setattr(showdown, "NAME", "both")
     assert showdown.unfinished() is None
-    begun = in_process("run", "both", "--blocks", "3", "--time", "1ms", "--json")
+    begun = in_process("run", "both", "--blocks", "3", "--time", "1ms", "--json", status=1)
     assert showdown.unfinished() == json.loads(begun.stdout)["suite"]
     with monkeypatch.context() as patch:
         patch.setattr(showdown, "RECENT", timedelta())
@@ -170,10 +170,10 @@ def test_a_showdown_that_was_cut_off_goes_on_within_a_day(
 
 
 def test_a_suite_that_was_cut_off_goes_on(suite: Path) -> None:
-    # The time is over after the first block of the first part.
-    done = in_process("run", "both", "--blocks", "3", "--time", "1ms", "--json")
+    # The time is over in the warm-up of the first part.
+    done = in_process("run", "both", "--blocks", "3", "--time", "1ms", "--json", status=1)
     document = json.loads(done.stdout)
-    assert [run["blocks"] for run in document["runs"]] == [1]
+    assert [run["blocks"] for run in document["runs"]] == [0]
     resumed = in_process("run", "--resume", document["suite"], "--json")
     assert [run["blocks"] for run in json.loads(resumed.stdout)["runs"]] == [3, 3]
     assert in_process("show", document["suite"], "--json").stdout == resumed.stdout
@@ -194,7 +194,7 @@ def test_the_full_form_of_a_suite(suite: Path, complaint: Complaint) -> None:
     ]
     # Cut off in its first part, it goes on with its own second one.
     document = json.loads(
-        in_process("run", "both", "--full", "--blocks", "3", "--time", "1ms", "--json").stdout
+        in_process("run", "both", "--full", "--blocks", "3", "--time", "1ms", "--json", status=1).stdout
     )
     assert [run["experiment"] for run in document["runs"]] == ["second"]
     resumed = in_process("run", "--resume", document["suite"], "--json")

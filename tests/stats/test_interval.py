@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, quantile_test
+from scipy.stats import t as student
 
 from ringside.model.results import Interval
-from ringside.stats.interval import is_positive_finite, median_interval
-from tests.support.analyses import whole
+from ringside.stats.interval import is_positive_finite, median_interval, order_statistic, t_quantile
+from tests.support.analyses import near, whole
 
 
 def test_critical_values_agree_with_scipy() -> None:
@@ -46,3 +47,18 @@ def test_positive_and_finite() -> None:
     assert is_positive_finite(1e-300)
     assert is_positive_finite(0.5)
     assert not any(is_positive_finite(value) for value in (0.0, -1.0, math.inf, -math.inf, math.nan))
+
+
+def test_quantiles_of_students_t() -> None:
+    for freedom in (1, 2, 3, 8, 31, 30_000):
+        for level in (0.9, 0.975, 0.9995):
+            rel = 1e-9 if freedom < 1000 else 4e-3
+            assert t_quantile(level, freedom) == near(float(student.ppf(level, freedom)), rel=rel)
+
+
+@given(st.lists(st.integers(-3, 3).map(float) | st.floats(-1e6, 1e6), min_size=1, max_size=40), st.data())
+def test_an_order_statistic_is_found_by_counting(values: list[float], data: st.DataObject) -> None:
+    numbers = sorted(values)
+    k = data.draw(st.integers(0, len(numbers) - 1))
+    place = order_statistic(lambda bound: sum(each <= bound for each in numbers), k, numbers[0], numbers[-1])
+    assert place == pytest.approx(numbers[k], rel=1e-12, abs=2e-15 * (numbers[-1] - numbers[0]))

@@ -13,7 +13,6 @@ from scipy.stats import wilcoxon
 
 from ringside.model.results import Interval
 from ringside.stats import paired
-from ringside.stats.interval import student
 from ringside.stats.paired import (
     critical_value,
     hodges_lehmann,
@@ -62,7 +61,6 @@ def test_the_ratio_of_means_is_that_of_two_modes() -> None:
         covered += whole(ratio).low <= 2 <= whole(ratio).high
     assert covered >= 270
     assert ratio_of_means(by_block(a[:5]), by_block(b)) is None
-    assert [round(student(0.95, n), 2) for n in (6, 9, 29)] == [2.45, 2.26, 2.05]
 
 
 @pytest.mark.soak
@@ -170,19 +168,10 @@ def test_stored_and_counted_averages_agree(monkeypatch: pytest.MonkeyPatch) -> N
         assert counted.high == pytest.approx(stored.high, abs=1e-12)
 
 
-def test_counted_averages_are_found_to_the_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where no sum is rounded, and several averages are the same."""
-    monkeypatch.setattr(paired, "_MAX_STORED", 0)
-    for values in ([1.0, 2.0, 2.0, 4.0, 8.0, 16.0], [-2.0, -2.0, 0.0, 0.0, 1.0], [3.0], [1.0, 1e300]):
-        expected = sorted((a + b) / 2 for a, b in itertools.combinations_with_replacement(values, 2))
-        averages = paired.WalshAverages(values)
-        assert [averages.smallest(k) for k in range(averages.total)] == expected
-
-
 def test_averages_of_many_values_are_not_stored() -> None:
     """They would be half a gigabyte."""
     tracemalloc.start()
-    paired.WalshAverages([0.0] * 10_000).smallest(7)
+    assert hodges_lehmann([0.0, 1.0] * 5_000).estimate == 0.5
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak_bytes < 10_000_000

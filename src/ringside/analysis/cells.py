@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ringside.model.design import Cell
+from ringside.model.design import NS_OF, Cell
 from ringside.model.results import Interval, Outcome, Trial
 from ringside.stats.interval import is_positive_finite, median_interval
+from ringside.stats.samples import MergedPercentile
 from ringside.stats.series import SteadyState, steady_state
 from ringside.workloads.base import Measurement
 from ringside.workloads.process import FIRST_ANSWER, FIRST_OVER_STEADY, STEADY_AFTER
@@ -94,8 +95,10 @@ def analyse_cell(
     trials: Sequence[Trial],
     by_block: Mapping[str, Mapping[int, float]],
     measurement: Measurement,
+    percentile: Callable[[str], MergedPercentile | None] = lambda _: None,
 ) -> CellAnalysis:
-    """The analysis of a cell from all of its trials, and from their figures by metric and block."""
+    """The analysis of a cell from all of its trials, and from their figures by metric and block.
+    `percentile`: of all requests together, by metric."""
     failed = [trial for trial in trials if trial.outcome is not Outcome.OK]
     reason, stderr = "" if trials else "no trial yet", ""
     if failed:
@@ -106,10 +109,16 @@ def analyse_cell(
     missing = _missing(trials, by_block, measurement)
     if missing and not reason:
         reason = "; ".join(dict.fromkeys(missing.values()))
+    metrics = {name: median_interval(list(values.values())) for name, values in by_block.items()}
+    for name in metrics.keys() & measurement.percentiles.keys():
+        if merged := percentile(name):
+            del metrics[name]
+            if merged.is_supported:
+                metrics[name] = merged.interval().times(1 / NS_OF[measurement.metric(name).unit])
     return CellAnalysis(
         cell=cell,
         outcomes=dict(Counter(trial.outcome for trial in trials)),
-        metrics={name: median_interval(list(values.values())) for name, values in by_block.items()},
+        metrics=metrics,
         by_block=by_block,
         reason=reason,
         stderr=stderr,

@@ -78,7 +78,7 @@ def medians_of_others(values: Sequence[float]) -> list[float]:
 
 
 # Diagnostics of the machine: the same in every run of a suite.
-MACHINE_CODES = frozenset({"cores-shared"})
+MACHINE_CODES = frozenset({"accounting", "cores-shared"})
 # Shares of time from which on the machine is not quiet.
 _STOLEN, _OTHERS, _PRESSURE = 0.02, 0.10, 0.10
 # A program that uses more of a CPU than this does so with several threads or processes.
@@ -105,6 +105,8 @@ def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
     # Without a contract, the user named the engines and chose the CPUs.
     has_contract = isinstance(run.measurement, Workload)
     effects = carried_over(run.examination.observations, run.headline.name)
+    # Limits by controllers only come before those of the samples.
+    missing = {text for trial in measured for text in trial.missing if not text.endswith("not delegated")}
     unfinished = {"run": run.run.id, "done": run.blocks_done, "planned": run.experiment.blocks}
     return (
         # What is missing of an unfinished run is measured when it goes on.
@@ -119,6 +121,7 @@ def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
         *engine_warnings(run.measurement, measured),
         *(cores_shared(run.run, measured) if has_contract else ()),
         *_of_programs(measured),
+        *([Diagnostic("accounting", values={"missing": tuple(sorted(missing))})] if missing else ()),
         *run.measurement.diagnostics(measured),
     )
 

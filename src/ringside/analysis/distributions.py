@@ -5,22 +5,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
 from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell
 from ringside.model.results import Description, Interval, Outcome, Trial
-from ringside.probe.protocol import LatencySummary, LoadMessage
+from ringside.probe.protocol import LoadMessage
 from ringside.stats.interval import is_positive_finite, median_interval
 from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.samples import ValueCounts, between_groups, describe, is_supported, supported_levels
 from ringside.stats.series import MIN_FOR_STEADY_STATE, SeriesKind, steady_state
 from ringside.workloads.base import Distribution
-
-# The percentiles that summaries of histograms have.
-_SUMMARISED = (("p50_ns", 0.5), ("p90_ns", 0.9), ("p95_ns", 0.95), ("p99_ns", 0.99), ("p99_9_ns", 0.999))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +33,12 @@ class Percentile:
 
 @dataclass(frozen=True, slots=True)
 class PercentileCurve:
-    """The requests of all `ok` trials of a cell. A description of these requests, without an inference: those
-    of one trial depend on each other. `is_merged`: each percentile is that of all requests together; else,
-    where the store has no histograms, the median of the trials' own."""
+    """All requests of the `ok` trials of a cell together. A description of these requests, without an
+    inference: those of one trial depend on each other."""
 
     distribution: Distribution
     cell: Cell
     requests: int
-    is_merged: bool
     percentiles: tuple[Percentile, ...]
 
 
@@ -53,40 +48,18 @@ def analyse_percentiles(run: RunFigures) -> tuple[PercentileCurve, ...]:
         curve
         for distribution in run.measurement.distributions
         for cell, trials in run.by_cell.items()
-        if (curve := _curve(distribution, cell, list(_loads(distribution, trials))))
+        if (curve := _curve(distribution, cell, trials))
     )
 
 
-def _loads(distribution: Distribution, trials: Sequence[Trial]) -> Iterator[LoadMessage]:
+def _curve(distribution: Distribution, cell: Cell, trials: Sequence[Trial]) -> PercentileCurve | None:
+    histograms = []
     for trial in trials:
         load = trial.load(distribution.step, distribution.load)
-        if trial.outcome is Outcome.OK and load and load.latency(distribution.histogram):
-            yield load
-
-
-def _curve(distribution: Distribution, cell: Cell, loads: Sequence[LoadMessage]) -> PercentileCurve | None:
-    name = distribution.histogram
-    if not loads:
-        return None
-    is_merged = all(load.counts.get(name) for load in loads)
-    if is_merged:
-        histograms = [ValueCounts(_pairs(load.counts[name])) for load in loads]
-        merged = ValueCounts.merged(histograms)
-        requests, percentiles = merged.total, _of_histograms(merged, histograms)
-    else:
-        summaries = [summary for load in loads if (summary := load.latency(name))]
-        requests = sum(summary.count for summary in summaries)
-        percentiles = _of_summaries(summaries)
-    return PercentileCurve(distribution, cell, requests, is_merged, percentiles) if percentiles else None
-
-
-def _pairs(text: str) -> Iterator[tuple[int, int]]:
-    numbers = list(map(int, text.split()))
-    return zip(numbers[::2], numbers[1::2], strict=True)
-
-
-def _of_histograms(merged: ValueCounts, histograms: Sequence[ValueCounts]) -> tuple[Percentile, ...]:
-    fewest = min(histogram.total for histogram in histograms)
+        if trial.outcome is Outcome.OK and load and (counts := load.counts.get(distribution.histogram)):
+            histograms.append(ValueCounts.read(counts))
+    merged = ValueCounts.merged(histograms)
+    fewest = min((histogram.total for histogram in histograms), default=0)
     percentiles = []
     for level in supported_levels(merged.total):
         value = merged.percentile(level)
@@ -95,17 +68,7 @@ def _of_histograms(merged: ValueCounts, histograms: Sequence[ValueCounts]) -> tu
             percentiles.append(Percentile(level, value, min(each), max(each)))
         else:
             percentiles.append(Percentile(level, value, None, None))
-    return tuple(percentiles)
-
-
-def _of_summaries(summaries: Sequence[LatencySummary]) -> tuple[Percentile, ...]:
-    fewest = min(summary.count for summary in summaries)
-    percentiles = []
-    for field, level in _SUMMARISED:
-        if is_supported(level, fewest):
-            each = [getattr(summary, field) for summary in summaries]
-            percentiles.append(Percentile(level, median(each), min(each), max(each)))
-    return tuple(percentiles)
+    return PercentileCurve(distribution, cell, merged.total, tuple(percentiles)) if percentiles else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,9 @@ from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
 from ringside.stats.carry_over import MEMORY, CarryOver, carry_over
 from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
-from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS
+from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential
 from ringside.stats.paired import differences, logarithms
+from ringside.stats.samples import MergedPercentile, ValueCounts, independent_ratio, is_supported
 from ringside.stats.sequential import (
     FIRST_LOOK,
     SEQUENTIAL_CONFIDENCE,
@@ -73,6 +74,10 @@ class Observations:
     def __init__(self, measurement: Measurement, trials: Iterable[Trial] = ()) -> None:
         self._measurement = measurement
         self.values: dict[tuple[str, Cell], dict[int, float]] = {}
+        self._histograms: dict[tuple[str, Cell], dict[int, ValueCounts]] = {}
+        self._percentiles: dict[tuple[str, Cell], MergedPercentile] = {}
+        # Percentiles for which some block has too few requests.
+        self._merged: set[str] = set()
         self.attempted: dict[Cell, set[int]] = {}
         self.unsteady: dict[Cell, dict[int, SeriesKind]] = {}
         self._order: list[tuple[str, int, int, Cell]] = []
@@ -94,6 +99,24 @@ class Observations:
             self.unsteady.setdefault(cell, {})[block] = state.kind
         for name, value in trial_figures(trial, self._measurement).items():
             self.values.setdefault((name, cell), {})[block] = value
+            step, load_name, histogram, level = self._measurement.percentiles.get(name, ("", "", "", 0.0))
+            load = trial.load(step, load_name)
+            if load and (counts := load.counts.get(histogram)):
+                values = self._histograms.setdefault((name, cell), {})[block] = ValueCounts.read(counts)
+                if not is_supported(level, values.total // 2):
+                    self._merged.add(name)
+
+    def percentile(self, metric: str, cell: Cell) -> MergedPercentile | None:
+        """A high percentile of the requests of all blocks together; None where each block of each cell has
+        twice the requests that one of its own needs: with fewer it is low by 1 % and more."""
+        blocks, values = self._histograms.get((metric, cell), {}), self.values.get((metric, cell), {})
+        if metric not in self._merged or not blocks or len(blocks) < len(values):
+            return None
+        known = self._percentiles.get((metric, cell))
+        if known is None or known.blocks < len(blocks):
+            level = self._measurement.percentiles[metric][3]
+            known = self._percentiles[metric, cell] = MergedPercentile([*blocks.values()], level)
+        return known
 
     def carry_over(self, metric: str, memory: float = MEMORY) -> CarryOver[Cell] | None:
         """What contenders leave to the trials after them, in a metric; None where too few trials show it, or
@@ -133,6 +156,8 @@ class Observations:
         """What stands in the way of any verdict on a cell."""
         if self.failed_share(metric, cell) > MAX_FAILED_SHARE:
             return Obstacle.FAILED_BLOCKS
+        if (merged := self.percentile(metric, cell)) and not merged.is_supported:
+            return Obstacle.TOO_FEW_REQUESTS
         # Nothing else is the level of a steady state.
         if metric != self._measurement.repeated_metric:
             return None
@@ -169,6 +194,7 @@ class Examination:
             (metric.name, point, *pair) for metric in metrics for point in points for pair in pairs.values()
         )
         self._tests: ComparisonTests[_Key] = ComparisonTests(experiment.margin)
+        self._margin = math.log1p(experiment.margin)
         self._logs: dict[_Key, dict[int, float]] = {}
         self._decisions: dict[_Key, Decision] = {}
         self._carry_over = functools.cache(observations.carry_over)
@@ -253,7 +279,8 @@ class Examination:
             return None
         logs = self._logs[key]
         if key not in self._decisions:
-            self._decisions[key] = self._tests.decision(key, logs, self._confidence)
+            decided = self._of_percentiles(metric, point, *key[2:])
+            self._decisions[key] = decided or self._tests.decision(key, logs, self._confidence)
         decision = self._decisions[key]
         ratio = decision.ratio.inverse if is_turned else decision.ratio
         is_larger = (decision.direction > 0) != is_turned
@@ -265,6 +292,8 @@ class Examination:
         # One that is better while it still warms up only gets further ahead.
         if not decision.direction or of_better is not Obstacle.WARMING_UP:
             obstacle = obstacle or of_better
+        if obstacle is Obstacle.TOO_FEW_REQUESTS:
+            ratio = Interval(ratio.estimate, None, None, ratio.n)
         # More than `BLOCKS_FOR_VERDICT` where the interval is that of a run with interim looks.
         if obstacle is None and ratio.low is None:
             obstacle = Obstacle.TOO_FEW_BLOCKS
@@ -308,6 +337,24 @@ class Examination:
         own_error = math.log(ratio.estimate / nearest) / NormalDist().inv_cdf((1 + self._confidence) / 2)
         beyond = decision.direction * (math.log(ratio.estimate) - bias)
         return beyond < _BEYOND_CARRY_OVER * math.hypot(own_error, error)
+
+    def _of_percentiles(
+        self, metric: Metric, point: Point, numerator: str, denominator: str
+    ) -> Decision | None:
+        """What percentiles of all requests show: a difference where the interval excludes 1 at the error rate
+        divided by the number of comparisons. None where the store has no requests."""
+        names = (numerator, denominator)
+        above, below = (self._observations.percentile(metric.name, Cell(name, point)) for name in names)
+        if above is None or below is None or min(above.blocks, below.blocks) < MIN_BLOCKS:
+            return None
+        error_rate = 1 - self._confidence
+        ratio, strict = (
+            independent_ratio(above.interval(confidence), below.interval(confidence))
+            for confidence in (self._confidence, 1 - error_rate / len(self._keys))
+        )
+        direction = ((strict.low or 0) > 0) - ((strict.high or 0) < 0)
+        is_inside = max(abs(end or math.inf) for end in (ratio.low, ratio.high)) < self._margin
+        return Decision(exponential(ratio), error_rate if direction else 1.0, direction, is_inside)
 
     def is_needed(self, cell: Cell) -> bool:
         """Whether the answer needed more blocks of this cell at the last look."""

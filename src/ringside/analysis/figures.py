@@ -63,7 +63,13 @@ class RunFigures:
         )
         by_block = self.examination.observations.by_block()
         self.cells: Mapping[Cell, CellAnalysis] = {
-            cell: analyse_cell(cell, self.by_cell.get(cell, []), by_block.get(cell, {}), self.measurement)
+            cell: analyse_cell(
+                cell,
+                self.by_cell.get(cell, []),
+                by_block.get(cell, {}),
+                self.measurement,
+                partial(self.examination.observations.percentile, cell=cell),
+            )
             for cell in cells
         }
         self.metrics = self.examination.metrics

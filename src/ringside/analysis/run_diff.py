@@ -191,7 +191,8 @@ def _changes(
     margin: float,
 ) -> list[CellChange]:
     def values(runs: Sequence[RunAnalysis], cell: Cell) -> list[list[float]]:
-        return [list(run.cells[cell].by_block.get(metric.name, {}).values()) for run in runs]
+        has_figures = all(metric.name in run.cells[cell].metrics for run in runs)
+        return [list(run.cells[cell].values(metric.name).values() if has_figures else ()) for run in runs]
 
     all_of_them = [cell for cell in shared if all(values((*firsts, *seconds), cell))]
     changes = []

@@ -55,6 +55,7 @@ class Obstacle(StrEnum):
     """Why a comparison is inconclusive, where it is not for want of a clear interval."""
 
     TOO_FEW_BLOCKS = "too-few-blocks"
+    TOO_FEW_REQUESTS = "too-few-requests"
     FAILED_BLOCKS = "failed-blocks"
     SAME_VALUES = "same-values"
     NO_STEADY_STATE = "no-steady-state"
@@ -240,6 +241,11 @@ class Interval:
     low: float | None
     high: float | None
     n: int
+
+    def times(self, factor: float) -> Interval:
+        """The same in another unit."""
+        low, high = (None if end is None else end * factor for end in (self.low, self.high))
+        return Interval(self.estimate * factor, low, high, self.n)
 
     @property
     def inverse(self) -> Interval:

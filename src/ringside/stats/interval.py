@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from statistics import NormalDist, median
+from statistics import median
 
 from ringside.model.results import Interval
 
@@ -32,13 +32,24 @@ def exponential(logarithm: Interval) -> Interval:
     return Interval(estimate, low, high, logarithm.n)
 
 
-def student(confidence: float, degrees: int) -> float:
-    """The two-sided quantile of Student's t, by its expansion from that of the normal distribution (M.
-    Abramowitz, I. A. Stegun, Handbook of Mathematical Functions, 26.7.5): from five degrees on 0.2 % off."""
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384 / degrees
-    second = ((5 * z**5 + 16 * z**3 + 3 * z) / 96 + third) / degrees
-    return z + ((z**3 + z) / 4 + second) / degrees
+@lru_cache(maxsize=256)
+def t_quantile(level: float, freedom: int) -> float:
+    """The quantile above 0.5 of Student's t, by bisection of its distribution in finite form (Abramowitz and
+    Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4)."""
+    # It changes little beyond, and the sum has as many terms.
+    freedom = min(freedom, 1000)
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        angle = (low + high) / 2
+        # The share between -t and t, where t is the tangent of the angle times the root of `freedom`.
+        term = math.sin(angle) * (math.cos(angle) if freedom % 2 else 1.0)
+        total = 0.0
+        for k in range(2 + freedom % 2, freedom + 1, 2):
+            total += term
+            term *= math.cos(angle) ** 2 * (k - 1) / k
+        share = 2 / math.pi * (angle + total) if freedom % 2 else total
+        low, high = (angle, high) if share < 2 * level - 1 else (low, angle)
+    return math.sqrt(freedom) * math.tan(low)
 
 
 @lru_cache(maxsize=256)
@@ -69,3 +80,17 @@ def median_interval(values: Sequence[float]) -> Interval:
     if k is None:
         return Interval(median(ordered), None, None, n)
     return Interval(median(ordered), ordered[k], ordered[n - 1 - k], n)
+
+
+def order_statistic(count_at_most: Callable[[float], int], k: int, low: float, high: float) -> float:
+    """The k-th smallest, from 0, of numbers from `low` to `high` that are too many to store, to 15 digits of
+    `high - low`, by halving. `count_at_most`: how many numbers are no larger."""
+    precision = 1e-15 * (high - low)
+    if count_at_most(low) > k:
+        return low
+    while high - low > precision and (middle := low + (high - low) / 2) not in (low, high):
+        if count_at_most(middle) > k:
+            high = middle
+        else:
+            low = middle
+    return high

@@ -5,17 +5,19 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
-from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential, is_positive_finite, student
-from ringside.stats.selection import OrderStatistic, pairs_between
-
-if TYPE_CHECKING:
-    import numpy as np
+from ringside.stats.interval import (
+    CONFIDENCE,
+    MIN_BLOCKS,
+    exponential,
+    is_positive_finite,
+    order_statistic,
+    t_quantile,
+)
 
 
 def paired_ratio(
@@ -46,7 +48,7 @@ def ratio_of_means(
     above, below = (fmean(values[block] for block in blocks) for values in (numerator, denominator))
     parts = [numerator[block] / above - denominator[block] / below for block in blocks]
     n, ratio = len(blocks), math.log(above / below)
-    reach = student(confidence, n - 1) * stdev(parts) / math.sqrt(n)
+    reach = t_quantile((1 + confidence) / 2, n - 1) * stdev(parts) / math.sqrt(n)
     return exponential(Interval(ratio, ratio - reach, ratio + reach, n))
 
 
@@ -115,53 +117,27 @@ def hodges_lehmann(values: Sequence[float], confidence: float = CONFIDENCE) -> I
     """
     if not values or not all(math.isfinite(value) for value in values):
         raise ValueError("an estimate needs at least one value, and finite ones only")
-    averages = WalshAverages(values)
-    n, total = averages.n, averages.total
-    estimate = (averages.smallest((total - 1) // 2) + averages.smallest(total // 2)) / 2
+    smallest, n, total = _walsh_averages(values), len(values), len(values) * (len(values) + 1) // 2
+    estimate = (smallest((total - 1) // 2) + smallest(total // 2)) / 2
     c = critical_value(n, confidence)
     if n < MIN_BLOCKS or c is None:
         return Interval(estimate, None, None, n)
-    return Interval(estimate, averages.smallest(c), averages.smallest(total - 1 - c), n)
+    return Interval(estimate, smallest(c), smallest(total - 1 - c), n)
 
 
-@lru_cache(maxsize=64)
-def _pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The indices of both values of each pair."""
+def _walsh_averages(values: Sequence[float]) -> Callable[[int], float]:
+    """The k-th smallest, from 0, of the means of all pairs of values (i <= j)."""
     import numpy as np  # here, since most commands do without
 
-    row, column = np.triu_indices(n)
-    return row, column
+    ordered: np.ndarray = np.sort(np.array(values, dtype=float))
+    places = np.arange(len(ordered))
+    if len(ordered) <= _MAX_STORED:
+        row, column = np.triu_indices(len(ordered))
+        averages: list[float] = np.sort((ordered[row] + ordered[column]) / 2).tolist()
+        return averages.__getitem__
 
+    def count_at_most(bound: float) -> int:
+        ends = np.searchsorted(ordered, 2 * bound - ordered, side="right")
+        return int((np.maximum(ends, places) - places).sum())
 
-class WalshAverages(OrderStatistic):
-    """The means of all pairs of values (i <= j)."""
-
-    def __init__(self, values: Sequence[float]) -> None:
-        import numpy as np  # here, since most commands do without
-
-        self._numpy = np
-        self.n = len(values)
-        self.total = self.n * (self.n + 1) // 2
-        self._values: np.ndarray = np.sort(np.array(values, dtype=float))
-        stored: np.ndarray | None = None
-        if self.n <= _MAX_STORED:
-            row, column = _pairs(self.n)
-            stored = np.sort((self._values[row] + self._values[column]) / 2)
-        super().__init__(stored)
-
-    def ends(self) -> tuple[float, float]:
-        return float(self._values[0]), float(self._values[-1])
-
-    def count_at_most(self, bound: float) -> int:
-        return int((self._ends(bound) - self._numpy.arange(self.n)).sum())
-
-    def _ends(self, bound: float) -> np.ndarray:
-        """For each value the end of those, from itself on, with which its average is not above `bound`."""
-        ends = self._numpy.searchsorted(self._values, 2 * bound - self._values, side="right")
-        of_pairs: np.ndarray = self._numpy.maximum(ends, self._numpy.arange(self.n))
-        return of_pairs
-
-    def between(self, low: float, high: float) -> np.ndarray:
-        rows, others = pairs_between(self._values, self._ends(low), self._ends(high))
-        averages: np.ndarray = (self._values[rows] + others) / 2
-        return averages
+    return lambda k: order_statistic(count_at_most, k, float(ordered[0]), float(ordered[-1]))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from statistics import fmean, median, quantiles, stdev, variance
+from statistics import NormalDist, fmean, median, quantiles, stdev, variance
 
-from ringside.model.results import Bin, Description
-from ringside.stats.interval import is_positive_finite
+from ringside.model.results import Bin, Description, Interval
+from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, is_positive_finite, t_quantile
 
 # J. W. Tukey, Exploratory Data Analysis (1977), section 2D: a value is far out beyond three times the
 # distance of the quartiles from the nearer of them.
@@ -177,6 +177,17 @@ class ValueCounts:
         """The values of all of them."""
         return cls(pair for histogram in histograms for pair in histogram._counts.items())
 
+    @classmethod
+    def read(cls, text: str) -> ValueCounts:
+        """As the store keeps them: values and counts in turn."""
+        numbers = list(map(int, text.split()))
+        return cls(zip(numbers[::2], numbers[1::2], strict=True))
+
+    def at_most(self, value: float) -> int:
+        """How many are no larger."""
+        place = bisect_right(self._values, value)
+        return self._cumulated[place - 1] if place else 0
+
     @property
     def total(self) -> int:
         return self._cumulated[-1] if self._cumulated else 0
@@ -189,6 +200,41 @@ class ValueCounts:
         # Products of decimal shares come out a rounding error too large.
         rank = math.ceil(level * self.total - 1e-9 * self.total)
         return self._values[bisect_left(self._cumulated, max(1, rank))]
+
+
+class MergedPercentile:
+    """A percentile of the values of all blocks. Its interval inverts the share of values up to it (R. S.
+    Woodruff, JASA 47 (1952) 635-646), whose variance comes from the blocks, and is no smaller than that of
+    independent values."""
+
+    def __init__(self, blocks: Sequence[ValueCounts], level: float) -> None:
+        self._merged, self._level, self.blocks = ValueCounts.merged(blocks), level, len(blocks)
+        self.is_supported = is_supported(level, self._merged.total)
+        self._value = self._merged.percentile(level)
+        self._surplus = [each.at_most(self._value) - level * each.total for each in blocks]
+
+    def interval(self, confidence: float = CONFIDENCE) -> Interval:
+        """In the unit of the values; fewer than six blocks have no interval."""
+        if self.blocks < MIN_BLOCKS:
+            return Interval(self._value, None, None, self.blocks)
+        total = self._merged.total
+        share = (1 + confidence) / 2
+        between = math.sqrt(self.blocks * variance(self._surplus)) * t_quantile(share, self.blocks - 1)
+        within = math.sqrt(self._level * (1 - self._level) * total) * NormalDist().inv_cdf(share)
+        reach = max(between, within) / total
+        low, high = max(0.0, self._level - reach), min(1.0, self._level + reach)
+        ends = self._merged.percentile(low), self._merged.percentile(high)
+        return Interval(self._value, *ends, self.blocks)
+
+
+def independent_ratio(numerator: Interval, denominator: Interval) -> Interval:
+    """The logarithm of a ratio, with an interval made of theirs (G. Y. Zou, A. Donner, Statistics in Medicine
+    27 (2008) 1693-1702), which is too wide where both vary together. Both need intervals, in whole units."""
+    parts = [(part.low or 1, part.estimate, part.high or 1) for part in (numerator, denominator)]
+    (low, above, high), (least, below, most) = (map(math.log, each) for each in parts)
+    reach = math.hypot(above - low, most - below), math.hypot(high - above, below - least)
+    ratio = above - below
+    return Interval(ratio, ratio - reach[0], ratio + reach[1], min(numerator.n, denominator.n))
 
 
 def is_supported(level: float, total: int) -> bool:

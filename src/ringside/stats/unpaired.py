@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from statistics import NormalDist, fmean, quantiles
-from typing import TYPE_CHECKING
 
 from ringside.model.results import Interval
-from ringside.stats.interval import CONFIDENCE, exponential, is_positive_finite
-from ringside.stats.selection import OrderStatistic, pairs_between
-
-if TYPE_CHECKING:
-    import numpy as np
+from ringside.stats.interval import CONFIDENCE, exponential, is_positive_finite, order_statistic, t_quantile
 
 # What runs of one program are taken to differ by beyond their blocks where one run a side cannot show it: a
 # standard deviation of logarithms.
@@ -66,63 +61,28 @@ def shift(minuend: Sequence[float], subtrahend: Sequence[float], confidence: flo
     Mann-Whitney test (Hollander, Wolfe, Chicken, section 4.2); none where there are too few values. `n` is
     the size of the smaller sample.
     """
-    differences = _Differences(minuend, subtrahend)
-    size, n = differences.total, min(len(minuend), len(subtrahend))
-    estimate = (differences.smallest((size - 1) // 2) + differences.smallest(size // 2)) / 2
+    smallest, size = _differences(minuend, subtrahend), len(minuend) * len(subtrahend)
+    n, estimate = min(len(minuend), len(subtrahend)), (smallest((size - 1) // 2) + smallest(size // 2)) / 2
     c = critical_value(len(minuend), len(subtrahend), confidence)
     if c is None:
         return Interval(estimate, None, None, n)
-    return Interval(estimate, differences.smallest(c), differences.smallest(size - 1 - c), n)
+    return Interval(estimate, smallest(c), smallest(size - 1 - c), n)
 
 
-class _Differences(OrderStatistic):
-    """The differences of all pairs of two samples."""
+def _differences(minuend: Sequence[float], subtrahend: Sequence[float]) -> Callable[[int], float]:
+    """The k-th smallest, from 0, of the differences of all pairs of two samples."""
+    import numpy as np  # here, since most commands do without
 
-    def __init__(self, minuend: Sequence[float], subtrahend: Sequence[float]) -> None:
-        import numpy as np  # here, since most commands do without
+    above, below = (np.sort(np.array(values, dtype=float)) for values in (minuend, subtrahend))
+    if len(above) * len(below) <= _MAX_STORED:
+        differences: list[float] = np.sort(np.subtract.outer(above, below), axis=None).tolist()
+        return differences.__getitem__
 
-        self._numpy = np
-        self.total = len(minuend) * len(subtrahend)
-        self._minuend: np.ndarray = np.sort(np.array(minuend, dtype=float))
-        self._subtrahend: np.ndarray = np.sort(np.array(subtrahend, dtype=float))
-        stored: np.ndarray | None = None
-        if self.total <= _MAX_STORED:
-            stored = np.sort(np.subtract.outer(self._minuend, self._subtrahend), axis=None)
-        super().__init__(stored)
+    def count_at_most(bound: float) -> int:
+        return int((len(below) - np.searchsorted(below, above - bound, side="left")).sum())
 
-    def ends(self) -> tuple[float, float]:
-        # Sums of a bound and a value are rounded, so that a difference may seem to be above itself.
-        largest = self._numpy.abs([*self._minuend[[0, -1]], *self._subtrahend[[0, -1]]]).max()
-        margin = 2 * self._numpy.spacing(largest)
-        low, high = self._minuend[0] - self._subtrahend[-1], self._minuend[-1] - self._subtrahend[0]
-        return float(low - margin), float(high + margin)
-
-    def count_at_most(self, bound: float) -> int:
-        return int(self._up_to(bound).sum())
-
-    def _up_to(self, bound: float) -> np.ndarray:
-        """For each value of the shorter sample, how many of its differences are at most `bound`: those with
-        the largest of `subtrahend`, or with the smallest of `minuend`."""
-        counts: np.ndarray
-        if len(self._minuend) < len(self._subtrahend):
-            smaller = self._numpy.searchsorted(self._subtrahend, self._minuend - bound, side="left")
-            counts = self._numpy.subtract(len(self._subtrahend), smaller)
-        else:
-            counts = self._numpy.asarray(
-                self._numpy.searchsorted(self._minuend, self._subtrahend + bound, side="right")
-            )
-        return counts
-
-    def between(self, low: float, high: float) -> np.ndarray:
-        fewer, more = self._up_to(low), self._up_to(high)
-        if len(self._minuend) < len(self._subtrahend):
-            size = len(self._subtrahend)
-            rows, others = pairs_between(self._subtrahend, size - more, size - fewer)
-            differences: np.ndarray = self._minuend[rows] - others
-        else:
-            rows, ones = pairs_between(self._minuend, fewer, more)
-            differences = ones - self._subtrahend[rows]
-        return differences
+    low, high = above[0] - below[-1], above[-1] - below[0]
+    return lambda k: order_statistic(count_at_most, k, float(low), float(high))
 
 
 def log_shift(
@@ -203,24 +163,6 @@ def shift_of_runs(
     squares = sum((value - fmean(side)) ** 2 for side in (after, before) for value in side)
     half = t_quantile((1 + confidence) / 2, freedom) * math.sqrt(squares / freedom * (1 / n + 1 / m))
     return Interval(estimate, estimate - half, estimate + half, n + m)
-
-
-@lru_cache(maxsize=256)
-def t_quantile(level: float, freedom: int) -> float:
-    """The quantile above 0.5 of Student's t, by bisection of its distribution in finite form (Abramowitz and
-    Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4)."""
-    low, high = 0.0, math.pi / 2
-    for _ in range(60):
-        angle = (low + high) / 2
-        # The share between -t and t, where t is the tangent of the angle times the root of `freedom`.
-        term = math.sin(angle) * (math.cos(angle) if freedom % 2 else 1.0)
-        total = 0.0
-        for k in range(2 + freedom % 2, freedom + 1, 2):
-            total += term
-            term *= math.cos(angle) ** 2 * (k - 1) / k
-        share = 2 / math.pi * (angle + total) if freedom % 2 else total
-        low, high = (angle, high) if share < 2 * level - 1 else (low, angle)
-    return math.sqrt(freedom) * math.tan(low)
 
 
 def ratio_of_runs(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import median
+from typing import ClassVar
 
 from msgspec import Struct
 
@@ -271,6 +272,9 @@ class Measurement(ABC):
     distributions: tuple[Distribution, ...] = ()
     over_rate: OverRate | None = None
     scaling_laws: tuple[ScalingLaw, ...] = ()
+    # The step, load and histogram of metrics that are high percentiles, and their levels: they come from the
+    # requests of all blocks together, where trials keep these.
+    percentiles: ClassVar[Mapping[str, tuple[str, str, str, float]]] = {}
     # Metrics that show where the time of a trial went.
     breakdown: tuple[str, ...] = ()
     # Pairs of metrics that are plotted against each other, all contenders of a point in one plot: x, y.

@@ -133,6 +133,12 @@ def percentiles_s(load: LoadMessage | None, histogram: str = "latency") -> dict[
     return {name: getattr(summary, f"{name}_ns") * 1e-9 for name in (*PERCENTILES, "max")}
 
 
+def high_percentiles(name: str, histogram: str = "latency") -> dict[str, tuple[str, str, str, float]]:
+    """Where the requests of percentiles above the median are; `name`: that of their metrics."""
+    levels = {"p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
+    return {name.format(each): ("measured", "all", histogram, level) for each, level in levels.items()}
+
+
 def memory_figures(trial: Trial, step_name: str) -> dict[str, float]:
     """Memory before the first request, at its peak and after a step, and the most threads."""
     figures: dict[str, float] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from ringside.model.design import Metric
 from ringside.model.results import Diagnostic, Outcome, Trial
@@ -47,6 +48,7 @@ class TargetLoad(Measurement):
         ),
     )
     compared = ("rate", "latency_p50", "latency_p99")
+    percentiles: ClassVar = {f"{name}_p99": (STEP, "all", name, 0.99) for name in ("latency", "lateness")}
     one_family = True
     distributions = (
         Distribution("Latency percentiles", "how long requests took", "Latency", STEP),

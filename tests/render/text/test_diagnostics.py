@@ -43,6 +43,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "left-files": (("go", "c"), {"counts": {"go": 1200, "c": 1}}),
     "uncounted-memory": (("go",), {"sizes": {"go": 100 << 20}}),
     "interference": (("go (SIGTERM)",), {}),
+    "accounting": ((), {"missing": ("cgroup", "launcher")}),
     "one-session": (("go / erlang",), {}),
     "single-runs": ((), {"share": 0.01, "claimed": 0.028}),
     "no-reference": ((), {}),

@@ -166,13 +166,11 @@ def percentile_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             for curve in analysis.percentiles
             if curve.distribution == distribution and curve.percentiles[0].value_ns > 0
         ]
-        merged = all(curve.is_merged for curve in curves)
-        what = "of all trials together" if merged else "the median of each trial's own percentile"
-        end = "A line ends where fewer than ten requests lie beyond it"
         yield Chart(
             distribution.title,
-            f"{sentence(f'{distribution.explanation}, {what}')} Bands reach from the lowest to the highest "
-            f"trial. {end if merged else f'{end} in a trial'}; both axes are logarithmic.",
+            f"{sentence(f'{distribution.explanation}, of all trials together')} Bands reach from the lowest "
+            "to the highest trial. A line ends where fewer than ten requests lie beyond it; both axes are "
+            "logarithmic.",
             panels(analysis, partial(_percentile_lines, analysis, curves)),
         )
 

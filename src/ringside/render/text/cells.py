@@ -108,6 +108,8 @@ def figure(cell: CellAnalysis, metric: Metric, *, with_interval: bool = False) -
     not report what it should have, that it is missing."""
     if value := cell.metrics.get(metric.name):
         return (interval if with_interval else estimate)(value, metric.unit)
+    if cell.values(metric.name):
+        return TableCell("?", "quiet")
     if metric.name in cell.missing:
         return TableCell("missing", "failed")
     failed = next((outcome for outcome in cell.outcomes if outcome is not Outcome.OK), None)

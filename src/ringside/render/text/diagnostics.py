@@ -119,6 +119,10 @@ _TEMPLATES: Mapping[str, tuple[str, str]] = {
         "a program acted on the probe, or on files of another, instead of its work: {subjects}",
         "read its source before you trust its figures; with --sandbox it can reach neither",
     ),
+    "accounting": (
+        "not as usual here: {missing}",
+        "compare with runs in which it was the same only",
+    ),
     "one-session": (
         "{pairs}: this run measured one build and one boot; others of the same programs differ by about 1 % "
         "(a standard deviation), so the difference may be theirs",

@@ -20,6 +20,7 @@ from ringside.render.text.words import (
 
 OBSTACLES = {
     Obstacle.TOO_FEW_BLOCKS: "since there are too few blocks",
+    Obstacle.TOO_FEW_REQUESTS: "since fewer than ten requests lie beyond it",
     Obstacle.FAILED_BLOCKS: f"since more than {units.percent(MAX_FAILED_SHARE)} of the blocks failed",
     Obstacle.SAME_VALUES: "since both had the same value in every block",
     Obstacle.NO_STEADY_STATE: "since there is no steady state",

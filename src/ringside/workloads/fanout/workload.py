@@ -27,6 +27,7 @@ from ringside.workloads.serving import (
     TIMEOUT_S,
     Serving,
     engine_figures,
+    high_percentiles,
     memory_figures,
     percentiles_s,
     server_figures,
@@ -55,6 +56,8 @@ _WINDOW = 2
 @declared(__file__)
 class Fanout(Serving):
     """Three upstreams of the probe's own, or three loops of sums; a closed loop, or a fixed rate."""
+
+    percentiles = high_percentiles("latency_s.{}")
 
     def check(self, point: Point) -> None:
         if not point["vanish"]:

@@ -24,6 +24,7 @@ from ringside.workloads.serving import (
     TIMEOUT_S,
     Serving,
     engine_figures,
+    high_percentiles,
     memory_figures,
     percentiles_s,
     service,
@@ -50,6 +51,8 @@ _OTHER_DESCRIPTORS = 128
 @declared(__file__)
 class Feed(Serving):
     """Connections are opened at a rate and held. Every chunk's number and id are checked on each."""
+
+    percentiles = high_percentiles("late_s.{}", "lateness")
 
     def check(self, point: Point) -> None:
         if _ramp_s(point) > 3600:

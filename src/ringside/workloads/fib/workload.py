@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -19,6 +20,7 @@ from ringside.workloads.serving import (
     WINDOWS,
     Serving,
     engine_figures,
+    high_percentiles,
     memory_figures,
     percentiles_s,
     server_figures,
@@ -58,6 +60,12 @@ _IDLE_REMEDY = "compare CPU time per request (cpu_per_request_s), or take more c
 @declared(__file__)
 class Fib(Serving):
     """Requests for small numbers, for large ones, for both, and at rising rates."""
+
+    percentiles: ClassVar = {
+        **high_percentiles("{}_s"),
+        "short_p99_s": ("measured", "all", "latency", 0.99),
+        "short_p99_alone_s": ("alone", "all", "latency", 0.99),
+    }
 
     def check(self, point: Point) -> None:
         if point["load"] == "single" and point["clients"] != 1:
