@@ -17,7 +17,8 @@ from ringside.stats.paired import paired_ratio
 from ringside.stats.sequential import ERROR_RATE, FIRST_LOOK
 from ringside.text import one_line
 
-_UNDECIDABLE = (Obstacle.NO_REFERENCE, Obstacle.TOO_FEW_BLOCKS, Obstacle.UNFINISHED)
+_TOO_FEW = (Obstacle.TOO_FEW_BLOCKS, Obstacle.TOO_FEW_REQUESTS)
+_UNDECIDABLE = (Obstacle.NO_REFERENCE, Obstacle.UNFINISHED, *_TOO_FEW)
 # How a line begins, the metric, and the ratio with its verdict.
 Judged = tuple[str, Metric, Comparison | CellChange]
 
@@ -49,7 +50,7 @@ def status(gates: Sequence[tuple[str, float]], judged: Sequence[Judged]) -> int:
     What is not decided passes, and is named where its interval reaches as far. Without any verdict nothing
     passes."""
     if gates and all(ratio.obstacle in _UNDECIDABLE for _, _, ratio in judged):
-        is_short = any(ratio.obstacle is Obstacle.TOO_FEW_BLOCKS for _, _, ratio in judged)
+        is_short = any(ratio.obstacle in _TOO_FEW for _, _, ratio in judged)
         remedy = f"; make {FIRST_LOOK} blocks or more" if is_short else ""
         streams.say(f"--fail-if cannot decide: there are no verdicts{remedy}")
         return EXIT_FAILED

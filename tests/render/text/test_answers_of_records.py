@@ -143,9 +143,11 @@ def test_the_sentences_read_as_they_did() -> None:
     assert "\n".join(text()).splitlines() == FILE.read_text(encoding="utf-8").splitlines(), hint
 
 
-@pytest.mark.parametrize(("check", "least"), [(check_answer, 80), (check_pairs, 700)])
+@pytest.mark.parametrize(("check", "least"), [(check_answer, 80), (check_pairs, 690)])
 def test_their_figures_are_those_of_the_blocks(check: Callable[[RunAnalysis], int], least: int) -> None:
-    assert sum(map(check, analyses())) >= least
+    # Percentiles of few requests are of all blocks together.
+    of_blocks = (each for each in analyses() if each.headline.name not in each.measurement.percentiles)
+    assert sum(map(check, of_blocks)) >= least
 
 
 if __name__ == "__main__":
