@@ -14,7 +14,7 @@ import sqlite3
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -311,7 +311,9 @@ def read_everything(store: Store) -> None:
         terminal.show(analysis, Console(file=io.StringIO(), width=90))
         render_pages([analysis_of(store, run)])
         site.data_files(analysis)
-        diff(analysis, analysis)
+        other = analysis_of(store, run)
+        other.run = replace(other.run, id=f"{run.id}-again")
+        diff(analysis, other)
 
 
 _JSON_COLUMNS = (

@@ -122,7 +122,7 @@ def _check(firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis]) -> Non
     first, *others = runs = (*firsts, *seconds)
     names = [run.run.id for run in runs]
     twice = [name for name in names if names.count(name) > 1]
-    if len(runs) > 2 and twice:
+    if twice:
         raise UsageError(f"run {twice[0]} is named twice: compare it with another one")
     for other in others:
         if first.measurement.name != other.measurement.name:

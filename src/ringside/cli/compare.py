@@ -10,7 +10,6 @@ import click
 from ringside import units
 from ringside.cli import params
 from ringside.cli.options import option, takes
-from ringside.errors import UsageError
 
 
 @click.command()
@@ -52,8 +51,6 @@ def compare(
     before, after = (
         [analysis_of(storage, run) for run in runs_of_side(storage, names)] for names in (one, other)
     )
-    if before[0].run.id == after[0].run.id:
-        raise UsageError(f"run {before[0].run.id} is named twice: compare it with another one")
     difference = diff(before, after, metric, margin)
     if form == "json":
         sys.stdout.write(documents.as_json(documents.diff_document(difference)))
