@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ringside.analysis.cells import CellAnalysis
-from ringside.analysis.diagnostics import diagnose
+from ringside.analysis.diagnostics import diagnose, two_modes
 from ringside.analysis.examination import Observations
 from ringside.model.design import Cell
 from ringside.model.results import Comparison, Diagnostic, Interval, Obstacle, Outcome, Run, Trial, Verdict
@@ -65,7 +65,7 @@ def diagnosed(
         comparisons={("any", HERE): dict(enumerate(comparisons))},
         examination=SimpleNamespace(blocks=blocks_done, observations=Observations(measurement, trials)),
     )
-    return list(diagnose(figures, is_held=is_held))
+    return list(diagnose(figures, two_modes(figures), is_held=is_held))
 
 
 @pytest.mark.parametrize(

@@ -157,9 +157,7 @@ def requests(block: int, name: str, count: int, slower: float = 1.0) -> Trial:
         (100, 2000, 2.0, Verdict.INCONCLUSIVE),
     ],
 )
-def test_high_percentiles_are_of_enough_requests(
-    few: int, many: int, slower: float, verdict: Verdict
-) -> None:
+def test_high_percentiles_need_requests(few: int, many: int, slower: float, verdict: Verdict) -> None:
     trials = [requests(block, "A", few) for block in range(1, 8)]
     trials += [requests(block, "B", many, slower) for block in range(1, 8)]
     made = analyse(planned(["A", "B"], [ONE_CLIENT]), trials, HighPercentile())

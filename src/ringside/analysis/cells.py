@@ -114,7 +114,7 @@ def analyse_cell(
         if merged := percentile(name):
             del metrics[name]
             if merged.is_supported:
-                metrics[name] = merged.interval().times(1 / NS_OF[measurement.metric(name).unit])
+                metrics[name] = merged.interval(unit=NS_OF[measurement.metric(name).unit])
     return CellAnalysis(
         cell=cell,
         outcomes=dict(Counter(trial.outcome for trial in trials)),

@@ -96,8 +96,11 @@ _USUAL_BLOCKS = 7
 _EXPLAINED = (Obstacle.FAILED_BLOCKS, Obstacle.SAME_VALUES, Obstacle.NO_STEADY_STATE, Obstacle.WARMING_UP)
 
 
-def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
-    """All weak points of a run, those that concern verdicts first. `is_held`: a process is still at it."""
+def diagnose(
+    run: RunFigures, modes: Mapping[Cell, tuple[float, float]], *, is_held: bool
+) -> tuple[Diagnostic, ...]:
+    """All weak points of a run, those that concern verdicts first. `modes`: of `two_modes`. `is_held`: a
+    process is still at it."""
     measured = [trial for trial in run.trials if trial.block > 0 and (trial.report or trial.loads)]
     # Where no cell could be measured, more blocks would not help.
     is_hopeless = bool(run.trials) and all(trial.outcome is Outcome.UNAVAILABLE for trial in run.trials)
@@ -117,7 +120,7 @@ def diagnose(run: RunFigures, *, is_held: bool) -> tuple[Diagnostic, ...]:
         *noisy_neighbour(measured),
         *_drifted(measured),
         *([Diagnostic("carry-over", tuple(effects), {"effects": effects})] if effects else ()),
-        *_bimodal(run),
+        *_bimodal(modes),
         *engine_warnings(run.measurement, measured),
         *(cores_shared(run.run, measured) if has_contract else ()),
         *_of_programs(measured),
@@ -245,8 +248,8 @@ def two_modes(run: RunFigures) -> dict[Cell, tuple[float, float]]:
     return found
 
 
-def _bimodal(run: RunFigures) -> Iterator[Diagnostic]:
-    apart = sorted((high / low, cell.contender) for cell, (low, high) in two_modes(run).items())
+def _bimodal(modes: Mapping[Cell, tuple[float, float]]) -> Iterator[Diagnostic]:
+    apart = sorted((high / low, cell.contender) for cell, (low, high) in modes.items())
     if apart:
         ratios = {name: ratio for ratio, name in apart}
         yield Diagnostic("bimodal", subjects=tuple(ratios), values={"ratios": ratios})

@@ -74,7 +74,7 @@ class Observations:
     def __init__(self, measurement: Measurement, trials: Iterable[Trial] = ()) -> None:
         self._measurement = measurement
         self.values: dict[tuple[str, Cell], dict[int, float]] = {}
-        self._histograms: dict[tuple[str, Cell], dict[int, ValueCounts]] = {}
+        self._histograms: dict[tuple[str, Cell], dict[int, str]] = {}
         self._percentiles: dict[tuple[str, Cell], MergedPercentile] = {}
         # Percentiles for which some block has too few requests.
         self._merged: set[str] = set()
@@ -101,9 +101,9 @@ class Observations:
             self.values.setdefault((name, cell), {})[block] = value
             step, load_name, histogram, level = self._measurement.percentiles.get(name, ("", "", "", 0.0))
             load = trial.load(step, load_name)
-            if load and (counts := load.counts.get(histogram)):
-                values = self._histograms.setdefault((name, cell), {})[block] = ValueCounts.read(counts)
-                if not is_supported(level, values.total // 2):
+            if load and (summary := load.latency(histogram)) and (counts := load.counts.get(histogram)):
+                self._histograms.setdefault((name, cell), {})[block] = counts
+                if not is_supported(level, summary.count // 2):
                     self._merged.add(name)
 
     def percentile(self, metric: str, cell: Cell) -> MergedPercentile | None:
@@ -115,7 +115,8 @@ class Observations:
         known = self._percentiles.get((metric, cell))
         if known is None or known.blocks < len(blocks):
             level = self._measurement.percentiles[metric][3]
-            known = self._percentiles[metric, cell] = MergedPercentile([*blocks.values()], level)
+            histograms = list(map(ValueCounts.read, blocks.values()))
+            known = self._percentiles[metric, cell] = MergedPercentile(histograms, level)
         return known
 
     def carry_over(self, metric: str, memory: float = MEMORY) -> CarryOver[Cell] | None:

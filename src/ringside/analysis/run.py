@@ -58,12 +58,13 @@ class RunAnalysis(RunFigures):
     growth = cached_property(analyse_growth)
     breakdown = cached_property(analyse_breakdown)
     warm_ups = cached_property(analyse_warm_ups)
+    modes = cached_property(two_modes)
 
     @cached_property
     def comparisons(self) -> Mapping[tuple[str, Point], Comparisons]:
         """With the ratio of means where a contender has two modes: no ratio of one block is typical then. Of
         its verdicts a difference remains where that ratio shows it."""
-        found, modes, name = dict(super().comparisons), two_modes(self), self.headline.name
+        found, modes, name = dict(super().comparisons), self.modes, self.headline.name
         for point in {cell.point for cell in modes}:
             found[name, point] = pairs = dict(found[name, point])
             for pair, comparison in pairs.items():
@@ -73,8 +74,9 @@ class RunAnalysis(RunFigures):
                 if ratio and ratio.low and ratio.high:
                     is_shown = ratio.low > 1 if comparison.ratio.estimate > 1 else ratio.high < 1
                     verdict = comparison.verdict if is_shown else Verdict.INCONCLUSIVE
-                    changed = replace(comparison, ratio=ratio, verdict=verdict, modes=own)
-                    pairs[pair] = replace(changed, blocks_needed=None)
+                    pairs[pair] = replace(
+                        comparison, ratio=ratio, verdict=verdict, modes=own, blocks_needed=None
+                    )
         return found
 
     @cached_property
@@ -100,7 +102,7 @@ class RunAnalysis(RunFigures):
         return (
             *plausibility.implausible(self, self.slopes),
             *plausibility.beyond_floor(self),
-            *diagnose(self, is_held=self.is_held),
+            *diagnose(self, self.modes, is_held=self.is_held),
         )
 
     @property

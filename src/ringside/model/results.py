@@ -242,11 +242,6 @@ class Interval:
     high: float | None
     n: int
 
-    def times(self, factor: float) -> Interval:
-        """The same in another unit."""
-        low, high = (None if end is None else end * factor for end in (self.low, self.high))
-        return Interval(self.estimate * factor, low, high, self.n)
-
     @property
     def inverse(self) -> Interval:
         """1 over it, where it is a ratio."""

@@ -53,7 +53,7 @@ def t_quantile(level: float, freedom: int) -> float:
 
 
 @lru_cache(maxsize=256)
-def _order_statistic(n: int) -> int | None:
+def _median_rank(n: int) -> int | None:
     """The largest k, from 0, such that the median lies between the k-th smallest and the k-th largest of n
     values with 95 % or more: P(Binomial(n, 1/2) <= k) <= 2.5 %. None where there is none."""
     cumulated, largest = 0.0, None
@@ -76,7 +76,7 @@ def median_interval(values: Sequence[float]) -> Interval:
     if not values or not all(math.isfinite(value) for value in values):
         raise ValueError("a median needs at least one value, and finite ones only")
     ordered, n = sorted(values), len(values)
-    k = _order_statistic(n)
+    k = _median_rank(n)
     if k is None:
         return Interval(median(ordered), None, None, n)
     return Interval(median(ordered), ordered[k], ordered[n - 1 - k], n)

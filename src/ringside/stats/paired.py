@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from statistics import fmean, stdev
 
 from ringside.model.results import Interval
@@ -69,8 +69,8 @@ def differences(minuend: Mapping[int, float], subtrahend: Mapping[int, float]) -
 
 # For larger samples the exact distribution is slow and its normal approximation good.
 _MAX_EXACT = 60
-# For larger samples Walsh averages are counted instead of stored.
-_MAX_STORED = 1000
+# For larger samples it is faster to count Walsh averages than to store them.
+_MAX_STORED = 300
 
 
 @lru_cache(maxsize=256)
@@ -132,10 +132,11 @@ def _walsh_averages(values: Sequence[float]) -> Callable[[int], float]:
     ordered: np.ndarray = np.sort(np.array(values, dtype=float))
     places = np.arange(len(ordered))
     if len(ordered) <= _MAX_STORED:
-        row, column = np.triu_indices(len(ordered))
-        averages: list[float] = np.sort((ordered[row] + ordered[column]) / 2).tolist()
-        return averages.__getitem__
+        is_pair: np.ndarray = np.tri(len(ordered), dtype=bool)
+        averages: np.ndarray = np.sort(np.add.outer(ordered, ordered)[is_pair] / 2)
+        return lambda k: float(averages[k])
 
+    @cache  # Searches for neighbours begin alike.
     def count_at_most(bound: float) -> int:
         ends = np.searchsorted(ordered, 2 * bound - ordered, side="right")
         return int((np.maximum(ends, places) - places).sum())

@@ -213,18 +213,18 @@ class MergedPercentile:
         self._value = self._merged.percentile(level)
         self._surplus = [each.at_most(self._value) - level * each.total for each in blocks]
 
-    def interval(self, confidence: float = CONFIDENCE) -> Interval:
-        """In the unit of the values; fewer than six blocks have no interval."""
+    def interval(self, confidence: float = CONFIDENCE, unit: float = 1.0) -> Interval:
+        """In units of so much; fewer than six blocks have no interval."""
         if self.blocks < MIN_BLOCKS:
-            return Interval(self._value, None, None, self.blocks)
+            return Interval(self._value / unit, None, None, self.blocks)
         total = self._merged.total
         share = (1 + confidence) / 2
         between = math.sqrt(self.blocks * variance(self._surplus)) * t_quantile(share, self.blocks - 1)
         within = math.sqrt(self._level * (1 - self._level) * total) * NormalDist().inv_cdf(share)
         reach = max(between, within) / total
         low, high = max(0.0, self._level - reach), min(1.0, self._level + reach)
-        ends = self._merged.percentile(low), self._merged.percentile(high)
-        return Interval(self._value, *ends, self.blocks)
+        low, high = (self._merged.percentile(end) / unit for end in (low, high))
+        return Interval(self._value / unit, low, high, self.blocks)
 
 
 def independent_ratio(numerator: Interval, denominator: Interval) -> Interval:

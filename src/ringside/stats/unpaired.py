@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from statistics import NormalDist, fmean, quantiles
 
 from ringside.model.results import Interval
@@ -75,9 +75,10 @@ def _differences(minuend: Sequence[float], subtrahend: Sequence[float]) -> Calla
 
     above, below = (np.sort(np.array(values, dtype=float)) for values in (minuend, subtrahend))
     if len(above) * len(below) <= _MAX_STORED:
-        differences: list[float] = np.sort(np.subtract.outer(above, below), axis=None).tolist()
-        return differences.__getitem__
+        differences: np.ndarray = np.sort(np.subtract.outer(above, below), axis=None)
+        return lambda k: float(differences[k])
 
+    @cache  # Searches for neighbours begin alike.
     def count_at_most(bound: float) -> int:
         return int((len(below) - np.searchsorted(below, above - bound, side="left")).sum())
 

@@ -115,11 +115,8 @@ def _range(standing: FamilyStanding, family: ModelFamily) -> str:
 def scope(answers: Sequence[QuestionAnswer]) -> str:
     """How many figures were tested; empty without any."""
     number = sum(part.standing is not None for each in answers for part in each.parts)
-    return (
-        f"{units.count(number, 'figure')} tested, each with an error rate of 5 % of its own."
-        if number
-        else ""
-    )
+    text = f"{units.count(number, 'figure')} tested, each with an error rate of 5 % of its own."
+    return text if number else ""
 
 
 def conditions(question: Question) -> list[str]:
@@ -132,13 +129,11 @@ def table(standing: FamilyStanding, title: str) -> TableData:
     """A row for each family: its range beside the figures of its contenders."""
     metric = standing.metric
     column = f"times better than at {other_point(standing)}" if standing.over else metric.title
+    others = [f"{name} {median(standing, name)}" for name in standing.others]
     notes = (
         ("Without a figure", standing.lacking),
         ("Of an unknown family", standing.unknown),
-        (
-            "In another class, not ranked",
-            tuple(f"{name} {median(standing, name)}" for name in standing.others),
-        ),
+        ("In another class, not ranked", others),
     )
     command = with_store("run", standing.analysis.experiment.name)
     return cells.table(
