@@ -65,6 +65,22 @@ fn programs_that_cannot_be_started() {
 }
 
 #[test]
+fn a_file_without_permission_does_not_end_the_search_of_path() {
+    let folder = Folder::new();
+    std::fs::write(folder.path().join("true"), "").unwrap();
+    let path = |rest: &str| {
+        let path = format!("{}{rest}", folder.path().display());
+        json!({"RINGSIDE_TEST_MARK": "own", "PATH": path})
+    };
+    for request in both_ways(with(request(&["true"]), "/env", path(":/usr/bin:/bin"))) {
+        run(&request).is("ok", "");
+    }
+    // It is the error where no other is found.
+    run(&with(request(&["true"]), "/env", path(":/no/such/folder")))
+        .is("crashed", "ermission denied");
+}
+
+#[test]
 fn the_program_gets_what_the_request_says_and_no_more() {
     let folder = Folder::new();
     let script = "env; pwd; ls /proc/self/fd; ulimit -c; grep -E '^(Sig(Blk|Ign)|Cpus_allowed_list)' /proc/self/status";
