@@ -25,7 +25,7 @@ from ringside.probe.protocol import (
 from tests.support import ROOT
 from tests.support.loads import HTTP, MS, OPEN, STREAM, histogram, http_plan, lines, load_result, outcome
 
-PAGE = (ROOT / "docs" / "PROTOCOL.md").read_text(encoding="utf-8").split("### Load\n")[1]
+PAGE = (ROOT / "docs" / "PROBE.md").read_text(encoding="utf-8").split("### Load\n")[1]
 
 
 def test_a_load_that_failed_at_once_has_no_figures() -> None:

@@ -82,7 +82,7 @@ def test_the_citation_and_the_changelog_have_this_version() -> None:
 
 def test_outcomes_are_in_the_glossary_and_the_contract() -> None:
     glossary = (ROOT / "docs" / "GLOSSARY.md").read_text(encoding="utf-8")
-    contract = (ROOT / "docs" / "PROTOCOL.md").read_text(encoding="utf-8")
+    contract = (ROOT / "docs" / "PROBE.md").read_text(encoding="utf-8")
     for outcome in Outcome:
         assert f"`{outcome}`" in glossary, outcome
         assert f"`{outcome}`" in contract, outcome

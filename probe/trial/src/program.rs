@@ -1,5 +1,5 @@
 //! The probe as a program: trials, one after another: requests on stdin, messages on stdout, both as JSON
-//! lines. docs/PROTOCOL.md is the specification.
+//! lines. docs/PROBE.md is the specification.
 
 use crate::leave::temporary;
 use crate::loads::Engine;
@@ -17,7 +17,7 @@ use wire::writer::{ReaderGone, Writer};
 
 const HELP: &str = " carries out trials of Ringside, one after another: it reads requests
 (a line of JSON each) from stdin and writes messages (JSON lines) to stdout, as
-docs/PROTOCOL.md specifies them. It is started by `ringside`.
+docs/PROBE.md specifies them. It is started by `ringside`.
 
   --version        the version, and that of the protocol
   --sweep FOLDER   removes the temporary folders that killed probes have left there

@@ -1,4 +1,4 @@
-//! The messages of a trial, as docs/PROTOCOL.md specifies them.
+//! The messages of a trial, as docs/PROBE.md specifies them.
 
 use serde::Serialize;
 use std::collections::BTreeMap;

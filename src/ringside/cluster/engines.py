@@ -2,7 +2,7 @@
 
 Every engine is made ready; then all are told to go. Each counts time from its own start: no clock of one
 machine is compared with that of another. Their records are merged by a probe of this machine, as the records
-of one engine's threads are (docs/PROTOCOL.md).
+of one engine's threads are (docs/PROBE.md).
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _SHOWN = 300
 
 class TwoSidedExecutor(Executor):
     """Trials whose probe is here, on the contender's node, and whose loads engines on other nodes carry out.
-    The probe merges and judges what they count as the records of its own engines (docs/PROTOCOL.md)."""
+    The probe merges and judges what they count as the records of its own engines (docs/PROBE.md)."""
 
     def __init__(self, probe: Probe, engines: Engines) -> None:
         super().__init__(probe)

@@ -1,1 +1,1 @@
-"""`ringside check`: whether a contender keeps contract 1, seen from outside."""
+"""`ringside check`: whether a contender keeps docs/PROTOCOL.md, seen from outside."""

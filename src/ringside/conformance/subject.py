@@ -1,5 +1,5 @@
 """A contender's program of one workload, started as the probe starts it, with and without the probe; and the
-rules of contract 1 that `ringside check` tests."""
+rules of docs/PROTOCOL.md that `ringside check` tests."""
 
 from __future__ import annotations
 

@@ -201,8 +201,8 @@ class Contender(ContenderKeys, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
     # The name of the contender whose build it uses, if that is another one.
     built_as: str = ""
-    # False for a command without a manifest: a server that does not speak contract 1. It gets no `key=value`
-    # arguments, and is ready when it listens on `{port}`.
+    # False for a command without a manifest: a server that does not speak the protocol. It gets no
+    # `key=value` arguments, and is ready when it listens on `{port}`.
     has_sources: bool = True
 
 

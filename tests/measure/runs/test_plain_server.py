@@ -1,4 +1,4 @@
-"""Servers that do not speak contract 1, through the shell program that announces them."""
+"""Servers that do not speak the protocol, through the shell program that announces them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that do not speak contract 1: they get a free port in their command line, and are ready when they
+"""Servers that do not speak the protocol: they get a free port in their command line, and are ready when they
 listen on it."""
 
 from __future__ import annotations
