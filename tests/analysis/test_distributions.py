@@ -18,62 +18,48 @@ from ringside.render.text.cells import figure
 from ringside.stats.samples import ValueCounts, describe
 from ringside.stats.series import SeriesKind
 from ringside.workloads.base import Distribution
-from tests.support.analyses import (
-    CPU,
-    HOP,
-    Exact,
-    Planted,
-    Repeated,
-    analyse,
-    analysis,
-    exactly,
-    near,
-    ok,
-    planned,
-    point,
-    scaled,
-)
+from tests.support import analyses
 
-P, Q, R = point(n=1), point(n=2), point(n=4)
+P, Q, R = analyses.point(n=1), analyses.point(n=2), analyses.point(n=4)
 
 
 def test_cells_with_figures_are_described() -> None:
     values = {"hop_ns": (1.0, 3.0, None, 8.0), "cpu_s": (2.0, 4.0), "rate": (None, None)}
-    executions = analysis({("A", P): values, ("B", P): {"cpu_s": scaled(3.0)}}).executions
+    executions = analyses.analysis({("A", P): values, ("B", P): {"cpu_s": analyses.scaled(3.0)}}).executions
     assert executions.descriptions == {Cell("A", P): describe((1.0, 3.0, 8.0))}
     assert executions.means[Cell("A", P)] == {"hop_ns": 4.0, "cpu_s": 3.0}
     assert Cell("B", P) not in executions.means
 
 
 def test_each_point_over_the_first_of_the_same_command() -> None:
-    made = analysis(
+    made = analyses.analysis(
         {
-            ("A", P): {HOP.name: scaled(100.0), CPU.name: scaled(1.0)},
-            ("A", Q): {HOP.name: scaled(150.0)},
-            ("A", R): {HOP.name: scaled(400.0)},
-            ("B", P): {HOP.name: scaled(10.0)},
-            ("B", Q): {HOP.name: scaled(5.0)},
+            ("A", P): {analyses.HOP.name: analyses.scaled(100.0), analyses.CPU.name: analyses.scaled(1.0)},
+            ("A", Q): {analyses.HOP.name: analyses.scaled(150.0)},
+            ("A", R): {analyses.HOP.name: analyses.scaled(400.0)},
+            ("B", P): {analyses.HOP.name: analyses.scaled(10.0)},
+            ("B", Q): {analyses.HOP.name: analyses.scaled(5.0)},
             # Without figures there is no ratio.
-            ("B", R): {CPU.name: scaled(5.0)},
-            ("C", P): {CPU.name: scaled(5.0)},
-            ("C", Q): {HOP.name: scaled(5.0)},
+            ("B", R): {analyses.CPU.name: analyses.scaled(5.0)},
+            ("C", P): {analyses.CPU.name: analyses.scaled(5.0)},
+            ("C", Q): {analyses.HOP.name: analyses.scaled(5.0)},
         },
         failed=[("C", R)],
     )
     assert made.executions.over_first_point == {
-        Cell("A", Q): exactly(1.5),
-        Cell("A", R): exactly(4.0),
-        Cell("B", Q): exactly(0.5),
+        Cell("A", Q): analyses.exactly(1.5),
+        Cell("A", R): analyses.exactly(4.0),
+        Cell("B", Q): analyses.exactly(0.5),
     }
 
 
 # --- Percentile curves of requests, from the histograms of trials ---
 
 
-ONE_CLIENT = point(clients=1)
+ONE_CLIENT = analyses.point(clients=1)
 
 
-class Service(Exact):
+class Service(analyses.Exact):
     distributions = (
         Distribution("Latency", "how long requests took", "Latency", "measured"),
         Distribution("Alone", "how long they took alone", "Latency", "alone", "short"),
@@ -94,11 +80,11 @@ def histogram_load(
 
 
 def loaded_trial(block: int, *loads: LoadMessage, outcome: Outcome = Outcome.OK) -> Trial:
-    return dataclasses.replace(ok(block, "go", ONE_CLIENT, hop_ns=1.0), loads=loads, outcome=outcome)
+    return dataclasses.replace(analyses.ok(block, "go", ONE_CLIENT, hop_ns=1.0), loads=loads, outcome=outcome)
 
 
 def curves(*trials: Trial) -> tuple[PercentileCurve, ...]:
-    return analyse(planned(["go"], [ONE_CLIENT]), list(trials), Service()).percentiles
+    return analyses.analyse(analyses.planned(["go"], [ONE_CLIENT]), list(trials), Service()).percentiles
 
 
 def by_level(curve: PercentileCurve) -> dict[float, tuple[float, float | None, float | None]]:
@@ -134,8 +120,8 @@ def test_steps_loads_and_histograms_are_those_of_the_distribution() -> None:
     assert titles == {"Alone": 7, "Lateness": 3}
 
 
-class HighPercentile(Exact):
-    percentiles: ClassVar = {HOP.name: ("measured", "all", "latency", 0.99)}
+class HighPercentile(analyses.Exact):
+    percentiles: ClassVar = {analyses.HOP.name: ("measured", "all", "latency", 0.99)}
 
 
 def requests(block: int, name: str, count: int, slower: float = 1.0) -> Trial:
@@ -144,7 +130,9 @@ def requests(block: int, name: str, count: int, slower: float = 1.0) -> Trial:
     times = [round(1e6 * slower * dice.lognormvariate(0, 0.5)) for _ in range(count)]
     counts = " ".join(f"{value} {times.count(value)}" for value in sorted(set(times)))
     own = ValueCounts.read(counts).percentile(0.99)
-    return dataclasses.replace(ok(block, name, ONE_CLIENT, hop_ns=own), loads=(histogram_load(counts),))
+    return dataclasses.replace(
+        analyses.ok(block, name, ONE_CLIENT, hop_ns=own), loads=(histogram_load(counts),)
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,18 +148,18 @@ def requests(block: int, name: str, count: int, slower: float = 1.0) -> Trial:
 def test_high_percentiles_need_requests(few: int, many: int, slower: float, verdict: Verdict) -> None:
     trials = [requests(block, "A", few) for block in range(1, 8)]
     trials += [requests(block, "B", many, slower) for block in range(1, 8)]
-    made = analyse(planned(["A", "B"], [ONE_CLIENT]), trials, HighPercentile())
-    comparison = made.comparison(HOP, "B", "A", ONE_CLIENT)
+    made = analyses.analyse(analyses.planned(["A", "B"], [ONE_CLIENT]), trials, HighPercentile())
+    comparison = made.comparison(analyses.HOP, "B", "A", ONE_CLIENT)
     assert comparison
     assert comparison.verdict is verdict
     figures = made.cells[Cell("A", ONE_CLIENT)].metrics
     if few == 100:
         # Of 700 requests seven are beyond it.
         assert comparison.obstacle is Obstacle.TOO_FEW_REQUESTS
-        assert HOP.name not in figures
-        assert figure(made.cells[Cell("A", ONE_CLIENT)], HOP).text == "?"
+        assert analyses.HOP.name not in figures
+        assert figure(made.cells[Cell("A", ONE_CLIENT)], analyses.HOP).text == "?"
     else:
-        assert figures[HOP.name].estimate == pytest.approx(1e6 * math.exp(0.5 * 2.326), rel=0.15)
+        assert figures[analyses.HOP.name].estimate == pytest.approx(1e6 * math.exp(0.5 * 2.326), rel=0.15)
         assert (comparison.ratio.low or 0) <= slower <= (comparison.ratio.high or 0)
 
 
@@ -193,7 +181,7 @@ def repeated_trial(*repeats: float, block: int = 1, outcome: Outcome = Outcome.O
 
 def analysed(*trials: Trial) -> WarmUp:
     blocks = [dataclasses.replace(trial, block=block) for block, trial in enumerate(trials, 1)]
-    (result,) = analyse(planned(["go"], [CELL.point]), blocks, Repeated()).warm_ups
+    (result,) = analyses.analyse(analyses.planned(["go"], [CELL.point]), blocks, analyses.Repeated()).warm_ups
     return result
 
 
@@ -210,11 +198,11 @@ def test_first_and_steady_figures() -> None:
     ]
     result = analysed(*trials)
     assert result.cell == CELL
-    assert result.first == near(1.1e6, rel=0.02)
-    assert result.steady == near(2.2e5, rel=0.01)
+    assert result.first == analyses.near(1.1e6, rel=0.02)
+    assert result.steady == analyses.near(2.2e5, rel=0.01)
     assert result.since == 4
     assert result.kinds == {SeriesKind.WARM: 3}
-    assert result.first_over_steady == near(5, rel=0.03)
+    assert result.first_over_steady == analyses.near(5, rel=0.03)
     assert result.is_long_enough
     assert [len(series) for series in result.series] == [20, 20, 20]
 
@@ -230,7 +218,7 @@ def test_kinds_are_counted() -> None:
     result = analysed(*(repeated_trial(*series) for series in (steady, again, never)))
     assert result.kinds == {SeriesKind.STEADY: 2, SeriesKind.UNSTEADY: 1}
     # Of the two that have a steady state; half a repeat is rounded.
-    assert (result.steady, result.since) == (near(5.5e5, rel=0.01), 1)
+    assert (result.steady, result.since) == (analyses.near(5.5e5, rel=0.01), 1)
 
 
 def test_medians_are_of_each_repeat_over_trials() -> None:
@@ -252,17 +240,17 @@ def test_a_reported_time_of_0_is_not_classified() -> None:
     """The clock of a program may be coarse."""
     result = analysed(repeated_trial(*[0.0] * 20), repeated_trial(*[100.0] * 20))
     assert result.kinds == {SeriesKind.STEADY: 1}
-    assert (result.first, result.steady) == (50.0, near(100.0))
+    assert (result.first, result.steady) == (50.0, analyses.near(100.0))
 
 
 def test_failures_and_work_that_was_done_once_have_no_warm_up() -> None:
     failed = repeated_trial(70, 80, outcome=Outcome.CRASHED)
     for trial, measurement in (
-        (repeated_trial(1.0), Repeated()),
-        (failed, Repeated()),
-        (repeated_trial(1.0, 2.0), Exact()),
+        (repeated_trial(1.0), analyses.Repeated()),
+        (failed, analyses.Repeated()),
+        (repeated_trial(1.0, 2.0), analyses.Exact()),
     ):
-        assert analyse(planned(["go"], [CELL.point]), [trial], measurement).warm_ups == ()
+        assert analyses.analyse(analyses.planned(["go"], [CELL.point]), [trial], measurement).warm_ups == ()
     result = analysed(failed, repeated_trial(1.0), repeated_trial(5.0, 4.0))
     assert result.series == ((5.0, 4.0),)
 
@@ -295,7 +283,7 @@ def test_loads_are_added_up_and_warm_ups_are_not() -> None:
         counted_trial(2, "old", counted_load(1000, 2000, 3000, timeout=1)),
         counted_trial(2, "silent"),
     ]
-    totals = load_totals(Planted({}, trials=trials))
+    totals = load_totals(analyses.Planted({}, trials=trials))
     assert totals == {
         "old": LoadTotals(answered=1107, messages=2208, unfinished=3309, errors=7),
         "new": LoadTotals(answered=10, messages=20, unfinished=30, errors=90),

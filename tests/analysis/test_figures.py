@@ -16,67 +16,58 @@ from ringside.model.results import Outcome, counted
 from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.sequential import SEQUENTIAL_CONFIDENCE
 from ringside.workloads.base import ScalingLaw
-from tests.support.analyses import (
-    HOP,
-    MEMORY,
-    NOISE,
-    Compared,
-    Exact,
-    analyse,
-    analysis,
-    exactly,
-    near,
-    ok,
-    planned,
-    point,
-    scaled,
-)
+from tests.support import analyses
 from tests.support.p_values import adjusted_p_values
 
-P, Q = point(nodes=10, mode="x"), point(nodes=20, mode="x")
+P, Q = analyses.point(nodes=10, mode="x"), analyses.point(nodes=20, mode="x")
 HERE = Point(())
 
 
 def test_contenders_are_ranked_inside_their_class() -> None:
     """The baseline's class stands first, and has the best; of a class of one there is nothing to rank."""
     hops = {"thin": 10.0, "plain": 100.0, "limit": 1.0, "thinner": 5.0, "other": 200.0}
-    values = {(name, P): {"hop_ns": scaled(hop)} for name, hop in hops.items()}
+    values = {(name, P): {"hop_ns": analyses.scaled(hop)} for name, hop in hops.items()}
     bare: dict[str, ContenderClass] = {"thin": "bare", "thinner": "bare"}
 
-    idiomatic = analysis(values, baseline="plain", floor="limit", kinds=bare)
+    idiomatic = analyses.analysis(values, baseline="plain", floor="limit", kinds=bare)
     ranks = {"plain": (1, 1), "other": (2, 2), "thinner": (1, 1), "thin": (2, 2)}
     order = ("plain", "other", "thinner", "thin", "limit")
     assert idiomatic.rankings["hop_ns", P] == Ranking(order, ranks)
-    assert idiomatic.behind_best[P]["thinner"] == exactly(0.05)
+    assert idiomatic.behind_best[P]["thinner"] == analyses.exactly(0.05)
 
-    by_thin = analysis(values, baseline="thin", floor="limit", kinds=bare)
+    by_thin = analyses.analysis(values, baseline="thin", floor="limit", kinds=bare)
     assert by_thin.rankings["hop_ns", P].order == ("thinner", "thin", "plain", "other", "limit")
-    assert by_thin.behind_best[P]["thin"] == exactly(2.0)
+    assert by_thin.behind_best[P]["thin"] == analyses.exactly(2.0)
 
 
 def test_an_experiment_may_name_metrics_and_pairs() -> None:
-    values = {(name, P): {"hop_ns": scaled(5), "memory_bytes": scaled(2)} for name in ("a", "b", "c")}
-    chosen = analysis(values, metrics=["memory_bytes", "hop_ns"], ratios=[("c", "b")], baseline="b")
-    assert chosen.metrics == (MEMORY, HOP)
+    values = {
+        (name, P): {"hop_ns": analyses.scaled(5), "memory_bytes": analyses.scaled(2)}
+        for name in ("a", "b", "c")
+    }
+    chosen = analyses.analysis(values, metrics=["memory_bytes", "hop_ns"], ratios=[("c", "b")], baseline="b")
+    assert chosen.metrics == (analyses.MEMORY, analyses.HOP)
     assert chosen.pairs == (("c", "b"),)
     assert [each.contender for each in chosen.shown_comparisons()] == ["c", "c"]
-    assert chosen.comparison(HOP, "a", "b", P)
-    assert chosen.comparison(HOP, "a", "c", P) is None
+    assert chosen.comparison(analyses.HOP, "a", "b", P)
+    assert chosen.comparison(analyses.HOP, "a", "c", P) is None
 
 
 def noisy(metrics: Mapping[str, float], seed: str) -> dict[str, tuple[float, ...]]:
     """Seven blocks of each metric, with noise of its own of 20 %."""
     dice = random.Random(seed)
-    return {name: tuple(value * dice.uniform(0.8, 1.2) for _ in NOISE) for name, value in metrics.items()}
+    return {
+        name: tuple(value * dice.uniform(0.8, 1.2) for _ in analyses.NOISE) for name, value in metrics.items()
+    }
 
 
-class OneFamily(Compared):
+class OneFamily(analyses.Compared):
     one_family = True
 
 
-@pytest.mark.parametrize(("measurement", "confirmatory"), [(Compared(), 1), (OneFamily(), 2)])
+@pytest.mark.parametrize(("measurement", "confirmatory"), [(analyses.Compared(), 1), (OneFamily(), 2)])
 def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_own(
-    measurement: Exact, confirmatory: int
+    measurement: analyses.Exact, confirmatory: int
 ) -> None:
     """With all pairs inside a class, whether they are shown or not."""
     values = {
@@ -84,7 +75,7 @@ def test_the_headline_at_all_points_is_one_family_and_other_metrics_have_their_o
         for name in ("a", "b", "c")
         for place in (P, Q)
     }
-    result = analysis(values, measurement=measurement)
+    result = analyses.analysis(values, measurement=measurement)
     assert result.confirmatory == confirmatory
     logs = {
         (metric, place, one, other): log_ratios(
@@ -108,10 +99,10 @@ def test_a_run_that_may_end_early_widens_all_intervals() -> None:
     blocks = 10
     ones = [100.0] * blocks
     spread = [110.0 + number for number in range(blocks)]
-    places = {cores: point(cores=cores) for cores in (1, 2)}
+    places = {cores: analyses.point(cores=cores) for cores in (1, 2)}
 
-    class Scaling(Exact):
-        scaling_laws = (ScalingLaw("cores", HOP.name, kind="cores"),)
+    class Scaling(analyses.Exact):
+        scaling_laws = (ScalingLaw("cores", analyses.HOP.name, kind="cores"),)
 
     def made(decided: bool) -> RunAnalysis:
         values = {
@@ -120,7 +111,7 @@ def test_a_run_that_may_end_early_widens_all_intervals() -> None:
             ("limit", places[1]): {"hop_ns": ones},
             ("limit", places[2]): {"hop_ns": ones},
         }
-        return analysis(values, measurement=Scaling(), until_decided=decided, floor="limit")
+        return analyses.analysis(values, measurement=Scaling(), until_decided=decided, floor="limit")
 
     numbered = [dict(enumerate(each)) for each in (spread, ones)]
     expected = paired_ratio(numbered[0], numbered[1], SEQUENTIAL_CONFIDENCE)
@@ -132,28 +123,28 @@ def test_a_run_that_may_end_early_widens_all_intervals() -> None:
             run.floor_ratios["hop_ns", places[1]]["base"],
         ]
         for ratio in ratios:
-            assert (ratio.low == near(expected.low)) is same
-    first = sequential.comparison(HOP, "limit", "base", places[1])
+            assert (ratio.low == analyses.near(expected.low)) is same
+    first = sequential.comparison(analyses.HOP, "limit", "base", places[1])
     assert first
     assert first.p == 1 / 64
-    assert first.ratio.high == near(1 / (expected.low or 0))
+    assert first.ratio.high == analyses.near(1 / (expected.low or 0))
 
 
 # --- trials ----------------------------------------------------------------------------------------
 
 
 def test_of_trials_that_were_carried_out_again_the_last_counts() -> None:
-    run = planned(["go", "erlang"], [P])
+    run = analyses.planned(["go", "erlang"], [P])
     trials = [
-        dataclasses.replace(ok(1, "go", P), outcome=Outcome.PROBE_FAILED, detail="no probe"),
-        ok(1, "erlang", P, hop_ns=20),
-        ok(1, "go", P, hop_ns=10),
-        dataclasses.replace(ok(2, "go", P), outcome=Outcome.INTERRUPTED),
-        dataclasses.replace(ok(2, "go", P), outcome=Outcome.INTERRUPTED),
-        ok(2, "go", P, hop_ns=30),
-        dataclasses.replace(ok(2, "erlang", P), outcome=Outcome.CRASHED, detail="exit status 1"),
+        dataclasses.replace(analyses.ok(1, "go", P), outcome=Outcome.PROBE_FAILED, detail="no probe"),
+        analyses.ok(1, "erlang", P, hop_ns=20),
+        analyses.ok(1, "go", P, hop_ns=10),
+        dataclasses.replace(analyses.ok(2, "go", P), outcome=Outcome.INTERRUPTED),
+        dataclasses.replace(analyses.ok(2, "go", P), outcome=Outcome.INTERRUPTED),
+        analyses.ok(2, "go", P, hop_ns=30),
+        dataclasses.replace(analyses.ok(2, "erlang", P), outcome=Outcome.CRASHED, detail="exit status 1"),
     ]
-    result = analyse(run, trials, Exact())
+    result = analyses.analyse(run, trials, analyses.Exact())
     assert result.trials == (trials[1], trials[2], trials[5], trials[6])
     assert result.trials == tuple(counted(trials))
     go, erlang = result.cell("go", P), result.cell("erlang", P)
@@ -164,7 +155,7 @@ def test_of_trials_that_were_carried_out_again_the_last_counts() -> None:
 
 def test_an_interruption_does_not_take_the_place_of_a_trial_that_counts() -> None:
     """As a Ctrl-C at the wrong moment once left it: the resume does not carry it out again."""
-    whole = ok(1, "go", P, hop_ns=10)
+    whole = analyses.ok(1, "go", P, hop_ns=10)
     assert counted([whole, dataclasses.replace(whole, outcome=Outcome.INTERRUPTED)]) == [whole]
 
 
@@ -187,6 +178,6 @@ def test_an_interruption_does_not_take_the_place_of_a_trial_that_counts() -> Non
 def test_the_factor_that_is_swept(
     cores: Sequence[Level], cases: Sequence[int], sweep: str | None, swept: str | None
 ) -> None:
-    places = [point(cores=some, cases=many) for some in cores for many in cases]
-    run = planned(["go"], places, show=Show(sweep=sweep))
-    assert analyse(run, [], Exact()).swept == swept
+    places = [analyses.point(cores=some, cases=many) for some in cores for many in cases]
+    run = analyses.planned(["go"], places, show=Show(sweep=sweep))
+    assert analyses.analyse(run, [], analyses.Exact()).swept == swept

@@ -11,99 +11,80 @@ import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.probe import prctl, process
+from ringside.probe import prctl, process, protocol
 from ringside.probe.process import Probe, find_probe
-from ringside.probe.protocol import (
-    EngineMessage,
-    LoadOutcome,
-    LoadPlan,
-    LoadRequest,
-    Phase,
-    Service,
-    Started,
-    Step,
-    TrialMessage,
-    TrialOutcome,
-    TrialRequest,
-)
 from tests.support import probes
-from tests.support.probes import (
-    LOAD,
-    OUTCOME,
-    STARTED,
-    STARTS_CONTENDER,
-    TRIAL,
-    contender_is_alive,
-    printing,
-    script,
-)
 
 PHASE = '{"type":"phase","t_ns":1,"name":"relay","ns":7}'
 WAITS = "while :; do sleep 0.1; done\n"
 HANGS = f"trap '' INT TERM\n{WAITS}"
 
 
-def sent(messages: list[TrialMessage]) -> list[TrialMessage]:
+def sent(messages: list[protocol.TrialMessage]) -> list[protocol.TrialMessage]:
     """The messages as the probe wrote them."""
     *before, last = messages
     return [*before, msgspec.structs.replace(last, driver_cpu_ns=0)]
 
 
 def test_messages_come_as_types_the_outcome_last(tmp_path: Path) -> None:
-    messages = printing(tmp_path, STARTED, PHASE, OUTCOME).trial(TRIAL)
-    assert sent(messages) == [Started(version=1), Phase(1, "relay", 7), TrialOutcome("ok")]
+    messages = probes.printing(tmp_path, probes.STARTED, PHASE, probes.OUTCOME).trial(probes.TRIAL)
+    assert sent(messages) == [
+        protocol.Started(version=1),
+        protocol.Phase(1, "relay", 7),
+        protocol.TrialOutcome("ok"),
+    ]
 
 
 def test_a_last_line_without_its_newline_counts(tmp_path: Path) -> None:
-    (tmp_path / "outcome").write_text(OUTCOME)
-    messages = Probe(script(tmp_path, "say outcome")).trial(TRIAL)
-    assert sent(messages) == [TrialOutcome("ok")]
+    (tmp_path / "outcome").write_text(probes.OUTCOME)
+    messages = Probe(probes.script(tmp_path, "say outcome")).trial(probes.TRIAL)
+    assert sent(messages) == [protocol.TrialOutcome("ok")]
 
 
 def test_what_this_process_uses_during_a_trial_is_known(tmp_path: Path) -> None:
-    def busy(_: TrialMessage) -> None:
+    def busy(_: protocol.TrialMessage) -> None:
         until = time.process_time() + 0.02
         while time.process_time() < until:
             pass
 
-    last = printing(tmp_path, STARTED, OUTCOME).trial(TRIAL, on_message=busy)[-1]
-    assert isinstance(last, TrialOutcome)
+    last = probes.printing(tmp_path, probes.STARTED, probes.OUTCOME).trial(probes.TRIAL, on_message=busy)[-1]
+    assert isinstance(last, protocol.TrialOutcome)
     assert last.driver_cpu_ns >= 40_000_000
 
 
 def test_messages_of_a_load_are_handed_on_as_they_come(tmp_path: Path) -> None:
-    handed: list[EngineMessage] = []
-    messages = printing(tmp_path, STARTED, OUTCOME).load(LOAD, handed.append)
-    assert messages == handed == [Started(version=1), LoadOutcome("ok")]
+    handed: list[protocol.EngineMessage] = []
+    messages = probes.printing(tmp_path, probes.STARTED, probes.OUTCOME).load(probes.LOAD, handed.append)
+    assert messages == handed == [protocol.Started(version=1), protocol.LoadOutcome("ok")]
 
 
 def test_the_request_is_one_line_of_json(tmp_path: Path) -> None:
-    (tmp_path / "lines").write_text(f"{OUTCOME}\n")
-    Probe(script(tmp_path, "printf '%s' \"$request\" > got; say lines")).trial(TRIAL)
+    (tmp_path / "lines").write_text(f"{probes.OUTCOME}\n")
+    Probe(probes.script(tmp_path, "printf '%s' \"$request\" > got; say lines")).trial(probes.TRIAL)
     got = (tmp_path / "got").read_bytes()
     number = msgspec.json.decode(got)["number"]
-    assert got == msgspec.structs.replace(TRIAL, number=number).encode()
+    assert got == msgspec.structs.replace(probes.TRIAL, number=number).encode()
 
 
-@pytest.mark.parametrize("outcome", [OUTCOME, OUTCOME.replace("}", ',"number":"a guess"}')])
+@pytest.mark.parametrize("outcome", [probes.OUTCOME, probes.OUTCOME.replace("}", ',"number":"a guess"}')])
 def test_an_outcome_that_somebody_else_wrote_is_no_outcome(tmp_path: Path, outcome: str) -> None:
     with pytest.raises(ProbeError, match="not the request's"):
-        Probe(script(tmp_path, f"echo '{outcome}'")).trial(TRIAL)
+        Probe(probes.script(tmp_path, f"echo '{outcome}'")).trial(probes.TRIAL)
 
 
 def test_two_requests_have_two_numbers(tmp_path: Path) -> None:
-    (tmp_path / "lines").write_text(f"{OUTCOME}\n")
-    probe = Probe(script(tmp_path, "say lines; read -r request; say lines"))
-    assert sent(probe.trial(TRIAL)) == [TrialOutcome("ok")]
+    (tmp_path / "lines").write_text(f"{probes.OUTCOME}\n")
+    probe = Probe(probes.script(tmp_path, "say lines; read -r request; say lines"))
+    assert sent(probe.trial(probes.TRIAL)) == [protocol.TrialOutcome("ok")]
     with pytest.raises(ProbeError, match="not the request's"):
-        probe.trial(TRIAL)
+        probe.trial(probes.TRIAL)
 
 
 def test_the_channels_of_a_probe_cannot_be_opened_through_proc(tmp_path: Path) -> None:
     """By other programs of the user: of pipes, also the end that is read can be opened for writing."""
-    (tmp_path / "lines").write_text(f"{OUTCOME}\n")
+    (tmp_path / "lines").write_text(f"{probes.OUTCOME}\n")
     opens = "for file in 0 1 2; do (: > /proc/$$/fd/$file) 2>/dev/null && echo $file >> opened; done"
-    Probe(script(tmp_path, f"{opens}\nsay lines")).trial(TRIAL)
+    Probe(probes.script(tmp_path, f"{opens}\nsay lines")).trial(probes.TRIAL)
     assert not (tmp_path / "opened").exists()
 
 
@@ -111,9 +92,9 @@ def test_ringside_is_hidden_during_a_trial(tmp_path: Path) -> None:
     """Files of a process that is not dumpable belong to root, and nobody else can trace it."""
     assert prctl.is_visible()
     seen = []
-    (tmp_path / "lines").write_text(f"{STARTED}\n{OUTCOME}\n")
-    probe = Probe(script(tmp_path, "say lines"))
-    probe.trial(TRIAL, on_message=lambda _: seen.append(prctl.is_visible()))
+    (tmp_path / "lines").write_text(f"{probes.STARTED}\n{probes.OUTCOME}\n")
+    probe = Probe(probes.script(tmp_path, "say lines"))
+    probe.trial(probes.TRIAL, on_message=lambda _: seen.append(prctl.is_visible()))
     assert seen == [False, False]
     assert prctl.is_visible()
 
@@ -130,21 +111,21 @@ def test_ringside_is_hidden_during_a_trial(tmp_path: Path) -> None:
         ([""], "invalid message"),
         (["nonsense " * 10_000], "invalid message"),
         ([], "ended without an outcome"),
-        ([STARTED, PHASE], "ended without an outcome"),
-        ([OUTCOME, PHASE], "sent a message after the outcome"),
-        ([OUTCOME, OUTCOME], "sent a message after the outcome"),
+        ([probes.STARTED, PHASE], "ended without an outcome"),
+        ([probes.OUTCOME, PHASE], "sent a message after the outcome"),
+        ([probes.OUTCOME, probes.OUTCOME], "sent a message after the outcome"),
     ],
 )
 def test_garbage_is_an_error_of_one_line(tmp_path: Path, lines: list[str], reason: str) -> None:
     with pytest.raises(ProbeError, match=reason) as caught:
-        printing(tmp_path, *lines).trial(TRIAL)
+        probes.printing(tmp_path, *lines).trial(probes.TRIAL)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400
 
 
 def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
     with pytest.raises(ProbeError, match="invalid message"):
-        Probe(script(tmp_path, r"printf '\377\376\n'")).trial(TRIAL)
+        Probe(probes.script(tmp_path, r"printf '\377\376\n'")).trial(probes.TRIAL)
 
 
 @pytest.mark.parametrize(
@@ -160,17 +141,17 @@ def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
         ("exit 137", "^what measures was killed"),
     ],
 )
-@pytest.mark.parametrize("lines", [[], [STARTED]])
+@pytest.mark.parametrize("lines", [[], [probes.STARTED]])
 def test_a_probe_that_fails_says_why(tmp_path: Path, lines: list[str], then: str, reason: str) -> None:
     with pytest.raises(ProbeError, match=reason):
-        printing(tmp_path, *lines, then=then).trial(TRIAL)
+        probes.printing(tmp_path, *lines, then=then).trial(probes.TRIAL)
 
 
 def test_a_probe_that_does_not_read_its_request_is_an_error(tmp_path: Path) -> None:
-    path = script(tmp_path, "")
+    path = probes.script(tmp_path, "")
     Path(path).write_text(Path(path).read_text().replace("&& read -r request", "; exit 1"))
     large = {"X": "x" * 1_000_000}
-    request = TrialRequest(argv=("true",), cwd="/", env=large, limits=TRIAL.limits)
+    request = protocol.TrialRequest(argv=("true",), cwd="/", env=large, limits=probes.TRIAL.limits)
     with pytest.raises(ProbeError, match="without an outcome: exit status 1"):
         Probe(path).trial(request)
 
@@ -181,8 +162,8 @@ def test_a_probe_that_does_not_read_its_request_is_an_error(tmp_path: Path) -> N
 @pytest.mark.parametrize("then", ["kill -9 $$", "echo nonsense; exec sleep 1000", "exit 0"])
 def test_a_probe_that_fails_leaves_no_contender(tmp_path: Path, then: str) -> None:
     with pytest.raises(ProbeError):
-        Probe(script(tmp_path, STARTS_CONTENDER + then)).trial(TRIAL)
-    assert not contender_is_alive(tmp_path)
+        Probe(probes.script(tmp_path, probes.STARTS_CONTENDER + then)).trial(probes.TRIAL)
+    assert not probes.contender_is_alive(tmp_path)
 
 
 def test_a_probe_that_hangs_is_ended_with_its_contender(
@@ -191,15 +172,17 @@ def test_a_probe_that_hangs_is_ended_with_its_contender(
     monkeypatch.setattr(process, "INTERRUPT_GRACE_S", 0.2)
     begun = time.monotonic()
     with pytest.raises(ProbeError, match="the probe hung"):
-        Probe(script(tmp_path, STARTS_CONTENDER + HANGS), grace_s=0.5).trial(TRIAL)
+        Probe(probes.script(tmp_path, probes.STARTS_CONTENDER + HANGS), grace_s=0.5).trial(probes.TRIAL)
     assert 0.6 <= time.monotonic() - begun < 30
-    assert not contender_is_alive(tmp_path)
+    assert not probes.contender_is_alive(tmp_path)
 
 
 def test_a_load_without_an_end_has_no_watchdog(tmp_path: Path) -> None:
-    endless = LoadRequest(LoadPlan("http", requests=5))
-    messages = Probe(script(tmp_path, f"sleep 2.5; echo '{OUTCOME}'"), grace_s=0.0).load(endless)
-    assert messages == [LoadOutcome("ok")]
+    endless = protocol.LoadRequest(protocol.LoadPlan("http", requests=5))
+    messages = Probe(probes.script(tmp_path, f"sleep 2.5; echo '{probes.OUTCOME}'"), grace_s=0.0).load(
+        endless
+    )
+    assert messages == [protocol.LoadOutcome("ok")]
 
 
 def test_a_child_of_the_probe_that_keeps_its_output_open_delays_nothing(
@@ -208,7 +191,7 @@ def test_a_child_of_the_probe_that_keeps_its_output_open_delays_nothing(
     monkeypatch.setattr(process, "INTERRUPT_GRACE_S", 0.2)
     begun = time.monotonic()
     with pytest.raises(ProbeError, match="invalid message"):
-        printing(tmp_path, "nonsense", then="sleep 1000").trial(TRIAL)
+        probes.printing(tmp_path, "nonsense", then="sleep 1000").trial(probes.TRIAL)
     assert time.monotonic() - begun < 30
 
 
@@ -217,7 +200,7 @@ def test_the_cgroup_of_a_failed_probe_is_killed(tmp_path: Path) -> None:
     cgroup.mkdir()
     started = f'{{"type":"started","version":1,"cgroup":"{cgroup}"}}'
     with pytest.raises(ProbeError):
-        printing(tmp_path, started).trial(TRIAL)
+        probes.printing(tmp_path, started).trial(probes.TRIAL)
     assert (cgroup / "cgroup.kill").read_text() == "1"
 
 
@@ -230,11 +213,15 @@ def test_an_interrupted_probe_still_reports_and_nothing_is_lost(
 ) -> None:
     (tmp_path / "outcome").write_text(probes.INTERRUPTED)
     then = f"trap 'say outcome; exit 0' INT\n: > ready\n{WAITS}"
-    probe = printing(tmp_path, STARTED, PHASE, then=then)
+    probe = probes.printing(tmp_path, probes.STARTED, PHASE, then=then)
     sender = probes.when((tmp_path / "ready").exists, number)
-    messages = probe.trial(TRIAL)
+    messages = probe.trial(probes.TRIAL)
     sender.join()
-    assert sent(messages) == [Started(version=1), Phase(1, "relay", 7), TrialOutcome("interrupted")]
+    assert sent(messages) == [
+        protocol.Started(version=1),
+        protocol.Phase(1, "relay", 7),
+        protocol.TrialOutcome("interrupted"),
+    ]
     assert probe.interrupted
     # Afterwards signals do what they did before.
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -245,23 +232,23 @@ def test_an_interrupted_probe_that_hangs_is_ended_with_its_contender(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "INTERRUPT_GRACE_S", 0.3)
-    probe = Probe(script(tmp_path, STARTS_CONTENDER + ": > ready\n" + HANGS))
+    probe = Probe(probes.script(tmp_path, probes.STARTS_CONTENDER + ": > ready\n" + HANGS))
     sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        probe.trial(TRIAL)
+        probe.trial(probes.TRIAL)
     sender.join()
-    assert not contender_is_alive(tmp_path)
+    assert not probes.contender_is_alive(tmp_path)
 
 
 def test_a_second_interrupt_ends_the_probe_at_once(tmp_path: Path) -> None:
-    probe = Probe(script(tmp_path, STARTS_CONTENDER + ": > ready\n" + HANGS))
+    probe = Probe(probes.script(tmp_path, probes.STARTS_CONTENDER + ": > ready\n" + HANGS))
     sender = probes.when((tmp_path / "ready").exists, signal.SIGINT, signal.SIGINT)
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        probe.trial(TRIAL)
+        probe.trial(probes.TRIAL)
     assert time.monotonic() - begun < process.INTERRUPT_GRACE_S
     sender.join()
-    assert not contender_is_alive(tmp_path)
+    assert not probes.contender_is_alive(tmp_path)
 
 
 # --- which probe ---
@@ -278,10 +265,10 @@ def test_a_probe_of_another_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_probe_that_goes_away_is_an_error(tmp_path: Path) -> None:
-    probe = printing(tmp_path, OUTCOME)
+    probe = probes.printing(tmp_path, probes.OUTCOME)
     os.unlink(probe.path)
     with pytest.raises(ProbeError, match="cannot be started: No such file"):
-        probe.trial(TRIAL)
+        probe.trial(probes.TRIAL)
 
 
 def test_the_probe_is_looked_for_where_the_environment_says_then_beside_python_then_on_the_path(
@@ -308,19 +295,21 @@ def test_the_small_probe_carries_out_trials_and_the_other_is_built_for_the_first
     programs, scripts = tmp_path / ".venv" / "bin", tmp_path / "scripts"
     for folder in (programs, scripts):
         folder.mkdir(parents=True)
-    (tmp_path / "lines").write_text(f"{STARTED}\n{OUTCOME}\n")
-    small = Path(script(tmp_path, "say lines")).rename(programs / "ringside-probe-trial")
-    whole = Path(script(tmp_path, "say lines")).rename(tmp_path / "whole")
+    (tmp_path / "lines").write_text(f"{probes.STARTED}\n{probes.OUTCOME}\n")
+    small = Path(probes.script(tmp_path, "say lines")).rename(programs / "ringside-probe-trial")
+    whole = Path(probes.script(tmp_path, "say lines")).rename(tmp_path / "whole")
     (scripts / "probe").write_text(f"#!/bin/sh\ncp '{whole}' '{programs}/ringside-probe'\n")
     (scripts / "probe").chmod(0o755)
     monkeypatch.setattr("sys.executable", str(programs / "python"))
     monkeypatch.delenv("RINGSIDE_PROBE", raising=False)
     probe = Probe()
-    probe.trial(TRIAL)
+    probe.trial(probes.TRIAL)
     assert probe.path == str(small)
     assert not capfd.readouterr().err
-    service = msgspec.structs.replace(TRIAL, service=Service(1, 0, steps=(Step("all", ()),)))
-    for request in (service, TRIAL):
+    service = msgspec.structs.replace(
+        probes.TRIAL, service=protocol.Service(1, 0, steps=(protocol.Step("all", ()),))
+    )
+    for request in (service, probes.TRIAL):
         probe.trial(request)
         assert probe.path == str(programs / "ringside-probe")
     assert capfd.readouterr().err == "ringside: building the load engine, once: about a minute\n"

@@ -10,15 +10,7 @@ import msgspec
 import pytest
 
 from ringside.measure.host.executor import Executor
-from ringside.probe.protocol import (
-    Evidence,
-    ExpectedLines,
-    Limits,
-    Started,
-    TrialMessage,
-    TrialOutcome,
-    TrialRequest,
-)
+from ringside.probe import protocol
 from ringside.workloads.ring.workload import checksum, order
 from tests.support import TESTS
 
@@ -31,18 +23,18 @@ NODES = 4
 MESSAGES = 5
 
 
-def request(how: str, *more: str, trace: int = 0, **limits: Any) -> TrialRequest:
-    lines = ExpectedLines(total=0)
+def request(how: str, *more: str, trace: int = 0, **limits: Any) -> protocol.TrialRequest:
+    lines = protocol.ExpectedLines(total=0)
     if trace:
-        lines = ExpectedLines(NODES * MESSAGES, {":": 12, "*": 3, ">": 4, "@": 1})
+        lines = protocol.ExpectedLines(NODES * MESSAGES, {":": 12, "*": 3, ">": 4, "@": 1})
     arguments = [f"nodes={NODES}", f"messages={MESSAGES}", f"how={how}", "hold=1", f"trace={trace}", *more]
     bounds = {"wall_s": 60, "memory_bytes": 2 << 30, "output_bytes": 1 << 20, "processes": 50}
-    return TrialRequest(
+    return protocol.TrialRequest(
         argv=(sys.executable, "-S", "-E", str(FAKE), *arguments),
         cwd="/",
         env={"PATH": os.environ["PATH"]},
-        limits=Limits(**{**bounds, **limits}),
-        expect=Evidence(
+        limits=protocol.Limits(**{**bounds, **limits}),
+        expect=protocol.Evidence(
             {"checksum": str(checksum(NODES, MESSAGES)), "order": str(order(NODES, MESSAGES))}, lines
         ),
         awaits=("spawned",),
@@ -53,18 +45,18 @@ def request(how: str, *more: str, trace: int = 0, **limits: Any) -> TrialRequest
 both_ways = pytest.mark.parametrize("namespaces", ["auto", "off"])
 
 
-def attack(how: str, **more: Any) -> list[TrialMessage]:
+def attack(how: str, **more: Any) -> list[protocol.TrialMessage]:
     keys = ("cpus", "probe_cpus", "cgroup", "namespaces", "sample_hz")
     changes = {key: more.pop(key) for key in keys if key in more}
     return Executor().trial(msgspec.structs.replace(request(how, **more), **changes))
 
 
-def last(messages: list[TrialMessage]) -> TrialOutcome:
+def last(messages: list[protocol.TrialMessage]) -> protocol.TrialOutcome:
     (*_, final) = messages
-    assert isinstance(final, TrialOutcome)
+    assert isinstance(final, protocol.TrialOutcome)
     return final
 
 
-def has_own_namespaces(messages: list[TrialMessage]) -> bool:
-    (started,) = (each for each in messages if isinstance(each, Started))
+def has_own_namespaces(messages: list[protocol.TrialMessage]) -> bool:
+    (started,) = (each for each in messages if isinstance(each, protocol.Started))
     return not any(each.startswith("namespaces") for each in started.missing)

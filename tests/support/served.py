@@ -12,18 +12,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from ringside.model.results import Trial
-from ringside.probe.protocol import (
-    ConstantRate,
-    LatencySummary,
-    LoadMessage,
-    LoadPlan,
-    Sample,
-    SecondOfLoad,
-    StreamCounts,
-    ThreadUse,
-    TrialOutcome,
-    UpstreamCalls,
-)
+from ringside.probe import protocol
 from ringside.workloads.base import Workload
 
 # Median of a request in seconds, which is also its CPU time.
@@ -41,7 +30,7 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
     factor = math.exp(rng.gauss(0, noise) + moved)
     base_s = _SPEEDS.get(blank.cell.contender, 200e-6) * factor
     delay_s = _DELAY_S if service.stub else 0.0
-    loads: list[LoadMessage] = []
+    loads: list[protocol.LoadMessage] = []
     marks, samples = {"idle": _sample(0, 0, "idle")}, []
     cpu_ns = 50_000_000
     for step in service.steps:
@@ -56,7 +45,7 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
                 cpu_ns = marks[step.marks[-1].name].cpu_ns
                 continue
             request_s = base_s + delay_s + (8e-3 if plan.line == "30" else 0.0)
-            if isinstance(plan.pacing, ConstantRate):
+            if isinstance(plan.pacing, protocol.ConstantRate):
                 # Near its capacity a server is slow.
                 request_s *= 1 + (plan.pacing.rate_per_s * base_s / 0.8) ** 8
             # Loads of one step delay each other.
@@ -64,7 +53,7 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
             loads.append(_load(step.name, load.name, plan, request_s, base_s, bool(service.stub)))
             cpu_ns += round(1e9 * base_s * loads[-1].requests)
         marks[f"end {step.name}"] = replace(_sample(3 * BEGIN_NS, cpu_ns), rss_bytes=4_000_000)
-    report = TrialOutcome(
+    report = protocol.TrialOutcome(
         outcome="ok",
         exit_status=0,
         wall_ns=10**10,
@@ -75,18 +64,18 @@ def ok(blank: Trial, workload: Workload, rng: random.Random, noise: float, moved
         voluntary_switches=100,
         involuntary_switches=10,
         run_queue_ns=1000,
-        threads=tuple(ThreadUse(tid, "worker", cpu_ns // 2) for tid in (11, 12)) if samples else (),
+        threads=tuple(protocol.ThreadUse(tid, "worker", cpu_ns // 2) for tid in (11, 12)) if samples else (),
     )
     return dataclasses.replace(blank, report=report, marks=marks, samples=tuple(samples), loads=tuple(loads))
 
 
-def summary(median_s: float) -> LatencySummary:
+def summary(median_s: float) -> protocol.LatencySummary:
     """A histogram in which every figure differs: the p90 is 1.6 times the median, the maximum 20 times."""
 
     def ns(times: float) -> int:
         return round(median_s * times * 1e9)
 
-    return LatencySummary(
+    return protocol.LatencySummary(
         count=1000,
         mean_ns=median_s * 1.2e9,
         stdev_ns=median_s * 0.7e9,
@@ -123,8 +112,8 @@ def counts(median_s: float, n: int) -> str:
     return " ".join(f"{value} {by_value[value]}" for value in sorted(by_value))
 
 
-def _sample(t_ns: int, cpu_ns: int, mark: str | None = None) -> Sample:
-    return Sample(
+def _sample(t_ns: int, cpu_ns: int, mark: str | None = None) -> protocol.Sample:
+    return protocol.Sample(
         t_ns,
         mark,
         processes=1,
@@ -137,12 +126,12 @@ def _sample(t_ns: int, cpu_ns: int, mark: str | None = None) -> Sample:
     )
 
 
-def _open(plan: LoadPlan, at_s: float) -> int:
+def _open(plan: protocol.LoadPlan, at_s: float) -> int:
     assert plan.ramp_per_s
     return int(min(plan.connections, plan.ramp_per_s * at_s))
 
 
-def _held(plan: LoadPlan, at_s: float, base_s: float, begin: Sample) -> Sample:
+def _held(plan: protocol.LoadPlan, at_s: float, base_s: float, begin: protocol.Sample) -> protocol.Sample:
     """A sample while feeds are held. For each open connection the server has a byte for each 10 ns that a
     chunk takes, and the kernel 2 KiB, a quarter of it in buffers of TCP."""
     assert plan.stream.interval_s
@@ -160,11 +149,11 @@ def _held(plan: LoadPlan, at_s: float, base_s: float, begin: Sample) -> Sample:
     )
 
 
-def _stream(step: str, name: str, plan: LoadPlan, base_s: float) -> LoadMessage:
+def _stream(step: str, name: str, plan: protocol.LoadPlan, base_s: float) -> protocol.LoadMessage:
     assert plan.duration_s
     assert plan.stream.interval_s
     chunks = round(plan.connections * plan.duration_s / plan.stream.interval_s)
-    return LoadMessage(
+    return protocol.LoadMessage(
         step=step,
         name=name,
         io="epoll",
@@ -172,7 +161,7 @@ def _stream(step: str, name: str, plan: LoadPlan, base_s: float) -> LoadMessage:
         begin_ns=BEGIN_NS,
         end_ns=BEGIN_NS + round(plan.duration_s * 1e9),
         series=tuple(
-            SecondOfLoad(
+            protocol.SecondOfLoad(
                 float(second),
                 requests=round(chunks / plan.duration_s),
                 max_ns=round(base_s * 5e9),
@@ -185,7 +174,7 @@ def _stream(step: str, name: str, plan: LoadPlan, base_s: float) -> LoadMessage:
         cpu_share_most=0.3,
         busy_share_most=0.1,
         concurrency=float(plan.connections),
-        streams=StreamCounts(fed=plan.connections, chunks=chunks, behind=3),
+        streams=protocol.StreamCounts(fed=plan.connections, chunks=chunks, behind=3),
         histograms={
             "lateness": summary(base_s),
             "connect": summary(2.5 * base_s),
@@ -195,14 +184,16 @@ def _stream(step: str, name: str, plan: LoadPlan, base_s: float) -> LoadMessage:
     )
 
 
-def _load(step: str, name: str, plan: LoadPlan, request_s: float, base_s: float, stub: bool) -> LoadMessage:
+def _load(
+    step: str, name: str, plan: protocol.LoadPlan, request_s: float, base_s: float, stub: bool
+) -> protocol.LoadMessage:
     duration_s = plan.duration_s or 1.0
     rate_per_s = plan.connections / request_s
-    if isinstance(plan.pacing, ConstantRate):
+    if isinstance(plan.pacing, protocol.ConstantRate):
         rate_per_s = plan.pacing.rate_per_s
     requests = plan.requests or max(1, round(rate_per_s * duration_s))
-    calls = UpstreamCalls(requests, requests, overhead=summary(base_s), slowest=summary(_DELAY_S))
-    return LoadMessage(
+    calls = protocol.UpstreamCalls(requests, requests, overhead=summary(base_s), slowest=summary(_DELAY_S))
+    return protocol.LoadMessage(
         step=step,
         name=name,
         io="uring",

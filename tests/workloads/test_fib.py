@@ -10,18 +10,7 @@ from msgspec.structs import replace
 from ringside.catalogue.experiments import read_experiment
 from ringside.model.design import Level
 from ringside.model.results import Trial
-from ringside.probe.protocol import (
-    ClosedLoop,
-    ConstantRate,
-    ExpectedReply,
-    LoadMessage,
-    LoadPlan,
-    Sample,
-    SecondOfLoad,
-    SlotOfLoad,
-    Staircase,
-    StaircaseStep,
-)
+from ringside.probe import protocol
 from ringside.workloads.fib import FIB
 from ringside.workloads.fib.workload import RATES, fibonacci
 from tests.support import ROOT, served
@@ -29,7 +18,7 @@ from tests.support.points import REPORT, ok_trial, point
 from tests.workloads.test_serving import MARKS
 
 
-def plans(**levels: Level) -> dict[str, list[LoadPlan]]:
+def plans(**levels: Level) -> dict[str, list[protocol.LoadPlan]]:
     """The loads of each step."""
     service = FIB.service(point(FIB, **levels), 5)
     return {step.name: [load.plan for load in step.loads] for step in service.steps}
@@ -39,8 +28,8 @@ def measured(**levels: Level) -> Trial:
     return served.ok(ok_trial(FIB, **levels), FIB, random.Random(1), 0.0, 0.0)
 
 
-def load(step: str, name: str, median_s: float) -> LoadMessage:
-    return LoadMessage(
+def load(step: str, name: str, median_s: float) -> protocol.LoadMessage:
+    return protocol.LoadMessage(
         step=step,
         name=name,
         requests=100,
@@ -66,7 +55,7 @@ def test_every_answer_is_checked() -> None:
     for shape, clients in (("hammer", 3), ("single", 1), ("mixed", 2), ("rate", 64)):
         for loads in plans(load=shape, clients=clients, n=20).values():
             for plan in loads:
-                assert plan.expect == ExpectedReply(equals=str(fibonacci(int(plan.line or 0))))
+                assert plan.expect == protocol.ExpectedReply(equals=str(fibonacci(int(plan.line or 0))))
 
 
 def test_its_loads() -> None:
@@ -77,10 +66,10 @@ def test_its_loads() -> None:
         assert {windows[name][0].duration_s for name in WARM_UP} == {window_s}
     assert hammer["first"][0].requests == 1
     (hammering,) = hammer["measured"]
-    assert (hammering.connections, hammering.duration_s, hammering.pacing) == (3, 7.0, ClosedLoop())
+    assert (hammering.connections, hammering.duration_s, hammering.pacing) == (3, 7.0, protocol.ClosedLoop())
     short, long = plans(load="mixed", clients=4, n=30, seconds=7)["measured"]
-    assert (short.line, short.pacing, short.connections) == ("1", ConstantRate(200), 4)
-    assert (long.line, long.pacing, long.connections) == ("30", ClosedLoop(), 1)
+    assert (short.line, short.pacing, short.connections) == ("1", protocol.ConstantRate(200), 4)
+    assert (long.line, long.pacing, long.connections) == ("30", protocol.ClosedLoop(), 1)
     assert plans(load="mixed", clients=4, n=30, seconds=7)["alone"] == [short]
     for seconds, warm_up_s in ((2, 1.0), (7, 3.5), (8, 4.0), (30, 4.0)):
         warming = replace(short, duration_s=warm_up_s, counts=False)
@@ -89,7 +78,7 @@ def test_its_loads() -> None:
     assert hammering.counts
     assert short.counts
     rising = list(plans(load="rate", clients=64).values())[2:]
-    assert [loads[0].pacing for loads in rising] == [ConstantRate(rate) for rate in RATES]
+    assert [loads[0].pacing for loads in rising] == [protocol.ConstantRate(rate) for rate in RATES]
     assert plans(load="single", n=30)["measured"][0].requests == 10
 
 
@@ -141,7 +130,7 @@ def test_servers_that_are_idle(rates_per_s: tuple[float, float], warned: bool) -
 )
 def test_servers_that_still_got_faster(seconds: list[int], said: str) -> None:
     """In the median of three trials; a load at a rate is as fast as asked."""
-    series = tuple(SecondOfLoad(float(t), requests) for t, requests in enumerate(seconds))
+    series = tuple(protocol.SecondOfLoad(float(t), requests) for t, requests in enumerate(seconds))
     one = replace(load("measured", "all", 0.002), series=series, duration_ns=len(seconds[:3]) * 10**9 + 5)
     two = replace(one, series=tuple(replace(each, requests=7) for each in series))
     trials = [ok_trial(FIB, {"loads": (each,)}, load="hammer") for each in (one, two, one)]
@@ -155,19 +144,19 @@ def test_a_p99_that_leads_is_of_a_thousand_requests() -> None:
     mixed = read_experiment(ROOT / "experiments" / "fib-mixed.toml")
     (seconds,) = mixed.factors.get("seconds", (FIB.factor("seconds").default,))
     for plan in plans(load="mixed", clients=2, seconds=seconds)["measured"][:1]:
-        assert isinstance(plan.pacing, ConstantRate)
+        assert isinstance(plan.pacing, protocol.ConstantRate)
         assert plan.pacing.rate_per_s * (plan.duration_s or 0) >= 1000
 
 
 def overloaded(course: list[tuple[int, int, int]]) -> Trial:
     """A trial whose slots had so many requests, so many answers in time, and this median in milliseconds; the
     server can keep 200 requests per second, 50 in a slot."""
-    slots = tuple(SlotOfLoad(due, answered, ms * 1_000_000, 0) for due, answered, ms in course)
+    slots = tuple(protocol.SlotOfLoad(due, answered, ms * 1_000_000, 0) for due, answered, ms in course)
     capacity = replace(load("capacity", "all", 1.0), achieved_rate_per_s=200.0)
     loads = (capacity, replace(load("measured", "all", 0.002), course=slots))
     marks = {
-        "calm": Sample(1, "calm", pss_bytes=100),
-        "overloaded": Sample(2, "overloaded", pss_bytes=170),
+        "calm": protocol.Sample(1, "calm", pss_bytes=100),
+        "overloaded": protocol.Sample(2, "overloaded", pss_bytes=170),
     }
     return ok_trial(FIB, {"loads": loads, "marks": marks}, load="overload", clients=9, seconds=1)
 
@@ -179,9 +168,9 @@ def test_an_overload() -> None:
     steps = FIB.service(point(FIB, load="overload", clients=9, n=20, seconds=4), 5).steps
     assert [step.name for step in steps] == ["first", *WARM_UP, "capacity", "measured"]
     ((capacity,), (overload,)) = ([each.plan for each in step.loads] for step in steps[-2:])
-    assert (capacity.pacing, capacity.patience_s) == (ClosedLoop(), None)
-    rates = tuple(StaircaseStep(rate, s) for rate, s in ((0.5, 4.0), (2.0, 4.0), (0.5, 12.0)))
-    assert overload.pacing == Staircase(rates, of="capacity")
+    assert (capacity.pacing, capacity.patience_s) == (protocol.ClosedLoop(), None)
+    rates = tuple(protocol.StaircaseStep(rate, s) for rate, s in ((0.5, 4.0), (2.0, 4.0), (0.5, 12.0)))
+    assert overload.pacing == protocol.Staircase(rates, of="capacity")
     assert (overload.patience_s, overload.course_s, overload.expect) == (0.5, 1.0, capacity.expect)
     figures = FIB.figures(overloaded([CALM] * 4 + [FULL] * 4 + [LOST] * 3 + [CALM] * 9))
     named = ("requests_per_s", "goodput_percent", "lost_percent", "overload_bytes", "recovered_s")

@@ -6,17 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from ringside.probe.protocol import Evidence, LatencySummary, LoadMessage, Sample
+from ringside.workloads import serving
 from ringside.workloads.fanout import FANOUT
 from ringside.workloads.feed import FEED
 from ringside.workloads.fib import FIB
-from ringside.workloads.serving import (
-    Serving,
-    engine_figures,
-    memory_figures,
-    percentiles_s,
-    server_figures,
-    warm_up_figures,
-)
 from tests.support.points import REPORT, ok_trial, point
 
 LATENCY = LatencySummary(
@@ -50,20 +43,20 @@ MARKS = {
 
 def test_figures_of_a_step() -> None:
     trial = ok_trial(FIB, {"report": REPORT, "marks": MARKS, "loads": (LOAD,)})
-    assert memory_figures(trial, "measured") == {
+    assert serving.memory_figures(trial, "measured") == {
         "peak_pss_bytes": 11,
         "peak_threads": 13,
         "idle_pss_bytes": 103,
         "rss_bytes": 113,
     }
-    assert server_figures(trial, "measured") == {
-        **memory_figures(trial, "measured"),
+    assert serving.server_figures(trial, "measured") == {
+        **serving.memory_figures(trial, "measured"),
         "requests_per_s": 15,
         # 4 s for 30 requests in time and 10 late ones.
         "cpu_per_request_s": pytest.approx(0.1),
         "engine_share_percent": pytest.approx(30),
     }
-    assert server_figures(ok_trial(FIB), "measured") == {}
+    assert serving.server_figures(ok_trial(FIB), "measured") == {}
 
 
 def test_the_cold_start_of_a_server() -> None:
@@ -71,28 +64,28 @@ def test_the_cold_start_of_a_server() -> None:
     cold = replace(LOAD, step="warm-up", achieved_rate_per_s=5.0)
     warm = replace(LOAD, step="warm-up-2", end_ns=2_500_000_000)
     trial = ok_trial(FIB, {"loads": (first, cold, warm, LOAD)})
-    assert warm_up_figures(trial) == pytest.approx({"cold_requests_per_s": 5, "warm_after_s": 1.5})
+    assert serving.warm_up_figures(trial) == pytest.approx({"cold_requests_per_s": 5, "warm_after_s": 1.5})
     # Of older stores, and of loads at a rate: one window, whose end is a time that was chosen.
-    assert warm_up_figures(ok_trial(FIB, {"loads": (first, cold, LOAD)})) == {}
+    assert serving.warm_up_figures(ok_trial(FIB, {"loads": (first, cold, LOAD)})) == {}
 
 
 def test_engines_of_older_stores_reported_cpu_time_only() -> None:
-    assert engine_figures(replace(LOAD, busy_share_most=None)) == {}
-    assert engine_figures(replace(LOAD, busy_share_most=0.0)) == {"engine_share_percent": 0}
+    assert serving.engine_figures(replace(LOAD, busy_share_most=None)) == {}
+    assert serving.engine_figures(replace(LOAD, busy_share_most=0.0)) == {"engine_share_percent": 0}
 
 
 def test_percentiles_in_seconds() -> None:
-    assert percentiles_s(LOAD) == pytest.approx(
+    assert serving.percentiles_s(LOAD) == pytest.approx(
         {"p50": 2e-6, "p90": 3e-6, "p95": 5e-6, "p99": 7e-6, "p99_9": 11e-6, "max": 13e-6}
     )
     # Nothing was recorded, or nothing could be.
-    assert percentiles_s(LOAD, "connect") == {}
-    assert percentiles_s(LOAD, "lateness") == {}
-    assert percentiles_s(None) == {}
+    assert serving.percentiles_s(LOAD, "connect") == {}
+    assert serving.percentiles_s(LOAD, "lateness") == {}
+    assert serving.percentiles_s(None) == {}
 
 
 @pytest.mark.parametrize("workload", [FIB, FANOUT, FEED])
-def test_the_loads_of_the_last_step_decide(workload: Serving) -> None:
+def test_the_loads_of_the_last_step_decide(workload: serving.Serving) -> None:
     earlier, long = replace(LOAD, step="warm-up"), replace(LOAD, name="long")
     trial = ok_trial(workload, {"loads": (earlier, LOAD, long)})
     assert workload.decisive_loads(trial) == [LOAD, long]
@@ -100,6 +93,6 @@ def test_the_loads_of_the_last_step_decide(workload: Serving) -> None:
 
 
 @pytest.mark.parametrize("workload", [FIB, FANOUT, FEED])
-def test_the_answers_are_the_evidence(workload: Serving) -> None:
+def test_the_answers_are_the_evidence(workload: serving.Serving) -> None:
     assert workload.evidence(point(workload), 1, None) == Evidence()
     assert workload.arguments(point(workload))["port"] == "0"

@@ -16,19 +16,12 @@ from ringside.analysis.cells import MAX_FAILED_SHARE, repeats_state, trial_figur
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Experiment, Metric, Point
 from ringside.model.results import REPEATABLE, Comparison, Interval, Obstacle, Outcome, Trial, Verdict
+from ringside.stats import sequential
 from ringside.stats.carry_over import MEMORY, CarryOver, carry_over
 from ringside.stats.decisions import ComparisonTests, Decision, has_no_resolution, rank_intervals
 from ringside.stats.interval import CONFIDENCE, MIN_BLOCKS, exponential
 from ringside.stats.paired import differences, logarithms
 from ringside.stats.samples import MergedPercentile, ValueCounts, independent_ratio, is_supported
-from ringside.stats.sequential import (
-    FIRST_LOOK,
-    SEQUENTIAL_CONFIDENCE,
-    Look,
-    is_overstated,
-    last_look,
-    planned_looks,
-)
 from ringside.stats.series import SeriesKind
 from ringside.workloads.base import Measurement
 
@@ -47,8 +40,8 @@ _Key = tuple[str, Point, str, str]
 def nominal_confidence(experiment: Experiment) -> float:
     """The nominal confidence of the intervals of ratios, so that they really hold 95 %."""
     # A run of seven blocks or fewer has its first look at its end.
-    is_sequential = experiment.until_decided and experiment.blocks > FIRST_LOOK
-    return SEQUENTIAL_CONFIDENCE if is_sequential else CONFIDENCE
+    is_sequential = experiment.until_decided and experiment.blocks > sequential.FIRST_LOOK
+    return sequential.SEQUENTIAL_CONFIDENCE if is_sequential else CONFIDENCE
 
 
 def shown_pairs(experiment: Experiment) -> tuple[tuple[str, str], ...]:
@@ -200,7 +193,7 @@ class Examination:
         self._decisions: dict[_Key, Decision] = {}
         self._carry_over = functools.cache(observations.carry_over)
         self._confidence = nominal_confidence(experiment)
-        planned = planned_looks(experiment.blocks) if experiment.until_decided else []
+        planned = sequential.planned_looks(experiment.blocks) if experiment.until_decided else []
         self._levels = {look.blocks: look for look in planned}
         self._most_blocks = experiment.blocks
         self._open: set[Cell] | None = None
@@ -213,9 +206,9 @@ class Examination:
 
     def last_look(self, blocks: int) -> None:
         """Take the look at a run that is over."""
-        self._examine(last_look(blocks))
+        self._examine(sequential.last_look(blocks))
 
-    def _examine(self, look: Look) -> None:
+    def _examine(self, look: sequential.Look) -> None:
         self.conclude()
         self._tests.examine(self._logs, look)
         shown = itertools.product(self._metrics, self._points, self._shown_pairs)
@@ -437,7 +430,7 @@ class RunExamination:
         is_different = comparison.verdict in (Verdict.FASTER, Verdict.SLOWER)
         if not is_different or comparison.ratio.n >= of.blocks:
             return comparison
-        return dataclasses.replace(comparison, overstated=is_overstated(comparison.ratio))
+        return dataclasses.replace(comparison, overstated=sequential.is_overstated(comparison.ratio))
 
 
 def by_class(experiment: Experiment, kind: Callable[[str], ContenderClass]) -> list[list[str]]:

@@ -7,16 +7,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
+from ringside.analysis import examination
 from ringside.analysis.cells import MAX_FAILED_SHARE, CellAnalysis, analyse_cell
-from ringside.analysis.examination import (
-    Ranking,
-    by_class,
-    compared_pairs,
-    judge_trials,
-    nominal_confidence,
-    rank,
-    shown_pairs,
-)
 from ringside.errors import StoreError, UsageError
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Level, Metric, Point, is_number, varying_factors
@@ -52,8 +44,8 @@ class RunFigures:
         self.by_cell: dict[Cell, list[Trial]] = {}
         for trial in self.trials:
             self.by_cell.setdefault(trial.cell, []).append(trial)
-        self._classes = by_class(self.experiment, self.kind)
-        self.examination = judge_trials(
+        self._classes = examination.by_class(self.experiment, self.kind)
+        self.examination = examination.judge_trials(
             self.experiment,
             self.measurement,
             self.points,
@@ -73,9 +65,9 @@ class RunFigures:
             for cell in cells
         }
         self.metrics = self.examination.metrics
-        self.confidence = nominal_confidence(self.experiment)
+        self.confidence = examination.nominal_confidence(self.experiment)
         # The pairs that tables show.
-        self.pairs = shown_pairs(self.experiment)
+        self.pairs = examination.shown_pairs(self.experiment)
 
     @property
     def headline(self) -> Metric:
@@ -193,7 +185,7 @@ class RunFigures:
     @cached_property
     def comparisons(self) -> Mapping[tuple[str, Point], Comparisons]:
         """By metric and point, those of all pairs that get a verdict."""
-        pairs, compare = compared_pairs(self.experiment), self.examination.comparison
+        pairs, compare = examination.compared_pairs(self.experiment), self.examination.comparison
         return {
             (metric.name, point): {
                 pair: comparison for pair in pairs if (comparison := compare(metric, point, *pair))
@@ -213,10 +205,10 @@ class RunFigures:
                 yield comparison
 
     @cached_property
-    def rankings(self) -> Mapping[tuple[str, Point], Ranking]:
+    def rankings(self) -> Mapping[tuple[str, Point], examination.Ranking]:
         """By metric and point."""
         return {
-            (metric.name, point): rank(
+            (metric.name, point): examination.rank(
                 {name: self.cell(name, point).metrics.get(metric.name) for name in self.names},
                 metric,
                 partial(self.examination.comparison, metric, point),

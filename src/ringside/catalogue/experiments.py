@@ -10,27 +10,8 @@ from typing import TypeVar
 from ringside.catalogue.contenders import Workloads, check_levels, values
 from ringside.catalogue.decode import Key, TomlFile, decode, read_toml
 from ringside.errors import CatalogueError, UsageError
-from ringside.model.catalogue import (
-    Contender,
-    Figure,
-    FigureKeys,
-    FigureTable,
-    Published,
-    PublishedFile,
-    Question,
-    QuestionFile,
-)
+from ringside.model import catalogue, design
 from ringside.model.claims import ClaimRow, Quantity
-from ringside.model.design import (
-    DEFAULT_MARGIN,
-    LEAST_S,
-    Experiment,
-    ExperimentFile,
-    Show,
-    Suite,
-    SuiteFile,
-    as_tuple,
-)
 from ringside.units import margin, seconds
 
 T = TypeVar("T")
@@ -45,55 +26,57 @@ class Known:
     CatalogueError where the manifest is broken."""
 
     workloads: Workloads
-    contender: Callable[[str], Contender]
+    contender: Callable[[str], catalogue.Contender]
     published: Callable[[], Collection[str]]
 
 
-def read_suite(path: Path, experiments: Collection[str] | None = None) -> Suite | None:
+def read_suite(path: Path, experiments: Collection[str] | None = None) -> design.Suite | None:
     """A file that names experiments as its `parts`; None for an experiment's. `experiments`: the names that
     there are; without them they are not checked."""
     file = read_toml(path)
     if "parts" not in file.data:
         return None
-    table = decode(file, SuiteFile)
+    table = decode(file, design.SuiteFile)
     for key, parts in (("parts", table.experiments), ("full", table.full)):
         for index, part in enumerate(parts):
             if part == path.stem:
                 raise file.error(f"`{part}` is a part of itself", key)
             if experiments is not None:
                 file.check_known("experiment", part, experiments, key, index)
-    return Suite(name=path.stem, **values(SuiteFile, table))
+    return design.Suite(name=path.stem, **values(design.SuiteFile, table))
 
 
-def read_experiment(path: Path, known: Known | None = None) -> Experiment:
+def read_experiment(path: Path, known: Known | None = None) -> design.Experiment:
     """An experiment's file. `known`: what it may name; without it names and levels are checked by the plan
     alone."""
     file = read_toml(path)
     if "parts" in file.data:
         raise file.error("this is a suite, a list of experiments: name one of its `parts`", "parts")
-    table = decode(file, ExperimentFile)
+    table = decode(file, design.ExperimentFile)
     if known is not None:
         _check_names(file, table, known)
-    least_s = LEAST_S if table.least is None else _read(file, "least", table.least, seconds)
+    least_s = design.LEAST_S if table.least is None else _read(file, "least", table.least, seconds)
     if not 0 < least_s <= _MOST_LEAST_S:
         raise file.error(f"`least` is out of range: above 0, up to {_MOST_LEAST_S:g} s", "least")
     ratios = [ratio.split("/") for ratio in table.show.ratios]
-    return Experiment(
+    return design.Experiment(
         name=path.stem,
         title=table.title,
         note=table.note,
         workload=table.workload,
         contenders=table.contenders,
-        factors={factor: as_tuple(levels) for factor, levels in table.factors.items()},
+        factors={factor: design.as_tuple(levels) for factor, levels in table.factors.items()},
         baseline=table.baseline or table.contenders[0],
         blocks=table.blocks,
         published=table.published,
         limits=table.limits,
-        show=Show(table.show.metrics, table.show.sweep, tuple((over, under) for over, under in ratios)),
+        show=design.Show(
+            table.show.metrics, table.show.sweep, tuple((over, under) for over, under in ratios)
+        ),
         at=table.at,
         until_decided=table.until == "decided",
         time_s=None if table.time is None else _read(file, "time", table.time, seconds),
-        margin=DEFAULT_MARGIN if table.margin is None else _read(file, "margin", table.margin, margin),
+        margin=design.DEFAULT_MARGIN if table.margin is None else _read(file, "margin", table.margin, margin),
         least_s=least_s,
     )
 
@@ -105,7 +88,7 @@ def _read(file: TomlFile, key: str, text: str, read: Callable[[str], T]) -> T:
         raise file.error(f"`{key}`: {error}", key) from None
 
 
-def _check_names(file: TomlFile, table: ExperimentFile, known: Known) -> None:
+def _check_names(file: TomlFile, table: design.ExperimentFile, known: Known) -> None:
     """Workload, contenders, factors, levels, metrics and source must exist."""
     name = table.workload
     file.check_known("workload", name, known.workloads, "workload")
@@ -135,12 +118,12 @@ def read_question(
     path: Path,
     known: Workloads,
     experiments: Collection[str],
-    experiment_of: Callable[[str], Experiment | None],
-) -> Question:
+    experiment_of: Callable[[str], design.Experiment | None],
+) -> catalogue.Question:
     """A question. `experiments`: the names that there are; `experiment_of`: the one of that name, None where
     it is a suite. Raises CatalogueError, also for a figure that its experiment does not give."""
     file = read_toml(path)
-    table = decode(file, QuestionFile)
+    table = decode(file, catalogue.QuestionFile)
     for index, figure in enumerate(table.figures):
         keys = ("figure", index)
         file.check_known("experiment", figure.experiment, experiments, *keys, "experiment")
@@ -157,24 +140,24 @@ def read_question(
             raise file.error(message, *keys, "metric")
         check_levels(file, name, known, figure.at, *keys, "at")
         check_levels(file, name, known, figure.over, *keys, "over")
-    return Question(name=path.stem, **values(QuestionFile, table))
+    return catalogue.Question(name=path.stem, **values(catalogue.QuestionFile, table))
 
 
 def read_published(
     path: Path, known: Workloads | None = None, contenders: Collection[str] | None = None
-) -> Published:
+) -> catalogue.Published:
     """Figures and claims of one source. `known`: the workloads that there are; `contenders`: the names of
     contenders; without them, names are not checked. Raises CatalogueError, also for a claim that nothing
     tests."""
     file = read_toml(path)
-    table = decode(file, PublishedFile)
+    table = decode(file, catalogue.PublishedFile)
     if known is not None:
         for index, entry in enumerate(table.figure):
             _check_figure(file, entry, known, contenders, "figure", index)
         for index, claim in enumerate(table.claim):
             file.check_known("workload", claim.workload, known, "claim", index, "workload")
             _check_test(file, claim.test, claim.workload, known, "claim", index, "test")
-    return Published(
+    return catalogue.Published(
         name=path.stem,
         title=table.source.title,
         date=table.source.date,
@@ -186,20 +169,24 @@ def read_published(
     )
 
 
-def _figures(table: FigureTable) -> list[Figure]:
+def _figures(table: catalogue.FigureTable) -> list[catalogue.Figure]:
     """One entry's figures: a value by itself, or one for each name (`{ p50 = 611, p90 = 790 }`), which
     then belongs to the metric's name (`latency_s.p50`)."""
-    shared = values(FigureKeys, table)
+    shared = values(catalogue.FigureKeys, table)
     if isinstance(table.value, float):
-        return [Figure(**shared, value=table.value)]
+        return [catalogue.Figure(**shared, value=table.value)]
     return [
-        Figure(**shared | {"metric": f"{table.metric}.{name}"}, value=value)
+        catalogue.Figure(**shared | {"metric": f"{table.metric}.{name}"}, value=value)
         for name, value in table.value.items()
     ]
 
 
 def _check_figure(
-    file: TomlFile, table: FigureTable, known: Workloads, contenders: Collection[str] | None, *keys: Key
+    file: TomlFile,
+    table: catalogue.FigureTable,
+    known: Workloads,
+    contenders: Collection[str] | None,
+    *keys: Key,
 ) -> None:
     """Workload, factors, contender, metric and unit must be known."""
     file.check_known("workload", table.workload, known, *keys, "workload")

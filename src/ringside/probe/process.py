@@ -32,27 +32,10 @@ from typing import TypeVar
 import msgspec
 
 from ringside.errors import ProbeError
-from ringside.probe import orphans
+from ringside.probe import orphans, protocol
 from ringside.probe.prctl import adopted, hidden
-from ringside.probe.protocol import (
-    VERSION,
-    EngineMessage,
-    EngineRecord,
-    LoadOutcome,
-    LoadPlan,
-    LoadRequest,
-    Merge,
-    MergeRequest,
-    Notice,
-    Started,
-    TrialMessage,
-    TrialOutcome,
-    TrialRequest,
-    engine_message,
-    trial_message,
-)
 
-Message = TypeVar("Message", TrialMessage, EngineMessage)
+Message = TypeVar("Message", protocol.TrialMessage, protocol.EngineMessage)
 
 
 class _DiedIdleError(ProbeError):
@@ -127,10 +110,10 @@ class Probe:
 
     def trial(
         self,
-        request: TrialRequest,
+        request: protocol.TrialRequest,
         on_tick: Callable[[], None] | None = None,
-        on_message: Callable[[TrialMessage], None] | None = None,
-    ) -> list[TrialMessage]:
+        on_message: Callable[[protocol.TrialMessage], None] | None = None,
+    ) -> list[protocol.TrialMessage]:
         """The messages of a trial, the outcome last. `on_tick` is called every second or so meanwhile,
         `on_message` with each message as it comes. Raises ProbeError where there is no outcome,
         KeyboardInterrupt where a second interrupt prevented it."""
@@ -143,7 +126,7 @@ class Probe:
         if service and (service.steps or service.stub):
             self.need_loads()
         is_reused = bool(self._idle)
-        what = (request.encode(), trial_message, limit_s, on_tick, on_message)
+        what = (request.encode(), protocol.trial_message, limit_s, on_tick, on_message)
         carry_out = partial(self._carry_out, *what, keep=True, number=request.number)
         before_ns = time.process_time_ns()
         # A command may write to files of this process: `vs --output inherit`.
@@ -163,24 +146,28 @@ class Probe:
 
     def load(
         self,
-        request: LoadRequest,
-        on_message: Callable[[EngineMessage], None] | None = None,
+        request: protocol.LoadRequest,
+        on_message: Callable[[protocol.EngineMessage], None] | None = None,
         go: Callable[[], None] | None = None,
-    ) -> list[EngineMessage]:
+    ) -> list[protocol.EngineMessage]:
         """The messages of a load, the outcome last; `on_message` gets each as it comes. `go`: of an engine's
         part, which starts when this has returned; called when the engine is ready. Raises as `trial`."""
         self.need_loads()
         plan = request.load
         limit_s = None if plan.duration_s is None else plan.duration_s + plan.timeout_s
-        return self._carry_out(request.encode(), engine_message, limit_s, on_message=on_message, go=go)
+        return self._carry_out(
+            request.encode(), protocol.engine_message, limit_s, on_message=on_message, go=go
+        )
 
-    def merge(self, plan: LoadPlan, records: Sequence[EngineRecord]) -> list[EngineMessage]:
+    def merge(
+        self, plan: protocol.LoadPlan, records: Sequence[protocol.EngineRecord]
+    ) -> list[protocol.EngineMessage]:
         """The last messages of a load of which several engines had a part, the outcome last: what one engine
         with all their threads would have sent. Raises as `trial`."""
         self.need_loads()
-        request = MergeRequest(Merge(plan, len(records)))
+        request = protocol.MergeRequest(protocol.Merge(plan, len(records)))
         lines = [request.encode(), *map(msgspec.json.encode, records)]
-        return self._carry_out(b"\n".join(lines), engine_message, _MERGE_S)
+        return self._carry_out(b"\n".join(lines), protocol.engine_message, _MERGE_S)
 
     def need_loads(self) -> None:
         """Use the program with the load engine from now on. Raises ProbeError."""
@@ -190,7 +177,7 @@ class Probe:
             self.path = path
         self._has_loads = True
 
-    def notify(self, notice: Notice) -> None:
+    def notify(self, notice: protocol.Notice) -> None:
         """Tell the probe of loads that engines elsewhere carry out, from any thread. Nothing happens where
         the trial has ended."""
         process = self._process
@@ -226,11 +213,11 @@ class Probe:
                         if _has_outcome(messages):
                             raise ProbeError("the probe sent a message after the outcome")
                         messages.append(_read(line, decode, number))
-                        if isinstance(messages[-1], Started):
+                        if isinstance(messages[-1], protocol.Started):
                             self._cgroup = messages[-1].cgroup
                         if on_message:
                             on_message(messages[-1])
-                        if go and isinstance(messages[-1], Started):
+                        if go and isinstance(messages[-1], protocol.Started):
                             go()
                             _send(process, b"", is_last=True)
                     if keep and _has_outcome(messages) and not more:
@@ -312,7 +299,7 @@ def _read(line: bytes, decode: Callable[[bytes], Message], number: str | None) -
     except ValueError as error:
         shown = line[:200].decode(errors="replace")
         raise ProbeError(f"the probe sent an invalid message ({error}): {shown}") from error
-    if number is None or not isinstance(message, TrialOutcome):
+    if number is None or not isinstance(message, protocol.TrialOutcome):
         return message
     if message.number != number:
         raise ProbeError("the outcome is not the request's: another program writes to the probe's output")
@@ -446,7 +433,7 @@ def _stop(process: subprocess.Popen[bytes], messages: list[Message], cgroup: str
             Path(cgroup, "cgroup.kill").write_text("1", encoding="ascii")
             time.sleep(0.1)
             os.rmdir(cgroup)
-    started = next((message for message in messages if isinstance(message, Started)), None)
+    started = next((message for message in messages if isinstance(message, protocol.Started)), None)
     if started and started.pid and not _has_outcome(messages):
         with suppress(OSError):
             os.killpg(started.pid, signal.SIGKILL)
@@ -461,13 +448,13 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 def _is_good(last: Message) -> bool:
     """Whether a probe carries out another trial after this message: its own rule."""
-    if not isinstance(last, TrialOutcome) or last.outcome != "ok":
+    if not isinstance(last, protocol.TrialOutcome) or last.outcome != "ok":
         return False
     return not last.interference and not last.left_files
 
 
 def _has_outcome(messages: list[Message]) -> bool:
-    return bool(messages) and isinstance(messages[-1], TrialOutcome | LoadOutcome)
+    return bool(messages) and isinstance(messages[-1], protocol.TrialOutcome | protocol.LoadOutcome)
 
 
 def find_probe(*, loads: bool = True) -> str:
@@ -496,9 +483,9 @@ def check_probe(path: str) -> None:
         reason = getattr(error, "strerror", None) or "it does not answer"
         raise ProbeError(f"the probe {path} cannot be started: {reason}") from error
     words = answer.stdout.split()
-    if words[-2:] != ["protocol", str(VERSION)]:
+    if words[-2:] != ["protocol", str(protocol.VERSION)]:
         printed = answer.stdout.strip() or answer.stderr.strip() or "nothing"
         raise ProbeError(
-            f"the probe {path} does not speak protocol {VERSION} (it printed: {printed[:100]}): "
+            f"the probe {path} does not speak protocol {protocol.VERSION} (it printed: {printed[:100]}): "
             "run `make setup`"
         )

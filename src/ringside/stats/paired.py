@@ -10,18 +10,11 @@ from functools import cache, lru_cache
 from statistics import fmean, stdev
 
 from ringside.model.results import Interval
-from ringside.stats.interval import (
-    CONFIDENCE,
-    MIN_BLOCKS,
-    exponential,
-    is_positive_finite,
-    order_statistic,
-    t_quantile,
-)
+from ringside.stats import interval
 
 
 def paired_ratio(
-    numerator: Mapping[int, float], denominator: Mapping[int, float], confidence: float = CONFIDENCE
+    numerator: Mapping[int, float], denominator: Mapping[int, float], confidence: float = interval.CONFIDENCE
 ) -> Interval | None:
     """The ratio of two metrics, given as positive values by block. Blocks in which one of the two is missing,
     or not positive and finite, are left out; None where no pair remains.
@@ -34,22 +27,22 @@ def paired_ratio(
     logs = log_ratios(numerator, denominator)
     if not logs:
         return None
-    return exponential(hodges_lehmann([logs[block] for block in sorted(logs)], confidence))
+    return interval.exponential(hodges_lehmann([logs[block] for block in sorted(logs)], confidence))
 
 
 def ratio_of_means(
-    numerator: Mapping[int, float], denominator: Mapping[int, float], confidence: float = CONFIDENCE
+    numerator: Mapping[int, float], denominator: Mapping[int, float], confidence: float = interval.CONFIDENCE
 ) -> Interval | None:
     """The ratio of the means over the blocks of `paired_ratio`, six at least; the variance of its logarithm
     comes from the differences of what each block adds to either mean."""
     blocks = logarithms(numerator).keys() & logarithms(denominator).keys()
-    if len(blocks) < MIN_BLOCKS:
+    if len(blocks) < interval.MIN_BLOCKS:
         return None
     above, below = (fmean(values[block] for block in blocks) for values in (numerator, denominator))
     parts = [numerator[block] / above - denominator[block] / below for block in blocks]
     n, ratio = len(blocks), math.log(above / below)
-    reach = t_quantile((1 + confidence) / 2, n - 1) * stdev(parts) / math.sqrt(n)
-    return exponential(Interval(ratio, ratio - reach, ratio + reach, n))
+    reach = interval.t_quantile((1 + confidence) / 2, n - 1) * stdev(parts) / math.sqrt(n)
+    return interval.exponential(Interval(ratio, ratio - reach, ratio + reach, n))
 
 
 def log_ratios(numerator: Mapping[int, float], denominator: Mapping[int, float]) -> dict[int, float]:
@@ -59,7 +52,7 @@ def log_ratios(numerator: Mapping[int, float], denominator: Mapping[int, float])
 
 def logarithms(values: Mapping[int, float]) -> dict[int, float]:
     """The logarithms by block of the values that are positive and finite."""
-    return {block: math.log(value) for block, value in values.items() if is_positive_finite(value)}
+    return {block: math.log(value) for block, value in values.items() if interval.is_positive_finite(value)}
 
 
 def differences(minuend: Mapping[int, float], subtrahend: Mapping[int, float]) -> dict[int, float]:
@@ -99,14 +92,14 @@ def lower_tail(w: int, n: int) -> float:
 
 
 @lru_cache(maxsize=1024)
-def critical_value(n: int, confidence: float = CONFIDENCE) -> int | None:
+def critical_value(n: int, confidence: float = interval.CONFIDENCE) -> int | None:
     """The largest c with P(W <= c) <= (1 - `confidence`)/2; None where there is none."""
     possible, tail = range(n * (n + 1) // 2), (1 - confidence) / 2
     count = bisect.bisect_right(possible, tail, key=lambda w: lower_tail(w, n))
     return count - 1 if count else None
 
 
-def hodges_lehmann(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def hodges_lehmann(values: Sequence[float], confidence: float = interval.CONFIDENCE) -> Interval:
     """The centre of a symmetric distribution, with an interval; in the unit of the values.
 
     Estimate: Hodges and Lehmann's, the median of the Walsh averages, which are the means of all pairs of
@@ -120,7 +113,7 @@ def hodges_lehmann(values: Sequence[float], confidence: float = CONFIDENCE) -> I
     smallest, n, total = _walsh_averages(values), len(values), len(values) * (len(values) + 1) // 2
     estimate = (smallest((total - 1) // 2) + smallest(total // 2)) / 2
     c = critical_value(n, confidence)
-    if n < MIN_BLOCKS or c is None:
+    if n < interval.MIN_BLOCKS or c is None:
         return Interval(estimate, None, None, n)
     return Interval(estimate, smallest(c), smallest(total - 1 - c), n)
 
@@ -141,4 +134,4 @@ def _walsh_averages(values: Sequence[float]) -> Callable[[int], float]:
         ends = np.searchsorted(ordered, 2 * bound - ordered, side="right")
         return int((np.maximum(ends, places) - places).sum())
 
-    return lambda k: order_statistic(count_at_most, k, float(ordered[0]), float(ordered[-1]))
+    return lambda k: interval.order_statistic(count_at_most, k, float(ordered[0]), float(ordered[-1]))

@@ -18,19 +18,8 @@ import pytest
 
 from ringside.errors import ProbeError
 from ringside.measure.host.executor import Executor
-from ringside.probe import orphans
+from ringside.probe import orphans, protocol
 from ringside.probe.process import Probe
-from ringside.probe.protocol import (
-    HttpRequest,
-    LoadPlan,
-    NamedLoad,
-    Phase,
-    Sample,
-    Service,
-    Started,
-    Step,
-    TrialOutcome,
-)
 from tests.support.attacks import attack, both_ways, has_own_namespaces, last, request
 from tests.support.ordinary_user import NOBODY, as_ordinary_user
 from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
@@ -137,9 +126,9 @@ def test_cpus_that_were_not_given(how: str) -> None:
 def test_figures_cannot_be_forged() -> None:
     messages = attack("writes-to-the-probe")
     assert last(messages).outcome == "ok"
-    assert [each.name for each in messages if isinstance(each, Phase)] == ["spawn", "relay"]
+    assert [each.name for each in messages if isinstance(each, protocol.Phase)] == ["spawn", "relay"]
     messages = attack("reads-the-probes-memory")
-    assert [each.name for each in messages if isinstance(each, Phase)] == ["spawn", "relay"]
+    assert [each.name for each in messages if isinstance(each, protocol.Phase)] == ["spawn", "relay"]
 
 
 # Writes messages into all files of ringside, of the probe, and of who started them.
@@ -158,7 +147,7 @@ def forged_names(probe: str, namespaces: str) -> list[Any]:
     script = FORGES.format(ringside=os.getpid())
     changes = {"argv": ("sh", "-c", script), "expect": None, "awaits": (), "namespaces": namespaces}
     messages = Probe(probe).trial(msgspec.structs.replace(request("good"), **changes))
-    names = [each.name for each in messages if isinstance(each, Phase)]
+    names = [each.name for each in messages if isinstance(each, protocol.Phase)]
     return [names, has_own_namespaces(messages), *last(messages).stdout_tail.split()]
 
 
@@ -244,16 +233,18 @@ def test_cpu_time_of_children_that_nobody_waits_for(cgroup: str, namespaces: str
         assert final.interference == ()
         assert cpu_ns > 550_000_000
     else:
-        assert cgroup == "off" or not any(isinstance(each, Started) and each.cgroup for each in messages)
+        assert cgroup == "off" or not any(
+            isinstance(each, protocol.Started) and each.cgroup for each in messages
+        )
         # More than those of one, whatever a busy host leaves to samples.
         assert cpu_ns > 250_000_000
-        assert cpu_ns >= max(each.cpu_ns for each in messages if isinstance(each, Sample))
+        assert cpu_ns >= max(each.cpu_ns for each in messages if isinstance(each, protocol.Sample))
         assert final.interference[0].startswith("children ended that nobody waited for: ")
 
 
 def test_cpu_time_of_a_process_that_left_the_cgroup() -> None:
     messages = attack("leaves-its-cgroup")
-    if not any(isinstance(each, Started) and each.cgroup for each in messages):
+    if not any(isinstance(each, protocol.Started) and each.cgroup for each in messages):
         pytest.skip("no cgroup can be made here")
     final = last(messages)
     assert final.outcome == "ok"
@@ -261,7 +252,7 @@ def test_cpu_time_of_a_process_that_left_the_cgroup() -> None:
     assert (final.cpu_user_ns or 0) + (final.cpu_system_ns or 0) > 290_000_000
     assert "left the trial's cgroup" in final.interference[0]
     # The samples have it too.
-    assert max(each.cpu_ns for each in messages if isinstance(each, Sample)) > 50_000_000
+    assert max(each.cpu_ns for each in messages if isinstance(each, protocol.Sample)) > 50_000_000
 
 
 @pytest.mark.parametrize(
@@ -273,7 +264,7 @@ def test_cpu_time_of_a_process_that_left_the_cgroup() -> None:
 )
 def test_cpu_time_outside_of_the_cgroup_counts(how: str, sample_hz: float) -> None:
     messages = attack(how, sample_hz=sample_hz)
-    (started,) = (each for each in messages if isinstance(each, Started))
+    (started,) = (each for each in messages if isinstance(each, protocol.Started))
     if not started.cgroup:
         pytest.skip("no cgroup can be made here")
     final = last(messages)
@@ -284,7 +275,7 @@ def test_cpu_time_outside_of_the_cgroup_counts(how: str, sample_hz: float) -> No
 
 def test_cgroups_that_are_deeper_than_a_path() -> None:
     messages = attack("hides-in-deep-cgroups")
-    (started,) = (each for each in messages if isinstance(each, Started))
+    (started,) = (each for each in messages if isinstance(each, protocol.Started))
     if not started.cgroup:
         pytest.skip("no cgroup can be made here")
     final = last(messages)
@@ -345,15 +336,19 @@ def test_floods(cgroup: str) -> None:
     assert "threads, the limit is 500" in flooded.detail
 
 
-def served(script: str, requests: int = 1, probe: str | None = None) -> TrialOutcome:
+def served(script: str, requests: int = 1, probe: str | None = None) -> protocol.TrialOutcome:
     """A server from a script, under a load of so many requests."""
-    load = LoadPlan("http", requests=requests, timeout_s=2, request=HttpRequest(headers=(("Host", "here"),)))
+    load = protocol.LoadPlan(
+        "http", requests=requests, timeout_s=2, request=protocol.HttpRequest(headers=(("Host", "here"),))
+    )
     server = msgspec.structs.replace(
         request("good"),
         # Not everybody may reach this interpreter.
         argv=("python3" if probe else sys.executable, "-S", "-E", "-c", script),
         expect=None,
-        service=Service(ready_s=10, idle_s=0.05, steps=(Step("only", (NamedLoad("all", load),)),)),
+        service=protocol.Service(
+            ready_s=10, idle_s=0.05, steps=(protocol.Step("only", (protocol.NamedLoad("all", load),)),)
+        ),
     )
     return last((Probe(probe) if probe else Executor()).trial(server))
 
@@ -443,7 +438,7 @@ def test_a_port_that_another_program_takes_over(tmp_path: Path, place: str, wait
     own.bind(("127.0.0.1", 0))
     port = own.getsockname()[1]
     own.close()
-    ended: list[TrialOutcome] = []
+    ended: list[protocol.TrialOutcome] = []
     script = SWAPS.format(port=port, note=str(note), wait=wait, answer=answer)
     trial = Thread(target=lambda: ended.append(served(script)))
     trial.start()

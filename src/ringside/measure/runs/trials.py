@@ -27,19 +27,7 @@ from ringside.model import design
 from ringside.model.catalogue import Ready, WorkloadEntry
 from ringside.model.design import Cell, Input, Point
 from ringside.model.results import Outcome, Span, Trial
-from ringside.probe.protocol import (
-    InputUse,
-    Limits,
-    LoadMessage,
-    LoadOutcome,
-    Phase,
-    Sample,
-    SpanMessage,
-    Started,
-    TrialMessage,
-    TrialOutcome,
-    TrialRequest,
-)
+from ringside.probe import protocol
 from ringside.store import now
 from ringside.text import one_line
 from ringside.workloads.base import AUTO, HOLD, LARGEST_SEED, REPEATS, Workload
@@ -69,7 +57,7 @@ def request(
     input: Input | None = None,
     reference: bool = False,
     host: str | None = None,
-) -> TrialRequest:
+) -> protocol.TrialRequest:
     """The probe's request for one trial of a cell. `input`: the file that the workload has for the point.
     `reference`: time the fixed computation before. `host`: where a server listens for loads of engines on
     other machines. Raises UsageError where the workload's evidence does."""
@@ -90,11 +78,11 @@ def request(
     if service and host:
         arguments["host"] = host
         service = msgspec.structs.replace(service, host=host, remote=True)
-    return TrialRequest(
+    return protocol.TrialRequest(
         argv=_argv(ready, entry, point, arguments),
         cwd=str(ready.contender.folder),
         env=dict(environment),
-        limits=Limits(
+        limits=protocol.Limits(
             wall_s=limits.wall_s,
             memory_bytes=limits.memory_bytes or int(memory_available_bytes * _MEMORY_SHARE),
             output_bytes=limits.output_bytes or workload.output_bytes(point),
@@ -106,7 +94,7 @@ def request(
         # A server's evidence is its answers.
         expect=None if service else workload.evidence(point, seed, input),
         service=service,
-        inputs=(InputUse(str(input.path), cached=workload.input_cached(point)),) if input else (),
+        inputs=(protocol.InputUse(str(input.path), cached=workload.input_cached(point)),) if input else (),
         awaits=awaits,
         reference=reference,
         temporary=True,
@@ -153,19 +141,19 @@ def environment(
 
 
 def trial_from_messages(
-    blank: Trial, messages: Sequence[TrialMessage], interference: str | None = None
+    blank: Trial, messages: Sequence[protocol.TrialMessage], interference: str | None = None
 ) -> Trial:
     """The trial with the probe's messages. `interference`: of another program with this one, in words. Raises
     ProbeError where the outcome is missing or unknown."""
-    if not isinstance(report := messages[-1] if messages else None, TrialOutcome):
+    if not isinstance(report := messages[-1] if messages else None, protocol.TrialOutcome):
         raise ProbeError("the probe ended without an outcome")
     if interference:
         report = msgspec.structs.replace(report, interference=(*report.interference, interference))
-    phases = _of_kind(messages, Phase)
+    phases = _of_kind(messages, protocol.Phase)
     read_ns: dict[str, tuple[int, int]] = {}
     for phase in phases:
         read_ns[phase.name] = (read_ns.get(phase.name, (phase.t_ns,))[0], phase.t_ns)
-    samples, spans = _of_kind(messages, Sample), _of_kind(messages, SpanMessage)
+    samples, spans = _of_kind(messages, protocol.Sample), _of_kind(messages, protocol.SpanMessage)
     return replace(
         blank,
         outcome=outcome_of(report),
@@ -176,13 +164,13 @@ def trial_from_messages(
         read_ns=read_ns,
         marks={sample.mark: sample for sample in samples if sample.mark},
         samples=samples,
-        loads=_of_kind(messages, LoadMessage),
+        loads=_of_kind(messages, protocol.LoadMessage),
         spans=tuple(Span(span.unit, span.begin_ns, span.end_ns) for span in spans),
-        missing=next((started.missing for started in _of_kind(messages, Started)), ()),
+        missing=next((started.missing for started in _of_kind(messages, protocol.Started)), ()),
     )
 
 
-def _of_kind(messages: Sequence[TrialMessage], kind: type[Kind]) -> tuple[Kind, ...]:
+def _of_kind(messages: Sequence[protocol.TrialMessage], kind: type[Kind]) -> tuple[Kind, ...]:
     return tuple(message for message in messages if isinstance(message, kind))
 
 
@@ -197,7 +185,7 @@ def validated(trial: Trial, workload: Workload, seed: int) -> Trial:
 
 
 def _phase_contradiction(trial: Trial, workload: Workload) -> str | None:
-    report = trial.report or TrialOutcome("ok")
+    report = trial.report or protocol.TrialOutcome("ok")
     awaited = [trial.marks[name] for name in workload.awaits(trial.cell.point) if name in trial.marks]
     pauses = [Pause(mark.t_ns, report.paused_ns or 0) for mark in awaited[:1]]
     # The kernel's figure is a mean over the CPUs that are busy, and has nothing of what the hypervisor took.
@@ -214,7 +202,7 @@ def _phase_contradiction(trial: Trial, workload: Workload) -> str | None:
     return next(contradictions, None)
 
 
-def outcome_of(report: TrialOutcome | LoadOutcome) -> Outcome:
+def outcome_of(report: protocol.TrialOutcome | protocol.LoadOutcome) -> Outcome:
     """How the trial ended. Raises ProbeError for an outcome that this version does not know."""
     try:
         return Outcome(report.outcome)
@@ -259,7 +247,7 @@ class ContenderTrials:
                     if trial.outcome is Outcome.INTERRUPTED:
                         raise KeyboardInterrupt
 
-    def request(self, block: int, position: int, cell: Cell, *, first: bool) -> TrialRequest:
+    def request(self, block: int, position: int, cell: Cell, *, first: bool) -> protocol.TrialRequest:
         """The probe's request for a trial, without the sandbox."""
         ready = self._prepared.contenders[cell.contender]
         assert isinstance(ready, Ready)
@@ -291,7 +279,7 @@ class ContenderTrials:
 
     def can_measure(self, cell: Cell) -> bool:
         request = self.request(0, 0, cell, first=False)
-        harmless = TrialRequest(
+        harmless = protocol.TrialRequest(
             argv=("true",),
             cwd="/",
             env=request.env,
@@ -303,7 +291,7 @@ class ContenderTrials:
             last = self._executor.trial(harmless)[-1]
         except ProbeError:
             return False
-        assert isinstance(last, TrialOutcome)
+        assert isinstance(last, protocol.TrialOutcome)
         if last.outcome == Outcome.INTERRUPTED:
             raise KeyboardInterrupt
         return last.outcome == Outcome.OK

@@ -8,33 +8,10 @@ from ringside import units
 from ringside.errors import UsageError
 from ringside.model.design import Point
 from ringside.model.results import Trial
-from ringside.probe.protocol import (
-    ClosedLoop,
-    ConstantRate,
-    ExpectedReply,
-    HttpRequest,
-    LoadPlan,
-    LognormalDelay,
-    Service,
-    Stub,
-    StubUpstream,
-    TailedDelay,
-)
+from ringside.probe import protocol
+from ringside.workloads import serving
 from ringside.workloads.fanout import vanish
 from ringside.workloads.phases import CYCLE_NS
-from ringside.workloads.serving import (
-    PERCENTILES,
-    TIMEOUT_S,
-    Serving,
-    engine_figures,
-    high_percentiles,
-    memory_figures,
-    percentiles_s,
-    server_figures,
-    service,
-    step,
-    warm_up,
-)
 from ringside.workloads.tables import declared
 
 UPSTREAMS = 3
@@ -54,10 +31,10 @@ _WINDOW = 2
 
 
 @declared(__file__)
-class Fanout(Serving):
+class Fanout(serving.Serving):
     """Three upstreams of the probe's own, or three loops of sums; a closed loop, or a fixed rate."""
 
-    percentiles = high_percentiles("latency_s.{}")
+    percentiles = serving.high_percentiles("latency_s.{}")
 
     def check(self, point: Point) -> None:
         if not point["vanish"]:
@@ -76,23 +53,23 @@ class Fanout(Serving):
             arguments["upstreams"] = "{upstreams}"
         return arguments
 
-    def service(self, point: Point, seed: int) -> Service:
+    def service(self, point: Point, seed: int) -> protocol.Service:
         requests, concurrency = int(point["requests"]), int(point["concurrency"])
         rate_per_s = int(point["rate"])
         window = min(_WINDOW * concurrency, max(requests // 2, concurrency))
         steps = [
-            step("first", all=_plan(point, "first", 1, 1)),
-            *warm_up(lambda name: _plan(point, name, window, concurrency)),
+            serving.step("first", all=_plan(point, "first", 1, 1)),
+            *serving.warm_up(lambda name: _plan(point, name, window, concurrency)),
         ]
         if _share(point):
             seconds = requests / _PER_CLIENT_S / concurrency
             steps += vanish.steps(_plan(point, "all", 1, concurrency), _vanishing(point), seconds)
         else:
             all_clients = _plan(point, "measured", requests, concurrency, rate_per_s)
-            steps.append(step("measured", counts=True, all=all_clients))
-        return service(steps, _stub(point, seed) if _calls(point) else None)
+            steps.append(serving.step("measured", counts=True, all=all_clients))
+        return serving.service(steps, _stub(point, seed) if _calls(point) else None)
 
-    def least_latency_ns(self, point: Point, plan: LoadPlan) -> float:
+    def least_latency_ns(self, point: Point, plan: protocol.LoadPlan) -> float:
         return 0.0 if point["kind"] == "io" else sums_ns(int(point["work"]), self.cores(point))
 
     def work(self, point: Point) -> int:
@@ -109,11 +86,13 @@ class Fanout(Serving):
 
     def figures(self, trial: Trial) -> dict[str, float]:
         if _share(trial.cell.point):
-            engine = engine_figures(trial.load("measured", "others"))
-            return memory_figures(trial, "measured") | engine | vanish.figures(trial)
-        figures, load = server_figures(trial, "measured"), trial.load("measured")
-        latencies_s = percentiles_s(load)
-        figures |= {f"latency_s.{name}": latencies_s[name] for name in PERCENTILES if name in latencies_s}
+            engine = serving.engine_figures(trial.load("measured", "others"))
+            return serving.memory_figures(trial, "measured") | engine | vanish.figures(trial)
+        figures, load = serving.server_figures(trial, "measured"), trial.load("measured")
+        latencies_s = serving.percentiles_s(load)
+        figures |= {
+            f"latency_s.{name}": latencies_s[name] for name in serving.PERCENTILES if name in latencies_s
+        }
         if load and load.concurrency and "peak_pss_bytes" in figures and "idle_pss_bytes" in figures:
             grown = max(0.0, figures["peak_pss_bytes"] - figures["idle_pss_bytes"])
             figures["bytes_in_flight"] = grown / int(trial.cell.point["concurrency"])
@@ -172,34 +151,34 @@ def _calls(point: Point) -> bool:
     return point["kind"] != "cpu"
 
 
-def _plan(point: Point, name: str, requests: int, connections: int, rate_per_s: int = 0) -> LoadPlan:
+def _plan(point: Point, name: str, requests: int, connections: int, rate_per_s: int = 0) -> protocol.LoadPlan:
     """So many requests; at a rate, or each connection's next when it has its answer."""
     total = int(point["work"]) * (int(point["work"]) - 1) // 2
     if point["kind"] == "cpu":
-        expect = ExpectedReply(status=200, equals=f"{total}\n" * UPSTREAMS)
+        expect = protocol.ExpectedReply(status=200, equals=f"{total}\n" * UPSTREAMS)
     else:
         piece = "200" if point["kind"] == "io" else f"200:{total}\n"
-        expect = ExpectedReply(status=200, matches=rf"\.*{piece}(\.*{piece}){{{UPSTREAMS - 1}}}")
-    return LoadPlan(
+        expect = protocol.ExpectedReply(status=200, matches=rf"\.*{piece}(\.*{piece}){{{UPSTREAMS - 1}}}")
+    return protocol.LoadPlan(
         protocol="http",
-        request=HttpRequest(headers=(("Host", "127.0.0.1"), ("X-Request-Id", f"{name}-{{n}}"))),
+        request=protocol.HttpRequest(headers=(("Host", "127.0.0.1"), ("X-Request-Id", f"{name}-{{n}}"))),
         expect=expect,
         connections=connections,
         requests=requests,
         duration_s=requests / rate_per_s if rate_per_s else None,
-        pacing=ConstantRate(rate_per_s) if rate_per_s else ClosedLoop(),
-        timeout_s=TIMEOUT_S,
+        pacing=protocol.ConstantRate(rate_per_s) if rate_per_s else protocol.ClosedLoop(),
+        timeout_s=serving.TIMEOUT_S,
     )
 
 
-def _stub(point: Point, seed: int) -> Stub:
+def _stub(point: Point, seed: int) -> protocol.Stub:
     tail = int(point["tail"])
     delay = (
-        TailedDelay(median_s=_MEDIAN_S, sigma=_SIGMA, tail_s=_TAIL_S, tail_share=tail / 100)
+        protocol.TailedDelay(median_s=_MEDIAN_S, sigma=_SIGMA, tail_s=_TAIL_S, tail_share=tail / 100)
         if tail
-        else LognormalDelay(median_s=_MEDIAN_S, sigma=_SIGMA)
+        else protocol.LognormalDelay(median_s=_MEDIAN_S, sigma=_SIGMA)
     )
-    return Stub((StubUpstream(delay),) * UPSTREAMS, seed=seed)
+    return protocol.Stub((protocol.StubUpstream(delay),) * UPSTREAMS, seed=seed)
 
 
 FANOUT = Fanout()

@@ -7,29 +7,10 @@ from collections.abc import Mapping
 from ringside.errors import UsageError
 from ringside.model.design import Point
 from ringside.model.results import Timeline, Trial
-from ringside.probe.protocol import (
-    ExpectedReply,
-    HttpRequest,
-    LoadPlan,
-    Sample,
-    Service,
-    SlowReaders,
-    StreamMessages,
-    TimedMark,
-    VanishingReaders,
-)
+from ringside.probe import protocol
 from ringside.stats.series import rate_settled_at, settled_at
+from ringside.workloads import serving
 from ringside.workloads.feed.timeline import memory_over_time, timeline
-from ringside.workloads.serving import (
-    TIMEOUT_S,
-    Serving,
-    engine_figures,
-    high_percentiles,
-    memory_figures,
-    percentiles_s,
-    service,
-    step,
-)
 from ringside.workloads.tables import declared
 
 # The last sample of the server is taken so long before its connections are closed.
@@ -49,10 +30,10 @@ _OTHER_DESCRIPTORS = 128
 
 
 @declared(__file__)
-class Feed(Serving):
+class Feed(serving.Serving):
     """Connections are opened at a rate and held. Every chunk's number and id are checked on each."""
 
-    percentiles = high_percentiles("late_s.{}", "lateness")
+    percentiles = serving.high_percentiles("late_s.{}", "lateness")
 
     def check(self, point: Point) -> None:
         if _ramp_s(point) > 3600:
@@ -85,28 +66,28 @@ class Feed(Serving):
             "take fewer connections with --set connections=N",
         )
 
-    def service(self, point: Point, seed: int) -> Service:
+    def service(self, point: Point, seed: int) -> protocol.Service:
         hold_s, ramp_s = float(point["seconds"]), _ramp_s(point)
         third_s, end_s = ramp_s + hold_s / 3, ramp_s + max(hold_s - _BEFORE_END_S, hold_s / 2)
-        marks = [TimedMark("ramped", ramp_s)]
+        marks = [protocol.TimedMark("ramped", ramp_s)]
         if point["slow"] or point["vanish"]:
-            marks += [TimedMark("held", third_s - hold_s / 60), TimedMark("after", end_s)]
+            marks += [protocol.TimedMark("held", third_s - hold_s / 60), protocol.TimedMark("after", end_s)]
         else:
-            marks += [TimedMark("held", end_s)]
+            marks += [protocol.TimedMark("held", end_s)]
         # No feed is at `/`; but a server that answers 404 is ready.
-        nothing = LoadPlan(
+        nothing = protocol.LoadPlan(
             protocol="http",
             requests=1,
-            timeout_s=TIMEOUT_S,
+            timeout_s=serving.TIMEOUT_S,
             request=_get("/"),
-            expect=ExpectedReply(status=404),
+            expect=protocol.ExpectedReply(status=404),
         )
-        steps = [step("first", all=nothing)]
+        steps = [serving.step("first", all=nothing)]
         if earlier := _earlier(point):
             ramped_s = _ramp_s(earlier)
-            cold = [TimedMark("cold", ramped_s), TimedMark("cold-end", ramped_s + _COLD_S)]
-            steps.append(step("warm-up", all=_plan(earlier), marks=cold))
-        return service([*steps, step("measured", counts=True, all=_plan(point), marks=marks)])
+            cold = [protocol.TimedMark("cold", ramped_s), protocol.TimedMark("cold-end", ramped_s + _COLD_S)]
+            steps.append(serving.step("warm-up", all=_plan(earlier), marks=cold))
+        return serving.service([*steps, serving.step("measured", counts=True, all=_plan(point), marks=marks)])
 
     def work(self, point: Point) -> int:
         held = (point, _earlier(point))
@@ -117,11 +98,11 @@ class Feed(Serving):
 
     def figures(self, trial: Trial) -> dict[str, float]:
         point, load = trial.cell.point, trial.load("measured")
-        figures = memory_figures(trial, "measured") | engine_figures(load)
-        late_s = percentiles_s(load, "lateness")
+        figures = serving.memory_figures(trial, "measured") | serving.engine_figures(load)
+        late_s = serving.percentiles_s(load, "lateness")
         figures |= {f"late_s.{name}": value for name, value in late_s.items()}
         for metric, histogram in (("connect_s.p99", "connect"), ("first_s.p99", "first_byte")):
-            if "p99" in (times_s := percentiles_s(load, histogram)):
+            if "p99" in (times_s := serving.percentiles_s(load, histogram)):
                 figures[metric] = times_s["p99"]
         if load and load.streams:
             figures["behind"] = float(load.streams.behind)
@@ -145,31 +126,31 @@ class Feed(Serving):
         return {name: value for name, value in figures.items() if value is not None}
 
 
-def _plan(point: Point) -> LoadPlan:
+def _plan(point: Point) -> protocol.LoadPlan:
     """The feeds: opened at a rate, held, and disturbed for the second third of the hold."""
     interval_s, hold_s, ramp_s = int(point["interval_ms"]) / 1000, float(point["seconds"]), _ramp_s(point)
     third_s, slow, vanish = ramp_s + hold_s / 3, int(point["slow"]), int(point["vanish"])
     name = f"{_LONG}{{id}}" if slow else "{id}"
-    return LoadPlan(
+    return protocol.LoadPlan(
         protocol="stream",
         connections=int(point["connections"]),
         ramp_per_s=float(point["ramp"]),
         duration_s=ramp_s + hold_s,
         timeout_s=max(_LOST_S, _LOST_INTERVALS * interval_s),
         request=_get(f"/test/{name}"),
-        stream=StreamMessages(
+        stream=protocol.StreamMessages(
             first=f"Welcome: {name}",
             chunk=f"Chunk {{k}} for {name}",
             interval_s=interval_s,
             silent_s=max(_SILENT_S, _SILENT_INTERVALS * interval_s, hold_s / 3),
-            slow=SlowReaders(percent=slow, at_s=third_s, for_s=hold_s / 3) if slow else None,
-            vanish=VanishingReaders(percent=vanish, at_s=third_s) if vanish else None,
+            slow=protocol.SlowReaders(percent=slow, at_s=third_s, for_s=hold_s / 3) if slow else None,
+            vanish=protocol.VanishingReaders(percent=vanish, at_s=third_s) if vanish else None,
         ),
     )
 
 
-def _get(target: str) -> HttpRequest:
-    return HttpRequest(target=target, headers=(("Host", "127.0.0.1"),))
+def _get(target: str) -> protocol.HttpRequest:
+    return protocol.HttpRequest(target=target, headers=(("Host", "127.0.0.1"),))
 
 
 def _earlier(point: Point) -> Point | None:
@@ -181,7 +162,9 @@ def _earlier(point: Point) -> Point | None:
     return point.but(connections=connections, seconds=seconds, slow=0, vanish=0, warm=0)
 
 
-def _cpu_figure(name: str, point: Point, marks: Mapping[str, Sample], *between: str) -> dict[str, float]:
+def _cpu_figure(
+    name: str, point: Point, marks: Mapping[str, protocol.Sample], *between: str
+) -> dict[str, float]:
     """The server's CPU seconds for a thousand chunks between two marks."""
     begin, end = (marks.get(mark) for mark in between)
     if not begin or not end or end.t_ns <= begin.t_ns:
@@ -192,7 +175,7 @@ def _cpu_figure(name: str, point: Point, marks: Mapping[str, Sample], *between: 
     return {name: (end.cpu_ns - begin.cpu_ns) * 1e-9 / (chunks / 1000)}
 
 
-def _held_figures(point: Point, marks: Mapping[str, Sample]) -> dict[str, float]:
+def _held_figures(point: Point, marks: Mapping[str, protocol.Sample]) -> dict[str, float]:
     """Memory of the server and of the kernel while all feeds are held, and how much it gave back."""
     idle, held, after = (marks.get(name) for name in ("idle", "held", "after"))
     if held is None:

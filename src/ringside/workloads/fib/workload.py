@@ -12,24 +12,9 @@ from ringside.errors import UsageError
 from ringside.model.design import Experiment, Point
 from ringside.model.results import Diagnostic, Trial
 from ringside.probe.protocol import ClosedLoop, ConstantRate, ExpectedReply, LoadPlan, Service
+from ringside.workloads import serving
 from ringside.workloads.fib import overload
 from ringside.workloads.phases import CYCLE_NS
-from ringside.workloads.serving import (
-    PERCENTILES,
-    TIMEOUT_S,
-    WINDOWS,
-    Serving,
-    engine_figures,
-    high_percentiles,
-    memory_figures,
-    percentiles_s,
-    server_figures,
-    service,
-    step,
-    still_faster,
-    warm_up,
-    warm_up_figures,
-)
 from ringside.workloads.tables import declared
 
 # What is compared under some loads, the headline first.
@@ -58,11 +43,11 @@ _IDLE_REMEDY = "compare CPU time per request (cpu_per_request_s), or take more c
 
 
 @declared(__file__)
-class Fib(Serving):
+class Fib(serving.Serving):
     """Requests for small numbers, for large ones, for both, and at rising rates."""
 
     percentiles: ClassVar = {
-        **high_percentiles("{}_s"),
+        **serving.high_percentiles("{}_s"),
         "short_p99_s": ("measured", "all", "latency", 0.99),
         "short_p99_alone_s": ("alone", "all", "latency", 0.99),
     }
@@ -81,27 +66,32 @@ class Fib(Serving):
         load, clients, n = str(point["load"]), int(point["clients"]), int(point["n"])
         seconds = float(point["seconds"])
         warm_up_s = min(_MAX_WARM_UP_S, seconds / 2)
-        first = step("first", all=_plan(1, requests=1))
+        first = serving.step("first", all=_plan(1, requests=1))
         if load == "rate":
-            slowly = step("warm-up", all=_plan(n, clients, warm_up_s, rate_per_s=RATES[0]))
+            slowly = serving.step("warm-up", all=_plan(n, clients, warm_up_s, rate_per_s=RATES[0]))
             plans = {rate: _plan(n, clients, seconds, rate_per_s=rate) for rate in RATES}
-            rising = [step(f"rate {rate}", all=plans[rate], last_above_p99_s=_BROKEN_S) for rate in RATES]
-            return service([first, slowly, *rising])
+            rising = [
+                serving.step(f"rate {rate}", all=plans[rate], last_above_p99_s=_BROKEN_S) for rate in RATES
+            ]
+            return serving.service([first, slowly, *rising])
         closed = _plan(n, clients, seconds)
-        window_s = min(_MAX_WARM_UP_S, 4 * seconds) / WINDOWS
-        windows = warm_up(lambda _: replace(closed, duration_s=window_s))
+        window_s = min(_MAX_WARM_UP_S, 4 * seconds) / serving.WINDOWS
+        windows = serving.warm_up(lambda _: replace(closed, duration_s=window_s))
         if load == "overload":
-            capacity = step(overload.CAPACITY, all=closed)
-            return service([first, *windows, capacity, overload.step_of(closed, seconds)])
+            capacity = serving.step(overload.CAPACITY, all=closed)
+            return serving.service([first, *windows, capacity, overload.step_of(closed, seconds)])
         if load == "mixed":
             short = _plan(1, clients, seconds, rate_per_s=_MIXED_RATE_PER_S)
-            slowly = step("warm-up", all=replace(short, duration_s=warm_up_s))
-            alone = step("alone", counts=True, all=short)
-            beside = step("measured", counts=True, all=short, long=_plan(n, 1, seconds))
-            return service([first, slowly, alone, beside])
+            slowly = serving.step("warm-up", all=replace(short, duration_s=warm_up_s))
+            alone = serving.step("alone", counts=True, all=short)
+            beside = serving.step("measured", counts=True, all=short, long=_plan(n, 1, seconds))
+            return serving.service([first, slowly, alone, beside])
         if load == "single":
-            windows, closed = [step("warm-up", all=_plan(n, requests=1))], _plan(n, requests=_SINGLE_REQUESTS)
-        return service([first, *windows, step("measured", counts=True, all=closed)])
+            windows, closed = (
+                [serving.step("warm-up", all=_plan(n, requests=1))],
+                _plan(n, requests=_SINGLE_REQUESTS),
+            )
+        return serving.service([first, *windows, serving.step("measured", counts=True, all=closed)])
 
     def expects_warning(self, trial: Trial, code: str) -> bool:
         if trial.cell.point["load"] == "overload" and code in overload.EXPECTED_WARNINGS:
@@ -127,22 +117,22 @@ class Fib(Serving):
         if point["load"] == "rate":
             return _rate_figures(trial)
         if point["load"] == "overload":
-            engine = engine_figures(load)
-            return memory_figures(trial, "measured") | engine | overload.figures(trial)
-        latencies_s = percentiles_s(load)
-        figures = {f"{name}_s": latencies_s[name] for name in PERCENTILES if name in latencies_s}
+            engine = serving.engine_figures(load)
+            return serving.memory_figures(trial, "measured") | engine | overload.figures(trial)
+        latencies_s = serving.percentiles_s(load)
+        figures = {f"{name}_s": latencies_s[name] for name in serving.PERCENTILES if name in latencies_s}
         # The median has the name that the post's figures have.
         figures = {"latency_s" if name == "p50_s" else name: value for name, value in figures.items()}
         if point["load"] == "mixed":
             # The CPU time of this step is that of two loads.
-            figures |= memory_figures(trial, "measured") | engine_figures(load)
-            alone_s = percentiles_s(trial.load("alone"))
+            figures |= serving.memory_figures(trial, "measured") | serving.engine_figures(load)
+            alone_s = serving.percentiles_s(trial.load("alone"))
             if "p99" in latencies_s:
                 figures["short_p99_s"] = latencies_s["p99"]
             if "p99" in alone_s:
                 figures["short_p99_alone_s"] = alone_s["p99"]
             return figures
-        figures |= server_figures(trial, "measured") | warm_up_figures(trial)
+        figures |= serving.server_figures(trial, "measured") | serving.warm_up_figures(trial)
         if "requests_per_s" in figures:
             figures["requests_per_s_per_client"] = figures["requests_per_s"] / int(point["clients"])
         return figures
@@ -164,7 +154,7 @@ class Fib(Serving):
         """Closed loops in which no server was busy for half of a core's time, or one still got faster."""
         weak = overload.diagnostics(self.medians(trials, overload.answered_share))
         closed = [trial for trial in trials if trial.cell.point["load"] == "hammer"]
-        weak += still_faster(closed, "measured")
+        weak += serving.still_faster(closed, "measured")
         most = max(self.medians(trials, _busy).values(), default=1.0)
         if most >= _BUSY:
             return weak
@@ -200,7 +190,7 @@ def _plan(
         duration_s=seconds,
         requests=requests,
         pacing=ClosedLoop() if rate_per_s is None else ConstantRate(rate_per_s),
-        timeout_s=TIMEOUT_S,
+        timeout_s=serving.TIMEOUT_S,
     )
 
 
@@ -210,7 +200,7 @@ def _rate_figures(trial: Trial) -> dict[str, float]:
     figures: dict[str, float] = {}
     for rate in RATES:
         load = trial.load(f"rate {rate}")
-        latencies_s = percentiles_s(load)
+        latencies_s = serving.percentiles_s(load)
         p99_s = latencies_s.get("p99")
         if load is None or p99_s is None:
             break
@@ -218,7 +208,9 @@ def _rate_figures(trial: Trial) -> dict[str, float]:
         figures |= {f"{name}_s_at_{rate}": latencies_s[name] for name in _OVER_RATES}
         if p99_s < _SUSTAINED_S and load.requests >= 0.99 * (load.intended or 0):
             sustained = rate
-    server = memory_figures(trial, f"rate {last}") | engine_figures(trial.load(f"rate {last}"))
+    server = serving.memory_figures(trial, f"rate {last}") | serving.engine_figures(
+        trial.load(f"rate {last}")
+    )
     return {**server, **figures, "sustained_per_s": float(sustained)}
 
 
