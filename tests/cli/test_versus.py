@@ -104,6 +104,32 @@ def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -
     assert "failures" in codes
 
 
+def git(*words: str) -> None:
+    author = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
+    subprocess.run(["git", *author, *words], check=True, capture_output=True)
+
+
+@pytest.fixture
+def branches(workplace: Path) -> Path:
+    """A git repository: `prog` takes 20 ms on `main`, and ten times as long on `perf`."""
+    program = Path("prog")
+    git("init")
+    for branch, time_s in (("main", 0.02), ("perf", 0.2)):
+        program.write_text(f"#!/bin/sh\nsleep {time_s}\n", encoding="utf-8")
+        program.chmod(0o755)
+        git("switch", "-c", branch) if branch != "main" else None
+        git("add", "prog")
+        git("commit", "-m", branch)
+    return workplace
+
+
+def test_setup_is_repeated_where_the_next_parameter_differs(branches: Path) -> None:
+    words = ("-L", "branch", "main,perf", "--setup", "git switch -q {branch}", "--runs", "7", "./prog")
+    document = json.loads(in_process("vs", *words, "--json").stdout)
+    main_s, perf_s = (command["mean_s"] for command in document["commands"])
+    assert 4 < perf_s / main_s < 13
+
+
 def test_ctrl_c_shows_what_is_there(workplace: Path) -> None:
     process = subprocess.Popen(
         [*RINGSIDE, "vs", "sh -c 'echo >> made; sleep 0.01'", "sleep 0.01", "--time", "10m"],

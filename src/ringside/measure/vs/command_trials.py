@@ -144,18 +144,25 @@ class CommandTrials:
         self._executor = executor
         self._referenced = -_REFERENCE_S
         self._set_up: list[Cell] = []
+        # The line of the last `--setup`.
+        self._last_setup = ""
 
     def warm_up(self, notify: Notify) -> None:
-        """Set up each command, and execute each as often as the options say. Raises CommandFailedError."""
+        """Set up each command, and execute it as often as the options say. Raises CommandFailedError."""
         for cell in self._cells:
+            notify(Event("warm-up", cell))
             self._set_up.append(cell)
-            self._hook("--setup", self._commands[cell.contender].setup, cell)
+            self._warm_up(cell, partial(notify, TICK))
+
+    def _warm_up(self, cell: Cell, tick: Callable[[], None]) -> None:
+        self._last_setup = self._setup(cell)
+        self._hook("--setup", self._commands[cell.contender].setup, cell)
         for number in range(self._options.warmups):
-            for cell in self._cells:
-                notify(Event("warm-up", cell))
-                trial = self._execution(0, 0, cell, partial(notify, TICK), f"warmup-{number}")
-                if trial.outcome is Outcome.INTERRUPTED:
-                    raise KeyboardInterrupt
+            if self._execution(0, 0, cell, tick, f"warmup-{number}").outcome is Outcome.INTERRUPTED:
+                raise KeyboardInterrupt
+
+    def _setup(self, cell: Cell) -> str:
+        return filled_in(self._commands[cell.contender].setup or "", cell.point)
 
     def clean_up(self) -> None:
         """Execute each command's `--cleanup`, after the last block or a failure. Raises the first error of
@@ -171,8 +178,12 @@ class CommandTrials:
             raise first
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
-        """One execution, samples apart. Raises CommandFailedError where it failed and failures do not count,
-        UsageError where it could not be started."""
+        """One execution, samples apart; where `--setup` has other levels than it had last, after another one
+        with its warm-ups, as it may leave one state, such as a branch that is checked out. Raises
+        CommandFailedError where it failed and failures do not count, UsageError where it could not be
+        started."""
+        if self._setup(cell) != self._last_setup:
+            self._warm_up(cell, tick)
         return self._execution(block, position, cell, tick, str(block - 1))
 
     def can_measure(self, _: Cell) -> bool:
