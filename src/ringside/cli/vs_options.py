@@ -117,6 +117,12 @@ class VsSettings:
     store: str | None = option("--store PATH|URL", "The store.")
 
     @property
+    def hooks(self) -> dict[str, tuple[str, ...]]:
+        """The commands around the measured ones, by option."""
+        once = {"setup": (self.setup or "",), "cleanup": (self.cleanup or "",)}
+        return {**once, "prepare": self.prepare, "conclude": self.conclude}
+
+    @property
     def exports(self) -> dict[str, str]:
         """The file of each export that is asked for, by its format."""
         formats = ("json", "csv", "markdown", "asciidoc", "orgmode")

@@ -26,7 +26,6 @@ from ringside.measure.vs import command_trials
 from ringside.measure.vs.command_trials import CommandTrials, ExecutionOptions
 from ringside.measure.vs.commands import (
     Command,
-    Hooks,
     check_parameter,
     input_file,
     listed_levels,
@@ -183,7 +182,7 @@ def _commands(settings: VsSettings, points: Sequence[Point]) -> tuple[Command, .
     return parse_commands(
         texts,
         names,
-        Hooks(settings.setup, settings.prepare, settings.conclude, settings.cleanup),
+        settings.hooks,
         split_shell(settings.shell) if settings.shell else None,
         points=points,
         outputs=[INHERIT] if settings.show_output else [check_output(each) for each in settings.output],
@@ -193,8 +192,8 @@ def _commands(settings: VsSettings, points: Sequence[Point]) -> tuple[Command, .
 
 def _warn_of_unused(settings: VsSettings, factors: Mapping[str, tuple[Level, ...]]) -> None:
     """A parameter in no command is allowed, as in hyperfine, but is more often a typing error."""
-    hooks = (settings.setup, *settings.prepare, *settings.conclude, settings.cleanup, *settings.names)
-    everything = "\n".join([*settings.texts, *(text for text in hooks if text)])
+    hooks = (line for lines in settings.hooks.values() for line in lines)
+    everything = "\n".join([*settings.texts, *settings.names, *hooks])
     for name in factors:
         if f"{{{name}}}" not in everything:
             streams.say(f"{{{name}}} occurs in no command: every level does the same")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from ringside.measure.vs.command_trials import (
     ExecutionOptions,
     HookFailedError,
 )
-from ringside.measure.vs.commands import Hooks, parse_commands
+from ringside.measure.vs.commands import parse_commands
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import Limits, Sample, TrialMessage, TrialOutcome, TrialRequest
@@ -36,7 +36,6 @@ from tests.support import fake_runs
 
 OK = TrialOutcome("ok", exit_status=0, wall_ns=5_000_000)
 RULE = StoppingRule(4)
-NO_HOOKS = Hooks()
 
 
 class FakeExecutor(fake_runs.FakeExecutor):
@@ -51,7 +50,9 @@ class FakeExecutor(fake_runs.FakeExecutor):
         return [Sample(1, "result", pss_bytes=3), Sample(2), self.by_program.get(request.argv[0], OK)]
 
 
-def trials_of(executor: FakeExecutor, folder: Path, hooks: Hooks = NO_HOOKS, **options: Any) -> CommandTrials:
+def trials_of(
+    executor: FakeExecutor, folder: Path, hooks: Mapping[str, Sequence[str]] = {}, **options: Any
+) -> CommandTrials:
     """Trials of `true` and `cat -`."""
     commands = parse_commands(["true", "cat -"], hooks=hooks)
     return CommandTrials(commands, ExecutionOptions(folder, {"PATH": "/bin"}, **options), 7, executor)
@@ -65,7 +66,7 @@ def test_a_hook_can_wait_until_what_another_one_left_is_gone(tmp_path: Path) -> 
     start = "sh -c 'sleep 60 & echo $! > pid'"
     end = "sh -c 'kill $(cat pid); while kill -0 $(cat pid) 2>/dev/null; do sleep 0.01; done'"
     begin = time.monotonic()
-    execute(trials_of(FakeExecutor(), tmp_path, Hooks(prepares=(start,), concludes=(end,))))
+    execute(trials_of(FakeExecutor(), tmp_path, {"prepare": (start,), "conclude": (end,)}))
     assert time.monotonic() < begin + 50
 
 
@@ -193,12 +194,9 @@ def test_a_run_keeps_its_rule(rule: StoppingRule) -> None:
 # --- what surrounds the commands ---
 
 
-def noted() -> Hooks:
+def noted() -> dict[str, tuple[str, ...]]:
     """Hooks that write their names into the file `notes`."""
-    setup, prepare, conclude, cleanup = (
-        f"sh -c 'echo {name} >> notes'" for name in ("setup", "prepare", "conclude", "cleanup")
-    )
-    return Hooks(setup, (prepare,), (conclude,), cleanup)
+    return {name: (f"sh -c 'echo {name} >> notes'",) for name in ("setup", "prepare", "conclude", "cleanup")}
 
 
 def notes(tmp_path: Path) -> list[str]:
@@ -225,7 +223,8 @@ def test_the_order_of_hooks(tmp_path: Path) -> None:
 
 
 def test_only_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
-    hooks = Hooks(setup="sh -c 'echo setup >> notes; ! grep -c setup notes | grep -q 2'", cleanup="false")
+    line = "sh -c 'echo setup >> notes; ! grep -c setup notes | grep -q 2'"
+    hooks = {"setup": (line,), "cleanup": ("false",)}
     of = trials_of(FakeExecutor(), tmp_path, hooks)
     of.clean_up()
     with pytest.raises(HookFailedError, match="^--setup sh -c .* failed with exit status 1$"):
@@ -238,7 +237,7 @@ def test_only_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
 
 def test_all_are_cleaned_up_and_the_first_failure_is_reported(tmp_path: Path) -> None:
     line = "sh -c 'echo x >> notes; wc -l < notes >&2; exit 3'"
-    of = trials_of(FakeExecutor(), tmp_path, Hooks(cleanup=line), warmups=0)
+    of = trials_of(FakeExecutor(), tmp_path, {"cleanup": (line,)}, warmups=0)
     of.warm_up(Listener())
     with pytest.raises(HookFailedError, match="exit status 3: 1$"):
         of.clean_up()
@@ -248,19 +247,19 @@ def test_all_are_cleaned_up_and_the_first_failure_is_reported(tmp_path: Path) ->
 @pytest.mark.parametrize("failure", [FAILED, TrialOutcome("crashed", "cat: Permission denied")])
 def test_a_failure_is_concluded_too_and_more_important(tmp_path: Path, failure: TrialOutcome) -> None:
     line = "sh -c 'echo conclude >> notes; exit 5'"
-    of = trials_of(FakeExecutor(cat=failure), tmp_path, Hooks(concludes=(line,)))
+    of = trials_of(FakeExecutor(cat=failure), tmp_path, {"conclude": (line,)})
     with pytest.raises(RingsideError) as caught:
         execute(of)
     assert "conclude" not in str(caught.value)
     assert notes(tmp_path) == ["conclude"]
     # Where nothing else failed, it is a failure.
-    fine = trials_of(FakeExecutor(), tmp_path, Hooks(concludes=(line,)), ignored="all")
+    fine = trials_of(FakeExecutor(), tmp_path, {"conclude": (line,)}, ignored="all")
     with pytest.raises(HookFailedError, match="^--conclude sh -c .* failed with exit status 5$"):
         execute(fine)
 
 
 def test_a_failed_preparation_is_not_concluded(tmp_path: Path) -> None:
-    hooks = Hooks(prepares=("false",), concludes=("sh -c 'echo conclude >> notes'",))
+    hooks = {"prepare": ("false",), "conclude": ("sh -c 'echo conclude >> notes'",)}
     executor = FakeExecutor()
     with pytest.raises(HookFailedError, match="^--prepare false failed"):
         execute(trials_of(executor, tmp_path, hooks, ignored="all"))
@@ -271,11 +270,11 @@ def test_hooks_are_in_the_folder_and_environment_of_the_commands(tmp_path: Path)
     line = "sh -c 'cat >&2; echo $PATH $HOME. $(ls) >&2; exit 1'"
     (tmp_path / "a-file").touch()
     with pytest.raises(HookFailedError, match=r"exit status 1: /bin \. a-file$"):
-        execute(trials_of(FakeExecutor(), tmp_path, Hooks(prepares=(line,))))
+        execute(trials_of(FakeExecutor(), tmp_path, {"prepare": (line,)}))
 
 
 def test_hooks_go_through_the_shell_of_the_commands(tmp_path: Path) -> None:
-    hooks = Hooks(prepares=("echo {n} | tr 1 x > made",))
+    hooks = {"prepare": ("echo {n} | tr 1 x > made",)}
     point = Point((("n", 1),))
     commands = parse_commands(["cat < made"], hooks=hooks, shell=("sh",), points=(point,))
     executor = FakeExecutor()
@@ -288,11 +287,11 @@ def test_hooks_go_through_the_shell_of_the_commands(tmp_path: Path) -> None:
 def test_long_lines_of_hooks_are_cut(tmp_path: Path) -> None:
     line = f"sh -c 'echo {'y' * 300} >&2; exit 1' {'x' * 100}"
     with pytest.raises(HookFailedError) as caught:
-        execute(trials_of(FakeExecutor(), tmp_path, Hooks(prepares=(line,))))
+        execute(trials_of(FakeExecutor(), tmp_path, {"prepare": (line,)}))
     assert str(caught.value) == (
         f"--prepare {one_line(line, 80)} failed with exit status 1: {one_line('y' * 300, 200)}"
     )
-    gone = trials_of(FakeExecutor(), tmp_path / "gone", Hooks(prepares=(line,)))
+    gone = trials_of(FakeExecutor(), tmp_path / "gone", {"prepare": (line,)})
     with pytest.raises(UsageError) as refused:
         execute(gone)
     assert str(refused.value) == f"--prepare {one_line(line, 80)}: No such file or directory"
@@ -338,5 +337,5 @@ def test_commands_are_the_contenders_of_a_run(tmp_path: Path) -> None:
 
 
 def test_what_hooks_print_is_not_shown(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    execute(trials_of(FakeExecutor(), tmp_path, Hooks(prepares=("sh -c 'echo out; echo err >&2'",))))
+    execute(trials_of(FakeExecutor(), tmp_path, {"prepare": ("sh -c 'echo out; echo err >&2'",)}))
     assert tuple(capfd.readouterr()) == ("", "")

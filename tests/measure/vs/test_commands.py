@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,6 @@ from ringside.errors import UsageError
 from ringside.measure.vs.commands import (
     MAX_COMMANDS,
     Command,
-    Hooks,
     check_parameter,
     filled_in,
     listed_levels,
@@ -126,24 +125,13 @@ def test_an_input_must_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_every_hook_and_output_is_where_it_belongs() -> None:
-    hooks = Hooks("true setup", ("true before",), ("true after a", "true after b"), "true cleanup")
+    hooks = {"setup": ("true setup",), "conclude": ("true a", ""), "cleanup": (" ",), "prepare": ()}
     first, second = parse_commands(["true 1", "true 2"], ["one"], hooks, outputs=("null", None))
-    assert first == Command(
-        "one", "true 1", None, "true setup", "true before", "true after a", "true cleanup", "null"
-    )
-    assert second == Command(
-        "B", "true 2", None, "true setup", "true before", "true after b", "true cleanup", None
-    )
+    both = {"setup": "true setup", "cleanup": " "}
+    assert first == Command("one", "true 1", None, {**both, "conclude": "true a"}, "null")
+    assert second == Command("B", "true 2", None, both)
     (shelled,) = parse_commands(["a | b"], shell=["sh", "-e"], outputs=("./x",))
     assert shelled == Command("A", "a | b", ("sh", "-e"), output="./x")
-
-
-def test_hooks_that_are_empty_are_none() -> None:
-    (command,) = parse_commands(["true"], hooks=Hooks("", ("",), ("",), ""))
-    assert command == Command("A", "true")
-    # One of blanks is left alone.
-    (command,) = parse_commands(["true"], hooks=Hooks(" ", (" ",), (" ",), " "))
-    assert command == Command("A", "true", None, " ", " ", " ", " ")
 
 
 def test_names_are_letters_after_those_that_are_given() -> None:
@@ -159,7 +147,7 @@ def test_long_names_must_differ_where_they_are_shown() -> None:
 
 def test_parameters_are_filled_in_at_each_point() -> None:
     points = [Point((("n", 1), ("p", "true"))), Point((("n", 2), ("p", "cat")))]
-    (command,) = parse_commands(["{p} {n} {other}"], hooks=Hooks(prepares=("{p}",)), points=points)
+    (command,) = parse_commands(["{p} {n} {other}"], hooks={"prepare": ("{p}",)}, points=points)
     assert [command.line(point) for point in points] == ["true 1 {other}", "cat 2 {other}"]
     assert [command.argv(point) for point in points] == [("true", "1", "{other}"), ("cat", "2", "{other}")]
     (command,) = parse_commands(["{p} {n}"], shell=("sh",), points=points)
@@ -175,7 +163,9 @@ def test_parameters_are_filled_in_at_each_point() -> None:
 # --- what is refused, word by word ---
 
 
-def refusal(*texts: str, names: tuple[str, ...] = (), hooks: Hooks | None = None, **options: object) -> str:
+def refusal(
+    *texts: str, names: tuple[str, ...] = (), hooks: Mapping[str, Sequence[str]] = {}, **options: object
+) -> str:
     with pytest.raises(UsageError) as refused:
         parse_commands(texts, names, hooks, **options)  # type: ignore[arg-type]
     return str(refused.value)
@@ -220,22 +210,19 @@ def test_messages_about_names_and_options() -> None:
     for empty in ("", " "):
         assert refusal("true", "true", names=(empty,)) == "a name is empty: give each -n a word"
     three = ("true", "true", "true")
-    for option, hooks in {
-        "--prepare": Hooks(prepares=("true", "true")),
-        "--conclude": Hooks(concludes=("true", "true")),
-    }.items():
-        assert refusal(*three, hooks=hooks) == (
-            f"give {option} once for all commands, or once for each of the 3"
+    for hook in ("prepare", "conclude"):
+        assert refusal(*three, hooks={hook: ("true", "true")}) == (
+            f"give --{hook} once for all commands, or once for each of the 3"
         )
     assert refusal(*three, outputs=(None, None)) == (
         "give --output once for all commands, or once for each of the 3"
     )
 
 
-@pytest.mark.parametrize("name", ["setup", "prepares", "concludes", "cleanup"])
+@pytest.mark.parametrize("name", ["setup", "prepare", "conclude", "cleanup"])
 def test_hooks_are_checked_as_commands_are(name: str) -> None:
-    def hooks(text: str) -> Hooks:
-        return Hooks(**{name: text if name in ("setup", "cleanup") else (text,)})  # type: ignore[arg-type]
+    def hooks(text: str) -> dict[str, tuple[str, ...]]:
+        return {name: (text,)}
 
     for text in ("true | cat", "cd x", "A=1 env"):
         (command,) = parse_commands(["true"], hooks=hooks(text))
@@ -248,8 +235,8 @@ def test_hooks_are_checked_as_commands_are(name: str) -> None:
     parse_commands(["true"], hooks=hooks("no-such-program"))
 
 
-@pytest.mark.parametrize("hooks", [Hooks(setup="make"), Hooks(prepares=("make",))])
-def test_a_shell_must_be_there_whatever_is_made(hooks: Hooks) -> None:
+@pytest.mark.parametrize("hooks", [{"setup": ("make",)}, {"prepare": ("make",)}])
+def test_a_shell_must_be_there_whatever_is_made(hooks: dict[str, tuple[str, ...]]) -> None:
     (command,) = parse_commands(["./not-yet"], hooks=hooks)
     assert command.text == "./not-yet"
     message = "there is no program no-such-shell"
@@ -257,7 +244,7 @@ def test_a_shell_must_be_there_whatever_is_made(hooks: Hooks) -> None:
 
 
 def test_what_concludes_or_cleans_up_makes_no_program() -> None:
-    hooks = Hooks(concludes=("true",), cleanup="true")
+    hooks = {"conclude": ("true",), "cleanup": ("true",)}
     assert refusal("./not-yet", hooks=hooks) == "there is no program ./not-yet"
 
 
@@ -349,12 +336,8 @@ def test_what_has_a_place_on_an_axis(level: Level, yes: bool) -> None:
 
 def test_every_combination_is_a_point() -> None:
     points = scan_points({"a": ("x", "y"), "b": (1, 2)})
-    assert [point.as_dict() for point in points] == [
-        {"a": "x", "b": 1},
-        {"a": "x", "b": 2},
-        {"a": "y", "b": 1},
-        {"a": "y", "b": 2},
-    ]
+    levels = [tuple(point.as_dict().items()) for point in points]
+    assert levels == [(("a", a), ("b", b)) for a in ("x", "y") for b in (1, 2)]
     assert scan_points({}) == (Point(()),)
     assert len(scan_points(dict.fromkeys("abc", tuple(range(10))))) == 1000
     with pytest.raises(UsageError) as refused:
@@ -419,7 +402,7 @@ def test_a_program_whose_loader_is_missing_says_so(workplace: Path, complaint: C
 
 
 def test_prepares_that_differ_are_named() -> None:
-    both = parse_commands(["true", "true"], hooks=Hooks(prepares=("sleep 1", "")))
+    both = parse_commands(["true", "true"], hooks={"prepare": ("sleep 1", "")})
     (note,) = notes(both, [POINT])
     assert note.startswith("A after sleep 1, B after nothing: what --prepare does differs")
-    assert notes(parse_commands(["true", "true"], hooks=Hooks(prepares=("sleep 1",))), [POINT]) == []
+    assert notes(parse_commands(["true", "true"], hooks={"prepare": ("sleep 1",)}), [POINT]) == []

@@ -155,14 +155,11 @@ class CommandTrials:
             self._warm_up(cell, partial(notify, TICK))
 
     def _warm_up(self, cell: Cell, tick: Callable[[], None]) -> None:
-        self._last_setup = self._setup(cell)
-        self._hook("--setup", self._commands[cell.contender].setup, cell)
+        self._last_setup = self._hook_line("setup", cell)
+        self._hook("setup", cell)
         for number in range(self._options.warmups):
             if self._execution(0, 0, cell, tick, f"warmup-{number}").outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
-
-    def _setup(self, cell: Cell) -> str:
-        return filled_in(self._commands[cell.contender].setup or "", cell.point)
 
     def clean_up(self) -> None:
         """Execute each command's `--cleanup`, after the last block or a failure. Raises the first error of
@@ -170,7 +167,7 @@ class CommandTrials:
         first: RingsideError | None = None
         for cell in self._set_up:
             try:
-                self._hook("--cleanup", self._commands[cell.contender].cleanup, cell)
+                self._hook("cleanup", cell)
             except RingsideError as error:
                 first = first or error
         self._set_up.clear()
@@ -182,7 +179,7 @@ class CommandTrials:
         with its warm-ups, as it may leave one state, such as a branch that is checked out. Raises
         CommandFailedError where it failed and failures do not count, UsageError where it could not be
         started."""
-        if self._setup(cell) != self._last_setup:
+        if self._hook_line("setup", cell) != self._last_setup:
             self._warm_up(cell, tick)
         return self._execution(block, position, cell, tick, str(block - 1))
 
@@ -194,7 +191,7 @@ class CommandTrials:
         self, block: int, position: int, cell: Cell, tick: Callable[[], None], iteration: str
     ) -> Trial:
         command = self._commands[cell.contender]
-        self._hook("--prepare", command.prepare, cell)
+        self._hook("prepare", cell)
         reference = time.monotonic() - self._referenced >= _REFERENCE_S
         blank = Trial(
             block, position, cell, Outcome.INTERRUPTED, "", cpus=self._options.cpus, started_at=now()
@@ -210,9 +207,9 @@ class CommandTrials:
         except BaseException:
             # What --prepare started is ended in any case; why the command failed is more important.
             with contextlib.suppress(RingsideError):
-                self._hook("--conclude", command.conclude, cell)
+                self._hook("conclude", cell)
             raise
-        self._hook("--conclude", command.conclude, cell)
+        self._hook("conclude", cell)
         return checked
 
     def _request(
@@ -256,12 +253,15 @@ class CommandTrials:
             _HINTS.get(trial.outcome, ""),
         )
 
-    def _hook(self, option: str, text: str | None, cell: Cell) -> None:
-        if text is None or not text.strip():
+    def _hook_line(self, hook: str, cell: Cell) -> str:
+        return filled_in(self._commands[cell.contender].hooks.get(hook, ""), cell.point)
+
+    def _hook(self, hook: str, cell: Cell) -> None:
+        filled = self._hook_line(hook, cell)
+        if not filled.strip():
             return
-        filled = filled_in(text, cell.point)
         argv = self._commands[cell.contender].words(filled)
-        line = one_line(filled, 80)
+        what = f"--{hook} {one_line(filled, 80)}"
         # Not a pipe: what a hook leaves in the background, as a server, would keep it open.
         before = orphans.children()
         with tempfile.TemporaryFile() as errors, adopted():
@@ -276,7 +276,7 @@ class CommandTrials:
                     check=False,
                 ).returncode
             except OSError as error:
-                raise UsageError(f"{option} {line}: {error.strerror}") from error
+                raise UsageError(f"{what}: {error.strerror}") from error
             for pid, _ in orphans.children() - before:
                 # Another hook may wait until it is gone.
                 threading.Thread(target=_reap, args=(pid,), daemon=True).start()
@@ -284,9 +284,7 @@ class CommandTrials:
                 return
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR_BYTES))
             last = one_line(errors.read().decode(errors="replace").strip().rpartition("\n")[2], 200)
-        raise HookFailedError(
-            f"{option} {line} failed with exit status {status}" + (f": {last}" if last else "")
-        )
+        raise HookFailedError(f"{what} failed with exit status {status}" + (f": {last}" if last else ""))
 
 
 def _reap(pid: int) -> None:

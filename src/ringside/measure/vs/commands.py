@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
@@ -55,31 +55,18 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
 @dataclass(frozen=True, slots=True)
-class Hooks:
-    """Commands around the measured ones, as they were written: `setup` before the first block and `cleanup`
-    after the last one, once for each command; `prepares` and `concludes` around each execution, one for all
-    commands or one for each. None of them is timed."""
-
-    setup: str | None = None
-    prepares: tuple[str, ...] = ()
-    concludes: tuple[str, ...] = ()
-    cleanup: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Command:
     """A command: its name, and as it was written, where `{VAR}` stands for the level of a parameter. `shell`:
-    the words that start a shell for it and for its hooks; None: it is started by itself. `output`: where its
+    the words that start a shell for it and for its hooks; None: it is started by itself. `hooks`: commands
+    around it by option, none of them timed: `setup` before its warm-ups and `cleanup` after the last block,
+    `prepare` and `conclude` around each execution. `output`: where its
     output goes, `None` for a pipe that is read and hashed. `is_literal`: what only a shell understands is
     for the program."""
 
     name: str
     text: str
     shell: tuple[str, ...] | None = None
-    setup: str | None = None
-    prepare: str | None = None
-    conclude: str | None = None
-    cleanup: str | None = None
+    hooks: Mapping[str, str] = field(default_factory=dict)
     output: str | None = None
     is_literal: bool = False
 
@@ -106,34 +93,29 @@ class Command:
 def parse_commands(
     texts: Sequence[str],
     names: Sequence[str] = (),
-    hooks: Hooks | None = None,
+    hooks: Mapping[str, Sequence[str]] = {},
     shell: Sequence[str] | None = None,
     *,
     points: Sequence[Point] = (Point(()),),
     outputs: Sequence[str | None] = (),
     is_literal: bool = False,
 ) -> tuple[Command, ...]:
-    """The commands, which can be executed at all points; those without a name are A, B, C …. `outputs`: one
-    for all commands, or one for each. `is_literal`: words that mean something to a shell alone are meant for
-    the program. Raises UsageError with what is wrong."""
-    hooks = hooks or Hooks()
+    """The commands, which can be executed at all points; those without a name are A, B, C …. `hooks` by
+    option, and `outputs`: one for all commands, or one for each. `is_literal`: words that mean something to a
+    shell alone are meant for the program. Raises UsageError with what is wrong."""
     if not 1 <= len(texts) <= MAX_COMMANDS:
         raise UsageError(
             f"name 1 to {MAX_COMMANDS} commands, each quoted as one argument: "
             "ringside vs 'sleep 0.1' 'sleep 0.2'"
         )
-    prepares = _for_each(hooks.prepares, len(texts), "--prepare")
-    concludes = _for_each(hooks.concludes, len(texts), "--conclude")
+    each_hook = {name: _for_each(lines, len(texts), f"--{name}") for name, lines in hooks.items()}
     each_output = _for_each(outputs, len(texts), "--output")
     commands = tuple(
         Command(
             name,
             text,
             tuple(shell) if shell else None,
-            hooks.setup or None,
-            prepares[i] or None,
-            concludes[i] or None,
-            hooks.cleanup or None,
+            {hook: line for hook, lines in each_hook.items() if (line := lines[i])},
             each_output[i],
             is_literal,
         )
@@ -209,13 +191,13 @@ def _for_each(values: Sequence[str | None], commands: int, option: str) -> list[
 
 def _check(command: Command, points: Sequence[Point]) -> None:
     # What prepares a command may make the program.
-    is_made = bool(command.setup or command.prepare)
+    is_made = not command.hooks.keys().isdisjoint(("setup", "prepare"))
     for point in points:
         argv = command.argv(point)
         if not is_made or command.shell_of(command.line(point)):
             _check_program(argv[0])
-    for hook in (command.setup, command.prepare, command.conclude, command.cleanup):
-        if hook is not None and hook.strip():
+    for hook in command.hooks.values():
+        if hook.strip():
             command.words(filled_in(hook, points[0]))
 
 
@@ -232,7 +214,7 @@ def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
             if shell == DEFAULT_SHELL and (bashism := _BASHISM.search(_QUOTED.sub("_", line))):
                 bashisms.setdefault(command.name, bashism[0].strip())
     texts = []
-    prepares = {command.name: command.prepare for command in commands}
+    prepares = {command.name: command.hooks.get("prepare") for command in commands}
     if len(set(prepares.values())) > 1:
         parts = (
             f"{name} after {one_line(text, 40) if text else 'nothing'}" for name, text in prepares.items()
