@@ -20,7 +20,7 @@ HEAD = """\
 
 def metrics(folder: Path, text: str) -> tuple[Metric, ...]:
     (folder / "metrics.md").write_text(text, encoding="utf-8")
-    return metric_table(str(folder / "workload.py"), {"rates": (5, 1000)})
+    return metric_table(folder / "metrics.md", {"rates": (5, 1000)})
 
 
 def test_rows(tmp_path: Path) -> None:

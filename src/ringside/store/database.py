@@ -7,10 +7,9 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 from ringside.errors import StoreError, UsageError
@@ -18,10 +17,9 @@ from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, RunState, StoredSamples, Trial, Usage
 from ringside.probe.protocol import Sample
 from ringside.store import rows
-from ringside.store.connection import Database
-from ringside.store.locks import RunLocks
+from ringside.store.locks import LockedDatabase
 from ringside.store.samples import samples_of, samples_text, usage_of
-from ringside.store.tables import TABLES, insertion, placeholders
+from ringside.store.tables import COLUMNS, insertion, placeholders
 from ringside.text import one_line
 
 
@@ -55,28 +53,8 @@ class RunSummary:
     suite: str
 
 
-class Store(Database):
+class Store(LockedDatabase):
     """An open store. Every method commits before it returns, and raises StoreError when it cannot."""
-
-    def __init__(self, where: str | Path | None, *, create: bool = True, read_only: bool = False) -> None:
-        super().__init__(where, create=create, read_only=read_only)
-        self._locks = RunLocks(self)
-
-    def hold(self, run: Run) -> AbstractContextManager[None]:
-        """Keep others from adding to a run. Raises UsageError where another process already does."""
-        return self._locks.hold(run.id)
-
-    def hold_suite(self, suite_id: str) -> AbstractContextManager[None]:
-        """Keep others from beginning runs of a suite. Raises UsageError where another process does."""
-        return self._locks.hold(suite_id)
-
-    def refuse_held(self, run: Run) -> None:
-        """Raise UsageError where another process is adding to the run; `hold` does so as well."""
-        self._locks.refuse_held(run.id)
-
-    def is_held(self, run_id: str) -> bool:
-        """Whether another process of this machine is adding to the run."""
-        return self._locks.is_held(run_id)
 
     def state(self, run_id: str, ended_at: str | None) -> RunState:
         """The state of a run that ended then, or has not."""
@@ -129,7 +107,7 @@ class Store(Database):
     def _writing(self, run: Run) -> Iterator[None]:
         """A transaction that writes to a run."""
         with self.writing():
-            self._locks.check(run.id)
+            self.check_held(run.id)
             yield
 
     def _change(self, run: Run, column: str, value: str) -> None:
@@ -285,7 +263,7 @@ class Store(Database):
             with self.transaction(writes=True):
                 for table in ("run", "source", "trial", "timeline"):
                     for row in tables[table]:
-                        if row.keys() != TABLES[table].keys():
+                        if [*row] != COLUMNS[table]:
                             raise ValueError(f"a row of {table} has other columns")
                         self._insert(table, row)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

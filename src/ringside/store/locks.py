@@ -10,27 +10,29 @@ from typing import Any
 
 from ringside.errors import StoreError, UsageError
 from ringside.files import FileLock, is_locked
+from ringside.model.results import Run
 from ringside.store.connection import Database
 
 # A process that looks whether a run is in progress has its lock for an instant.
 _HOLD_PATIENCE_S = 0.3
 
 
-class RunLocks:
-    """Locks of a database's runs: files beside it, or locks of its own (PostgreSQL). A database in memory has
-    none."""
+class LockedDatabase(Database):
+    """A database with locks of runs and of suites: files beside it, or locks of its own (PostgreSQL). One in
+    memory has none."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, where: str | Path | None, *, create: bool = True, read_only: bool = False) -> None:
+        super().__init__(where, create=create, read_only=read_only)
         # By run: the lock of a file, or the connection to PostgreSQL that has it; None where it was lost.
         self._held: dict[str, Any] = {}
 
     @contextmanager
-    def hold(self, run_id: str) -> Iterator[None]:
-        """Keep others from adding to a run. Raises UsageError where another process already does, StoreError
-        where the database fails."""
+    def hold(self, run: Run | str) -> Iterator[None]:
+        """Keep others from adding to a run, or to the suite of that id. Raises UsageError where another
+        process already does, StoreError where the database fails."""
+        run_id = run if isinstance(run, str) else run.id
         try:
-            with self._database.transaction():
+            with self.transaction():
                 is_ours = self._take(run_id)
             if not is_ours:
                 raise _busy(run_id)
@@ -38,7 +40,7 @@ class RunLocks:
         finally:
             self._give_back(run_id)
 
-    def check(self, run_id: str) -> None:
+    def check_held(self, run_id: str) -> None:
         """Before a write to a run that this process holds: have the lock again where it went away, with a
         connection of the database's or with the file. Raises StoreError where another process has it by
         now."""
@@ -49,7 +51,7 @@ class RunLocks:
             # The store, too, may have been moved (`Database.writing`).
             is_lost = held.path != self._path(run_id) or held.is_lost()
         else:
-            is_lost = held is not self._database.connection
+            is_lost = held is not self.connection
         if is_lost and not self._take(run_id):
             raise StoreError(
                 f"the lock of run {run_id} was lost, and another process has it: nothing more is written"
@@ -57,11 +59,11 @@ class RunLocks:
 
     def _take(self, run_id: str) -> bool:
         """Whether the lock could be had."""
-        if self._database.is_postgresql:
+        if self.is_postgresql:
             query = "SELECT pg_try_advisory_lock(?) AS is_ours"
-            (row,) = self._database.execute(query, (_key(run_id),))
-            self._held[run_id] = self._database.connection if row["is_ours"] else None
-        elif self._database.path is None:
+            (row,) = self.execute(query, (_key(run_id),))
+            self._held[run_id] = self.connection if row["is_ours"] else None
+        elif self.path is None:
             return True
         else:
             if before := self._held.pop(run_id, None):
@@ -79,8 +81,8 @@ class RunLocks:
             held.release(removes=True)
         elif held:
             # A connection that was lost has it no more.
-            with suppress(StoreError), self._database.transaction():
-                self._database.execute("SELECT pg_advisory_unlock(?)", (_key(run_id),))
+            with suppress(StoreError), self.transaction():
+                self.execute("SELECT pg_advisory_unlock(?)", (_key(run_id),))
 
     def refuse_held(self, run_id: str) -> None:
         """Raise UsageError where another process is adding to the run; `hold` does so as well."""
@@ -90,19 +92,19 @@ class RunLocks:
     def is_held(self, run_id: str) -> bool:
         """Whether another process of this machine is adding to the run. Writes nothing: the lock is not made,
         and given back at once. Raises StoreError where the database fails."""
-        if not self._database.is_postgresql:
-            return self._database.path is not None and is_locked(self._path(run_id))
+        if not self.is_postgresql:
+            return self.path is not None and is_locked(self._path(run_id))
         # The upper and the lower half of the key.
         query = (
             "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1 "
             "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
             "AND (classid::bigint << 32 | objid::bigint) = ?"
         )
-        with self._database.transaction():
-            return bool([*self._database.execute(query, (_key(run_id),))])
+        with self.transaction():
+            return bool([*self.execute(query, (_key(run_id),))])
 
     def _path(self, run_id: str) -> Path:
-        path = self._database.path
+        path = self.path
         assert path is not None
         return path.with_name(f"{path.name}-{run_id}.lock")
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from statistics import median
 
-from ringside.model.design import Metric, Point
+from ringside.model.design import Point
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.units import count, percent
 from ringside.workloads.base import Measurement
-from ringside.workloads.process import CPU_S, WALL_S, process_figures
+from ringside.workloads.process import process_figures
+from ringside.workloads.tables import metric_table
 
 # Below this most of the wall time is that of starting a process.
 _SHORT_S = 0.005
@@ -19,14 +21,6 @@ _READING_SHARE = 0.05
 _READ_BYTES = 1 << 20
 
 
-PEAK = Metric(
-    "peak_memory_bytes",
-    "B",
-    "Peak memory",
-    "most resident memory: of one process as the kernel keeps it, of several where samples saw their sum",
-)
-
-
 class CommandTimes(Measurement):
     """Each execution of a command is a trial; the contenders are the commands' names. A command that failed
     and was counted nevertheless is an `ok` trial with a detail."""
@@ -34,15 +28,9 @@ class CommandTimes(Measurement):
     name = "command"
     title = "Commands"
     resumable = False
-    metrics = (
-        WALL_S,
-        CPU_S,
-        Metric("user_s", "s", "User", "the part of the CPU time outside the kernel", phrase="user time"),
-        Metric("system_s", "s", "System", "the part of the CPU time inside the kernel", phrase="system time"),
-        PEAK,
-    )
+    metrics = metric_table(Path(__file__).with_suffix(".md"))
     # User and system time are parts of the CPU time.
-    compared = ("wall_s", "cpu_s", PEAK.name)
+    compared = ("wall_s", "cpu_s", "peak_memory_bytes")
     secondary = ("user_s", "system_s")
     plotted = ("cpu_s",)
 
@@ -51,7 +39,7 @@ class CommandTimes(Measurement):
         if trial.report and trial.report.cpu_user_ns is not None:
             figures["user_s"] = trial.report.cpu_user_ns / 1e9
         if trial.report and trial.report.peak_memory_bytes is not None:
-            figures[PEAK.name] = float(trial.report.peak_memory_bytes)
+            figures["peak_memory_bytes"] = float(trial.report.peak_memory_bytes)
         if trial.report and trial.report.cpu_system_ns is not None:
             figures["system_s"] = trial.report.cpu_system_ns / 1e9
         return {metric.name: figures[metric.name] for metric in self.metrics if metric.name in figures}

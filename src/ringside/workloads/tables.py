@@ -40,7 +40,7 @@ def declared(module: str) -> Callable[[W], W]:
         types = get_type_hints(cls)
         tables = tomllib.loads(Path(module).with_name("workload.toml").read_text(encoding="utf-8"))
         cls.series = convert(tables.pop("series", {}), types["series"])
-        cls.metrics = metric_table(module, cls.series)
+        cls.metrics = metric_table(Path(module).with_name("metrics.md"), cls.series)
         cls.factors = tuple(
             _SHARED_FACTORS[name] if not row else convert({"name": name, **row}, Factor)
             for name, row in tables.pop("factors").items()
@@ -64,9 +64,9 @@ def declared(module: str) -> Callable[[W], W]:
     return declare
 
 
-def metric_table(module: str, series: Series | None = None) -> tuple[Metric, ...]:
-    """The metrics beside a module. Raises ValueError for a row that cannot be read."""
-    lines = Path(module).with_name("metrics.md").read_text(encoding="utf-8").splitlines()
+def metric_table(path: Path, series: Series | None = None) -> tuple[Metric, ...]:
+    """The metrics of a file. Raises ValueError for a row that cannot be read."""
+    lines = path.read_text(encoding="utf-8").splitlines()
     rows = [line for line in lines if re.match(r"\| (?!name )", line)]
     return tuple(metric for line in rows for metric in _metrics(line, series or {}))
 
@@ -90,4 +90,4 @@ def _metrics(line: str, series: Series) -> Iterator[Metric]:
 
 
 SHARED: dict[str, Metric] = {}
-SHARED.update((metric.name, metric) for metric in metric_table(__file__))
+SHARED.update((metric.name, metric) for metric in metric_table(Path(__file__).with_name("metrics.md")))

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar
 
-from ringside.model.design import Metric
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.probe.protocol import EngineWarning, LoadMessage
 from ringside.units import count
 from ringside.workloads.base import Distribution, Measurement
+from ringside.workloads.tables import metric_table
 
 # The step of the load in a trial.
 STEP = "measured"
-_PERCENTILES = ("p50", "p99")
 
 
 class TargetLoad(Measurement):
@@ -24,29 +24,7 @@ class TargetLoad(Measurement):
     name = "target"
     title = "Servers under load"
     resumable = False
-    metrics = (
-        Metric("rate", "/s", "Rate", "right answers per second", smaller_is_better=False),
-        *(
-            Metric(
-                f"latency_{name}",
-                "ns",
-                f"Latency {name}",
-                f"{name} of the time from a request's intended instant to its answer",
-                phrase=f"{name} latency",
-            )
-            for name in _PERCENTILES
-        ),
-        *(
-            Metric(
-                f"lateness_{name}",
-                "ns",
-                f"Lateness {name}",
-                f"{name} of the time between a message's due instant and its arrival",
-                phrase=f"{name} lateness",
-            )
-            for name in _PERCENTILES
-        ),
-    )
+    metrics = metric_table(Path(__file__).with_suffix(".md"))
     compared = ("rate", "latency_p50", "latency_p99")
     percentiles: ClassVar = {f"{name}_p99": (STEP, "all", name, 0.99) for name in ("latency", "lateness")}
     one_family = True

@@ -105,7 +105,7 @@ class Campaign(ABC):
         finished trials are in the store then. `time_limit_s` is for what is measured, not for builds."""
         suite_id = self.task.suite_id
         # Two that resume a suite at once would each begin what has not begun.
-        with self.store.hold_suite(suite_id) if suite_id else nullcontext():
+        with self.store.hold(suite_id) if suite_id else nullcontext():
             measured_s = 0.0
             parts = self.parts()
             names = [(experiment.name, experiment.time_s) for experiment, _, _ in parts]
@@ -132,7 +132,7 @@ class Campaign(ABC):
         makes every machine ready for it, by its name. Those that go on are ready already: they may not be
         able to."""
         for run in self.task.unfinished:
-            self.store.refuse_held(run)  # before anything is built
+            self.store.refuse_held(run.id)  # before anything is built
         plans = [(run, resume.check_origin(run, on_cluster=self.is_cluster)) for run in self.task.unfinished]
         capacity = self.capacity()
         for run, kept in plans:
