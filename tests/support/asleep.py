@@ -9,7 +9,7 @@ import random
 
 from ringside.model.results import Trial
 from ringside.probe.protocol import Sample, TrialOutcome
-from ringside.workloads.sleepers.evidence import LATE, SECOND_NS, instant_ns, numbers, reported_after
+from ringside.workloads.sleepers.workload import LATE, SECOND_NS, instant_ns, numbers, reported_after
 
 # Bytes per task, bytes without tasks, ns to start one, ns to wake one.
 COSTS: dict[str, tuple[float, float, float, float]] = {

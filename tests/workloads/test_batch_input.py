@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringside.workloads.batch.input import MAX, MIN, max_bytes, pieces
+from ringside.workloads.batch.workload import MAX, MIN, max_bytes, pieces
 
 
 def smallest_product(first: list[int], second: list[int]) -> int:

@@ -17,7 +17,7 @@ from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.restarts import RESTARTS
-from ringside.workloads.restarts.evidence import expected
+from ringside.workloads.restarts.workload import expected
 from tests.support import ROOT
 from tests.support.points import ok_trial, point
 from tests.support.programs import carry_out, ready

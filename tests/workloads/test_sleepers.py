@@ -16,7 +16,7 @@ from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import ExpectedLines, Phase, TrialOutcome
 from ringside.workloads.evidence import MODULUS
 from ringside.workloads.sleepers import SLEEPERS
-from ringside.workloads.sleepers.evidence import instant_ns, lateness_ns, numbers, order, reported_after
+from ringside.workloads.sleepers.workload import instant_ns, lateness_ns, numbers, order, reported_after
 from tests.support.points import ok_trial, point
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -15,7 +15,7 @@ from ringside.errors import UsageError
 from ringside.measure.runs.inputs import Inputs
 from ringside.model.design import InputFile
 from ringside.workloads.batch import BATCH
-from ringside.workloads.batch.input import pieces
+from ringside.workloads.batch.workload import pieces
 from tests.support.points import point
 
 

@@ -7,7 +7,7 @@ from random import Random
 
 from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import Subject
-from ringside.workloads.batch.input import MAX, MIN
+from ringside.workloads.batch.workload import MAX, MIN
 
 # The good input, and what may be wrong with one. Each is a text that the good one has, and what takes its
 # place.

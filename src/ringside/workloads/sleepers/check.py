@@ -8,7 +8,7 @@ from ringside.conformance.common import in_time, side_by_side
 from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import PATIENCE_S, Subject, lines_until, results_of
 from ringside.workloads.base import HOLD
-from ringside.workloads.sleepers.evidence import SECOND_NS, instant_ns, lateness_ns, numbers
+from ringside.workloads.sleepers.workload import SECOND_NS, instant_ns, lateness_ns, numbers
 
 # With so few tasks each wake has a line of its own.
 _TASKS, _SECONDS, _SEED = 10, 2, 20_241_127

@@ -2,16 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
+from ringside.units import count
 from ringside.workloads.base import Workload
+from ringside.workloads.evidence import FACTOR, MODULUS, first_number, fold, rising_numbers
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import held_figures, process_figures
-from ringside.workloads.sleepers.evidence import LATE, SECOND_NS, contradictions, lateness_ns, numbers, order
 from ringside.workloads.tables import declared
+
+SECOND_NS = 1_000_000_000
+# The instants lie in the last second.
+SPREAD_NS = SECOND_NS
+# The collector reports so many times how far it is, or after each number where there are fewer.
+REPORTS = 10
+LATE = ("late_p50_ns", "late_p99_ns", "late_max_ns")
+
+
+@lru_cache(maxsize=2)
+def numbers(tasks: int, seed: int) -> tuple[int, ...]:
+    """The numbers of all tasks in the order of their instants; none comes twice."""
+    x, drawn = first_number(seed), []
+    for _ in range(tasks):
+        x = FACTOR * x % MODULUS
+        drawn.append(x)
+    return tuple(sorted(drawn))
+
+
+def instant_ns(number: int, seconds: int) -> int:
+    """When the task with this number wakes, in nanoseconds since the beginning."""
+    return (seconds - 1) * SECOND_NS + number * SPREAD_NS // MODULUS
+
+
+@lru_cache(maxsize=16)
+def order(tasks: int, seed: int) -> int:
+    """H of the contract: h ← (31·h + x) mod p over the numbers in the order of their instants."""
+    return fold(numbers(tasks, seed))
+
+
+def reported_after(tasks: int) -> list[int]:
+    """After how many numbers the collector reports: a tenth of them, two tenths and so on, rounded up."""
+    shares = min(REPORTS, tasks)
+    return [-(-share * tasks // shares) for share in range(1, shares + 1)]
+
+
+def lateness_ns(result: Mapping[str, str]) -> dict[str, int] | None:
+    """The lateness that a program reports; None where that is no lateness."""
+    values = rising_numbers(result, LATE)
+    return None if values is None else dict(zip(LATE, values, strict=True))
+
+
+def contradictions(trial: Trial, seed: int) -> Iterator[str]:
+    """What cannot be true of N tasks that were all asleep at one time, and of which each woke at its own
+    instant."""
+    point, starts, wakes = trial.cell.point, trial.phases.get("start", ()), trial.phases.get("wake", ())
+    tasks, seconds = int(point["tasks"]), int(point["seconds"])
+    in_order, reports = numbers(tasks, seed), reported_after(tasks)
+    first_ns = instant_ns(in_order[0], seconds)
+    for name, lines, expected in (("start", starts, 1), ("wake", wakes, len(reports))):
+        if len(lines) != expected:
+            yield f"{len(lines)} lines ::phase name={name} instead of {expected}"
+            return
+    if starts[0] > first_ns:
+        yield (
+            f"{count(tasks, 'task')} took {_seconds(starts[0])} to start, and the first was due after "
+            f"{_seconds(first_ns)}: they were not all asleep at one time"
+        )
+    # By both clocks: the program begins to count after its process has started.
+    for after, by_program, by_probe in zip(reports, wakes, trial.phases_read_ns("wake"), strict=True):
+        due, there = instant_ns(in_order[after - 1], seconds), min(by_program, by_probe)
+        if there < due:
+            yield (
+                f"{count(after, 'number')} of {tasks:,} had come after {_seconds(there)}, and so many tasks "
+                f"were due after {_seconds(due)}: some woke early"
+            )
+            return
+    late = lateness_ns((trial.report and trial.report.result) or {})
+    if late is None:
+        yield f"{', '.join(LATE)} must be whole numbers, none smaller than the one before"
+    elif late["late_max_ns"] > wakes[-1] - first_ns:
+        yield (
+            f"a task was {_seconds(late['late_max_ns'])} late, and all numbers were there "
+            f"{_seconds(wakes[-1] - first_ns)} after the first instant"
+        )
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / SECOND_NS:.3f} s"
+
 
 _OUTPUT_BYTES = 1 << 20
 # The keys of `::result` by the names in metrics.
