@@ -47,7 +47,7 @@ def test_the_bytes_are_the_same_everywhere() -> None:
 
 
 def test_pieces_go_together_wherever_they_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ringside.workloads.batch.input._PIECE_NUMBERS", 100)
+    monkeypatch.setattr("ringside.workloads.batch.workload._PIECE_NUMBERS", 100)
     text = b"".join(text for text, _ in pieces(23, 7, 5)).decode().split("\n")
     answers = b"".join(lines for _, lines in pieces(23, 7, 5)).decode().split("\n")
     for case in range(23):
