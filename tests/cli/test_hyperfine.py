@@ -209,6 +209,7 @@ def test_output_goes_where_it_is_told(vs: Vs) -> None:
         (("--export-json", "no/such.json"), "--export-json no/such.json cannot be written: No such file"),
         (("--reference-name", "r"), "add --reference"),
         (("--input=not-there",), "--input not-there: No such file"),
+        (("--input=.",), "--input .: Is a directory"),
         (("true", "--until", "end"), "say which end, with --blocks or --time"),
         (("-N", "--shell=sh"), "--shell and -N exclude each other"),
         (("--cpus", "9999"), "--cpus: 9999 cannot be used here"),

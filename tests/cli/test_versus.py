@@ -130,6 +130,54 @@ def test_setup_is_repeated_where_the_next_parameter_differs(branches: Path) -> N
     assert 4 < perf_s / main_s < 13
 
 
+def nothing_is_left() -> None:
+    listed = subprocess.run(["git", "worktree", "list"], check=True, capture_output=True, text=True).stdout
+    assert len(listed.splitlines()) == 1, listed
+    assert not list(Path(os.environ["TMPDIR"]).glob("ringside-rev-*"))
+
+
+def test_revisions_are_built_and_compared_apart_and_nothing_is_left(
+    branches: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    Path("sub").mkdir()
+    Path("sub/prog").write_text("exit 1", encoding="utf-8")
+    words = ("vs", "--rev", "main", "--rev", "perf", "--runs", "7")
+    built = ("--build", "cp prog built", "-L", "n", "1,2", "./built {n}", "--fail-if", "slower:5%")
+    document = json.loads(in_process(*words, *built, "--json", status=1).stdout)
+    assert {command["name"] for command in document["commands"]} == {"main", "perf"}
+    walls = [each for each in document["comparisons"] if each["metric"] == "wall_s"]
+    assert [each["verdict"] for each in walls] == ["slower", "slower"]
+    assert not Path("built").exists()
+    for wrong, why in (
+        (("--rev", "nope", "./prog"), "--rev nope: there is no such revision"),
+        (("--build", "echo oops; exit 3", "./prog"), "`sh` ended with 3"),
+        (("./none",), "there is no program ./none in main"),
+        (("./prog", "true"), "--rev compares revisions of one command"),
+    ):
+        ended = in_process(*words, *wrong, status=2)
+        assert why in ended.stderr
+        assert ("| oops" in ended.stderr) == (wrong[0] == "--build")
+    nothing_is_left()
+
+
+@pytest.mark.parametrize("place", ["build", "run"])
+def test_an_interrupt_leaves_no_worktree(
+    place: str, branches: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    started = branches / "started"
+    slow = f"sh -c 'touch {started}; sleep 60'"
+    words = ("--build", slow, "true") if place == "build" else (slow,)
+    with subprocess.Popen([*RINGSIDE, "vs", "--rev", "main", "--rev", "perf", *words]) as process:
+        while process.poll() is None and not started.exists():
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 130
+    nothing_is_left()
+
+
 def test_ctrl_c_shows_what_is_there(workplace: Path) -> None:
     process = subprocess.Popen(
         [*RINGSIDE, "vs", "sh -c 'echo >> made; sleep 0.01'", "sleep 0.01", "--time", "10m"],

@@ -30,8 +30,13 @@ class VsSettings:
         "--shell": "-N",
         "--output": "--show-output",
         "--json": "--markdown",
+        "--rev": "--reference",
     }
-    NEEDED_BY: ClassVar = {"--parameter-scan": "--parameter-step-size", "--reference": "--reference-name"}
+    NEEDED_BY: ClassVar = {
+        "--parameter-scan": "--parameter-step-size",
+        "--reference": "--reference-name",
+        "--rev": "--build",
+    }
 
     texts: tuple[str, ...]
     names: tuple[str, ...] = option(
@@ -68,9 +73,14 @@ class VsSettings:
     )
     as_json: bool = flag("--json", "One JSON document with every time.")
     export_json: str | None = option("--export-json FILE", "Times in hyperfine's layout.")
-    reference: str | None = option(
-        "--reference CMD", "The baseline, in place of the first command.", section="Commands"
+    revisions: tuple[str, ...] = option(
+        "--rev REV",
+        "Git revisions of the command, the first the baseline.",
+        multiple=True,
+        section="Commands",
     )
+    build: str | None = option("--build CMD", "Run once in the folder of each --rev.")
+    reference: str | None = option("--reference CMD", "The baseline, in place of the first command.")
     reference_name: str | None = option("--reference-name NAME", "The name of --reference.")
     no_shell: bool = flag("-N", "Without a shell, whatever it looks like.")
     stdin: str | None = option("--input FILE", "A file that each command reads as stdin.")

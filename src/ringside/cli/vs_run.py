@@ -16,33 +16,23 @@ from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
 from ringside.cli.options import command_line_options
 from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
-from ringside.errors import ProbeError, RingsideError, UsageError
+from ringside.errors import BuildError, ProbeError, RingsideError, UsageError
 from ringside.measure import host
 from ringside.measure.host.exclusive import alone
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs.loop import BlockLoop
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs import command_trials
-from ringside.measure.vs.command_trials import CommandTrials, ExecutionOptions
-from ringside.measure.vs.commands import (
-    Command,
-    check_parameter,
-    input_file,
-    listed_levels,
-    notes,
-    parse_commands,
-    scan_points,
-    scanned_levels,
-    split_shell,
-)
+from ringside.measure.vs import commands as parsing
 from ringside.measure.vs.outputs import INHERIT, check_output
+from ringside.measure.vs.revisions import Revision, worktrees
 from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Point
 from ringside.model.results import Run
 from ringside.render.export import documents, formats
 from ringside.render.text import paired
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store
-from ringside.text import one_line
+from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import TIME_UNITS, count, time_unit, whole
 from ringside.workloads.command import COMMAND
 
@@ -61,17 +51,25 @@ _COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
 def compare(settings: VsSettings) -> int:
     """Carry out the command; the exit status."""
     stdin = "/dev/stdin" if settings.stdin == "-" else settings.stdin
-    with input_file(None if stdin in (None, "null") else Path(stdin)) as file:
-        return _compare(settings, file)
+    try:
+        with (
+            parsing.input_file(None if stdin in (None, "null") else Path(stdin)) as file,
+            worktrees(settings.revisions, settings.build, streams.say) as revisions,
+        ):
+            return _compare(settings, file, revisions)
+    except BuildError as error:
+        for line in last_lines(error.log, LOG_LINES):
+            streams.say(f"  | {line}")
+        raise
 
 
-def _compare(settings: VsSettings, stdin: Path | None) -> int:
+def _compare(settings: VsSettings, stdin: Path | None, revisions: Sequence[Revision]) -> int:
     _check_stdout(settings)
     factors = _factors(settings)
-    points = scan_points(factors)
-    commands = _commands(settings, points)
+    points = parsing.scan_points(factors)
+    commands = _commands(settings, points, revisions)
     is_alone = len(commands) == 1
-    for note in notes(commands, points):
+    for note in parsing.notes(commands, points):
         streams.say(note)
     if settings.fail_if and is_alone and len(points) == 1:
         raise UsageError("--fail-if judges by the first command or level: name two, or use -L")
@@ -90,7 +88,7 @@ def _compare(settings: VsSettings, stdin: Path | None) -> int:
         execution = replace(execution, memory_bytes=memory_bytes)
         options = command_line_options(_SHOWN)
         run = command_trials.begin(commands, experiment, execution, seed, storage, points, options)
-        trials = CommandTrials(commands, execution, seed, Executor(), points)
+        trials = command_trials.CommandTrials(commands, execution, seed, Executor(), points)
         before = host.quota()
         status, is_whole = _measure(run, experiment, points, rule, trials, storage)
     quota = host.quota()
@@ -118,7 +116,7 @@ def _measure(
     experiment: Experiment,
     points: tuple[Point, ...],
     rule: StoppingRule,
-    trials: CommandTrials,
+    trials: command_trials.CommandTrials,
     store: Store,
 ) -> tuple[int, bool]:
     """Carry out all trials while this process has the lock of the machine. The exit status, and whether what
@@ -158,19 +156,26 @@ def _factors(settings: VsSettings) -> dict[str, tuple[Level, ...]]:
     factors: dict[str, tuple[Level, ...]] = {}
     if settings.scan:
         name, least, most = settings.scan
-        check_parameter(name, factors)
-        factors[name] = scanned_levels(least, most, settings.step)
+        parsing.check_parameter(name, factors)
+        factors[name] = parsing.scanned_levels(least, most, settings.step)
     for name, values in settings.lists:
-        check_parameter(name, factors)
-        factors[name] = listed_levels(values)
+        parsing.check_parameter(name, factors)
+        factors[name] = parsing.listed_levels(values)
     return factors
 
 
-def _commands(settings: VsSettings, points: Sequence[Point]) -> tuple[Command, ...]:
+def _commands(
+    settings: VsSettings, points: Sequence[Point], revisions: Sequence[Revision]
+) -> tuple[parsing.Command, ...]:
     """The commands with what surrounds them, the reference first. Raises UsageError."""
     if not settings.texts:
         raise UsageError("name a command, or several, each quoted as one argument: ringside vs 'sleep 0.1'")
     texts, names = list(settings.texts), list(settings.names)
+    if revisions:
+        if len(texts) > 1:
+            raise UsageError("--rev compares revisions of one command: name one, and vary it with -L")
+        texts *= len(revisions)
+        names += [revision.name for revision in revisions[len(names) :]]
     if len(names) > len(texts):
         named = f"{count(len(names), 'name')} for {count(len(texts), 'command')}"
         raise UsageError(f"{named}: at most one -n for each")
@@ -179,14 +184,15 @@ def _commands(settings: VsSettings, points: Sequence[Point]) -> tuple[Command, .
         names += string.ascii_uppercase[len(names) : len(texts)]
         texts.insert(0, settings.reference)
         names.insert(0, settings.reference_name or "reference")
-    return parse_commands(
+    return parsing.parse_commands(
         texts,
         names,
         settings.hooks,
-        split_shell(settings.shell) if settings.shell else None,
+        parsing.split_shell(settings.shell) if settings.shell else None,
         points=points,
         outputs=[INHERIT] if settings.show_output else [check_output(each) for each in settings.output],
         is_literal=settings.no_shell or settings.shell == "none",
+        revisions=revisions,
     )
 
 
@@ -199,15 +205,13 @@ def _warn_of_unused(settings: VsSettings, factors: Mapping[str, tuple[Level, ...
             streams.say(f"{{{name}}} occurs in no command: every level does the same")
 
 
-def _execution(settings: VsSettings, stdin: Path | None) -> ExecutionOptions:
+def _execution(settings: VsSettings, stdin: Path | None) -> command_trials.ExecutionOptions:
     """How each command is executed. Raises UsageError."""
     folder = Path.cwd()
     try:
         str(folder).encode()
     except UnicodeEncodeError as error:
-        raise UsageError(
-            f"the working folder {one_line(str(folder), 200)} is not UTF-8: rename it"
-        ) from error
+        raise UsageError(f"the working folder {one_line(str(folder))} is not UTF-8: rename it") from error
     environment, left_out = host.environment()
     environment.pop("RINGSIDE_PADDING", None)
     for name in left_out:
@@ -216,7 +220,7 @@ def _execution(settings: VsSettings, stdin: Path | None) -> ExecutionOptions:
     if missing := [str(cpu) for cpu in settings.cpus if cpu not in usable]:
         listed = ", ".join(map(str, sorted(usable)))
         raise UsageError(f"--cpus: {', '.join(missing)} cannot be used here; usable: {listed}")
-    return ExecutionOptions(
+    return command_trials.ExecutionOptions(
         folder=folder,
         environment=environment,
         warmups=settings.warmup,
@@ -274,7 +278,10 @@ def _opened(exports: Mapping[str, str]) -> dict[str, Path | None]:
 
 
 def _show(
-    analysis: RunAnalysis, settings: VsSettings, rule: StoppingRule, execution: ExecutionOptions
+    analysis: RunAnalysis,
+    settings: VsSettings,
+    rule: StoppingRule,
+    execution: command_trials.ExecutionOptions,
 ) -> None:
     """Write verdicts and figures to stdout, unless an export is there, so that a pipe gets it alone."""
     if settings.style == "none" or "-" in settings.exports.values():

@@ -17,7 +17,6 @@ from ringside.measure.vs.commands import (
     listed_levels,
     notes,
     parse_commands,
-    readable,
     scan_points,
     scanned_levels,
     split_shell,
@@ -108,17 +107,6 @@ def test_names_of_shells() -> None:
     for shell in (None, ["sh"]):
         with pytest.raises(UsageError, match="a command is empty"):
             words(" ", shell)
-
-
-def test_an_input_must_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert readable(None) is None
-    (tmp_path / "in").touch()
-    assert readable(Path("in")) == tmp_path.resolve() / "in"
-    for name, reason in (("none", "No such file or directory"), (".", "Is a directory")):
-        with pytest.raises(UsageError) as refused:
-            readable(Path(name))
-        assert str(refused.value) == f"--input {name}: {reason}"
 
 
 # --- the fields of commands ---

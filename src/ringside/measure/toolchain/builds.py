@@ -293,19 +293,17 @@ def rebuild(ready: Ready) -> None:
         raise BuildError(again.reason, again.log)
 
 
-def run_build(command: Sequence[str], folder: Path, log: str = "") -> str:
+def run_build(command: Sequence[str], folder: Path, log: str = "", timeout_s: float = BUILD_TIMEOUT_S) -> str:
     """Run one build command in a folder; what it printed. Raises BuildError, whose log is that after `log`,
     what the commands before printed."""
     shown = " ".join(command)
     try:
-        output, status = run_group(command, folder, BUILD_TIMEOUT_S)
+        output, status = run_group(command, folder, timeout_s)
     except OSError as error:
         raise BuildError(f"cannot be built: `{command[0]}`: {error.strerror}", log) from error
     except subprocess.TimeoutExpired as error:
         printed = f"$ {shown}\n{(error.output or b'').decode(errors='replace')}"
-        raise BuildError(
-            f"cannot be built: `{shown}` took over {BUILD_TIMEOUT_S:.0f} s", log + printed
-        ) from error
+        raise BuildError(f"cannot be built: `{shown}` took over {timeout_s:.0f} s", log + printed) from error
     printed = f"$ {shown}\n{output}"
     if status != 0:
         raise BuildError(f"cannot be built: `{command[0]}` ended with {status}", log + printed)

@@ -113,7 +113,11 @@ def begin(
     """A new run of these commands in the store. The plan has their words with parameters as placeholders, and
     the options of the command line that were `kept`."""
     contenders = {
-        command.name: PlannedContender(title=command.text, command=command.argv(POINT))
+        command.name: PlannedContender(
+            title=command.text,
+            command=command.argv(POINT),
+            version=command.revision.commit if command.revision else None,
+        )
         for command in commands
     }
     facts = host.facts(options.folder)
@@ -219,7 +223,7 @@ class CommandTrials:
         padding = "." * trials.padding_bytes(self._seed, block, position)
         return TrialRequest(
             argv=self._argv[cell],
-            cwd=str(options.folder),
+            cwd=str(self._folder(cell)),
             # Scripts that were written for hyperfine name files by this variable.
             env={**options.environment, "RINGSIDE_PADDING": padding, "HYPERFINE_ITERATION": iteration},
             cpus=options.cpus,
@@ -253,6 +257,10 @@ class CommandTrials:
             _HINTS.get(trial.outcome, ""),
         )
 
+    def _folder(self, cell: Cell) -> Path:
+        revision = self._commands[cell.contender].revision
+        return revision.folder if revision else self._options.folder
+
     def _hook_line(self, hook: str, cell: Cell) -> str:
         return filled_in(self._commands[cell.contender].hooks.get(hook, ""), cell.point)
 
@@ -268,7 +276,7 @@ class CommandTrials:
             try:
                 status = subprocess.run(
                     argv,
-                    cwd=self._options.folder,
+                    cwd=self._folder(cell),
                     env=dict(self._options.environment),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,

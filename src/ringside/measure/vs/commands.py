@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ringside.errors import UsageError
 from ringside.files import pieces
+from ringside.measure.vs.revisions import Revision
 from ringside.model.design import Level, Point
 from ringside.text import one_line
 
@@ -61,7 +62,7 @@ class Command:
     around it by option, none of them timed: `setup` before its warm-ups and `cleanup` after the last block,
     `prepare` and `conclude` around each execution. `output`: where its
     output goes, `None` for a pipe that is read and hashed. `is_literal`: what only a shell understands is
-    for the program."""
+    for the program. `revision`: in whose folder it is executed, if not in the working folder."""
 
     name: str
     text: str
@@ -69,6 +70,7 @@ class Command:
     hooks: Mapping[str, str] = field(default_factory=dict)
     output: str | None = None
     is_literal: bool = False
+    revision: Revision | None = None
 
     def line(self, point: Point) -> str:
         """The command line at a point, with its parameters filled in."""
@@ -99,10 +101,12 @@ def parse_commands(
     points: Sequence[Point] = (Point(()),),
     outputs: Sequence[str | None] = (),
     is_literal: bool = False,
+    revisions: Sequence[Revision] = (),
 ) -> tuple[Command, ...]:
     """The commands, which can be executed at all points; those without a name are A, B, C …. `hooks` by
-    option, and `outputs`: one for all commands, or one for each. `is_literal`: words that mean something to a
-    shell alone are meant for the program. Raises UsageError with what is wrong."""
+    option, and `outputs`: one for all commands, or one for each. `revisions`: one for each, or none.
+    `is_literal`: words that mean something to a shell alone are meant for the program. Raises UsageError with
+    what is wrong."""
     if not 1 <= len(texts) <= MAX_COMMANDS:
         raise UsageError(
             f"name 1 to {MAX_COMMANDS} commands, each quoted as one argument: "
@@ -118,6 +122,7 @@ def parse_commands(
             {hook: line for hook, lines in each_hook.items() if (line := lines[i])},
             each_output[i],
             is_literal,
+            revisions[i] if revisions else None,
         )
         for i, (name, text) in enumerate(zip(_names(texts, names), texts, strict=True))
     )
@@ -143,23 +148,17 @@ def words(text: str, shell: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(argv)
 
 
-def readable(path: Path | None) -> Path | None:
-    """The path of an input, whole. Raises UsageError where it cannot be read."""
-    if path is None:
-        return None
-    try:
-        with path.open("rb"):
-            return path.resolve()
-    except OSError as error:
-        raise UsageError(f"--input {path}: {error.strerror}") from error
-
-
 @contextmanager
 def input_file(path: Path | None) -> Iterator[Path | None]:
     """The file of an input, for each execution anew: what can be read once, a pipe, is read into one that
     lasts as long as this. Raises UsageError."""
     if path is None or not path.is_fifo():
-        yield readable(path)
+        try:
+            if path:
+                path.open("rb").close()
+        except OSError as error:
+            raise UsageError(f"--input {path}: {error.strerror}") from error
+        yield path and path.resolve()
         return
     with tempfile.NamedTemporaryFile(prefix="ringside-input-") as copy:
         try:
@@ -195,7 +194,7 @@ def _check(command: Command, points: Sequence[Point]) -> None:
     for point in points:
         argv = command.argv(point)
         if not is_made or command.shell_of(command.line(point)):
-            _check_program(argv[0])
+            _check_program(argv[0], command.revision)
     for hook in command.hooks.values():
         if hook.strip():
             command.words(filled_in(hook, points[0]))
@@ -264,8 +263,12 @@ def _is_of_shell(program: str) -> bool:
     return subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip() == program
 
 
-def _check_program(program: str) -> None:
-    name, file = one_line(program, 80), shutil.which(program)
+def _check_program(program: str, revision: Revision | None) -> None:
+    name = one_line(program, 80)
+    if revision:
+        name += f" in {one_line(revision.name, 60)}"
+        program = os.path.join(revision.folder, program) if os.sep in program else program
+    file = shutil.which(program)
     if file is not None:
         if why := _why_not_started(file):
             raise UsageError(f"{name} cannot be started: {why}")

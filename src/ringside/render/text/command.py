@@ -84,7 +84,7 @@ def _comparison(analysis: RunAnalysis) -> list[str]:
     texts = [analysis.contenders[name].title for name in analysis.experiment.contenders]
     if is_load(analysis):
         return ["load", *words, texts[0], *(word for text in texts[1:] for word in ("--vs", text))]
-    texts = texts["--reference" in options :]
+    texts = texts["--reference" in options : 1 if "--rev" in options else None]
     return ["vs", *words, *(["--"] if any(text.startswith("-") for text in texts) else []), *texts]
 
 

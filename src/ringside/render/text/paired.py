@@ -42,7 +42,8 @@ def show(
     if sentences:
         console.print()
     for name, contender in analysis.contenders.items():
-        console.print(Text(f"{one_line(name)} = {one_line(contender.title, _MAX_TEXT)}"))
+        at = f" at {one_line(contender.version, 40)}" if contender.version else ""
+        console.print(Text(f"{one_line(name)} = {one_line(contender.title, _MAX_TEXT)}{at}"))
     console.print(Text(how), style="dim")
     console.print()
     if len(analysis.cells) == 1:

@@ -1,0 +1,83 @@
+"""Git revisions that are compared: each is checked out in a worktree of its own, and built, for one run."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ringside.errors import UsageError
+from ringside.measure.toolchain.builds import run_build
+from ringside.text import one_line
+
+# Some builds take hours.
+_BUILD_S = 86_400.0
+_HASH = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A revision as it was named, the hash of its commit, and the folder in its worktree that corresponds to
+    the working folder."""
+
+    name: str
+    commit: str
+    folder: Path
+
+
+@contextmanager
+def worktrees(
+    names: Sequence[str], build: str | None, say: Callable[[str], None]
+) -> Iterator[list[Revision]]:
+    """The revisions of those names, each with its worktree in a temporary folder, where `build` was executed
+    by `sh`; all are removed in the end. Raises UsageError where one does not exist, BuildError where one does
+    not build."""
+    if not names:
+        yield []
+        return
+    commits = {name: _commit(name) for name in names}
+    if len(commits) < 2:
+        raise UsageError("--rev: name two revisions or more, each with a --rev of its own")
+    prefix = _git("rev-parse", "--show-prefix")
+    if _git("status", "--porcelain", "--untracked-files=no"):
+        say("--rev: changes here that are not committed are in no revision")
+    with tempfile.TemporaryDirectory(prefix="ringside-rev-", ignore_cleanup_errors=True) as temporary:
+        trees = [Path(temporary, str(number)).resolve() for number in range(len(commits))]
+        try:
+            revisions = []
+            for tree, (name, commit) in zip(trees, commits.items(), strict=True):
+                _git("-c", "core.hooksPath=/dev/null", "worktree", "add", "--detach", str(tree), commit)
+                revisions.append(Revision(name, commit[:_HASH], tree / prefix))
+                if build:
+                    say(f"building {name} ({commit[:_HASH]})")
+                    run_build(("sh", "-c", build), revisions[-1].folder, timeout_s=_BUILD_S)
+            yield revisions
+        finally:
+            for tree in trees:
+                # Twice, since one that was interrupted is locked.
+                remove = ["git", "worktree", "remove", "--force", "--force", str(tree)]
+                subprocess.run(remove, capture_output=True, check=False)
+
+
+def _commit(name: str) -> str:
+    """The hash of the commit that a name means. Raises UsageError."""
+    try:
+        return _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    except UsageError as error:
+        # Git says why only where it is not asked in a repository.
+        why = str(error) or "there is no such revision; `git branch -a` and `git tag` list names"
+        raise UsageError(f"--rev {one_line(name, 60)}: {why}") from error
+
+
+def _git(*words: str) -> str:
+    """What git prints. Raises UsageError with what it complains of."""
+    try:
+        done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise UsageError(f"git cannot be started: {error.strerror}") from error
+    if done.returncode:
+        raise UsageError(one_line(done.stderr.strip().rpartition("\n")[2], 200))
+    return done.stdout.strip()
