@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +79,15 @@ class Post:
 
     @property
     def versions(self) -> str:
-        """What the programs of its own experiments run on, but for those that no runtime stands behind."""
-        contenders = (each for run in self.own for each in run.contenders.values())
-        names = {
-            platform(each) for each in contenders if each.platform and each.version and each.kind != "floor"
-        }
-        *first, last = sorted(names)
-        return escape(f"{', '.join(first)} and {last}" if first else last)
+        """What the programs of its own experiments run on."""
+        return versions(self.own)
+
+    def answers(self) -> Iterator[str]:
+        """The answer of each claim; `FEWER_CORES` where it holds without the cores of the source."""
+        for claim in self.source.claims:
+            answer = self.findings[claim.id].answer
+            is_ours = answer is Answer.OTHER_CONDITIONS and claim.test.own
+            yield "FEWER_CORES" if is_ours else answer.name
 
     def finding(self, claim: str) -> ClaimResult:
         return self.findings[claim]
@@ -172,11 +175,40 @@ class Post:
         """Those of the two sweeps of that post."""
         return {size for size in self.sizes() if 100 in size and max(size) in range(10_000, 90_001, 10_000)}
 
+    def is_bound(self, name: str, place: Place) -> bool:
+        """Whether the load engine was what bounded a contender's figures there."""
+        run = self.run((name,), place)
+        return any(each.code == "generator-bound" and name in each.subjects for each in run.diagnostics)
+
+    def is_two_fold(self, metric: str, name: str, place: Place) -> bool:
+        """Whether a contender's blocks form two groups that lie further apart than they are wide."""
+        run = self.run((name,), place)
+        point = place.point(run)
+        values = sorted(run.values(metric, name, point).values()) if point else []
+        gap, cut = max((high / low, index) for index, (low, high) in enumerate(pairwise(values), 1))
+        return 1 < cut < len(values) - 1 and gap > max(values[cut - 1] / values[0], values[-1] / values[cut])
+
+    def lines(self, claim: str) -> str:
+        """How many lines each program of a claim has more, from the fewest: `17 in python-threads, …`."""
+        sizes = re.findall(r"([\w@-]+) (\d+)", self.findings[claim].sentence.partition(";")[0])
+        *first, last = [
+            f"{size} lines in `{name}`" for name, size in sorted(sizes, key=lambda each: int(each[1]))
+        ]
+        return f"{', '.join(first)} and {last}"
+
     @staticmethod
     def explains(effect: Interval, gap: Interval) -> bool:
         """Whether half of a gap or more, by logarithms, goes away with a condition. `gap`, `effect`: the
         ratio without it, and that over the ratio with it."""
         return is_more(effect) and is_more(gap) and effect.estimate**2 >= gap.estimate
+
+
+def versions(runs: Iterable[RunAnalysis]) -> str:
+    """What the programs of runs run on, but for those that no runtime stands behind."""
+    contenders = (each for run in runs for each in run.contenders.values())
+    names = {platform(each) for each in contenders if each.platform and each.version and each.kind != "floor"}
+    *first, last = sorted(names)
+    return escape(f"{', '.join(first)} and {last}" if first else last)
 
 
 def posts_of(
@@ -220,6 +252,28 @@ def amount(value: Interval | float, unit: str) -> str:
     return units.quantity(value.estimate if isinstance(value, Interval) else value, unit)
 
 
+def beyond(value: Interval, least: float, unit: str) -> str:
+    """How far a median and its interval lie beyond a bound."""
+    assert value.low is not None
+    assert value.high is not None
+    ends = (units.quantity(each - least, unit) for each in (value.low, value.high))
+    return f"{units.quantity(value.estimate - least, unit)} ({'–'.join(ends)})"
+
+
+def share(ratio: Interval) -> str:
+    """By how much a ratio below 1 is below it: `22 % (20–27)`."""
+    assert ratio.low is not None
+    assert ratio.high is not None
+    low, high = (f"{100 * (1 - end):.0f}" for end in (ratio.high, ratio.low))
+    return f"{units.percent(1 - ratio.estimate)} ({low}–{high})"
+
+
+def counted(value: int, verb: str) -> str:
+    """`seven hold`, `one holds`."""
+    plural = {"holds": "hold", "does": "do", "is": "are", "was": "were"}[verb]
+    return f"{number(value)} {verb if value == 1 else plural}"
+
+
 def requires(holds: bool) -> str:
     """Stands in the sentence that needs it; a mark where it does not hold."""
     return "" if holds else _BROKEN
@@ -244,6 +298,9 @@ def render(template: str, posts: Mapping[str, Post], **values: Any) -> str:
         above=above,
         below=below,
         amount=amount,
+        below_share=lambda ratio: requires(is_less(ratio)) + share(ratio),
+        beyond=beyond,
+        count=counted,
         duration=units.duration,
         number=number,
         percent=units.percent,
@@ -274,7 +331,7 @@ def document(posts: Mapping[str, Post], made: str, pictures: Mapping[str, str]) 
         posts,
         made=made,
         pictures=pictures,
-        answers=Counter(finding.answer.name for post in posts.values() for finding in post.findings.values()),
+        answers=Counter(kind for post in posts.values() for kind in post.answers()),
         machines=escape("; ".join(dict.fromkeys(machine(run.run.host) for run in runs))),
         days=" to ".join(dict.fromkeys((days[0], days[-1]))),
     )

@@ -104,7 +104,7 @@ def _post(source: Published, claims: Sequence[JudgedClaim], runs: Sequence[RunAn
     if runs:
         names = ", ".join(f"`ringside run {run.experiment.name}`" for run in runs)
         page = SLEEPERS if runs[0].experiment.name == SLEEPERS else SUITE
-        yield f"Now: {names} ([tables and pictures](site/{page}.html))."
+        yield f"Now: {names} ([tables and pictures](site/{page}.html)), with {posts.versions(runs)}."
     if claims:
         yield table_markdown(claims_table(claims), 3)
     for run in runs:
@@ -189,9 +189,10 @@ FINDINGS = (
             for name, least in [("erlang", 10.0), ("go", 1.2), ("stackless-greenlet", 1.1)]
         },
         "**Printing** costs more than the messages. With a line for each message the ring takes Erlang "
-        "{erlang} times as long as without, Go {go}, Python's greenlets {stackless-greenlet}: Erlang hands "
-        "each line to the process that owns its output, the others collect lines in a buffer. *Caveat:* that "
-        "is how these programs print, and not what a message costs.",
+        "{erlang} times as long as without, Go {go}, Python's greenlets {stackless-greenlet}: Erlang formats "
+        "each line anew and hands it to the process that owns its output, the others collect lines in a "
+        "buffer. *Caveat:* that is how these programs print, and not what a message costs; which part of it "
+        "costs Erlang most was not measured.",
     ),
     Finding(
         "questions",

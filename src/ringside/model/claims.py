@@ -46,10 +46,11 @@ class Place(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class Lines(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Lines of code that a program has and the one before has not: a contender and the path of each."""
+    """Lines of code that programs have and the one before has not: a contender and its paths each."""
 
-    before: tuple[str, str]
-    after: tuple[str, str]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    others: tuple[tuple[str, ...], ...] = ()
 
 
 class ClaimRow(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

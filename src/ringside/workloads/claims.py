@@ -26,7 +26,7 @@ from ringside.stats.paired import differences, hodges_lehmann, logarithms
 # A figure "about x" is one from x / 1.5 to x · 1.5.
 _ABOUT = 1.5
 # Lines of a program that are no code of its own.
-_NO_CODE = re.compile(r"(?:#|//|import |from |[\"'()\[\]{}\s,]*$)")
+_NO_CODE = re.compile(r"(?:#|//|import |from |\"[\w./]+\"$|[\"'()\[\]{}\s,]*$)")
 
 
 class AnalysedRun(Protocol):
@@ -560,7 +560,7 @@ class _Test:
             runs=_run_ids(findings),
         )
         sentence = band_of(row).explained(finding).sentence
-        return replace(finding, sentence=f"{row.sentence}: {sentence}; {row.note}")
+        return replace(finding, sentence="; ".join(filter(None, (f"{row.sentence}: {sentence}", row.note))))
 
     def at(self, place: Place, **changes: Any) -> _Test:
         return self.but(
@@ -611,24 +611,25 @@ class _Test:
     # --- programs and builds -----------------------------------------------------------------------
 
     def further_lines(self) -> ClaimResult:
-        """Lines that the second form has and the first has not; without comments, imports and brackets alone.
-        They are counted, not measured: the interval is the count."""
+        """Lines that each further form has and the first has not; without comments, imports and brackets
+        alone. They are counted: the figure is the source's own form, the interval from the fewest to most."""
         row = self.row
         assert row.lines is not None
-        codes, ids = [], []
-        for name, path in (row.lines.before, row.lines.after):
-            having = [run for run in self.runs if name in run.names and path in run.program(name)]
-            if not having:
-                return not_tested(f"no run has the program {path} of {name}", row.experiment)
-            lines = (line.strip() for line in having[-1].program(name)[path].splitlines())
-            codes.append(Counter(line for line in lines if not _NO_CODE.match(line)))
-            ids.append(having[-1].run.id)
-        count, band = (codes[1] - codes[0]).total(), band_of(row)
-        interval = Interval(count, count, count, 1)
-        (before, _), (after, _) = row.lines.before, row.lines.after
-        sentence = f"{after} has {units.count(count, 'line')} of code that {before} has not"
+        codes, ids = {}, dict[str, None]()
+        for name, *paths in (row.lines.before, row.lines.after, *row.lines.others):
+            having = [run for run in self.runs if name in run.names and {*paths} <= {*run.program(name)}]
+            if not having and len(codes) < 2:
+                return not_tested(f"no run has the program {' '.join(paths)} of {name}", row.experiment)
+            for run in having[-1:]:
+                texts = "\n".join(run.program(name)[path] for path in paths).splitlines()
+                codes[name] = Counter(line for line in map(str.strip, texts) if not _NO_CODE.match(line))
+                ids[run.run.id] = None
+        (before, first), *others = codes.items()
+        counts, band = {name: (code - first).total() for name, code in others}, band_of(row)
+        interval = Interval(next(iter(counts.values())), min(counts.values()), max(counts.values()), 1)
+        sentence = f"lines of code that {before} has not: {', '.join(f'{n} {c}' for n, c in counts.items())}"
         return band.explained(
-            ClaimResult(band.answer(interval), sentence, row.experiment, tuple(dict.fromkeys(ids)), interval)
+            ClaimResult(band.answer(interval), sentence, row.experiment, tuple(ids), interval)
         )
 
     def build_times(self) -> ClaimResult:

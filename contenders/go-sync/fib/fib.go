@@ -7,32 +7,28 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/signal"
 	"runtime"
 	"strconv"
-	"syscall"
 	"time"
+
+	"ringside/contenders/go-sync/service"
+	"ringside/contenders/go-sync/settings"
 )
 
 // longest is the number of bytes that a line may have, its newline included.
 const longest = 100
 
 func main() {
-	s := parse(os.Args[1:])
-	runtime.GOMAXPROCS(s.cores)
-	go exitOnSignal(notified())
-	listener, err := net.Listen("tcp4", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "fib: cannot listen: %v\n", err)
-		os.Exit(1)
-	}
-	fmt.Printf("::ready port=%d\n", listener.Addr().(*net.TCPAddr).Port)
-	go exitOnEndOfInput()
+	given := settings.Read()
+	runtime.GOMAXPROCS(given.Cores())
+	service.Run(given.Host(), given.Port(), serve)
+}
 
+func serve(listener net.Listener) {
 	for {
 		connection, err := listener.Accept()
 		if err != nil {
+			// No descriptor is free: some connection may end.
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
@@ -79,20 +75,4 @@ func drain(connection net.Conn) {
 	_ = connection.(*net.TCPConn).CloseWrite()
 	_ = connection.SetReadDeadline(time.Now().Add(time.Second))
 	_, _ = io.Copy(io.Discard, connection)
-}
-
-func notified() <-chan os.Signal {
-	terminated := make(chan os.Signal, 1)
-	signal.Notify(terminated, syscall.SIGTERM)
-	return terminated
-}
-
-func exitOnSignal(terminated <-chan os.Signal) {
-	<-terminated
-	os.Exit(0)
-}
-
-func exitOnEndOfInput() {
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	os.Exit(0)
 }
