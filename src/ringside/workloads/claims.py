@@ -615,7 +615,7 @@ class _Test:
         alone. They are counted: the figure is the source's own form, the interval from the fewest to most."""
         row = self.row
         assert row.lines is not None
-        codes, ids = {}, dict[str, None]()
+        codes, ids = dict[str, Counter[str]](), dict[str, None]()
         for name, *paths in (row.lines.before, row.lines.after, *row.lines.others):
             having = [run for run in self.runs if name in run.names and {*paths} <= {*run.program(name)}]
             if not having and len(codes) < 2:
