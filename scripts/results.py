@@ -146,7 +146,7 @@ class Finding:
     def value(self, analysis: RunAnalysis, name: str) -> Interval:
         """Raises SystemExit where the record does not show what the sentence says."""
         of = self.ratios[name]
-        points = {analysis.label(point): point for point in analysis.points}
+        points = {point.label(analysis.varying): point for point in analysis.points}
         sides = (side.partition(" at ") for side in (of.one, of.other))
         one, other = (
             analysis.values(self.metric, contender, points[label] if label else analysis.points[0])

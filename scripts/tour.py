@@ -98,7 +98,7 @@ def figures(place: str, analyses: Mapping[str, RunAnalysis]) -> str:
     else:
         metric = analysis.metric(figure)
         heads = levels.split("; ")
-        points = {analysis.label(point): point for point in analysis.points}
+        points = {point.label(analysis.varying): point for point in analysis.points}
         cells = [[analysis.cells[Cell(name, points[head])] for head in heads] for name in names]
         rows = [[units.with_interval(cell.metrics[figure], metric.unit) for cell in row] for row in cells]
         heads = [f"{metric.title}, {head}" for head in heads]

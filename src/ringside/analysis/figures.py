@@ -137,13 +137,38 @@ class RunFigures:
         }
         return [law for law in self.measurement.scaling_laws if law.over in numeric and law.kind == kind]
 
+    @cached_property
+    def _labels(self) -> Mapping[Point, str]:
+        names = {point: self.experiment.entry_of(point)[1] for point in self.points}
+        labels = {}
+        for point, name in names.items():
+            alike = [other for other in self.points if names[other] == name]
+            factors = varying_factors(alike) if len(alike) > 1 else ()
+            labels[point] = ", ".join(filter(None, (name, self._said(point, factors))))
+        if len(self.points) == 1 and not labels[self.points[0]]:
+            labels[self.points[0]] = self.conditions or self.measurement.title
+        is_clear = len({*labels.values()} - {""}) == len(labels)
+        return labels if is_clear else {point: point.label(self.varying) for point in self.points}
+
+    def _said(self, point: Point, factors: Sequence[str]) -> str:
+        """These factors in words, without those that the experiment leaves at their defaults there."""
+        own = [name for name in factors if name in self.experiment.entry_of(point)[0]]
+        return self.measurement.label(point, own or factors) if factors else ""
+
     def label(self, point: Point) -> str:
-        """A point by what varies; by all of it where nothing does."""
-        return point.label(self.varying)
+        """A point by its name; without one in words, by what varies, and of a single point by what was set."""
+        return self._labels.get(point) or point.label(self.varying)
+
+    @property
+    def conditions(self) -> str:
+        """What was set and does not vary, in words."""
+        point = self.points[0]
+        fixed = self.experiment.entry_of(point)[0] - {*self.varying}
+        return self.measurement.label(point, fixed) if fixed else ""
 
     def setting(self, fixed: Point) -> str:
         """A point that lacks factors, by those of the others that vary."""
-        return " ".join(f"{name}={level}" for name, level in fixed.levels if name in self.varying)
+        return self.measurement.label(fixed, self.varying) if fixed.levels else ""
 
     def metric(self, name: str) -> Metric:
         """The metric of that name. Raises UsageError for an unknown one."""

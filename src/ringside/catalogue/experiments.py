@@ -16,6 +16,8 @@ from ringside.units import margin, seconds
 
 T = TypeVar("T")
 
+# The key of a `[[point]]` that is no factor.
+NAME = "name"
 # Longer trials are long enough by themselves.
 _MOST_LEAST_S = 10.0
 
@@ -73,7 +75,8 @@ def read_experiment(path: Path, known: Known | None = None) -> design.Experiment
         show=design.Show(
             table.show.metrics, table.show.sweep, tuple((over, under) for over, under in ratios)
         ),
-        at=table.at,
+        at=tuple({factor: level for factor, level in own.items() if factor != NAME} for own in table.at),
+        names=tuple(str(own.get(NAME, "")) for own in table.at if any(NAME in each for each in table.at)),
         until_decided=table.until == "decided",
         time_s=None if table.time is None else _read(file, "time", table.time, seconds),
         margin=design.DEFAULT_MARGIN if table.margin is None else _read(file, "margin", table.margin, margin),
@@ -104,7 +107,8 @@ def _check_names(file: TomlFile, table: design.ExperimentFile, known: Known) -> 
             raise file.error(message, "contenders", index)
     check_levels(file, name, known.workloads, table.factors, "factors")
     for index, point in enumerate(table.at):
-        check_levels(file, name, known.workloads, point, "point", index)
+        levels = {factor: level for factor, level in point.items() if factor != NAME}
+        check_levels(file, name, known.workloads, levels, "point", index)
     workload = known.workloads[name]
     for metric in table.show.metrics:
         file.check_known(f"metric of `{name}` called", metric, workload.metrics, "show", "metrics")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -189,12 +190,29 @@ class Experiment:
     at: tuple[Mapping[str, Level], ...] = ()
     until_decided: bool = False
     time_s: float | None = None
+    # The name of each entry of `at`, empty where it has none.
+    names: tuple[str, ...] = ()
     # Ratios between 1 / (1 + margin) and 1 + margin count as equivalent.
     margin: float = DEFAULT_MARGIN
     # Programs that can repeat their work in one process do so until it took as long.
     least_s: float = LEAST_S
     sandbox: bool = False  # Under bubblewrap.
     engines: int = 0  # So many on other machines load the programs; 0: the probe beside the program does.
+
+    def entry_of(self, point: Point) -> tuple[frozenset[str], str]:
+        """The factors that have a level of their own at a point, and its name, empty where it has none: those
+        of the entry of `at` that says most of it. A level in words (`all`) is any number there."""
+        levels = point.as_dict()
+        entries = [
+            (own, name)
+            for own, name in itertools.zip_longest(self.at, self.names, fillvalue="")
+            if all(
+                levels.get(factor) == level or (isinstance(level, str) and isinstance(levels.get(factor), int))
+                for factor, level in own.items()
+            )
+        ]
+        own, name = max(entries, key=lambda entry: len(entry[0]), default=({}, ""))
+        return frozenset((*self.factors, *own)), name
 
 
 class SuiteFile(Table, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@ Pure: nothing here starts anything."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from statistics import median
@@ -39,6 +40,16 @@ class Factor(Declared, frozen=True):
     words: tuple[str, ...] = ()
     # What a program of the core of the contract can do besides the default.
     plain: tuple[Level, ...] = ()
+    # A level in words, with `{}` for it: one text for all, or texts by level and `other`; an empty one for a
+    # level that is not worth a word.
+    phrase: str | Mapping[str, str] = {}
+
+    def say(self, level: Level) -> str:
+        """The level in words: `1,000 messages`, `1 core`."""
+        texts = {"other": self.phrase} if isinstance(self.phrase, str) else self.phrase
+        text = texts.get(str(level), texts.get("other", f"{self.name}={{}}"))
+        said = text.format(f"{level:,}" if isinstance(level, int) else level)
+        return re.sub(r"\b(1 \w+)s\b", r"\1", said)
 
     def check(self, level: Level) -> Level:
         """The level itself. Raises UsageError when it is out of range."""
@@ -103,6 +114,7 @@ CORES = Cores(
     least=1,
     most=4096,
     words=("all", "walk", "each"),
+    phrase="{} cores",
 )
 # As many repeats as make a trial long enough (measure/runs/calibration.py); one where the program does not
 # offer more.
@@ -116,6 +128,7 @@ REPEATS = Factor(
     most=3000,
     words=(AUTO,),
     plain=(1,),
+    phrase={AUTO: "", "1": "", "other": "{} repeats"},
 )
 REPEATED = Capability(
     REPEATS.name,
@@ -304,6 +317,10 @@ class Measurement(ABC):
         """The metrics that an experiment compares, the headline first."""
         return experiment.show.metrics or self.compared
 
+    def label(self, point: Point, factors: Collection[str]) -> str:
+        """These factors of a point, to be read by people."""
+        return point.label(factors)
+
     @abstractmethod
     def figures(self, trial: Trial) -> dict[str, float]:
         """The metrics of an `ok` trial, by name; what was not observed is left out."""
@@ -389,6 +406,21 @@ class Workload(Measurement):
         near = nearest(name, names)
         hint = f"did you mean {near}?" if near else f"known: {', '.join(names)}"
         raise UsageError(f"the workload `{self.name}` has no factor `{name}`; {hint}")
+
+    def label(self, point: Point, factors: Collection[str]) -> str:
+        """These factors of a point in words, `400 units, 300 messages`, without defaults that go without
+        saying where others are left."""
+        levels = point.as_dict()
+        known = [each for each in self.factors if each.name in factors and each.name in levels]
+        special = [
+            each
+            for each in known
+            if levels[each.name] != each.default or (each.default and not isinstance(each.default, str))
+        ]
+        texts = (
+            ", ".join(filter(None, (each.say(levels[each.name]) for each in some))) for some in (special, known)
+        )
+        return next(filter(None, texts), "")
 
     def check_level(self, factor: str, level: Level) -> None:
         """Raise UsageError for a level that the factor cannot have."""

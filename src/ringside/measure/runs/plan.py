@@ -149,7 +149,11 @@ def with_settings(experiment: Experiment, settings: Mapping[str, Sequence[Level]
     """The experiment with levels replaced (`--set nodes=10,100`). Levels are still text here."""
     factors = {**experiment.factors, **{factor: tuple(levels) for factor, levels in settings.items()}}
     at = tuple({name: level for name, level in own.items() if name not in settings} for own in experiment.at)
-    return dataclasses.replace(experiment, factors=factors, at=at)
+    names = tuple(
+        name if own == whole else ""
+        for name, own, whole in zip(experiment.names, at, experiment.at, strict=False)
+    )
+    return dataclasses.replace(experiment, factors=factors, at=at, names=names)
 
 
 def with_contenders(experiment: Experiment, names: Sequence[str]) -> Experiment:
