@@ -156,7 +156,7 @@ class RunFigures:
         return self.measurement.label(point, own or factors) if factors else ""
 
     def label(self, point: Point) -> str:
-        """A point by its name; without one in words, by what varies, and of a single point by what was set."""
+        """A point by its name; else in words, by what varies, and of a single point by what was set."""
         return self._labels.get(point) or point.label(self.varying)
 
     @property

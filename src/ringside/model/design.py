@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -205,9 +204,10 @@ class Experiment:
         levels = point.as_dict()
         entries = [
             (own, name)
-            for own, name in itertools.zip_longest(self.at, self.names, fillvalue="")
+            for own, name in zip(self.at, self.names or [""] * len(self.at), strict=True)
             if all(
-                levels.get(factor) == level or (isinstance(level, str) and isinstance(levels.get(factor), int))
+                levels.get(factor) == level
+                or (isinstance(level, str) and isinstance(levels.get(factor), int))
                 for factor, level in own.items()
             )
         ]

@@ -158,6 +158,8 @@ def _contradiction(plan: RunPlan) -> str:
         return "it has a cell twice"
     if not {experiment.baseline, *(name for pair in experiment.show.ratios for name in pair)} <= names:
         return "it compares a contender that takes no part"
+    if experiment.names and len(experiment.names) != len(experiment.at):
+        return "its names are not those of its points"
     if len({tuple(name for name, _ in point.levels) for point in points}) > 1:
         return "its points have different factors"
     if plan.repeats and (plan.repeats.keys() != names or {*map(len, plan.repeats.values())} != {len(points)}):

@@ -418,7 +418,8 @@ class Workload(Measurement):
             if levels[each.name] != each.default or (each.default and not isinstance(each.default, str))
         ]
         texts = (
-            ", ".join(filter(None, (each.say(levels[each.name]) for each in some))) for some in (special, known)
+            ", ".join(filter(None, (each.say(levels[each.name]) for each in some)))
+            for some in (special, known)
         )
         return next(filter(None, texts), "")
 

@@ -94,9 +94,7 @@ class Blocks:
 def check_answer(of: RunAnalysis) -> int:
     """Checks the amounts and ratios of an answer, and returns how many there were."""
     sentences = [sentence.text for sentence in answers(of)]
-    labels = {of.label(point): point for point in of.points}
-    at = re.search(r" at ([^,:]+?)(?::| after |,|;)", sentences[0])
-    blocks = Blocks(of, labels.get(at[1] if at else "", of.points[0]))
+    blocks = Blocks(of, of.conclusion.here.point)
     checked, leader = 0, ""
     for sentence in sentences:
         forms = (form.replace("NOUN", re.escape(of.headline.noun)) for form in LEADS)
