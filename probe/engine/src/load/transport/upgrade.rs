@@ -11,6 +11,8 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// A handshake whose reply has not come as a whole.
 pub struct Upgrade {
     key: String,
+    /// Subprotocols that the request names.
+    offered: Vec<Vec<u8>>,
     held: Vec<u8>,
 }
 
@@ -18,12 +20,19 @@ impl Upgrade {
     pub fn new(nonce: [u8; 16]) -> Upgrade {
         Upgrade {
             key: base64(&nonce),
+            offered: Vec::new(),
             held: Vec::new(),
         }
     }
 
     /// The bytes of the request. `head`: one for the same target, with its empty line.
-    pub fn request(&self, head: &[u8]) -> Vec<u8> {
+    pub fn request(&mut self, head: &[u8]) -> Vec<u8> {
+        let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+        let mut request = httparse::Request::new(&mut fields);
+        if request.parse(head).is_ok() {
+            let offered = tokens(request.headers, "sec-websocket-protocol");
+            self.offered = offered.map(<[u8]>::to_vec).collect();
+        }
         let mut bytes = head.strip_suffix(b"\r\n").unwrap_or(head).to_vec();
         let fields = [
             "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ",
@@ -71,24 +80,18 @@ impl Upgrade {
                 "it answers {status} to the request for a WebSocket"
             ));
         }
-        let values = |name: &'static str| {
-            let fields = response.headers.iter();
-            fields
-                .filter(move |field| field.name.eq_ignore_ascii_case(name))
-                .map(|field| field.value)
-        };
+        let values = |name: &'static str| tokens(response.headers, name);
         let has = |name: &'static str, token: &[u8]| {
-            let mut tokens = values(name).flat_map(|value| value.split(|&byte| byte == b','));
-            tokens.any(|text| trimmed(text).eq_ignore_ascii_case(token))
+            values(name).any(|text| text.eq_ignore_ascii_case(token))
         };
         if !has("upgrade", b"websocket") || !has("connection", b"upgrade") {
             return refused("its reply is not one of a WebSocket");
         }
-        // Nothing was offered that it could choose.
-        if ["sec-websocket-extensions", "sec-websocket-protocol"]
-            .into_iter()
-            .any(|name| values(name).next().is_some())
-        {
+        // No extension was offered, and at most one subprotocol can be chosen.
+        let mut chosen = values("sec-websocket-protocol");
+        let (first, second) = (chosen.next(), chosen.next());
+        let is_offered = first.map_or(true, |first| self.offered.iter().any(|each| each == first));
+        if !is_offered || second.is_some() || values("sec-websocket-extensions").next().is_some() {
             return refused("it chooses what was not offered");
         }
         let accept = base64(
@@ -98,12 +101,23 @@ impl Upgrade {
             )
             .as_ref(),
         );
-        let mut accepts = values("sec-websocket-accept").map(trimmed);
+        let mut accepts = values("sec-websocket-accept");
         match (accepts.next(), accepts.next()) {
             (Some(value), None) if value == accept.as_bytes() => Ok(()),
             _ => refused("its Sec-WebSocket-Accept is wrong"),
         }
     }
+}
+
+/// The values of the fields of a name, which commas part.
+fn tokens<'a>(
+    fields: &'a [httparse::Header<'a>],
+    name: &'static str,
+) -> impl Iterator<Item = &'a [u8]> {
+    let named = fields
+        .iter()
+        .filter(move |field| field.name.eq_ignore_ascii_case(name));
+    named.flat_map(|field| field.value.split(|&byte| byte == b',').map(trimmed))
 }
 
 /// RFC 4648, section 4.
@@ -156,11 +170,32 @@ mod tests {
     }
 
     #[test]
+    fn one_of_the_subprotocols_that_the_request_names_can_be_chosen() {
+        let head = "GET / HTTP/1.1\r\nHost: h\r\nSec-WebSocket-Protocol: mqtt, graphql-ws\r\nsec-websocket-protocol: stomp\r\n\r\n";
+        for (chosen, is_accepted) in [
+            ("graphql-ws", true),
+            ("mqtt", true),
+            ("stomp", true),
+            ("MQTT", false),
+            ("ocpp", false),
+            ("mqtt, stomp", false),
+            ("", false),
+        ] {
+            let mut upgrade = upgrade();
+            upgrade.request(head.as_bytes());
+            let reply = format!("{ACCEPTS}Sec-WebSocket-Protocol: {chosen}\r\n\r\n");
+            let result = upgrade.feed(reply.as_bytes());
+            assert_eq!(result.is_ok(), is_accepted, "{chosen}");
+        }
+    }
+
+    #[test]
     fn replies_that_do_not_accept() {
         let bomb = format!("HTTP/1.1 101 x\r\nA: {}", "x".repeat(MAX_HEAD_BYTES));
         let wrong = ACCEPTS.replace("s3pP", "S3pP") + "\r\n";
         let extension = format!("{ACCEPTS}Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n");
         let twice = format!("{ACCEPTS}Sec-WebSocket-Accept: x\r\n\r\n");
+        let chosen = format!("{ACCEPTS}Sec-WebSocket-Protocol: stomp\r\n\r\n");
         let plain = ACCEPTS.replace("Upgrade\r\nSec", "close\r\nSec") + "\r\n";
         for (reply, kind) in [
             ("HTTP/1.1 404 Not Found\r\n\r\n", ErrorKind::Upgrade),
@@ -170,6 +205,7 @@ mod tests {
             (&bomb, ErrorKind::TooLarge),
             (&wrong, ErrorKind::Upgrade),
             (&extension, ErrorKind::Upgrade),
+            (&chosen, ErrorKind::Upgrade),
             (&twice, ErrorKind::Upgrade),
             (&plain, ErrorKind::Upgrade),
         ] {

@@ -72,7 +72,7 @@ pub struct WebSocket {
 impl WebSocket {
     /// Begins the handshake of connection `id`; its bytes are appended to `out`.
     pub fn begin(plan: &WebSocketPlan, id: u64, out: &mut Vec<u8>) -> WebSocket {
-        let upgrade = Upgrade::new(fastrand::u128(..).to_ne_bytes());
+        let mut upgrade = Upgrade::new(fastrand::u128(..).to_ne_bytes());
         out.extend_from_slice(&upgrade.request(&plan.head(id)));
         WebSocket {
             upgrade: Some(upgrade),
