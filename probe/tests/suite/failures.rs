@@ -155,6 +155,32 @@ fn resets_and_idle_closes() {
     }
 }
 
+/// One that has answered is opened again at once, one that has not only later.
+#[test]
+fn a_server_that_closes_without_a_word_is_asked_again_at_once() {
+    let server = |answers: bool| {
+        Server::start(move |mut stream, _| {
+            request(&mut stream);
+            if answers {
+                let _ = stream.write_all(OK);
+            }
+        })
+    };
+    let body = json!({"method": "POST", "headers": [["Host", "here"]], "body": ""});
+    let changes = |requests| json!({"connections": 1, "requests": requests, "request": body});
+    for outcome in both(&plan(&server(true), changes(200))) {
+        let opened = outcome["connections"]["opened"].as_u64().unwrap();
+        assert!(opened >= 100, "{outcome:#}");
+        // Half of the requests meet a close, after each of which there was a pause of 0.1 s.
+        let duration_ns = outcome["duration_ns"].as_u64().unwrap();
+        assert!(duration_ns < 5_000_000_000, "{outcome:#}");
+    }
+    for outcome in both(&plan(&server(false), changes(6))) {
+        let duration_ns = outcome["duration_ns"].as_u64().unwrap();
+        assert!(duration_ns >= 500_000_000, "{outcome:#}");
+    }
+}
+
 #[test]
 fn nobody_listens() {
     let address = {

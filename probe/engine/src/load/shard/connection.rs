@@ -45,6 +45,8 @@ pub struct Connection {
     pub active_ns: u64,
     /// The engine's own wait after a failure, until it opened the connection again.
     pub pause: Range<u64>,
+    /// It has answered a request, and could take another.
+    pub has_answered: bool,
     /// It is in the list of free connections.
     pub is_listed: bool,
     /// It stands for its connection where these are counted.

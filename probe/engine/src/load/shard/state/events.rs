@@ -291,6 +291,7 @@ impl Shard {
     fn begin(&mut self, slot: Slot, now: u64) -> Next {
         let connection = &mut self.connections[slot];
         connection.request.replied_ns = None;
+        connection.has_answered = false;
         match connection.pending_ns.take() {
             Some(intended) => {
                 connection.request.ready_ns = now;

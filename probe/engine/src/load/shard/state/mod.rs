@@ -343,6 +343,7 @@ impl Shard {
             }
         }
         if keep {
+            self.connections[slot].has_answered = true;
             return self.next(slot, at);
         }
         self.after_close(slot, now);

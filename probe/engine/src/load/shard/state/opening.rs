@@ -86,12 +86,17 @@ impl Shard {
         }
     }
 
-    /// An error, after which the connection is opened again later. `of_request`: it concerns a request.
+    /// An error, after which the connection is opened again: later, but at once where the server closed one that had
+    /// answered. `of_request`: it concerns a request.
     pub(super) fn failed(&mut self, slot: Slot, now: u64, kind: ErrorKind, of_request: bool) {
         let connection = &mut self.connections[slot];
         let target = Some(connection.request.target).filter(|_| of_request);
+        let has_answered = std::mem::take(&mut connection.has_answered);
         self.recorder.error(now, kind, target);
-        self.pause(slot, now);
+        match has_answered && matches!(kind, ErrorKind::ClosedEarly | ErrorKind::Reset) {
+            true => self.after_close(slot, now),
+            false => self.pause(slot, now),
+        }
     }
 
     /// A slot has no connection, and gets one later.
