@@ -3,6 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use engine::load::plan::Http2Plan;
 use engine::load::transport::http2::{Arrived, Http2};
 use engine::load::transport::request::{Http2Request, Http2Requests};
 use std::rc::Rc;
@@ -41,7 +42,7 @@ struct Reply {
 /// The replies by lane, in order; None where anything failed.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>, total: usize, behaviour: Behaviour) -> Option<Vec<Vec<Reply>>> {
     let requests = requests();
-    let mut session = Http2::new(behaviour.lanes).expect("it begins");
+    let mut session = Http2::new(Http2Plan { streams: behaviour.lanes, window_bytes: 65_535 }).expect("it begins");
     let mut replies = vec![vec![Reply::default()]; behaviour.lanes];
     let mut is_open = vec![true; behaviour.lanes];
     let (mut out, mut is_good) = (Vec::new(), true);

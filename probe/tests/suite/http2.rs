@@ -256,6 +256,60 @@ fn large_bodies_in_both_directions() {
     }
 }
 
+/// Sends bodies of this length as far as the window goes, and the rest when there is more.
+fn keep_to_the_window(mut stream: impl Read + Write, length: usize) {
+    let (mut initial, mut answered) = (65_535, 0);
+    begin(&mut stream);
+    while let Some((kind, flags, number, payload)) = read_frame(&mut stream) {
+        let word = |at: usize| u32::from_be_bytes(payload[at..at + 4].try_into().unwrap()) as usize;
+        if kind == SETTINGS && flags & 1 == 0 {
+            let settings = (0..payload.len()).step_by(6);
+            let mut window = settings.filter(|&at| payload[at..at + 2] == [0, 4]);
+            initial = window.next_back().map_or(initial, |at| word(at + 2));
+            stream.write_all(&frame(SETTINGS, 1, 0, &[])).unwrap();
+        }
+        if kind == HEADERS {
+            stream
+                .write_all(&frame(HEADERS, END_HEADERS, number, OK))
+                .unwrap();
+            answered += 1;
+            let (mut window, mut left) = (initial, length);
+            while left > 0 {
+                let size = left.min(window).min(16_384);
+                let flags = if size == left { END_STREAM } else { 0 };
+                if size > 0 {
+                    let body = vec![b'y'; size];
+                    stream
+                        .write_all(&frame(DATA, flags, number, &body))
+                        .unwrap();
+                } else if let Some((8, _, of, more)) = read_frame(&mut stream) {
+                    let more = u32::from_be_bytes(more.try_into().unwrap()) as usize;
+                    window += if of == number { more } else { 0 };
+                }
+                (window, left) = (window - size, left - size);
+            }
+        }
+    }
+    assert!(answered > 0);
+}
+
+#[test]
+fn a_server_that_waits_for_the_window() {
+    let server = Server::start(|stream, _| keep_to_the_window(stream, 300_000));
+    for (http2, waits) in [
+        (json!({"streams": 1, "window_bytes": 65_536}), true),
+        (json!({"streams": 1, "window_bytes": 300_000}), false),
+        (json!({"streams": 1}), false),
+    ] {
+        for outcome in both(&plan(&server, json!({"requests": 6, "http2": http2}))) {
+            assert_eq!(outcome["requests"], 6, "{outcome:#}");
+            assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
+            let warnings = outcome["warnings"].to_string();
+            assert_eq!(warnings.contains("in 6 replies"), waits, "{warnings}");
+        }
+    }
+}
+
 #[test]
 fn streams_of_messages() {
     let server = Server::start(|mut stream, _| {

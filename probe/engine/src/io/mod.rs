@@ -84,6 +84,8 @@ pub struct LayerReport {
     pub bytes: Option<(u64, u64)>,
     /// How many streams the server allows on a connection of HTTP/2.
     pub stream_limit: u64,
+    /// How many replies of HTTP/2 waited for more window.
+    pub window_waits: u64,
     /// Version and cipher of the first TLS session.
     pub security: String,
     /// What was wrong with the first connection that failed in the layer.

@@ -82,6 +82,9 @@ pub struct TlsPlan {
 pub struct Http2Plan {
     /// Requests in flight on one connection.
     pub streams: usize,
+    /// How many bytes of a reply the server may send before they are read.
+    #[serde(default = "window")]
+    pub window_bytes: u32,
 }
 
 /// Which of several engines this one is.
@@ -227,6 +230,9 @@ fn one() -> usize {
 }
 fn five() -> f64 {
     5.0
+}
+fn window() -> u32 {
+    16 << 20
 }
 
 impl Plan {

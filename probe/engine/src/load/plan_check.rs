@@ -12,6 +12,8 @@ const MAX_ENGINES: usize = 1000;
 const MAX_THREADS: usize = 256;
 /// Of a connection of HTTP/2.
 const MAX_STREAMS: usize = 10_000;
+/// From that which servers expect before they are told another (RFC 9113, section 6.5.2), to the largest.
+const WINDOW_BYTES: std::ops::RangeInclusive<u32> = 65_535..=(1 << 31) - 1;
 const MAX_SECONDS: f64 = 1e6;
 const MAX_RATE: f64 = 1e8;
 /// Of a time line.
@@ -159,6 +161,10 @@ impl Plan {
         };
         if !(1..=MAX_STREAMS).contains(&http2.streams) {
             return Err(format!("load: http2: streams: 1 to {MAX_STREAMS}"));
+        }
+        if !WINDOW_BYTES.contains(&http2.window_bytes) {
+            let (least, most) = WINDOW_BYTES.into_inner();
+            return Err(format!("load: http2: window_bytes: {least} to {most}"));
         }
         if http2.streams * self.own_connections() > MAX_CONNECTIONS {
             return Err(format!(

@@ -127,6 +127,9 @@ pub struct Record {
     /// How many streams of HTTP/2 the server allows on a connection, where requests waited for them.
     #[serde(default)]
     stream_limit: u64, max;
+    /// Replies of HTTP/2 for which the server waited for more window.
+    #[serde(default)]
+    window_waits: u64, add;
     /// The shares of late requests that were served before the end.
     late_shares: f64, add;
     bytes_in: u64, add;

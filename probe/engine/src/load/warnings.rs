@@ -203,6 +203,16 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "use fewer --streams, more --connections, or raise the server's limit",
         );
     }
+    if let Some(http2) = plan.http2.filter(|_| record.window_waits > 0) {
+        warn(
+            "window",
+            format!(
+                "the server filled the window of HTTP/2, {} bytes, in {} replies, and waited for more: the figures are also the engine's",
+                http2.window_bytes, record.window_waits
+            ),
+            "use a larger --window",
+        );
+    }
     let ports = 20_000 * plan.addresses.len() as u64;
     let wide = plan.unix.is_none() && plan.own_connections() as u64 <= 20_000;
     if wide && record.opened > ports {

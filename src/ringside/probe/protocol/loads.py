@@ -136,9 +136,11 @@ class Tls(Request, frozen=True):
 
 
 class Http2(Request, frozen=True):
-    """HTTP/2 in place of HTTP/1.1. `streams`: requests in flight on one connection."""
+    """HTTP/2 in place of HTTP/1.1. `streams`: requests in flight on one connection. `window_bytes`: how much
+    of a reply the server may send before it is read."""
 
     streams: int
+    window_bytes: int = 16 << 20
 
 
 class PartOfLoad(Request, frozen=True):

@@ -7,6 +7,7 @@ use super::link::{recycled, ConnectionIndex, Links, Sender, Session};
 use super::websocket::{Incoming, WebSocket};
 use crate::io::{Ending, Handler, Next, Part, Slot};
 use crate::load::error::ErrorKind;
+use crate::load::plan::Http2Plan;
 
 pub struct LayeredHandler<'a, H> {
     pub links: &'a mut Links,
@@ -113,8 +114,8 @@ impl<H: Handler> LayeredHandler<'_, H> {
             links.get(number).ok_or(End::Closed)?.session = Session::WebSocket(Box::new(session));
             return Ok(());
         }
-        if links.layers.is_http2 {
-            return self.begin_http2(number, slot, out);
+        if let Some(plan) = links.layers.http2 {
+            return self.begin_http2(plan, number, slot, out);
         }
         let link = links.get(number).ok_or(End::Closed)?;
         link.session = Session::Bytes;
@@ -125,18 +126,19 @@ impl<H: Handler> LayeredHandler<'_, H> {
 
     fn begin_http2(
         &mut self,
+        plan: Http2Plan,
         number: ConnectionIndex,
         slot: Slot,
         out: &mut Vec<u8>,
     ) -> Result<(), End> {
-        let lanes = self.links.layers.lanes;
+        let lanes = plan.streams;
         let lane = self.links.lane(slot);
         let link = self.links.get(number).ok_or(End::Closed)?;
         let chosen = link.channel.session().map(|session| session.protocol());
         if chosen.is_some_and(|protocol| protocol != Some(b"h2")) {
             return Err(Fault::new(ErrorKind::NoHttp2, "it does not choose HTTP/2").into());
         }
-        let mut session = Http2::new(lanes)?;
+        let mut session = Http2::new(plan)?;
         link.is_open = true;
         link.attached = vec![false; lanes];
         link.attached[lane] = true;
@@ -218,6 +220,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
                 self.handler.released(slot, arrived_ns);
             }
         }
+        self.links.report.window_waits += std::mem::take(&mut session.window_waits);
         session.take_output(out);
         polled?;
         if session.is_over {

@@ -5,6 +5,7 @@ use super::channel::Fault;
 use super::request::Http2Request;
 use crate::load::error::ErrorKind;
 use crate::load::http_head::MAX_HEAD_BYTES;
+use crate::load::plan::Http2Plan;
 use bytes::Bytes;
 use h2::client::{Builder, Connection, ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
@@ -18,9 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes of a reply that the server may send before they are read, of a stream and of a connection.
-const STREAM_WINDOW: u32 = 1 << 20;
-const CONNECTION_WINDOW: u32 = 4 << 20;
+/// The largest window (RFC 9113, section 6.9.1).
+const MAX_WINDOW_BYTES: u32 = (1 << 31) - 1;
 /// The library gives up a larger head without a word of its size, so it gets some room beyond the limit of our own.
 const LIBRARY_HEAD_BYTES: u32 = 4 * MAX_HEAD_BYTES as u32;
 /// What a field of a head counts beside its name and its value (RFC 9113, section 6.5.2).
@@ -129,6 +129,8 @@ struct Exchange {
     stream: SendStream<Bytes>,
     /// The part of a large body for which the server has no room yet.
     rest: Bytes,
+    /// Of the reply's body.
+    received: u64,
 }
 
 enum Reply {
@@ -190,6 +192,9 @@ pub struct Http2 {
     /// Requests that go to the server with the next output.
     begun: Vec<Lane>,
     lanes_to_poll: Vec<Lane>,
+    window_bytes: u64,
+    /// How many replies came exactly as far as the first window, and then further: the server waited for more.
+    pub window_waits: u64,
     /// How many requests were to be sent.
     sendings: u64,
     /// Lanes whose requests the server has not processed, in the order in which they were to be sent: on the next
@@ -204,8 +209,12 @@ pub struct Http2 {
 }
 
 impl Http2 {
-    /// Begins a connection with so many lanes.
-    pub fn new(lanes: usize) -> Result<Http2, Fault> {
+    pub fn new(plan: Http2Plan) -> Result<Http2, Fault> {
+        let lanes = plan.streams;
+        // No frame ends there but that of a server which has no more room: others have even sizes.
+        let window_bytes = plan.window_bytes | 1;
+        // Up to a half of it is not given back yet when another reply begins.
+        let all_bytes = 2 * u64::from(window_bytes) * lanes as u64;
         let ends = Rc::<RefCell<Ends>>::default();
         let ready = Arc::<Mutex<Ready>>::default();
         let waker = |lane| {
@@ -216,8 +225,8 @@ impl Http2 {
         let mut builder = Builder::new();
         builder
             .enable_push(false)
-            .initial_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_window_size(window_bytes)
+            .initial_connection_window_size(all_bytes.min(MAX_WINDOW_BYTES.into()) as u32)
             .max_header_list_size(LIBRARY_HEAD_BYTES);
         let handshake = builder.handshake(MemoryPipe(Rc::clone(&ends)));
         let mut handshake = Box::pin(handshake);
@@ -241,6 +250,8 @@ impl Http2 {
             opening: None,
             begun: Vec::new(),
             lanes_to_poll: Vec::new(),
+            window_bytes: window_bytes.into(),
+            window_waits: 0,
             sendings: 0,
             turned_away: BTreeMap::new(),
             is_leaving: false,
@@ -339,6 +350,7 @@ impl Http2 {
                     reply: Reply::Head(response),
                     stream,
                     rest,
+                    received: 0,
                 })
             });
             match sent {
@@ -404,6 +416,8 @@ impl Http2 {
             Reply::Body(body) => match body.poll_data(&mut context) {
                 Poll::Pending => None,
                 Poll::Ready(Some(Ok(bytes))) => {
+                    self.window_waits += u64::from(exchange.received == self.window_bytes);
+                    exchange.received += bytes.len() as u64;
                     let _ = body.flow_control().release_capacity(bytes.len());
                     Some(Arrived::Body(bytes))
                 }

@@ -6,7 +6,7 @@ use super::request::Http2Requests;
 use super::tls::TlsConfig;
 use super::websocket::{WebSocket, WebSocketPlan};
 use crate::io::{LayerReport, Next, Slot};
-use crate::load::plan::Plan;
+use crate::load::plan::{Http2Plan, Plan};
 use crate::load::shard::ShardConfig;
 use crate::load::share::Share;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Layers {
     pub tls: Option<TlsConfig>,
     pub websocket: Option<WebSocketPlan>,
-    pub is_http2: bool,
+    pub http2: Option<Http2Plan>,
     /// How many slots share a connection.
     pub lanes: usize,
 }
@@ -30,12 +30,11 @@ impl Layers {
             Some(tls) => Some(TlsConfig::new(tls, &[b"http/1.1"])?),
             None => None,
         };
-        let is_http2 = plan.http2.is_some();
-        let is_needed = tls.is_some() || websocket.is_some() || is_http2;
+        let is_needed = tls.is_some() || websocket.is_some() || plan.http2.is_some();
         let layers = Layers {
             tls,
             websocket,
-            is_http2,
+            http2: plan.http2,
             lanes: plan.lanes(),
         };
         Ok(is_needed.then(|| Arc::new(layers)))
@@ -117,7 +116,7 @@ pub struct Links {
     pub out: Vec<u8>,
     wire: Vec<u8>,
     share: Share,
-    report: LayerReport,
+    pub report: LayerReport,
     pub bytes_in: u64,
     /// What arrives comes before all was sent.
     pub is_early: bool,

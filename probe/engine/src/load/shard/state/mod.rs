@@ -125,6 +125,7 @@ impl Shard {
             record.fault = self.dialer.failure();
         }
         record.stream_limit = layer.stream_limit;
+        record.window_waits = layer.window_waits;
         if let Some(bytes) = layer.bytes {
             (record.bytes_in, record.bytes_out) = bytes;
         }
