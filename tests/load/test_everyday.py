@@ -250,6 +250,7 @@ def test_targets_that_answer_differently_are_named() -> None:
         ("--requests 1003 --connections 97 --close", 1003, None),
         # vegeta 660: a closed loop that opens some connections late, and others again
         ("--requests 2000 --connections 40", 2000, 40),
+        ("--requests 5 --connections 64", 5, 5),
         # httperf 20: no multiple of the burst
         ("--requests 100 --rate 1000 --burst 7", 100, None),
         # oha 577

@@ -12,6 +12,7 @@ from ringside.cli import params
 from ringside.cli.options import flag, option
 from ringside.errors import UsageError
 from ringside.files import read_at_most
+from ringside.probe.protocol import Http2
 
 if TYPE_CHECKING:
     from ringside.load.thresholds import Threshold
@@ -70,6 +71,15 @@ def method(text: str) -> str:
     if not _TOKEN.fullmatch(text) or text.upper() == "CONNECT":
         raise params.bad_value(text, "is not possible: write it as GET or POST")
     return text.upper()
+
+
+def window(text: str) -> int:
+    """`16MiB`, `64KiB` or `65535` as bytes: what HTTP/2 allows."""
+    match = re.fullmatch(r"(\d{1,10})(KiB|MiB|GiB)?", text)
+    size = int(match[1]) << {None: 0, "KiB": 10, "MiB": 20, "GiB": 30}[match[2]] if match else 0
+    if not 65_535 <= size < 2**31:
+        raise params.bad_value(text, "is no window: write it as 16MiB, from 64KiB to 1GiB")
+    return size
 
 
 def header(text: str) -> tuple[str, str]:
@@ -211,6 +221,12 @@ class LoadSettings:
         "-m, --streams N",
         "Requests in flight on a connection of HTTP/2 [default: 1].",
         params.Whole(1, 10_000),
+    )
+    window_bytes: int = option(
+        "--window SIZE",
+        "What a stream of HTTP/2 may send before it is read [default: 16MiB].",
+        window,
+        default=Http2(1).window_bytes,
     )
     cacert: Path | None = option(
         "--cacert FILE", "Certificates (PEM) to trust [default: the system's].", params.FILE

@@ -91,7 +91,7 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
             is_secure,
             "is for TLS: leave it out, or name the target as https://…",
         ),
-        ("--streams", is_http2, "is for HTTP/2: add --http2, or name the target as h2://…"),
+        ("--streams --window", is_http2, "is for HTTP/2: add --http2, or name the target as h2://…"),
     ):
         for name in options.split():
             if name in used and not is_met:
@@ -124,6 +124,9 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> Lo
     if duration_s is None and settings.requests is None and not settings.steps:
         duration_s = _DURATION_S
     connections = settings.connections or _CONNECTIONS[target.protocol]
+    if settings.requests:
+        # More would have nothing to do.
+        connections = min(connections, max(settings.threads, -(-settings.requests // (settings.streams or 1))))
     if settings.threads > connections:
         raise UsageError(
             f"--threads {settings.threads} is more than {connections} connections: each thread needs one"
@@ -274,7 +277,7 @@ def _http2(settings: LoadSettings, target: Target, connections: int) -> Http2 | 
     streams = settings.streams or 1
     if streams * connections > _MAX_STREAMS:
         raise UsageError(f"{streams * connections:,} streams are too many: up to {_MAX_STREAMS:,} in all")
-    return Http2(streams)
+    return Http2(streams, settings.window_bytes)
 
 
 def _tls(settings: LoadSettings, target: Target) -> Tls:
