@@ -12,7 +12,6 @@ from ringside.cli import params
 from ringside.cli.options import flag, option
 from ringside.errors import UsageError
 from ringside.files import read_at_most
-from ringside.probe.protocol import Http2
 
 if TYPE_CHECKING:
     from ringside.load.thresholds import Threshold
@@ -226,7 +225,7 @@ class LoadSettings:
         "--window SIZE",
         "What a stream of HTTP/2 may send before it is read [default: 16MiB].",
         window,
-        default=Http2(1).window_bytes,
+        default=16 << 20,
     )
     cacert: Path | None = option(
         "--cacert FILE", "Certificates (PEM) to trust [default: the system's].", params.FILE

@@ -126,7 +126,7 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> Lo
     connections = settings.connections or _CONNECTIONS[target.protocol]
     if settings.requests:
         # More would have nothing to do.
-        connections = min(connections, max(settings.threads, -(-settings.requests // (settings.streams or 1))))
+        connections = min(connections, max(settings.threads, settings.requests))
     if settings.threads > connections:
         raise UsageError(
             f"--threads {settings.threads} is more than {connections} connections: each thread needs one"
