@@ -17,11 +17,11 @@ from tests.support import ROOT
 from tests.support.command_line import in_process
 from tests.support.programs import skip
 
-LANGUAGES = languages(context.known_workloads())
+LANGUAGES = languages()
 
 
 def written(folder: Path, language: str, *workloads: str) -> Path:
-    copying.write(folder, copied_files(folder.name, language, workloads, context.known_workloads()))
+    copying.write(folder, copied_files(folder.name, language, workloads))
     return folder
 
 
@@ -38,7 +38,7 @@ def test_a_copy_has_what_was_asked_for_alone(language: str, tmp_path: Path) -> N
     taught = origin.teaches or tuple(origin.workloads)
     for workloads, expected in (((), set(taught)), ((taught[0],), {taught[0]})):
         folder = written(tmp_path / f"mine{len(workloads)}", language, *workloads)
-        (contender,) = read_contender(folder / "contender.toml", context.known_workloads()).values()
+        (contender,) = read_contender(folder / "contender.toml").values()
         assert set(contender.workloads) == expected
         assert (contender.family, contender.model) == (origin.family, origin.model)
         assert missing_sources(contender) == []

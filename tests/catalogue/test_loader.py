@@ -12,7 +12,7 @@ from ringside.catalogue.contenders import read_contender
 from ringside.catalogue.experiments import read_experiment, read_published, read_question, read_suite
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import CatalogueError, RingsideError, UsageError
-from ringside.model.catalogue import Claim, Contender, Figure, KnownWorkload, Question, Runtime, WorkloadEntry
+from ringside.model.catalogue import Claim, Contender, Figure, Question, Runtime, WorkloadEntry
 from ringside.model.claims import ClaimRow
 from ringside.model.design import Experiment, ExperimentLimits, Show
 
@@ -49,7 +49,7 @@ contender = "erlang"
 metric = "cpu_s"
 value = 1
 [[figure]]
-workload = "ring"
+workload = "fanout"
 contender = "erlang"
 metric = "latency_s"
 value = { p50 = 1.5, p90 = 3 }
@@ -61,11 +61,6 @@ text = "Faster"
 [claim.test]
 never = "no"
 """
-KNOWN = {
-    "ring": KnownWorkload(
-        ("nodes", "messages", "cores"), {"cpu_s": "s", "latency_s.p50": "s", "latency_s.p90": "s"}
-    )
-}
 
 
 def manifest(tmp_path: Path, text: str, name: str = "thing") -> Path:
@@ -149,9 +144,9 @@ command = ["strip"]
 [workload.ring]
 command = ["{build}/ring", "{cores}"]
 most = { nodes = 10 }
-only = { messages = ["few", 7], cores = 1 }
+only = { messages = [5, 7], cores = 1 }
 """
-    assert read_contender(manifest(tmp_path, text), KNOWN)["thing"] == Contender(
+    assert read_contender(manifest(tmp_path, text))["thing"] == Contender(
         name="thing",
         folder=(tmp_path / "contenders" / "thing").resolve(),
         title="T",
@@ -169,7 +164,7 @@ only = { messages = ["few", 7], cores = 1 }
                 ("{build}/ring", "{cores}"),
                 kind="bare",
                 most={"nodes": 10},
-                only={"messages": ("few", 7), "cores": (1,)},
+                only={"messages": (5, 7), "cores": (1,)},
             )
         },
         runtime=Runtime(
@@ -197,7 +192,7 @@ environment = { THINGS = "{build}/things" }
 
 def test_a_variant_has_settings_of_its_own_and_the_build_of_the_plain_name(tmp_path: Path) -> None:
     text = f'tuning = ["fast"]\nunequal = ["slow"]\nidiom = "https://x.test/"\n{MANIFEST}'
-    contenders = read_contender(manifest(tmp_path, text + VARIANT), KNOWN)
+    contenders = read_contender(manifest(tmp_path, text + VARIANT))
     assert list(contenders) == ["thing", "thing@two", "thing@tuned"]
     plain, _, tuned = contenders.values()
     assert (plain.tuning, plain.unequal, plain.idiom) == (("fast",), ("slow",), "https://x.test/")
@@ -206,7 +201,7 @@ def test_a_variant_has_settings_of_its_own_and_the_build_of_the_plain_name(tmp_p
     assert tuned.workloads["ring"].command == ("{runtime}", "ring", "depth=9", "{cores}")
     assert (tuned.environment, tuned.built_as) == ({"THINGS": "{build}/things"}, "thing")
     build = '[[variant.tuned.build]]\ncommand = ["make"]\n'
-    built = read_contender(manifest(tmp_path / "built", text + VARIANT + build), KNOWN)["thing@tuned"]
+    built = read_contender(manifest(tmp_path / "built", text + VARIANT + build))["thing@tuned"]
     assert (built.builds, built.built_as) == ((("make",),), "")
 
 
@@ -227,14 +222,14 @@ def test_a_variant_has_settings_of_its_own_and_the_build_of_the_plain_name(tmp_p
 def test_variants_that_cannot_be(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     text = MANIFEST + VARIANT.replace(*change)
     with pytest.raises(CatalogueError, match=message):
-        read_contender(manifest(tmp_path, text), KNOWN)
+        read_contender(manifest(tmp_path, text))
     with pytest.raises(CatalogueError, match="the folder's name `A thing` may hold a-z, 0-9"):
         read_contender(manifest(tmp_path, MANIFEST, "A thing"))
 
 
 def test_braces_around_anything_but_a_word_are_a_programs_own(tmp_path: Path) -> None:
     text = MANIFEST.replace('"ring"]', '"{ok, X}", "{}", "{ nods }", "{Ok}", "{cores}"]')
-    assert read_contender(manifest(tmp_path, text), KNOWN)
+    assert read_contender(manifest(tmp_path, text))
 
 
 # --- experiments and suites ------------------------------------------------------------------------
@@ -311,7 +306,7 @@ def test_suites(tmp_path: Path) -> None:
 def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
     published = read_published(experiment(tmp_path, PUBLISHED))
     erlang = Figure(workload="ring", point={"nodes": 2}, contender="erlang", metric="cpu_s", value=1.0)
-    later = replace(erlang, point={}, as_published="about two")
+    later = replace(erlang, workload="fanout", point={}, as_published="about two")
     assert published.figures == (
         erlang,
         replace(later, metric="latency_s.p50", value=1.5),
@@ -327,11 +322,11 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
         (("{ nodes = 2 }", "{ node = 2 }"), r"9: there is no factor of `ring` called `node`; did you mean"),
         (('"erlang"\nmetric = "cpu_s"', '"erlnag"\nmetric = "cpu_s"'), r"10: there is no contender `erlnag`"),
         (('metric = "cpu_s"', 'metric = "cpus"'), r"11: there is no metric of `ring` called `cpus`"),
-        (("p90 = 3", "p95 = 3"), r"16: there is no metric of `ring` called `latency_s\.p95`"),
+        (("p90 = 3", "p96 = 3"), r"16: there is no metric of `fanout` called `latency_s\.p96`"),
         (("value = 1\n", 'unit = "ms"\nvalue = 1\n'), r"12: `cpu_s` is measured in s, not in ms: convert"),
         (
-            ('id = "faster"\nworkload = "ring"', 'id = "faster"\nworkload = "fib"'),
-            r"21: there is no workload `fib`",
+            ('id = "faster"\nworkload = "ring"', 'id = "faster"\nworkload = "fob"'),
+            r"21: there is no workload `fob`",
         ),
         (('[claim.test]\nnever = "no"\n', ""), r"19: `claim\.test` is missing"),
         (('never = "no"\n', 'metric = "cpus"\n'), r"23: there is no metric of `ring` called `cpus`"),
@@ -353,15 +348,15 @@ def test_a_source_names_what_exists(tmp_path: Path, change: tuple[str, str], mes
     assert change[0] in PUBLISHED
     file = experiment(tmp_path, PUBLISHED.replace(*change, 1))
     with pytest.raises(CatalogueError, match=rf"toml:{message}"):
-        read_published(file, KNOWN, ["erlang", "stackless-pypy"])
+        read_published(file, ["erlang", "stackless-pypy"])
 
 
 def test_a_source_may_name_a_family_of_contenders_and_the_metrics_unit(tmp_path: Path) -> None:
     text = PUBLISHED.replace('"erlang"', '"stackless"').replace("value = 1\n", 'unit = "s"\nvalue = 1\n')
-    published = read_published(experiment(tmp_path, text), KNOWN, ["stackless-pypy"])
+    published = read_published(experiment(tmp_path, text), ["stackless-pypy"])
     assert {figure.contender for figure in published.figures} == {"stackless"}
     runtime = PUBLISHED.replace('"erlang"', '"erlang@old"')
-    assert read_published(experiment(tmp_path, runtime), KNOWN, ["erlang"]).figures
+    assert read_published(experiment(tmp_path, runtime), ["erlang"]).figures
 
 
 # --- where files are found -------------------------------------------------------------------------
@@ -422,14 +417,12 @@ at = { nodes = 2 }
 def test_questions_that_nothing_answers(tmp_path: Path, old: str, new: str, message: str) -> None:
     experiment = tmp_path / "example.toml"
     experiment.write_text(EXPERIMENT + '[show]\nmetrics = ["cpu_s"]\n', encoding="utf-8")
-    known = dataclasses.replace(KNOWN["ring"], metrics={"cpu_s": "s", "wall_s": "s"})
     path = tmp_path / "q.toml"
 
     def read(text: str) -> Question:
         path.write_text(text, encoding="utf-8")
         return read_question(
             path,
-            {"ring": known},
             ["example", "suite"],
             lambda name: read_experiment(experiment) if name == "example" else None,
         )

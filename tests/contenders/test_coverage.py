@@ -9,7 +9,6 @@ import pytest
 from scripts import blocks, coverage
 
 from ringside.catalogue.contenders import read_contender
-from ringside.cli import context
 from ringside.errors import CatalogueError
 from ringside.model.catalogue import Contender
 
@@ -58,7 +57,7 @@ def test_every_empty_cell_has_a_reason() -> None:
 
 def test_the_table_of_one_contender(tmp_path: Path) -> None:
     path = manifest(tmp_path, MANIFEST + '[without]\nbatch = "Too slow."\nfanout = "Too slow."\n')
-    one = read_contender(path, context.known_workloads())["some"]
+    one = read_contender(path)["some"]
     lines = coverage.table([one]).splitlines()
     cells = dict(zip(lines[0].split(" | "), lines[2].split(" | "), strict=True))
     assert (cells["`ring`"], cells["`fib`"], cells["`batch`"]) == ("idiomatic", "bare", "")
@@ -78,4 +77,4 @@ def test_the_table_of_one_contender(tmp_path: Path) -> None:
 def test_reasons_that_cannot_be(tmp_path: Path, reasons: str, message: str) -> None:
     path = manifest(tmp_path, f"{MANIFEST}[without]\n{reasons}\n")
     with pytest.raises(CatalogueError, match=message):
-        read_contender(path, context.known_workloads())
+        read_contender(path)

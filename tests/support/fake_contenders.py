@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -39,6 +40,12 @@ def write_server(folder: Path, *words: str) -> None:
         f'[workload.fib]\ncommand = ["{{runtime}}", "-B", "server.py", {arguments}]\n',
         encoding="utf-8",
     )
+
+
+def change_workload(manifest: Path, workload: str) -> None:
+    """Make a fake of the ring one of another workload, without capabilities."""
+    text = manifest.read_text(encoding="utf-8").replace("[workload.ring]", f"[workload.{workload}]")
+    manifest.write_text(re.sub(r"capabilities = .*\n", "", text), encoding="utf-8")
 
 
 def add_build(folder: Path, *command: str) -> None:

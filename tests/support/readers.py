@@ -196,16 +196,15 @@ def _catalogue_reader(pattern: str, read: Callable[[Path], object]) -> Reader:
 
 def manifests() -> Reader:
     """contender.toml"""
-    known = context.known_workloads()
-    return _catalogue_reader("contenders/*/contender.toml", lambda path: read_contender(path, known))
+    return _catalogue_reader("contenders/*/contender.toml", read_contender)
 
 
 def published() -> Reader:
     """Figures and claims of a source."""
-    known, names = context.known_workloads(), context.catalogue().contender_names()
+    names = context.catalogue().contender_names()
     return _catalogue_reader(
         "published/*.toml",
-        lambda path: read_published(path, known, names),
+        lambda path: read_published(path, names),
     )
 
 

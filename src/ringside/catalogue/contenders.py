@@ -20,7 +20,6 @@ from ringside.model.catalogue import (
     PLACEHOLDER,
     Contender,
     ContenderKeys,
-    KnownWorkload,
     Manifest,
     Runtime,
     RuntimeKeys,
@@ -31,10 +30,9 @@ from ringside.model.catalogue import (
     WorkloadTable,
     check_placeholders,
 )
-from ringside.model.design import Levels, as_tuple
-
-# The workloads that there are, by their names.
-Workloads = Mapping[str, KnownWorkload]
+from ringside.model.design import Levels, Metric, as_tuple
+from ringside.workloads import WORKLOADS
+from ringside.workloads.base import Capability, Factor, Workload
 
 MANIFEST = "contender.toml"
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -50,23 +48,39 @@ def values(keys: type[Struct], table: Struct) -> dict[str, Any]:
     return {name: getattr(table, name) for name in keys.__struct_fields__}
 
 
+def find_workload(file: TomlFile, name: str, *keys: Key) -> Workload:
+    """The workload of that name. Raises CatalogueError where there is none."""
+    file.check_known("workload", name, WORKLOADS, *keys)
+    return WORKLOADS[name]
+
+
+def check_part(file: TomlFile, workload: Workload, kind: str, name: str, *keys: Key) -> None:
+    """Raise CatalogueError for a factor, a metric or a capability that the workload does not have."""
+    parts: Mapping[str, Iterable[Factor | Metric | Capability]] = {
+        "factor": workload.factors,
+        "metric": workload.metrics,
+        "capability": workload.capabilities,
+    }
+    names = [part.name for part in parts[kind]]
+    file.check_known(f"{kind} of `{workload.name}` called", name, names, *keys)
+
+
 def check_levels(
-    file: TomlFile, workload: str, known: Workloads, levels_by_factor: Mapping[str, Levels], *keys: Key
+    file: TomlFile, workload: Workload, levels_by_factor: Mapping[str, Levels], *keys: Key
 ) -> None:
     """Raise CatalogueError for a factor that the workload does not have, and for a level that it cannot have
     on any machine."""
     for factor, levels in levels_by_factor.items():
-        file.check_known(f"factor of `{workload}` called", factor, known[workload].factors, *keys, factor)
+        check_part(file, workload, "factor", factor, *keys, factor)
         for level in as_tuple(levels):
             try:
-                known[workload].check(factor, level)
+                workload.check_level(factor, level)
             except UsageError as error:
                 raise file.error(error, *keys, factor) from None
 
 
-def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Contender]:
-    """A manifest: the contender on each of its runtimes, by name. The first runtime has the bare name.
-    `known`: the workloads that there are; without them their names are not checked."""
+def read_contender(path: Path) -> dict[str, Contender]:
+    """A manifest: the contender on each of its runtimes, by name. The first runtime has the bare name."""
     file, folder = read_toml(path), path.parent.resolve()
     manifest = decode(file, Manifest)
     named: list[tuple[Key, ...]] = [("runtime", name) for name in manifest.runtime]
@@ -81,8 +95,7 @@ def read_contender(path: Path, known: Workloads | None = None) -> dict[str, Cont
         except InvalidVersion:
             message = f"`runtime.{name}.minimum` must be a version like 1.19, not {table.minimum}"
             raise file.error(message, "runtime", name, "minimum") from None
-    if known is not None:
-        _check_workloads(file, manifest, known)
+    _check_workloads(file, manifest)
     contenders = [_on_runtime(manifest, folder, name, table) for name, table in manifest.runtime.items()]
     plain = contenders[0] = replace(contenders[0], name=folder.name)
     contenders += [_variant(plain, name, table) for name, table in manifest.variant.items()]
@@ -141,30 +154,20 @@ def _variant(plain: Contender, name: str, table: VariantTable) -> Contender:
     )
 
 
-def _check_workloads(file: TomlFile, manifest: Manifest, known: Workloads) -> None:
+def _check_workloads(file: TomlFile, manifest: Manifest) -> None:
     """Workloads, factors and placeholders must be known."""
     for name in manifest.without:
-        file.check_known("workload", name, known, "without", name)
+        find_workload(file, name, "without", name)
     for name, table in manifest.workload.items():
-        file.check_known("workload", name, known, "workload", name)
-        workload = known[name]
+        workload = find_workload(file, name, "workload", name)
         if table.host and not workload.is_service:
             raise file.error(f"`host` is for servers, and `{name}` has none", "workload", name, "host")
-        check_levels(file, name, known, table.only, "workload", name, "only")
+        check_levels(file, workload, table.only, "workload", name, "only")
         for factor in table.most:
-            file.check_known(
-                f"factor of `{name}` called", factor, workload.factors, "workload", name, "most", factor
-            )
+            check_part(file, workload, "factor", factor, "workload", name, "most", factor)
         for capability in table.capabilities:
-            file.check_known(
-                f"capability of `{name}` called",
-                capability,
-                workload.capabilities,
-                "workload",
-                name,
-                "capabilities",
-            )
-        placeholders = ("runtime", "build", *workload.factors)
+            check_part(file, workload, "capability", capability, "workload", name, "capabilities")
+        placeholders = ("runtime", "build", *(factor.name for factor in workload.factors))
         commands = {("workload", name, "command"): table.command}
         for variant, settings in manifest.variant.items():
             if name in settings.workloads or not settings.workloads:
@@ -176,14 +179,14 @@ def _check_workloads(file: TomlFile, manifest: Manifest, known: Workloads) -> No
                 raise file.error(error, *keys) from None
 
 
-def added_contenders(words: Iterable[str], known: Workloads | None) -> dict[str, list[Contender]]:
-    """The contenders of each `--with`, on each of their runtimes, by the folder's name. `known`: the
-    workloads that exist. Raises UsageError, CatalogueError."""
+def added_contenders(words: Iterable[str]) -> dict[str, list[Contender]]:
+    """The contenders of each `--with`, on each of their runtimes, by the folder's name. Raises UsageError,
+    CatalogueError."""
     added: dict[str, list[Contender]] = {}
     places: dict[str, str] = {}
     for word in words:
         command = _COMMAND.fullmatch(word)
-        contenders = [_server(command[1], command[2], known)] if command else _of_folder(word, known)
+        contenders = [_server(command[1], command[2])] if command else _of_folder(word)
         name = contenders[0].name
         if name in added:
             raise UsageError(
@@ -193,7 +196,7 @@ def added_contenders(words: Iterable[str], known: Workloads | None) -> dict[str,
     return added
 
 
-def _of_folder(word: str, known: Workloads | None) -> list[Contender]:
+def _of_folder(word: str) -> list[Contender]:
     folder = Path(word).parent if Path(word).name == MANIFEST else Path(word)
     if not folder.is_dir():
         raise UsageError(f"there is no folder {word}; a server needs none: 'NAME=COMMAND {{port}}'")
@@ -203,10 +206,10 @@ def _of_folder(word: str, known: Workloads | None) -> list[Contender]:
             f"--with {word}: the folder has no {MANIFEST}; `ringside new contender mine --language c` makes "
             "one, and a server needs none: 'NAME=COMMAND {port}'"
         )
-    return list(read_contender(manifest, known).values())
+    return list(read_contender(manifest).values())
 
 
-def _server(name: str, line: str, known: Workloads | None) -> Contender:
+def _server(name: str, line: str) -> Contender:
     """A server that is started by a command line and takes part in every workload of servers. It gets no
     `key=value` arguments: what it needs is in its command line."""
     option = f"--with {name}={line}"
@@ -224,13 +227,13 @@ def _server(name: str, line: str, known: Workloads | None) -> Contender:
             f"{option}: the command needs `{{port}}`, where the server gets its port; other programs need a "
             f"folder with a {MANIFEST} (`ringside new contender mine --language c`)"
         )
-    servers = {workload: each for workload, each in (known or {}).items() if each.is_service}
-    if servers:
-        arguments = [word for each in servers.values() for word in (*each.server_arguments, *each.factors)]
-        try:
-            check_placeholders(option, command, dict.fromkeys([*_SERVER_ARGUMENTS, *arguments]))
-        except ValueError as error:
-            raise UsageError(str(error)) from None
+    servers = [each for each in WORKLOADS.values() if each.is_service]
+    arguments = [word for each in servers for word in each.server_arguments]
+    arguments += [factor.name for each in servers for factor in each.factors]
+    try:
+        check_placeholders(option, command, dict.fromkeys([*_SERVER_ARGUMENTS, *arguments]))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     if shutil.which(command[0]) is None:
         raise UsageError(f"{option}: there is no program {command[0]} that can be executed")
     program = str(Path(command[0]).absolute()) if "/" in command[0] else command[0]
@@ -241,6 +244,6 @@ def _server(name: str, line: str, known: Workloads | None) -> Contender:
         title=name,
         parallel=True,
         runtime=Runtime(name="command", executable=(program,), version=()),
-        workloads=dict.fromkeys(servers, entry),
+        workloads={each.name: entry for each in servers},
         has_sources=False,
     )

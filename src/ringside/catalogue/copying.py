@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Collection, Sequence
 from pathlib import Path, PurePosixPath
 
-from ringside.catalogue.contenders import MANIFEST, NAME, NAME_RULE, Workloads
+from ringside.catalogue.contenders import MANIFEST, NAME, NAME_RULE
 from ringside.catalogue.decode import unknown
 from ringside.catalogue.loader import Catalogue, own_folder
 from ringside.errors import UsageError
@@ -34,10 +34,10 @@ idiom of which community it is, what was chosen, and what is unequal: the bound 
 """
 
 
-def languages(known: Workloads | None = None) -> dict[str, list[Contender]]:
+def languages() -> dict[str, list[Contender]]:
     """The bundled contenders that can be copied by the name of their language, those that teach first."""
     by_language: dict[str, list[Contender]] = {}
-    catalogue = Catalogue([own_folder()], known)
+    catalogue = Catalogue([own_folder()])
     for folder in catalogue.contender_names():
         contender = catalogue.contender(folder)
         if contender.kind != "floor":
@@ -48,15 +48,13 @@ def languages(known: Workloads | None = None) -> dict[str, list[Contender]]:
     return by_language
 
 
-def copied_files(
-    name: str, language: str, workloads: Sequence[str], known: Workloads | None = None
-) -> dict[PurePosixPath, str]:
+def copied_files(name: str, language: str, workloads: Sequence[str]) -> dict[PurePosixPath, str]:
     """The files of a new contender by their path in its folder. `workloads`: those that it has; where none is
     named, those that the copied manifest teaches. Raises UsageError for a name that no contender can have, an
     unknown language, and workloads that no contender of the language has."""
     if not NAME.fullmatch(name):
         raise UsageError(f"the name `{name}` {NAME_RULE}")
-    there_are = languages(known)
+    there_are = languages()
     chosen = ALIASES.get(language.lower(), language.lower())
     if chosen not in there_are:
         way_out = (

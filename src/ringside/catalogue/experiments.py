@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from ringside.catalogue.contenders import Workloads, check_levels, values
+from ringside.catalogue.contenders import check_levels, check_part, find_workload, values
 from ringside.catalogue.decode import Key, TomlFile, decode, read_toml
 from ringside.errors import CatalogueError, UsageError
 from ringside.model import catalogue, design
@@ -20,16 +19,6 @@ T = TypeVar("T")
 NAME = "name"
 # Longer trials are long enough by themselves.
 _MOST_LEAST_S = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What an experiment may name. `contender`: raises UsageError for an unknown name or runtime,
-    CatalogueError where the manifest is broken."""
-
-    workloads: Workloads
-    contender: Callable[[str], catalogue.Contender]
-    published: Callable[[], Collection[str]]
 
 
 def read_suite(path: Path, experiments: Collection[str] | None = None) -> design.Suite | None:
@@ -48,15 +37,23 @@ def read_suite(path: Path, experiments: Collection[str] | None = None) -> design
     return design.Suite(name=path.stem, **values(design.SuiteFile, table))
 
 
-def read_experiment(path: Path, known: Known | None = None) -> design.Experiment:
-    """An experiment's file. `known`: what it may name; without it names and levels are checked by the plan
-    alone."""
+def read_experiment(
+    path: Path,
+    contender: Callable[[str], catalogue.Contender] | None = None,
+    published: Callable[[], Collection[str]] = lambda: (),
+) -> design.Experiment:
+    """An experiment's file. `contender`: raises UsageError for an unknown name or runtime, CatalogueError
+    where the manifest is broken; `published`: the sources that there are. Without them, their names are
+    checked by the plan alone."""
     file = read_toml(path)
     if "parts" in file.data:
         raise file.error("this is a suite, a list of experiments: name one of its `parts`", "parts")
     table = decode(file, design.ExperimentFile)
-    if known is not None:
-        _check_names(file, table, known)
+    _check_workload(file, table)
+    if contender:
+        _check_contenders(file, table, contender)
+        if table.published is not None:
+            file.check_known("source of published figures", table.published, published(), "published")
     least_s = design.LEAST_S if table.least is None else _read(file, "least", table.least, seconds)
     if not 0 < least_s <= _MOST_LEAST_S:
         raise file.error(f"`least` is out of range: above 0, up to {_MOST_LEAST_S:g} s", "least")
@@ -91,36 +88,36 @@ def _read(file: TomlFile, key: str, text: str, read: Callable[[str], T]) -> T:
         raise file.error(f"`{key}`: {error}", key) from None
 
 
-def _check_names(file: TomlFile, table: design.ExperimentFile, known: Known) -> None:
-    """Workload, contenders, factors, levels, metrics and source must exist."""
-    name = table.workload
-    file.check_known("workload", name, known.workloads, "workload")
-    for index, contender in enumerate(table.contenders):
+def _check_workload(file: TomlFile, table: design.ExperimentFile) -> None:
+    """Workload, factors, levels and metrics must exist."""
+    workload = find_workload(file, table.workload, "workload")
+    check_levels(file, workload, table.factors, "factors")
+    for index, point in enumerate(table.at):
+        levels = {factor: level for factor, level in point.items() if factor != NAME}
+        check_levels(file, workload, levels, "point", index)
+    for metric in table.show.metrics:
+        check_part(file, workload, "metric", metric, "show", "metrics")
+    if table.show.sweep is not None:
+        check_part(file, workload, "factor", table.show.sweep, "show", "sweep")
+
+
+def _check_contenders(
+    file: TomlFile, table: design.ExperimentFile, find: Callable[[str], catalogue.Contender]
+) -> None:
+    for index, name in enumerate(table.contenders):
         try:
-            takes_part = name in known.contender(contender).workloads
+            takes_part = table.workload in find(name).workloads
         except CatalogueError:
             continue  # A broken manifest is an error of its own, and disables its contender alone.
         except UsageError as error:
             raise file.error(error, "contenders", index) from None
         if not takes_part:
-            message = f"contender `{contender}` takes no part in the workload `{name}`"
+            message = f"contender `{name}` takes no part in the workload `{table.workload}`"
             raise file.error(message, "contenders", index)
-    check_levels(file, name, known.workloads, table.factors, "factors")
-    for index, point in enumerate(table.at):
-        levels = {factor: level for factor, level in point.items() if factor != NAME}
-        check_levels(file, name, known.workloads, levels, "point", index)
-    workload = known.workloads[name]
-    for metric in table.show.metrics:
-        file.check_known(f"metric of `{name}` called", metric, workload.metrics, "show", "metrics")
-    if table.show.sweep is not None:
-        file.check_known(f"factor of `{name}` called", table.show.sweep, workload.factors, "show", "sweep")
-    if table.published is not None:
-        file.check_known("source of published figures", table.published, known.published(), "published")
 
 
 def read_question(
     path: Path,
-    known: Workloads,
     experiments: Collection[str],
     experiment_of: Callable[[str], design.Experiment | None],
 ) -> catalogue.Question:
@@ -135,32 +132,28 @@ def read_question(
         if experiment is None:
             message = f"`{figure.experiment}` is a suite: name one of its parts"
             raise file.error(message, *keys, "experiment")
-        name = experiment.workload
-        file.check_known(f"metric of `{name}` called", figure.metric, known[name].metrics, *keys, "metric")
+        workload = find_workload(file, experiment.workload, *keys)
+        check_part(file, workload, "metric", figure.metric, *keys, "metric")
         if experiment.show.metrics and figure.metric not in experiment.show.metrics:
             message = (
                 f"`{figure.experiment}` does not compare `{figure.metric}`: add it to its `show.metrics`"
             )
             raise file.error(message, *keys, "metric")
-        check_levels(file, name, known, figure.at, *keys, "at")
-        check_levels(file, name, known, figure.over, *keys, "over")
+        check_levels(file, workload, figure.at, *keys, "at")
+        check_levels(file, workload, figure.over, *keys, "over")
     return catalogue.Question(name=path.stem, **values(catalogue.QuestionFile, table))
 
 
-def read_published(
-    path: Path, known: Workloads | None = None, contenders: Collection[str] | None = None
-) -> catalogue.Published:
-    """Figures and claims of one source. `known`: the workloads that there are; `contenders`: the names of
-    contenders; without them, names are not checked. Raises CatalogueError, also for a claim that nothing
-    tests."""
+def read_published(path: Path, contenders: Collection[str] | None = None) -> catalogue.Published:
+    """Figures and claims of one source. `contenders`: their names; without them, these are not checked.
+    Raises CatalogueError, also for a claim that nothing tests."""
     file = read_toml(path)
     table = decode(file, catalogue.PublishedFile)
-    if known is not None:
-        for index, entry in enumerate(table.figure):
-            _check_figure(file, entry, known, contenders, "figure", index)
-        for index, claim in enumerate(table.claim):
-            file.check_known("workload", claim.workload, known, "claim", index, "workload")
-            _check_test(file, claim.test, claim.workload, known, "claim", index, "test")
+    for index, entry in enumerate(table.figure):
+        _check_figure(file, entry, contenders, "figure", index)
+    for index, claim in enumerate(table.claim):
+        find_workload(file, claim.workload, "claim", index, "workload")
+        _check_test(file, claim.test, claim.workload, "claim", index, "test")
     return catalogue.Published(
         name=path.stem,
         title=table.source.title,
@@ -186,44 +179,32 @@ def _figures(table: catalogue.FigureTable) -> list[catalogue.Figure]:
 
 
 def _check_figure(
-    file: TomlFile,
-    table: catalogue.FigureTable,
-    known: Workloads,
-    contenders: Collection[str] | None,
-    *keys: Key,
+    file: TomlFile, table: catalogue.FigureTable, contenders: Collection[str] | None, *keys: Key
 ) -> None:
     """Workload, factors, contender, metric and unit must be known."""
-    file.check_known("workload", table.workload, known, *keys, "workload")
-    workload = known[table.workload]
+    workload = find_workload(file, table.workload, *keys, "workload")
     for factor in table.point:
-        file.check_known(
-            f"factor of `{table.workload}` called", factor, workload.factors, *keys, "point", factor
-        )
+        check_part(file, workload, "factor", factor, *keys, "point", factor)
     name = table.contender.split("@")[0]
     if contenders is not None and not any(f"{each}-".startswith(f"{name}-") for each in contenders):
         file.check_known("contender", name, contenders, *keys, "contender")
     for figure in _figures(table):
-        metric = figure.metric
-        file.check_known(f"metric of `{table.workload}` called", metric, workload.metrics, *keys, "metric")
-        if table.unit not in (None, workload.metrics[metric]):
-            unit = workload.metrics[metric] or "plain numbers"
-            message = f"`{metric}` is measured in {unit}, not in {table.unit}: convert the value"
-            raise file.error(message, *keys, "unit")
+        check_part(file, workload, "metric", figure.metric, *keys, "metric")
+        own = workload.metric(figure.metric).unit
+        if table.unit not in (None, own):
+            measured = f"`{figure.metric}` is measured in {own or 'plain numbers'}"
+            raise file.error(f"{measured}, not in {table.unit}: convert the value", *keys, "unit")
 
 
-def _check_test(file: TomlFile, row: ClaimRow, name: str, known: Workloads, *keys: Key) -> None:
+def _check_test(file: TomlFile, row: ClaimRow, name: str, *keys: Key) -> None:
     """Metrics and factors of all quantities must be known."""
-    terms = [
-        term for side in (row.over, row.under) for term in (side if isinstance(side, tuple) else (side,))
-    ]
+    sides = (side if isinstance(side, tuple) else (side,) for side in (row.over, row.under))
     quantities = [Quantity("", metric=row.metric, at=row.at | row.own)]
-    quantities += [term for term in terms if isinstance(term, Quantity)]
+    quantities += [term for side in sides for term in side if isinstance(term, Quantity)]
     quantities += [Quantity("", at=place.at) for place in (*row.apart, *row.between)]
     for quantity in quantities:
-        workload = quantity.workload or name
-        file.check_known("workload", workload, known, *keys)
+        workload = find_workload(file, quantity.workload or name, *keys)
         if quantity.metric:
-            metrics = known[workload].metrics
-            file.check_known(f"metric of `{workload}` called", quantity.metric, metrics, *keys)
+            check_part(file, workload, "metric", quantity.metric, *keys)
         for factor in (each for factors in quantity.at for each in factors.split("*")):
-            file.check_known(f"factor of `{workload}` called", factor, known[workload].factors, *keys)
+            check_part(file, workload, "factor", factor, *keys)

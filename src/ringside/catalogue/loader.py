@@ -10,13 +10,14 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from ringside.catalogue.contenders import MANIFEST, Workloads, added_contenders, read_contender
+from ringside.catalogue.contenders import MANIFEST, added_contenders, read_contender
 from ringside.catalogue.decode import unknown
-from ringside.catalogue.experiments import Known, read_experiment, read_published, read_question, read_suite
+from ringside.catalogue.experiments import read_experiment, read_published, read_question, read_suite
 from ringside.errors import CatalogueError, UsageError
 from ringside.model.catalogue import Contender, Published, Question
 from ringside.model.design import DEFAULT_BLOCKS, Experiment, Suite
 from ringside.text import one_line
+from ringside.workloads import WORKLOADS
 
 
 def own_folder() -> Path:
@@ -38,19 +39,12 @@ class Catalogue:
     """All that can be run. A file is read when it is asked for, once; a broken one hurts only its
     users."""
 
-    def __init__(
-        self,
-        folders: Iterable[Path] | None = None,
-        workloads: Workloads | None = None,
-        outside: Iterable[str] = (),
-    ) -> None:
-        """`folders`: where to look, those of `roots` by default. `workloads`: those that there are; manifests
-        and published figures are checked against them where they are known. `outside`: further contenders, as
-        `--with` names them. Raises UsageError and CatalogueError for these."""
+    def __init__(self, folders: Iterable[Path] | None = None, outside: Iterable[str] = ()) -> None:
+        """`folders`: where to look, those of `roots` by default. `outside`: further contenders, as `--with`
+        names them. Raises UsageError and CatalogueError for these."""
         self.folders = list(folders) if folders is not None else roots()
-        self._workloads = workloads
         self._manifests = {file.parent.name: file for file in self._glob("contenders", "*/contender.toml")}
-        self._added = added_contenders(outside, workloads)
+        self._added = added_contenders(outside)
         # Those that have been read, by folder.
         self._contenders = dict(self._added)
         for name, (first, *_) in self._added.items():
@@ -92,7 +86,7 @@ class Catalogue:
         if folder not in self._contenders:
             if folder not in self._manifests:
                 raise self._unknown_contender(folder)
-            contenders = read_contender(self._manifests[folder], self._workloads)
+            contenders = read_contender(self._manifests[folder])
             self._contenders[folder] = list(contenders.values())
         return self._contenders[folder]
 
@@ -118,17 +112,16 @@ class Catalogue:
 
     def experiment(self, name: str) -> Experiment:
         """The experiment `name`, or the one in the file of that path, or a workload at its defaults."""
-        files, workloads = self._files("experiments"), self._workloads or {}
+        files = self._files("experiments")
         file = Path(name) if _is_path(name) else files.get(name)
         if file is not None:
             if not file.is_file():
                 raise UsageError(f"there is no experiment file {name}")
-            known = Known(workloads, self.contender, self.published_names)
-            return read_experiment(file, known if workloads else None)
-        if name not in workloads:
+            return read_experiment(file, self.contender, self.published_names)
+        if name not in WORKLOADS:
             way_out = "`ringside list experiments` names them; the name of a file ends in .toml"
-            raise unknown("experiment", name, [*files, *workloads], way_out)
-        title, names = workloads[name].title or name, tuple(self.added(name))
+            raise unknown("experiment", name, [*files, *WORKLOADS], way_out)
+        title, names = WORKLOADS[name].title or name, tuple(self.added(name))
         baseline = names[0] if names else ""
         return Experiment(name, title, name, names, {}, baseline, blocks=DEFAULT_BLOCKS, until_decided=True)
 
@@ -143,7 +136,7 @@ class Catalogue:
         files = self._files("published")
         if name not in files:
             raise unknown("source of published figures", name, files)
-        return read_published(files[name], self._workloads, self.contender_names())
+        return read_published(files[name], self.contender_names())
 
     def published_names(self) -> list[str]:
         """Names of the sources of published figures, sorted."""
@@ -152,14 +145,14 @@ class Catalogue:
     def questions(self) -> list[Question]:
         """All questions, in their order: those of files, and those that workloads of other distributions
         bring. Raises CatalogueError for a file that cannot be read."""
-        known, experiments = self._workloads or {}, self._files("experiments")
+        experiments = self._files("experiments")
 
         def experiment_of(name: str) -> Experiment | None:
             return None if self.suite(name) else self.experiment(name)
 
         files = self._files("questions").values()
-        read = [read_question(file, known, experiments, experiment_of) for file in files]
-        own = [each for workload in known.values() for each in workload.questions]
+        read = [read_question(file, experiments, experiment_of) for file in files]
+        own = [each for workload in WORKLOADS.values() for each in workload.questions]
         return sorted((*read, *own), key=lambda each: (each.order, each.name))
 
     def _files(self, kind: str) -> dict[str, Path]:

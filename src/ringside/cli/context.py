@@ -19,7 +19,7 @@ from ringside.errors import NoStoreError, RingsideError, UsageError
 from ringside.files import state_folder
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
-from ringside.model.catalogue import KnownWorkload, Question
+from ringside.model.catalogue import Question
 from ringside.model.results import Run
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import NAMED_STORE
@@ -27,7 +27,6 @@ from ringside.store import Store, record
 from ringside.store.plans import read_plan
 from ringside.store.runs import runs_of
 from ringside.text import one_line
-from ringside.workloads import WORKLOADS
 
 FOLDER = Path(".ringside")
 _STORE = "ringside.sqlite"
@@ -112,27 +111,9 @@ def named_runs(store: Store, names: Iterable[str]) -> list[Run]:
     return list({run.id: run for name in names or ["latest"] for run in runs_of(store, name)}.values())
 
 
-def known_workloads() -> dict[str, KnownWorkload]:
-    """What files of the catalogue may name of each workload."""
-    return {
-        name: KnownWorkload(
-            tuple(factor.name for factor in workload.factors),
-            {metric.name: metric.unit for metric in workload.metrics},
-            tuple(capability.name for capability in workload.capabilities),
-            workload.check_level,
-            is_service=workload.is_service,
-            server_arguments=workload.server_arguments,
-            title=workload.title,
-            questions=workload.questions,
-        )
-        for name, workload in WORKLOADS.items()
-    }
-
-
 def catalogue(outside: Sequence[str] = ()) -> Catalogue:
-    """The catalogue, its manifests checked against the workloads that exist. `outside`: further contenders,
-    as `--with` names them."""
-    return Catalogue(workloads=known_workloads(), outside=outside)
+    """The catalogue. `outside`: further contenders, as `--with` names them."""
+    return Catalogue(outside=outside)
 
 
 def questions() -> list[Question]:
@@ -153,7 +134,7 @@ def outside_of(run: Run, named: Sequence[str]) -> list[str]:
     usable = []
     for word in chosen.get("outside", []) if chosen else []:
         try:
-            added_contenders([word], None)
+            added_contenders([word])
         except RingsideError:
             streams.say(f"--with {one_line(word, 200)} of run {run.id} is not there: name it with --with")
         else:

@@ -33,10 +33,9 @@ def new(
     Nothing is overwritten.
     """
     from ringside.catalogue.copying import copied_files, write
-    from ringside.cli import context
 
     del kind
-    made = copied_files(name, language, workloads, context.known_workloads())
+    made = copied_files(name, language, workloads)
     place = (folder or Path()) / name
     write(place, made)
     for path in sorted(made):

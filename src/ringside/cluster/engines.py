@@ -54,14 +54,6 @@ _PROBE_GRACE_S = 330.0 + _GRACE_S
 _PATIENCE_S = 3.0
 
 
-@dataclass(frozen=True, slots=True)
-class EngineReply:
-    """What became of a call: a text in JSON, or the line that says why there is none."""
-
-    text: bytes = b""
-    error: str = ""
-
-
 class Engine:
     """Carries out parts of loads, one after another: `prepare`, `start`, and `result` until it has one."""
 
@@ -70,16 +62,17 @@ class Engine:
         self._thread: threading.Thread | None = None
         self._ready, self._go = threading.Event(), threading.Event()
         self._is_called_off = False
-        self._answer = EngineReply()
+        # All messages, as a list in JSON, or why there are none.
+        self._result: bytes | ClusterError = b""
 
     def facts(self) -> dict[str, Any]:
         return host.facts()
 
-    def prepare(self, plan: bytes, certificates: bytes | None) -> EngineReply:
-        """Make ready for a part of a load. `plan`: in JSON; `certificates`: the contents of its `cacert`. The
-        answer has an error, or nothing."""
+    def prepare(self, plan: bytes, certificates: bytes | None) -> None:
+        """Make ready for a part of a load. `plan`: in JSON; `certificates`: the contents of its `cacert`.
+        Raises ClusterError where it cannot be carried out."""
         self._ready, self._go = threading.Event(), threading.Event()
-        self._is_called_off, self._answer = False, EngineReply()
+        self._is_called_off, self._result = False, b""
         if self._probe and self._probe.interrupted:
             # It would end this load, too.
             self._probe = None
@@ -88,8 +81,9 @@ class Engine:
         self._thread.start()
         if not self._ready.wait(READY_S):
             self.call_off()
-            return EngineReply(error=f"the engine was not ready within {READY_S:g} s")
-        return self._answer
+            raise ClusterError(f"the engine was not ready within {READY_S:g} s")
+        if isinstance(self._result, ClusterError):
+            raise self._result
 
     def start(self) -> None:
         """Begin the load that was prepared."""
@@ -103,12 +97,16 @@ class Engine:
         elif self._probe:
             self._probe.interrupt()
 
-    def result(self, wait_s: float) -> EngineReply | None:
-        """All messages of the load, as a list; None where it goes on after so many seconds. Calls of an actor
-        follow one another, so a longer wait would hold back `call_off`."""
+    def result(self, wait_s: float) -> bytes | None:
+        """All messages of the load, as a list in JSON; None where it goes on after so many seconds. Calls of
+        an actor follow one another, so a longer wait would hold back `call_off`. Raises ClusterError."""
         assert self._thread
         self._thread.join(wait_s)
-        return None if self._thread.is_alive() else self._answer
+        if self._thread.is_alive():
+            return None
+        if isinstance(self._result, ClusterError):
+            raise self._result
+        return self._result
 
     def _run(self, plan: bytes, certificates: bytes | None) -> None:
         try:
@@ -120,9 +118,9 @@ class Engine:
                     part = replace(part, tls=replace(part.tls, cacert=file.name))
                 self._probe = self._probe or uploaded_probe()
                 messages: list[EngineMessage] = self._probe.load(LoadRequest(part), go=self._begin)
-                self._answer = EngineReply(msgspec.json.encode(messages))
+                self._result = msgspec.json.encode(messages)
         except (RingsideError, OSError, ValueError, KeyboardInterrupt) as error:
-            self._answer = EngineReply(error=str(error) or "the load was ended")
+            self._result = ClusterError(one_line(str(error), 300) or "the load was ended")
         finally:
             self._ready.set()
 
@@ -250,9 +248,7 @@ class Engines:
         """Make engines ready for their parts of loads, start all, and wait for what they counted."""
         slots, actors = list(texts), self._actors
         prepare_s = READY_S + _GRACE_S
-        _check(
-            self._call(lambda slot: actors[slot].prepare.remote(texts[slot], certificates), slots, prepare_s)
-        )
+        self._call(lambda slot: actors[slot].prepare.remote(texts[slot], certificates), slots, prepare_s)
         released_s = time.monotonic()
         self._call(lambda slot: actors[slot].start.remote(), slots)
         self.started_within_s = time.monotonic() - released_s
@@ -260,12 +256,11 @@ class Engines:
         limits = [plan.duration_s + plan.timeout_s for plan in plans if plan.duration_s is not None]
         limit_s = max(limits) + _PROBE_GRACE_S if len(limits) == len(plans) else None
         deadline = None if limit_s is None else time.monotonic() + limit_s
-        answers: dict[EngineSlot, EngineReply] = {}
+        answers: dict[EngineSlot, bytes] = {}
         is_called_off = False
         while rest := [slot for slot in slots if slot not in answers]:
             arrived = self._call(lambda slot: actors[slot].result.remote(_TICK_S), rest, ending=True)
             answers |= {slot: answer for slot, answer in arrived.items() if answer is not None}
-            _check(answers)
             if self.interrupted and not is_called_off:
                 is_called_off = True
                 self._call(lambda slot: actors[slot].call_off.remote(), slots, ending=True)
@@ -286,28 +281,24 @@ class Engines:
         ending: bool = False,
     ) -> dict[EngineSlot, Any]:
         """What a method of each actor returns. `ending`: a first signal does not break it off. Raises
-        NodeLostError where a node is lost or takes longer than `limit_s`."""
-        ray, begun = self._session.ray, time.monotonic()
+        NodeLostError where a node is lost or takes longer than `limit_s`, ClusterError where an engine cannot
+        do its part."""
+        begun = time.monotonic()
         values: dict[EngineSlot, Any] = {}
-        refs = {}
-        for slot in slots:
-            with self._losses(slot.node):
-                refs[method(slot)] = slot
+        refs = {method(slot): slot for slot in slots}
         while refs:
             if self._signals > (1 if ending else 0):
                 raise KeyboardInterrupt
-            node = next(iter(refs.values())).node
-            with self._losses(node):
-                done, _ = ray.wait(list(refs), num_returns=1, timeout=_TICK_S)
+            done = self._session.ready(list(refs), _TICK_S)
             for ref in done:
                 slot = refs.pop(ref)
-                with self._losses(slot.node):
-                    values[slot] = ray.get(ref)
+                values[slot] = self._result(slot.node, ref)
             waited_s = time.monotonic() - begun
             if not done and waited_s > limit_s:
+                name = next(iter(refs.values())).node.name
                 raise NodeLostError(
-                    f"{node.name} did not answer within {limit_s:g} s: another run may have it; wait for "
-                    "that, or name other nodes with --engines"
+                    f"{name} did not answer within {limit_s:g} s: another run may have it; wait for that, or "
+                    "name other nodes with --engines"
                 )
             if not done and say and waited_s > _PATIENCE_S:
                 names = dict.fromkeys(slot.node.name for slot in refs.values())
@@ -315,20 +306,16 @@ class Engines:
                 say = None
         return {slot: values[slot] for slot in slots}
 
-    @contextmanager
-    def _losses(self, node: Node) -> Iterator[None]:
-        """Errors of Ray, as those of a node."""
+    def _result(self, node: Node, ref: Any) -> Any:
         try:
-            yield
-        except (self._session.ray.exceptions.RayError, ConnectionError) as error:
-            # A module that is missing there says more than the first line of a long error.
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            missing = [line for line in lines if "ModuleNotFoundError" in line or "ImportError" in line]
-            reason = missing[-1] if missing else next(iter(lines), type(error).__name__)
+            return self._session.result(ref)
+        except NodeLostError as error:
             raise NodeLostError(
-                f"{node.name} was lost or cannot run an engine, so there are no figures "
-                f"({one_line(reason, 200)}): repeat the load, or name other nodes with --engines"
+                f"{node.name} was lost or cannot run an engine, so there are no figures ({error}): repeat "
+                "the load, or name other nodes with --engines"
             ) from error
+        except ClusterError as error:
+            raise ClusterError(f"{node.name}: {error}") from error
 
     def __enter__(self) -> Engines:
         return self
@@ -355,22 +342,16 @@ class Engines:
         self.call_off()
 
 
-def _check(answers: Mapping[EngineSlot, EngineReply]) -> None:
-    for slot, answer in answers.items():
-        if answer.error:
-            raise ClusterError(f"{slot.node.name}: {one_line(answer.error, 300)}")
-
-
 def _texts(plan: LoadPlan, count: int, service_times: bool = False) -> list[bytes]:
     """The plans of so many engines that share a load, in JSON."""
     parts_of_load = [PartOfLoad(engine, count, service_times) for engine in range(count)]
     return [msgspec.json.encode(replace(plan, part=part)) for part in parts_of_load]
 
 
-def part_of(node: Node, answer: EngineReply) -> tuple[EnginePart, EngineRecord]:
+def part_of(node: Node, text: bytes) -> tuple[EnginePart, EngineRecord]:
     """The messages of an engine's part. Raises ProbeError where they are not complete."""
     try:
-        messages = protocol.engine_messages(answer.text)
+        messages = protocol.engine_messages(text)
     except ValueError as error:
         raise ProbeError(f"{node.name} sent an invalid message: {one_line(str(error), 100)}") from error
     started = [message for message in messages if isinstance(message, protocol.Started)]

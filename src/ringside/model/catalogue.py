@@ -8,7 +8,7 @@ with the key that it is about.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -302,21 +302,6 @@ class Question(QuestionFile, frozen=True, kw_only=True):
     """A question by its name."""
 
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class KnownWorkload:
-    """What files of a catalogue may name of a workload."""
-
-    factors: tuple[str, ...]
-    metrics: Mapping[str, str]  # units by name
-    capabilities: tuple[str, ...] = ()
-    # Raises UsageError for a level that the factor cannot have on any machine.
-    check: Callable[[str, Level], object] = lambda factor, level: None
-    is_service: bool = False
-    server_arguments: tuple[str, ...] = ()  # what its servers may get besides factors
-    title: str = ""
-    questions: tuple[Question, ...] = ()  # those of its own distribution
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from ringside.store import Store
 from ringside.store.plans import read_plan
 from ringside.store.runs import runs_of
 from ringside.workloads.ring.workload import Ring
+from tests.support.fake_contenders import change_workload
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign
 
 Add = Callable[..., None]
@@ -350,8 +351,7 @@ def test_all_is_prepared_before_anything_is_measured(
     catalogue: Catalogue, store: Store, workplace: Path
 ) -> None:
     task = new_task(Selection("both"), catalogue)
-    manifest = workplace / "contenders" / "two" / "contender.toml"
-    manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.jobs]"))
+    change_workload(workplace / "contenders" / "two" / "contender.toml", "jobs")
     executor = CpuExecutor()
     with pytest.raises(UsageError, match="takes no part"):
         campaign_of(task, workplace, executor).carry_out()

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ringside.catalogue.loader import Catalogue
-from ringside.cli.context import known_workloads
 from ringside.errors import UsageError
 from ringside.measure.host.executor import Capacity
 from ringside.measure.runs import plan
@@ -21,7 +20,7 @@ from ringside.model.design import Experiment, Goal, Level, Point, Show
 from ringside.workloads import workload
 from ringside.workloads.ring import RING
 from tests.support import ROOT
-from tests.support.fake_contenders import write_fake
+from tests.support.fake_contenders import change_workload, write_fake
 from tests.support.points import point
 
 LEVELS = st.lists(st.integers(2, 1000), min_size=1, max_size=4, unique=True)
@@ -355,7 +354,7 @@ def outside(catalogue: Catalogue, workplace: Path) -> Callable[..., Catalogue]:
             kept = [line for line in lines if of == "ring" or not line.startswith("capabilities")]
             manifest.write_text("\n".join(kept))
             words.append(f"outside/{name}")
-        return Catalogue(workloads=known_workloads(), outside=words)
+        return Catalogue(outside=words)
 
     return add
 
@@ -379,7 +378,7 @@ def test_a_contender_from_outside_needs_a_part(outside: Callable[..., Catalogue]
 
 
 def test_a_workload_needs_contenders(outside: Callable[..., Catalogue], catalogue: Catalogue) -> None:
-    known = Catalogue(workloads=known_workloads())
+    known = Catalogue()
     with pytest.raises(UsageError) as refused:
         experiments(known, Selection("ring"))
     assert str(refused.value) == (
@@ -391,8 +390,7 @@ def test_a_workload_needs_contenders(outside: Callable[..., Catalogue], catalogu
 
 
 def test_a_contender_that_fits_no_part_is_named(catalogue: Catalogue, workplace: Path) -> None:
-    manifest = workplace / "contenders" / "three" / "contender.toml"
-    manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.jobs]"))
+    change_workload(workplace / "contenders" / "three" / "contender.toml", "jobs")
     with pytest.raises(UsageError) as refused:
         experiments(Catalogue(), Selection("both", ("one", "three")))
     assert str(refused.value) == "contender `three` takes no part in `both`"

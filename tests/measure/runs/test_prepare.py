@@ -30,7 +30,7 @@ from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, read_plan
-from tests.support.fake_contenders import PYTHON
+from tests.support.fake_contenders import PYTHON, change_workload
 from tests.support.fake_runs import (
     FakeExecutor,
     Quiet,
@@ -140,8 +140,7 @@ def test_inputs_are_written_before_the_first_trial(
     add_fake: Add, add_experiment: Add, prepare: Prepare, workplace: Path
 ) -> None:
     add_fake("one", "one")
-    manifest = manifest_of(workplace, "one")
-    manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.batch]"))
+    change_workload(manifest_of(workplace, "one"), "batch")
     add_experiment("solo", "one")
     file = workplace / "experiments" / "solo.toml"
     text = file.read_text().replace('"ring"', '"batch"')
@@ -192,8 +191,7 @@ def test_what_is_to_be_shown_is_checked(prepare: Prepare) -> None:
 def test_descriptors_of_the_machine_are_checked(workplace: Path) -> None:
     executor = FakeExecutor()
     feed = own_experiment("feed-c10k", contenders=("one",), baseline="one")
-    manifest = manifest_of(workplace, "one")
-    manifest.write_text(manifest.read_text().replace("[workload.ring]", "[workload.feed]"))
+    change_workload(manifest_of(workplace, "one"), "feed")
     assert check(feed, Catalogue(), executor.capacity())
     executor.most_descriptors = 1000
     with pytest.raises(UsageError, match="descriptors in one process, and the limit here is 1,000"):
