@@ -32,6 +32,7 @@ LEVELS: dict[str, dict[str, int | str]] = {
     "jobs": {"jobs": 5, "kind": "noop"},
     "batch": {"cases": 30, "size": 5},
     "sleepers": {"tasks": 20, "seconds": 2},
+    "accounts": {"accounts": 5, "units": 3, "transfers": 200, "every": 10},
     "restarts": {"units": 5, "messages": 20, "every": 3},
 }
 FREE_THREADED = [one for one in OPTIONAL if one.runtime.name.endswith("t")]

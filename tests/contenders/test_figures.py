@@ -53,6 +53,13 @@ SMALL: dict[str, tuple[Levels, set[str]]] = {
             *("others_over_calm", "deliveries_per_s", "start_ns"),
         },
     ),
+    "accounts": (
+        {"accounts": 30, "units": 5, "transfers": 200, "auditors": 2, "every": 20},
+        {
+            *("transfer_ns", "transfer_s.p50", "transfer_s.p99", "audit_s.p50", "cpu_per_transfer_s"),
+            *("waits_per_1000", "preempted_per_1000", "held_pss_bytes"),
+        },
+    ),
     "fib": ({"seconds": 1}, {*SERVED, "requests_per_s", "latency_s", "p99_s", "cpu_per_request_s"}),
     "fanout": (
         {"requests": 10, "concurrency": 5},

@@ -16,7 +16,7 @@ from tests.support.analyses import near
 from tests.support.points import ok_trial, point
 
 PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
-OWN = ("batch", "fanout", "feed", "fib", "jobs", "restarts", "ring", "sleepers")
+OWN = ("accounts", "batch", "fanout", "feed", "fib", "jobs", "restarts", "ring", "sleepers")
 MEASUREMENTS = tuple(measurement(name) for name in (*OWN, "command", "target"))
 
 
@@ -26,7 +26,7 @@ def test_workloads_by_name() -> None:
         assert workload(name) is WORKLOADS[name] is measurement(name)
         assert workload(name).name == name
     with pytest.raises(
-        UsageError, match="there is no workload `rings`; known: batch, fanout, feed, fib, jobs"
+        UsageError, match="there is no workload `rings`; known: accounts, batch, fanout, feed, fib"
     ):
         workload("rings")
     # These have no contract, so that no contender can take part in them.
@@ -100,6 +100,9 @@ def test_the_share_of_the_program(case: dict[str, Any]) -> None:
         ("fib", {"load": "mixed"}, "load=mixed needs clients=2"),
         ("jobs", {"jobs": 2, "trace": 1, "repeats": 2}, "trace=1 cannot be combined with repeats"),
         ("jobs", {"jobs": 1901, "trace": 1}, "1900 jobs at most, not 1901"),
+        ("accounts", {"units": 41, "transfers": 100_000}, "4,100,000 transfers are more than 4,000,000"),
+        ("accounts", {"auditors": 21, "transfers": 20_000, "every": 1000}, "asks for an audit 20 times in"),
+        ("accounts", {"accounts": 100_000, "every": 1}, "audits read 20,000,000,000 balances"),
         ("restarts", {"units": 1001, "messages": 1000}, "1,001,000 messages in a pass are more than 1,000"),
     ],
 )
