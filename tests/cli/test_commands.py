@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -25,50 +26,14 @@ Add = Callable[..., None]
 Complaint = Callable[..., str]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["rnu"], "there is no command `rnu`; did you mean `run`?"),
-        (["run"], "name an experiment"),
-        (["run", "showdwon"], "did you mean showdown"),
-        (["run", "showdown", "--only", "erlnag"], "did you mean erlang"),
-        (["run", "showdown", "--set", "colour=1"], "no part of `showdown` has a factor `colour`"),
-        (["run", "showdown", "--set", "nodes=1"], "nodes=1 is out of range: 2 to 1000000"),
-        (["run", "showdown", "--only", "erlang@pypy"], "contender `erlang` has no runtime or variant `pypy`"),
-        (["run", "showdown-ring", "--only", "tornado"], "takes no part in the workload `ring`"),
-        (["run", "fib-mixed", "--set", "clients=1"], "load=mixed needs clients=2 or more"),
-        (["run", "showdown", "--set", "nodes"], "write it as factor=level"),
-        (["run", "showdown", "--blocks", "0"], "0 is not in the range"),
-        (["run", "showdown", "--until", "2"], "'2' is not one of 'decided', 'end'"),
-        (["run", "--resume", "x", "--margin", "0"], "--resume and --margin exclude each other"),
-        (["run", "--resume", "x", "--until", "end"], "--resume and --until exclude each other"),
-        (["run", "--resume", "nothing"], "holds no run yet"),
-        (["run", "showdown", "--resume", "x"], "leave out the experiment"),
-        (["run", "showdown", "--no-such"], "No such option"),
-        (["show", "x"], "holds no run yet"),
-        (["report", "x"], "holds no run yet"),
-        (["compare", "x", "y"], "holds no run yet"),
-        (["export", "x", "--format", "pyperf"], "holds no run yet"),
-        (["list", "colours"], "'colours' is not one of"),
-        (["list", "runs", "--store", "nonsense://x"], "cannot be opened"),
-        (["run", "showdown", "--setup", "--on", "local"], "--setup and --on exclude each other"),
-        (["run", "./none.toml"], "there is no experiment file ./none.toml"),
-        (
-            ["run", "notes.md"],
-            "there is no experiment `notes.md`; `ringside list experiments` names them; the ",
-        ),
-        (["run", "ring", "--only", "perl"], "there is no contender `perl`; `ringside list contenders` names"),
-        (["run", "fib", "--only", "go", "--set", "load=clients=9"], "write a --set for each factor"),
-        *(
-            ([*words, "--json", "--markdown"], "--json and --markdown exclude each other: leave one out")
-            for words in (["show"], ["compare", "a", "b"], ["claims"])
-        ),
-    ],
-)
-def test_wrong_use_gets_one_line_and_status_2(
-    workplace: Path, complaint: Complaint, words: list[str], message: str
-) -> None:
-    assert message in complaint(*words)
+# In each line the words after `ringside`, and a part of the answer.
+MISTAKES = Path(__file__).with_name("wrong_use.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_wrong_use_gets_one_line_and_status_2(workplace: Path, complaint: Complaint, mistake: str) -> None:
+    words, _, message = mistake.partition(" :: ")
+    assert message in complaint(*shlex.split(words))
     assert not list(workplace.iterdir())
 
 

@@ -62,9 +62,9 @@ def test_evidence_is_that_of_the_contract(
     assert all(abs(balance) < 2**53 for balance in balances)
 
 
-def trial(phase_ns: int = 10 * MS, **result: str) -> Trial:
+def trial(**result: str) -> Trial:
     report = TrialOutcome("ok", result=RESULT | result, voluntary_switches=8, involuntary_switches=2)
-    return ok_trial(ACCOUNTS, {"phases": {"transfer": (phase_ns,)}, "report": report}, repeats=1, **LEVELS)
+    return ok_trial(ACCOUNTS, {"phases": {"transfer": (10 * MS,)}, "report": report}, repeats=1, **LEVELS)
 
 
 def test_figures_of_a_trial() -> None:
@@ -82,7 +82,10 @@ def test_figures_of_a_trial() -> None:
         ({"first": "10"}, "first must be 2 whole numbers, one for each auditor"),
         ({"last": "390,x"}, "last must be 2 whole numbers"),
         # No unit can be further than an audit for each auditor.
-        ({"first": "10,90"}, "first: auditor 1 counted 90 transfers at its first audit; 10 to 80 are possible"),
+        (
+            {"first": "10,90"},
+            "first: auditor 1 counted 90 transfers at its first audit; 10 to 80 are possible",
+        ),
         ({"first": "0,10"}, "first: auditor 0 counted 0 transfers"),
         ({"last": "350,400"}, "last: auditor 0 counted 350 transfers at its last audit; 360 to 400 are"),
         ({"transfer_p50_ns": "-1"}, "transfer_p50_ns, transfer_p99_ns, transfer_max_ns must be whole"),

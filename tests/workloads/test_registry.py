@@ -101,7 +101,11 @@ def test_the_share_of_the_program(case: dict[str, Any]) -> None:
         ("jobs", {"jobs": 2, "trace": 1, "repeats": 2}, "trace=1 cannot be combined with repeats"),
         ("jobs", {"jobs": 1901, "trace": 1}, "1900 jobs at most, not 1901"),
         ("accounts", {"units": 41, "transfers": 100_000}, "4,100,000 transfers are more than 4,000,000"),
-        ("accounts", {"auditors": 21, "transfers": 20_000, "every": 1000}, "asks for an audit 20 times in"),
+        (
+            "accounts",
+            {"auditors": 21, "transfers": 20_000, "every": 1000},
+            "a unit asks 20 times, and not each",
+        ),
         ("accounts", {"accounts": 100_000, "every": 1}, "audits read 20,000,000,000 balances"),
         ("restarts", {"units": 1001, "messages": 1000}, "1,001,000 messages in a pass are more than 1,000"),
     ],

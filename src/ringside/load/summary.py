@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -23,45 +25,11 @@ CLOSED_LOOP = (
     "would have met the stall, and percentiles hide it (coordinated omission). --rate N counts from when "
     "each request was due."
 )
-ERRORS = {
-    "connect-refused": "no server listens there, or its backlog is full",
-    "connect-timeout": "no answer to a connect within --timeout",
-    "connect-failed": "a connection could not be made",
-    "ports-exhausted": "no source port was free on this machine",
-    "descriptors-exhausted": "this process or machine has no more descriptors",
-    "send": "the connection broke while a request was being sent",
-    "reset": "the server reset the connection",
-    "closed-early": "the server closed the connection before the reply began",
-    "ended": "the server ended a response that was to be held open: name ordinary replies as http://…",
-    "truncated": "the server closed the connection within a reply",
-    "timeout": "no whole reply within --timeout; for a stream, silence",
-    "protocol": "the reply breaks the rules of its protocol",
-    "tls": "the server speaks TLS where HTTP was expected (https://…), or breaks its rules",
-    "http2": "the server seems to accept only HTTP/2: name the target as h2://…, or add --http2",
-    "too-large": "a head, line or message larger than the engine's limit",
-    "unsolicited": "a reply without a request",
-    "status": "another status than expected",
-    "content": "another body, line or message than expected",
-    "certificate": "the server's certificate is not accepted: --cacert FILE, or --insecure",
-    "handshake-timeout": "no end of a handshake within --timeout",
-    "no-http2": "the server does not speak HTTP/2",
-    "stream-reset": "the server reset a stream of HTTP/2",
-    "goaway": "the server ended a connection of HTTP/2 with an error, or before it processed requests",
-    "client-certificate": "the server asks for a certificate of the client: --cert FILE --key FILE",
-    "early-reply": "the reply was complete before the request was sent: the server did not read the body",
-    "hung-up": "the client gave up, as it had been told to",
-    "upgrade": "the server does not make the connection a WebSocket: check the path",
-}
+_WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+ERRORS: Mapping[str, str] = _WORDS["errors"]
+SEQUENCE: Mapping[str, str] = _WORDS["sequence"]
 # The meaning of `tls` where TLS was to be spoken.
 NO_TLS = "the server does not speak TLS there (name it without the s, as http://…), or breaks its rules"
-SEQUENCE = {
-    "gaps": "messages missing",
-    "repeats": "messages sent again",
-    "swaps": "messages out of order",
-    "foreign": "messages of another stream",
-    "malformed": "messages of another form",
-    "early": "messages before they were due",
-}
 _ROWS = (
     *("latency", "service", "queue", "connect", "handshake"),
     *("first_byte", "lateness", "schedule_error"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from ringside.units import count
+
 # x ← 48271·x mod p, from x = 1 + seed mod (p - 1): the generator of Park and Miller (CACM 31, 1988), whose
 # period is p - 1.
 FACTOR, MODULUS = 48271, 2147483647
@@ -40,6 +42,44 @@ def rising_numbers(result: Mapping[str, str], names: Sequence[str]) -> tuple[int
     known = tuple(number for number in numbers if number is not None)
     rises = len(known) == len(numbers) and all(left <= right for left, right in pairwise(known))
     return known if rises else None
+
+
+# What a program reports of many times, in nanoseconds.
+LEVELS = ("p50", "p99", "max")
+
+
+def times_figures(result: Mapping[str, str], names: Iterable[str]) -> dict[str, float]:
+    """The p50, p99 and maximum of these times that a program reports, as metrics; 0: there was none."""
+    values = {name: rising_numbers(result, [f"{name}_{level}_ns" for level in LEVELS]) for name in names}
+    return {
+        f"{name}_s.{level}": ns / 1e9
+        for name, known in values.items()
+        if known and known[-1]
+        for level, ns in zip(LEVELS, known, strict=True)
+    }
+
+
+def most_together_ns(
+    result: Mapping[str, str], name: str, number: int, units: int, passed_ns: int, measured: int | None = None
+) -> int:
+    """The most that these times come to, by the p50, p99 and maximum of those that were `measured`. Raises
+    ValueError where they cannot be true of so many units in this time, one after the other in each."""
+    names = [f"{name}_{level}_ns" for level in LEVELS]
+    values = rising_numbers(result, names)
+    if values is None:
+        raise ValueError(f"{', '.join(names)} must be whole numbers, none smaller than the one before")
+    median, p99, most = values
+    measured = number if measured is None else measured
+    # So many are as long at least, and all units together had so much time.
+    if most > passed_ns or max(median * 0.5, p99 * 0.01) * measured > units * passed_ns:
+        raise ValueError(
+            f"{name}: {count(measured, 'time')} with p50 {milliseconds(median)}, p99 {milliseconds(p99)} "
+            f"and maximum {milliseconds(most)} do not fit into {milliseconds(passed_ns)} of "
+            f"{count(units, 'unit')}"
+        )
+    if number == 0 and most > 0:
+        raise ValueError(f"{name}_max_ns={most}, and there was none")
+    return (number + 1) // 2 * median + number // 2 * p99 + (number // 100 + 1) * most
 
 
 def milliseconds(ns: float) -> str:

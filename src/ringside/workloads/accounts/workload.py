@@ -3,21 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from ringside.errors import UsageError
 from ringside.model.design import Input, Point
 from ringside.model.results import Trial
 from ringside.probe.protocol import Evidence, ExpectedLines
-from ringside.workloads.accounts.evidence import LEVELS, TIMES, contradictions, expected, times_ns
+from ringside.units import count
 from ringside.workloads.base import Workload, repeats
-from ringside.workloads.evidence import MODULUS, ORDER_BASE
+from ringside.workloads.evidence import (
+    FACTOR,
+    MODULUS,
+    ORDER_BASE,
+    first_number,
+    fold,
+    milliseconds,
+    most_together_ns,
+    times_figures,
+    whole_number,
+)
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import held_figures, repeat_figures
 from ringside.workloads.tables import declared
 
+OPENING_BALANCE = 1000
+_MOST_AMOUNT = 1000
+# A unit reads the clock before and after one of so many transfers.
+_TIMED = 16
+# How much of the phase transfers and audits take at least, all units together: the rest is drawing numbers
+# and waiting for a CPU outside of a transfer.
+_COVERED = 0.02
 # The evidence is computed transfer by transfer.
 _MOST_TRANSFERS = 4_000_000
 _MOST_READS = 4_000_000_000
+
+
+@lru_cache(maxsize=16)
+def expected(accounts: int, units: int, transfers: int, hot: int, seed: int) -> int:
+    """The fold over the final balances: the same in whatever order the transfers were made."""
+    balances = [OPENING_BALANCE] * accounts
+    others = accounts - 1
+    for unit in range(units):
+        x = first_number(seed + unit)
+        for _ in range(transfers):
+            x = FACTOR * x % MODULUS
+            drawn, amount = divmod(x, _MOST_AMOUNT)
+            x = FACTOR * x % MODULUS
+            source = 0 if drawn % 100 < hot else x % accounts
+            x = FACTOR * x % MODULUS
+            target = x % others
+            balances[source] -= amount + 1
+            balances[target + (target >= source)] += amount + 1
+    return fold(balance % MODULUS for balance in balances)
+
+
+def contradict(
+    result: Mapping[str, str], phase_ns: int, units: int, transfers: int, every: int, auditors: int
+) -> None:
+    """Raise ValueError for what cannot be true of audits beside transfers, and of times in a phase of this
+    length. Each unit waits for the answer of its audit, and asks the auditors in turn."""
+    audits = transfers // every
+    # At an auditor's first audit each unit has asked each auditor once at most; at its last, no unit has more
+    # audits before it than there are other auditors.
+    counted = units * every
+    bounds = {
+        "first": (every, counted * auditors),
+        "last": (counted * (audits - auditors + 1), counted * audits),
+    }
+    for name, (least, most) in bounds.items():
+        numbers = [whole_number(text) for text in result.get(name, "").split(",")]
+        if len(numbers) != auditors or None in numbers:
+            raise ValueError(f"{name} must be {count(auditors, 'whole number')}, one for each auditor")
+        for auditor, number in enumerate(numbers):
+            if number is not None and not least <= number <= most:
+                raise ValueError(
+                    f"{name}: auditor {auditor} counted {count(number, 'transfer')} at its {name} audit; "
+                    f"{least:,} to {most:,} are possible while units wait for their audits"
+                )
+    timed = units * -(-transfers // _TIMED)
+    covered_ns = most_together_ns(result, "transfer", units * transfers, units, phase_ns, timed)
+    covered_ns += most_together_ns(result, "audit", units * audits, units, phase_ns)
+    if covered_ns < _COVERED * phase_ns:
+        raise ValueError(
+            f"all transfers and audits together took {milliseconds(covered_ns)} at most, and the phase "
+            f"transfer, in which nothing else is done, {milliseconds(phase_ns)}"
+        )
 
 
 @declared(__file__)
@@ -32,8 +102,8 @@ class Accounts(Workload):
         audits = transfers // every
         if audits < int(point["auditors"]):
             raise UsageError(
-                f"auditors={point['auditors']}: a unit asks for an audit {audits} times in transfers={transfers} "
-                f"with every={every}, and not each auditor would be asked; take a smaller `every`"
+                f"auditors={point['auditors']}: with transfers={transfers} and every={every} a unit asks "
+                f"{audits} times, and not each auditor would be asked; take a smaller `every`"
             )
         if (reads := units * audits * int(point["accounts"])) > _MOST_READS:
             raise UsageError(f"every={every}: audits read {reads:,} balances, more than {_MOST_READS:,}")
@@ -64,7 +134,11 @@ class Accounts(Workload):
         if not phases:
             return "no line ::phase name=transfer"
         levels = [int(point[name]) for name in ("units", "transfers", "every", "auditors")]
-        return next(contradictions(result, phases[-1], *levels), None)
+        try:
+            contradict(result, phases[-1], *levels)
+        except ValueError as problem:
+            return str(problem)
+        return None
 
     def work(self, point: Point) -> int:
         return int(point["units"]) * int(point["transfers"])
@@ -75,9 +149,7 @@ class Accounts(Workload):
         transfers = self.work(point)
         if transfer_ns := trial.phase_ns("transfer"):
             figures["transfer_ns"] = transfer_ns / transfers
-        for what in TIMES:
-            if values := times_ns((report.result if report else None) or {}, what):
-                figures |= {f"{what}_s.{level}": ns / 1e9 for level, ns in zip(LEVELS, values, strict=True)}
+        figures |= times_figures((report and report.result) or {}, ("transfer", "audit"))
         if "cpu_s" in figures:
             figures["cpu_per_transfer_s"] = figures["cpu_s"] / transfers
         if report:

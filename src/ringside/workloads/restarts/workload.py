@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,7 +18,8 @@ from ringside.workloads.evidence import (
     ORDER_BASE,
     first_number,
     milliseconds,
-    rising_numbers,
+    most_together_ns,
+    times_figures,
 )
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.process import process_figures
@@ -29,7 +30,6 @@ PASSES = ("warm", "failing", "calm")
 FAILING = 1
 # What a program reports of answers without failures, of answers beside them, and of replaced units.
 TIMES = ("calm", "answer", "recovery")
-LEVELS = ("p50", "p99", "max")
 # How much of a pass the times of its answers cover at least: a program may do something else between two.
 _COVERED = 0.5
 
@@ -65,54 +65,25 @@ def expected(units: int, messages: int, every: int, seed: int) -> Expected:
     return Expected(failures, order)
 
 
-def times_ns(result: Mapping[str, str], what: str) -> tuple[int, ...] | None:
-    """The p50, p99 and maximum of these times that a program reports; None where they cannot be such."""
-    return rising_numbers(result, [f"{what}_{level}_ns" for level in LEVELS])
-
-
-def contradictions(
+def contradict(
     phases: Mapping[str, Sequence[int]], result: Mapping[str, str], units: int, messages: int, failures: int
-) -> Iterator[str]:
-    """What cannot be true of times in passes of this length, by the program's clock: no unit has two messages
-    at one time, and one at least is busy until the end."""
+) -> None:
+    """Raise ValueError for what cannot be true of times in passes of this length, by the program's clock: no
+    unit has two messages at one time, and one at least is busy until the end."""
     for name in ("start", *PASSES):
         if (lines := len(phases.get(name, ()))) != 1:
-            yield f"{count(lines, 'line')} ::phase name={name} instead of 1"
-            return
+            raise ValueError(f"{count(lines, 'line')} ::phase name={name} instead of 1")
     total = units * messages
-    # How many there are of each, and in which pass.
-    numbers = {"calm": total, "answer": total - 2 * failures, "recovery": failures}
-    most_ns = {}
-    for what in TIMES:
-        (passed_ns,) = phases["calm" if what == "calm" else "failing"]
-        values = times_ns(result, what)
-        if values is None:
-            names = ", ".join(f"{what}_{level}_ns" for level in LEVELS)
-            yield f"{names} must be whole numbers, none smaller than the one before"
-            return
-        median, p99, most = values
-        number = numbers[what]
-        # So many are as long at least, and all units together had so much time.
-        together_ns = max(median * 0.5, p99 * 0.01) * number
-        if most > passed_ns or together_ns > units * passed_ns:
-            yield (
-                f"{what}: {count(number, 'time')} with p50 {milliseconds(median)}, p99 {milliseconds(p99)} "
-                f"and maximum {milliseconds(most)} do not fit into {milliseconds(passed_ns)} of "
-                f"{count(units, 'unit')}"
-            )
-            return
-        if number == 0 and most > 0:
-            yield f"{what}_max_ns={most}, and there was none"
-            return
-        most_ns[what] = (number + 1) // 2 * median + number // 2 * p99 + (number // 100 + 1) * most
-    for name, covering in (("calm", ("calm",)), ("failing", ("answer", "recovery"))):
-        covered_ns, passed_ns = sum(most_ns[what] for what in covering), phases[name][0]
+    # How many there are of each, by the pass.
+    passes = {"calm": {"calm": total}, "failing": {"answer": total - 2 * failures, "recovery": failures}}
+    for name, numbers in passes.items():
+        (passed_ns,) = phases[name]
+        covered_ns = sum(most_together_ns(result, *each, units, passed_ns) for each in numbers.items())
         if covered_ns < _COVERED * passed_ns:
-            yield (
-                f"{' and '.join(covering)}: all times together are {milliseconds(covered_ns)} at most, and "
+            raise ValueError(
+                f"{' and '.join(numbers)}: all times together are {milliseconds(covered_ns)} at most, and "
                 f"the pass {name}, in which some unit always had a message, took {milliseconds(passed_ns)}"
             )
-            return
 
 
 _OUTPUT_BYTES = 1 << 20
@@ -150,7 +121,11 @@ class Restarts(Workload):
         units, messages, every = _levels(trial.cell.point)
         result = (trial.report.result if trial.report else None) or {}
         failures = expected(units, messages, every, seed).failures
-        return next(contradictions(trial.phases, result, units, messages, failures), None)
+        try:
+            contradict(trial.phases, result, units, messages, failures)
+        except ValueError as problem:
+            return str(problem)
+        return None
 
     def work(self, point: Point) -> int:
         return int(point["units"]) * int(point["messages"])
@@ -162,11 +137,7 @@ class Restarts(Workload):
     def figures(self, trial: Trial) -> dict[str, float]:
         point = trial.cell.point
         figures = process_figures(trial.report)
-        result = (trial.report.result if trial.report else None) or {}
-        for name, what in (("recovery_s", "recovery"), ("answer_s", "answer"), ("calm_s", "calm")):
-            # 0: there was none.
-            if (values := times_ns(result, what)) and values[-1]:
-                figures |= {f"{name}.{level}": ns / 1e9 for level, ns in zip(LEVELS, values, strict=True)}
+        figures |= times_figures((trial.report and trial.report.result) or {}, TIMES)
         if figures.get("calm_s.p99") and (others := figures.get("answer_s.p99")):
             figures["others_over_calm"] = others / figures["calm_s.p99"]
         if start_ns := trial.phase_ns("start"):
