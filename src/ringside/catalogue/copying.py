@@ -20,18 +20,7 @@ ALIASES = {
     **{"js": "javascript", "node": "javascript", "c++": "cpp"},
     **{"golang": "go", "py": "python", "rb": "ruby"},
 }
-_README = """# {name}
-A contender of Ringside that began as a copy of `{origin}`: {title}.
-
-```
-ringside check .
-```
-
-builds it and tells whether it keeps the contract (docs/PROTOCOL.md of Ringside), and {runs} measures it. To
-make it yours, change the parts of the programs that your concurrency model is about, then `title`, `family`,
-`model`, `queue` and `scheduler` in `contender.toml` (docs/KEYS.md of Ringside lists all keys). Say here which
-idiom of which community it is, what was chosen, and what is unequal: the bound of queues, preemption, cores.
-"""
+_README = Path(__file__).with_name("new-README.md").read_text(encoding="utf-8")
 
 
 def languages() -> dict[str, list[Contender]]:

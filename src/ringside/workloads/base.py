@@ -4,12 +4,14 @@ Pure: nothing here starts anything."""
 from __future__ import annotations
 
 import re
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import median
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, convert
 
 from ringside.errors import UsageError
 from ringside.model.catalogue import Question
@@ -106,37 +108,11 @@ class Cores(Factor, frozen=True):
         return (int(number),)
 
 
-CORES = Cores(
-    "cores",
-    1,
-    "CPUs that the contender is pinned to and may use: a number, `all`, `walk`: 1, 2, 4 … all, or `each`: "
-    "1, 2, 3 … all",
-    least=1,
-    most=4096,
-    words=("all", "walk", "each"),
-    phrase="{} cores",
-)
-# As many repeats as make a trial long enough (measure/runs/calibration.py); one where the program does not
-# offer more.
+_SHARED = tomllib.loads(Path(__file__).with_name("shared.toml").read_text(encoding="utf-8"))
+CORES = convert(_SHARED["cores"], Cores)
 AUTO = "auto"
-REPEATS = Factor(
-    "repeats",
-    AUTO,
-    "times that the program does the whole work, one after the other in one process; auto: so often that a "
-    "trial is long enough, which is tried for each cell before the first block",
-    least=1,
-    most=3000,
-    words=(AUTO,),
-    plain=(1,),
-    phrase={AUTO: "", "1": "", "other": "{} repeats"},
-)
-REPEATED = Capability(
-    REPEATS.name,
-    "does the whole work several times in one process, so that short work is measured for long enough, and "
-    "how it warms up is seen",
-    factor=REPEATS.name,
-    bad=("repeats=0", f"repeats={REPEATS.most + 1}"),
-)
+REPEATS = convert(_SHARED["repeats"], Factor)
+REPEATED = convert(_SHARED["repeated"], Capability)
 # The capability of waiting, with `hold=1`, until a line arrives on stdin.
 HOLD = "hold"
 

@@ -5,27 +5,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Sequence
+from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 
 # A process of its own, which the probe adopts, waits until the port is listened on, reports that, and ends;
 # the server itself takes this program's place, so that nothing else is measured. A connection as a test
 # would be one that the server has to answer.
-_LAUNCHER = """
-( (
-    while kill -0 $$ 2>/dev/null; do
-        for table in /proc/net/tcp /proc/net/tcp6; do
-            [ -r $table ] || continue
-            while read -r _ address _ state _; do
-                case "$address $state" in *:"$0 0A") echo "::ready port=$1"; exit ;; esac
-            done <$table
-        done
-        sleep 0.01
-    done
-) </dev/null & )
-shift
-exec "$@"
-"""
+_LAUNCHER = Path(__file__).with_name("launcher.sh").read_text(encoding="utf-8")
 
 
 def free_port(host: str = LOOPBACK) -> int:

@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tomllib
+from pathlib import Path
 from random import Random
 
 from ringside.conformance.programs import RuleTests
 from ringside.conformance.subject import Subject
 from ringside.workloads.batch.workload import MAX, MIN
 
-# The good input, and what may be wrong with one. Each is a text that the good one has, and what takes its
-# place.
-_GOOD_INPUT = "3\n2\n1 2\n3 4\n1\n5\n6\n2\n7 8\n9 10\n"
-_BROKEN_INPUTS: Sequence[tuple[str, str, str]] = (
-    ("cut off between two cases", "1\n5\n6\n2\n7 8\n9 10\n", ""),
-    ("a letter for a number", "8", "x"),
-    ("a case more than declared", "3\n2", "2\n2"),
-    ("cut off in a number", "10\n", "1"),
-    ("a case fewer than declared", "3\n2", "4\n2"),
-    ("a number too few", "7 8\n", "7\n"),
-    ("a number too many", "7 8\n", "7 8 9\n"),
-    ("a negative size", "1\n5", "-1\n5"),
-    ("a number out of range", "8", "100001"),
-    ("a number beyond 64 bits", "8", "9223372036854775808"),
-    ("a count beyond 64 bits", "3\n2", "9" * 30 + "\n2"),
-    ("a large size", "1\n5", "1000000\n5"),
-    ("a fraction", "8", "8.5"),
-    ("cut off after a vector", "9 10\n", ""),
-    ("letters for a size", "1\n5", "one\n5"),
-    ("a negative count", "3\n2", "-3\n2"),
-    ("a number far beyond 64 bits", "8", "-" + "9" * 6000),
-    ("a large count", "3\n2", "999999999999\n2"),
-    ("a zero byte", "8", "8\0"),
-    ("bytes that are no text", "8", "\xff"),
-    ("empty", _GOOD_INPUT, ""),
-)
+_INPUTS = tomllib.loads(Path(__file__).with_name("inputs.toml").read_text(encoding="utf-8"))
 
 
 def _broken_input(subject: Subject) -> None:
     path = subject.folder / "input.txt"
-    for what, old, new in _BROKEN_INPUTS[: 3 if subject.quick else None]:
-        text = _GOOD_INPUT.replace(old, new, 1)
+    for what, old, new in _INPUTS["broken"][: 3 if subject.quick else None]:
+        # Far more digits than fit into a number.
+        text = _INPUTS["good"].replace(old, new.format(nines="9" * 6000), 1)
         path.write_text(text, encoding="latin-1")
         done = subject.run(f"input={path}", "cores=1")
         if not done.is_refusal:
