@@ -19,15 +19,11 @@ from ringside.analysis.history import history, of_analysis
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis, analyse_suite
 from ringside.model.catalogue import Contender, Question
-from ringside.model.design import Point
 from ringside.render.html import templates
 from ringside.render.html.page import front
 from ringside.render.html.pictures import (
-    axis,
-    family_picture,
-    family_view,
+    headline_picture,
     history_view,
-    labelled,
     questions_of_page,
 )
 from ringside.render.site.site import file_name
@@ -38,7 +34,7 @@ from ringside.render.text.contenders import contender_table
 from ringside.render.text.diagnostics import for_pages
 from ringside.render.text.tables import answer_table, tables
 from ringside.store.plans import PlannedContender
-from ringside.text import capitalised, minute
+from ringside.text import minute
 from ringside.workloads import WORKLOADS
 from ringside.workloads.base import Factor, Workload
 
@@ -173,7 +169,7 @@ class Site:
             "What does each concurrency model cost?",
             questions=questions_of_page(questions),
             widest=widest,
-            parts=_parts(widest),
+            parts=[_summary(widest, each) for each in widest.suite.runs],
             machines=_once(words.machine(each.run.host) for _, each in self.parts),
             workloads=[
                 (name, WORKLOADS[name].title if name in WORKLOADS else name) for name in self._workloads()
@@ -190,7 +186,7 @@ class Site:
             record.title,
             front=top,
             hrefs={column.label: record.place(column.analysis) for column in record.suite.overview.columns},
-            parts=_parts(record),
+            parts=[_summary(record, each) for each in record.suite.runs],
             begun=minute(record.began),
             contender_table=contender_table(*record.suite.runs),
             weak_points=for_pages(record.suite.machine_diagnostics),
@@ -198,11 +194,10 @@ class Site:
         )
 
     def _part(self, record: Record, analysis: RunAnalysis) -> bytes:
-        standing = record.suite.by_family[record.suite.runs.index(analysis)]
         pictures = [
             {"label": analysis.label(point), "picture": picture}
             for point in sorted(analysis.points, key=lambda point: point != analysis.overview_point)
-            if (picture := _headline_picture(analysis, point))
+            if (picture := headline_picture(analysis, point))
         ]
         return self._page(
             "part",
@@ -213,11 +208,9 @@ class Site:
             heading=words.heading(analysis),
             machine=words.machine(analysis.run.host),
             begun=minute(analysis.run.started_at),
-            by_family=family_view(standing) if standing else None,
             pictures=pictures[:_OPEN_POINTS],
             more_pictures=pictures[_OPEN_POINTS:],
             tables=tables(analysis, is_part=True),
-            weak_points=for_pages(analysis.own_diagnostics),
             history=f"../history/{file_name(analysis.experiment.name)}.html"
             if analysis.experiment.name in self._repeated()
             else "",
@@ -324,17 +317,10 @@ def _summary(record: Record, analysis: RunAnalysis) -> dict[str, Any]:
         "where": analysis.label(point),
         "several_points": len(analysis.points) > 1,
         "sentences": answers(analysis),
-        "picture": _headline_picture(analysis, point),
+        "picture": headline_picture(analysis, point),
         "noun": analysis.headline.noun,
+        "weak_points": for_pages(analysis.own_diagnostics),
     }
-
-
-def _parts(record: Record) -> list[dict[str, Any]]:
-    """The runs of a record with their answers and, where they have one, the picture by family."""
-    return [
-        {**_summary(record, analysis), "families": family_picture(standing) if standing else None}
-        for analysis, standing in zip(record.suite.runs, record.suite.by_family, strict=True)
-    ]
 
 
 def _figures(mine: Sequence[tuple[Record, RunAnalysis, str]]) -> TableData:
@@ -398,33 +384,3 @@ def _factors(workload: Workload) -> TableData:
 def _metrics(workload: Workload) -> TableData:
     rows = [tuple(map(cells.text, (each.title, each.unit, each.explanation))) for each in workload.metrics]
     return TableData("Metrics", ("metric", "unit", "what it is"), tuple(rows))
-
-
-def _headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | None:
-    """The headline of all contenders at a point, in the order of the tables; None where none has a figure.
-    `kind`: the class of one that is not ranked among the others, else nothing."""
-    metric, ranking = analysis.headline, analysis.rankings[analysis.headline.name, point]
-    figures = [(name, analysis.cell(name, point).metrics.get(metric.name)) for name in ranking.order]
-    values = {name: value for name, value in figures if value}
-    if not values:
-        return None
-    ends = [end for value in values.values() for end in (value.estimate, value.low, value.high)]
-    place, ticks = axis([end for end in ends if end is not None], metric.unit)
-    first = analysis.kind(ranking.order[0])
-    return {
-        "title": capitalised(metric.noun),
-        "ticks": labelled(ticks, place, metric.unit),
-        "better": "left" if metric.smaller_is_better else "right",
-        "rows": [
-            {
-                "name": name,
-                "kind": "" if analysis.kind(name) == first else analysis.kind(name),
-                "place": place(value.estimate),
-                "from": place(value.estimate if value.low is None else value.low),
-                "to": place(value.estimate if value.high is None else value.high),
-                "text": units.with_interval(value, metric.unit),
-            }
-            for name, value in values.items()
-        ],
-        "lacking": [name for name in analysis.names if name not in values],
-    }

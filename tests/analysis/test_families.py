@@ -16,7 +16,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
 from ringside.model.design import Cell
 from ringside.model.results import Obstacle
-from ringside.render.html.pictures import family_picture
+from ringside.render.html.pictures import standing_picture
 from ringside.render.text import families
 from ringside.store.plans import PlannedContender
 from tests.support.analyses import HOP, MEMORY, analysis, point, scaled, with_figures
@@ -163,7 +163,7 @@ def test_a_gain_is_a_ratio_of_pairs_without_an_order() -> None:
     assert gain.values["a1"].estimate == 2.0
     assert gain.ahead == frozenset()
     assert texts(gain) == ""
-    assert family_picture(gain)["better"] == "right"
+    assert standing_picture(gain)["better"] == "right"
 
 
 @settings(max_examples=25, deadline=None)
@@ -176,8 +176,8 @@ def test_no_order_of_families_contradicts_a_pair(medians: list[float]) -> None:
         assert max(of.values[name].estimate for name in members[one]) < min(
             of.values[name].estimate for name in members[other]
         )
-    picture = family_picture(of)
-    places = [dot["place"] for row in picture["rows"] for dot in row["dots"]]
+    picture = standing_picture(of)
+    places = [row["place"] for row in picture["rows"]]
     assert all(0 <= place <= 1 for place in places)
 
 
@@ -204,4 +204,4 @@ def test_an_axis_of_figures_that_are_nothing() -> None:
     nothing = dataclasses.replace(
         of, values={**of.values, "a1": dataclasses.replace(of.values["a1"], estimate=0.0)}
     )
-    assert [row["dots"][0]["place"] for row in family_picture(nothing)["rows"]] == [0.037, 0.963]
+    assert [row["place"] for row in standing_picture(nothing)["rows"]] == [0.037, 0.9274]

@@ -17,7 +17,7 @@ import pytest
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import analyse_suite
 from ringside.render.plots.charts import charts
-from ringside.render.text import markdown, sentences
+from ringside.render.text import markdown
 from ringside.store import Store
 from tests.support import TESTS
 from tests.support.runs import experiment, make_run
@@ -49,19 +49,9 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> list[RunAnalysis]:
 
 
 def text(parts: list[RunAnalysis]) -> str:
-    """Tables and warnings as they are printed, then the sentences of the page."""
-    lines = [markdown.render_suite(analyse_suite(parts)), "# Sentences"]
-    for part in parts:
-        lines.append(f"\n## {part.experiment.name}")
-        for sentence in sentences.overall(part, part.headline):
-            lines.append(f"- {sentence.text} ({sentence.kind})")
-        for point in part.points:
-            lines.append(f"\nAt {part.label(point)}:")
-            lines += [
-                f"- {each.text} ({each.kind})" for each in sentences.at_point(part, part.headline, point)
-            ]
+    """Tables and warnings as they are printed."""
     # The ids of runs begin with the time.
-    return re.sub(r"\b\d{8}-\d{6}-", "", "\n".join(lines) + "\n")
+    return re.sub(r"\b\d{8}-\d{6}-", "", markdown.render_suite(analyse_suite(parts)) + "\n")
 
 
 def figures(parts: list[RunAnalysis]) -> str:

@@ -71,7 +71,7 @@ def test_what_changes_is_shown_by_itself(
                 page.goto(f"{origin}/runs/{run.id}")
                 expect(page.locator("#status .state")).to_have_text("in progress")
                 expect(page.locator("#interim")).to_be_visible()
-                expect(page.locator("h2").first).to_contain_text("Interim verdict: time per hop")
+                expect(page.locator("h2").first).to_have_text("So far")
                 # It goes on, so nobody is asked to go on with it.
                 expect(page.locator("main")).not_to_contain_text("interrupted")
                 page.locator("#plots").scroll_into_view_if_needed()
@@ -88,7 +88,7 @@ def test_what_changes_is_shown_by_itself(
             # Its end comes by itself.
             expect(page.locator("#status .state")).to_have_text("done")
             expect(page.locator("#status a")).to_have_attribute("href", f"/runs/{run.id}")
-            expect(page.locator("h2").first).to_contain_text("Verdict")
+            expect(page.locator("h2").first).to_have_text("Answer")
             expect(page.locator("#interim")).to_be_hidden()
     store.close()
     assert faults == []
@@ -130,7 +130,7 @@ def test_a_browser_follows_a_real_run_to_its_report(
             expect(page.locator("html")).not_to_have_attribute("data-trials", trials)
             allow(1000)
             expect(page.locator("#status .state")).to_have_text("done")
-            expect(page.locator("h2").first).to_contain_text("Verdict")
+            expect(page.locator("h2").first).to_have_text("Answer")
             # The page ends with the run: its link leads nowhere soon.
             expect(page.locator("#status a")).to_have_attribute("href", f"/runs/{run}")
             for _ in lines:

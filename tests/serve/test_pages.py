@@ -129,7 +129,7 @@ def test_contenders_text_is_escaped_and_made_visible(client: Client, stored: tup
 
 def test_a_run_in_progress_is_marked_as_interim(client: Client, stored: tuple[Path, list[str]]) -> None:
     page = client.page(f"/runs/{stored[1][3]}")
-    assert "Interim verdict: time per hop" in page
+    assert "<h2>So far</h2>" in page
     assert "Tables, so far" in page
     assert "Figures, intervals and verdicts are those of the trials so far" in page
 
@@ -137,7 +137,8 @@ def test_a_run_in_progress_is_marked_as_interim(client: Client, stored: tuple[Pa
 def test_two_runs_side_by_side(client: Client, stored: tuple[Path, list[str]]) -> None:
     first, second, other, _ = stored[1]
     page = client.page(f"/compare?one={first}&other={second}")
-    assert f"<h3>{second} over {first}</h3>" in page
+    assert f"<h2>{second} over {first}</h2>" in page
+    assert f"No change is shown from {first} to {second}" in page
     # The plot needs no script.
     if missing() is None:
         assert '<figure class="history"><figcaption>Per hop</figcaption><svg' in page
@@ -226,7 +227,7 @@ def test_watchers_share_one_analysis_and_see_the_end(tmp_path: Path) -> None:
     assert all("end" in events for events in last)
     contents = {json.dumps(events["content"]) for events in last}
     assert len(contents) == 1
-    assert "go took 1." in contents.pop()
+    assert "go takes 1." in contents.pop()
 
 
 def test_a_store_that_disappears_or_is_damaged_is_said_and_comes_back(tmp_path: Path) -> None:

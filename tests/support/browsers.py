@@ -55,7 +55,8 @@ def watched(browser: Browser, faults: list[str], origin: str, **context: Any) ->
 
 
 def wait_until_drawn(page: Page) -> None:
-    """Wait until a report has drawn all of its plots."""
+    """Open what holds a report's plots and wait until it has drawn all of them."""
+    page.evaluate("document.querySelectorAll('details.figures').forEach((each) => { each.open = true; })")
     charts = page.locator("html").get_attribute("data-charts") or "0"
     if charts != "0":
         page.locator(f"html[data-drawn='{charts}']").wait_for(state="attached")

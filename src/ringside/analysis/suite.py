@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ringside.analysis.diagnostics import MACHINE_CODES
-from ringside.analysis.families import FamilyStanding, QuestionAnswer, answer, by_family
+from ringside.analysis.families import QuestionAnswer, answer
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Claim, Published, Question
 from ringside.model.design import Point
@@ -125,16 +125,13 @@ def overview(analyses: Sequence[RunAnalysis]) -> Overview:
 @dataclass(frozen=True, slots=True)
 class SuiteAnalysis:
     """At least one run. `machine_diagnostics`: those that concern the machine, each once, as the first run
-    that has it has it. `claims`: of the sources of these runs, tested with them. `answers`: to questions.
-    `by_family`: of each run the headline at the point that stands for it; None with fewer than two families,
-    and where a question has it."""
+    that has it has it. `claims`: of the sources of these runs, tested with them. `answers`: to questions."""
 
     runs: tuple[RunAnalysis, ...]
     overview: Overview
     machine_diagnostics: tuple[Diagnostic, ...]
     claims: tuple[JudgedClaim, ...]
     answers: tuple[QuestionAnswer, ...]
-    by_family: tuple[FamilyStanding | None, ...]
 
 
 def analyse_suite(runs: Sequence[RunAnalysis], questions: Iterable[Question] = ()) -> SuiteAnalysis:
@@ -149,13 +146,5 @@ def analyse_suite(runs: Sequence[RunAnalysis], questions: Iterable[Question] = (
         overview(runs),
         tuple(of_machine.values()),
         judge_claims(sources_of(runs), runs),
-        answers := answer(questions, runs),
-        tuple(_by_family(run, answers) for run in runs),
+        answer(questions, runs),
     )
-
-
-def _by_family(run: RunAnalysis, answers: Sequence[QuestionAnswer]) -> FamilyStanding | None:
-    if any(part.standing and part.standing.analysis is run for each in answers for part in each.parts):
-        return None
-    standing = by_family(run, run.headline, run.overview_point)
-    return standing if standing and len(standing.families) > 1 else None

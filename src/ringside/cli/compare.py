@@ -58,7 +58,10 @@ def compare(
         sys.stdout.write(markdown.render_diff(difference))
     else:
         console = context.stdout_console()
-        terminal.render(changes.diff_table(difference), console)
+        terminal.say(changes.diff_answer(difference), console)
+        console.print()
+        for table in changes.diff_tables(difference):
+            terminal.render(table, console)
         terminal.diagnose(difference.diagnostics, console)
     return gates.status(
         fail_if,

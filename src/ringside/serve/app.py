@@ -20,7 +20,7 @@ from ringside.model.catalogue import Question
 from ringside.render.export import documents, formats
 from ringside.render.html.pictures import drawing
 from ringside.render.plots.rows import diff_chart
-from ringside.render.text import changes, diagnostics, sentences, words
+from ringside.render.text import changes, diagnostics, words
 from ringside.serve import pages, views
 from ringside.serve.guard import Guard
 from ringside.serve.live import MAX_WATCHERS, Hub
@@ -202,12 +202,12 @@ def _difference(diff: RunDiff) -> dict[str, Any]:
     plots = diff_chart(diff)
     return {
         "diff": diff,
-        "table": changes.diff_table(diff),
+        "answer": changes.diff_answer(diff),
+        "tables": changes.diff_tables(diff),
         "plots": plots,
         "drawings": [(panel.title, drawing(panel.spec, _WIDTH)) for panel in plots.panels],
         "diagnostics": diagnostics.for_pages(diff.diagnostics),
         "machine": words.machine,
-        "at_point": sentences.at_point,
     }
 
 

@@ -14,10 +14,11 @@ import jinja2
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
+from ringside.render.html.pictures import headline_picture
 from ringside.render.html.templates import environment, read_file, vega
 from ringside.render.plots.charts import charts, config, missing
 from ringside.render.plots.spec import colour
-from ringside.render.text import diagnostics, sentences, words
+from ringside.render.text import diagnostics, words
 from ringside.render.text.answers import answers
 from ringside.render.text.tables import tables
 from ringside.text import minute
@@ -64,8 +65,6 @@ def _read(name: str) -> str:
     return (_FOLDER / "static" / name).read_text(encoding="utf-8")
 
 
-# Sentences at more points than this stand behind the summary of all.
-_OPEN_POINTS = 4
 _LATEST = 8
 
 
@@ -78,7 +77,6 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
         keys = [f"plot-{len(plots) + number}" for number, _ in enumerate(chart.panels, 1)]
         plots |= {key: panel.spec for key, panel in zip(keys, chart.panels, strict=True)}
         drawn.append((chart, list(zip(keys, chart.panels, strict=True))))
-    headline = analysis.headline
     values = {
         "analysis": analysis,
         "heading": words.heading(analysis),
@@ -87,12 +85,7 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
         "trials": units.count(analysis.trial_count, "trial"),
         "is_over": analysis.run.ended_at is not None,
         "answers": answers(analysis),
-        "overall": sentences.overall(analysis, headline),
-        "points": [
-            (analysis.label(point), sentences.at_point(analysis, headline, point))
-            for point in analysis.points
-        ],
-        "is_open": len(analysis.points) <= _OPEN_POINTS,
+        "picture": headline_picture(analysis, analysis.overview_point),
         "diagnostics": diagnostics.for_pages(analysis.diagnostics),
         "charts": drawn,
         "absent": missing(),

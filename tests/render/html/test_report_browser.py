@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def faults() -> list[str]:
 
 @pytest.fixture(scope="module")
 def drawn(browser: Browser, report: Path, faults: list[str]) -> Iterator[Page]:
-    """The page on a desk, all plots drawn."""
+    """The page on a desk, all parts opened and all plots drawn."""
     with watched(browser, faults, report.as_uri(), color_scheme="light") as page:
         page.goto(report.as_uri())
         wait_until_drawn(page)
@@ -85,16 +86,31 @@ def test_every_section_is_there_and_its_links_lead_to_it(drawn: Page) -> None:
     targets = drawn.locator("a[href^='#']").evaluate_all("all => all.map(one => one.getAttribute('href'))")
     assert {"#run-1", "#claims", "#contenders", "#method"} <= {*targets}
     assert drawn.evaluate("names => names.filter(name => !document.querySelector(name))", targets) == []
-    for part in ("run-1", "run-2", "run-3"):
-        # The plots come first, then the sentences, then the tables.
-        plot, words, table = (
-            drawn.locator(f"#{part} {what}").first.bounding_box()
-            for what in ("[data-chart]", ".verdicts", "table")
-        )
-        assert plot
-        assert words
-        assert table
-        assert plot["y"] < words["y"] < table["y"]
+
+
+def test_the_answers_come_first_and_every_dot_has_its_name_and_figure(drawn: Page) -> None:
+    """Each answer stands above its picture, its warnings below, and all figures behind them."""
+    for number, card in enumerate(drawn.locator(".answer").all(), 1):
+        tops = [card.locator(what).first.bounding_box() for what in ("strong", ".dots")]
+        if card.locator(".cautions").count():
+            tops.append(card.locator(".cautions").bounding_box())
+        tops.append(drawn.locator(f"#run-{number}").bounding_box())
+        heights = [box["y"] for box in tops if box]
+        assert len(heights) == len(tops) > 2
+        assert heights == sorted(heights)
+    rows = """all => all.map(one => [one.querySelectorAll('circle, text').length,
+        one.previousElementSibling.textContent.trim(), one.nextElementSibling.textContent.trim()])"""
+    found = drawn.locator("svg.track").evaluate_all(rows)
+    assert len(found) > 9
+    assert all(marks == 1 and name and amount for marks, name, amount in found)
+    # Labels of an axis do not touch each other.
+    edges = """all => all.map(axis => Array.from(axis.querySelectorAll('text'), one => {
+        const box = one.getBoundingClientRect(); return [box.left, box.right]; }))"""
+    for width in (1280, PHONE["width"]):
+        drawn.set_viewport_size({"width": width, "height": 900})
+        for axis in drawn.locator(".answer > .dots svg.axis").evaluate_all(edges):
+            assert all(one[1] < other[0] for one, other in itertools.pairwise(axis))
+    drawn.set_viewport_size({"width": 1280, "height": 900})
 
 
 def test_hovering_shows_the_numbers(drawn: Page) -> None:
@@ -142,11 +158,12 @@ def downloaded(page: Page, place: str, kind: str) -> Download:
 
 def test_downloads_have_the_names_of_the_files(drawn: Page, report: Path, tmp_path: Path) -> None:
     names = (report.parent / "names.txt").read_text(encoding="utf-8").split("\n")
-    assert drawn.locator("[data-file]").evaluate_all("all => all.map(one => one.dataset.file)") == names
+    assert drawn.locator("[data-file]").count() == len(names)
     starts = {"SVG": b"<svg", "PNG": b"\x89PNG", "CSV": b"contender,"}
     for kind, start in starts.items():
         download = downloaded(drawn, "#run-1", kind)
         assert download.suggested_filename == f"{names[0]}.{kind.lower()}"
+        assert drawn.locator(f"[data-file='{names[-1]}']").count() == 1
         download.save_as(tmp_path / kind)
         content = (tmp_path / kind).read_bytes()
         assert content.startswith(start)
@@ -164,7 +181,7 @@ def test_the_table_of_a_time_line_has_all_of_its_series(drawn: Page, tmp_path: P
 def test_a_source_is_highlighted_when_it_is_opened(drawn: Page) -> None:
     source = drawn.locator("#contenders details[data-source]").first
     assert source.locator("pre").inner_html() == ""
-    drawn.locator("#contenders > details").first.locator("> summary").click()
+    drawn.locator("#contenders > details[id]").first.locator("> summary").click()
     source.locator("summary").click()
     expect(source.locator("pre b, pre i, pre em").first).to_be_visible()
 

@@ -23,7 +23,7 @@ from ringside.render.export.documents import document
 from ringside.render.site import post, site
 from ringside.render.text import markdown, terminal
 from ringside.render.text.answers import answers, short_answer
-from ringside.render.text.sentences import at_point
+from ringside.render.text.sentences import pair_sentence
 from tests.support import TESTS
 from tests.support.analyses import (
     HOP,
@@ -195,7 +195,8 @@ def test_a_small_ratio_at_which_a_run_stopped_is_likely_nearer_to_1() -> None:
         f"ruby takes 4 % (1–7 %) longer than go{mark}; "
         "perl takes 1.80 times (1.80–1.80) as long, the last of 3"
     )
-    assert [sentence.text.endswith(mark) for sentence in at_point(stopped, HOP, P)] == [False, True, False]
+    pairs = {name: pair_sentence(stopped, HOP, name, "go", P).text for name in ("perl", "ruby")}
+    assert {name: pair.endswith(mark) for name, pair in pairs.items()} == {"perl": False, "ruby": True}
     assert "Stopped when decided, so likely nearer to 1: the ratios of ruby." in markdown.render(stopped)
     values = document(stopped)
     assert [(each["contender"], each["overstated"]) for each in values["comparisons"]] == [

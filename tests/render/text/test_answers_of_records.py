@@ -17,7 +17,7 @@ import pytest
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
 from ringside.render.text.answers import answers
-from ringside.render.text.sentences import at_point, overall
+from ringside.render.text.sentences import pair_sentence
 from tests.support import TESTS
 
 FILE = TESTS / "golden" / "answers.txt"
@@ -60,7 +60,7 @@ def analyses() -> list[RunAnalysis]:
 def text() -> Iterator[str]:
     for of in analyses():
         yield f"\n{of.run.id}"
-        yield from (f"  {sentence.text}" for sentence in (*answers(of), *overall(of, of.headline)))
+        yield from (f"  {sentence.text}" for sentence in answers(of))
 
 
 def number(digits: str) -> float:
@@ -117,7 +117,9 @@ def check_pairs(of: RunAnalysis) -> int:
     checked = 0
     for point in of.points:
         blocks = Blocks(of, point)
-        for sentence in at_point(of, of.headline, point):
+        baseline = of.experiment.baseline
+        others = (name for name in of.names if of.comparison(of.headline, name, baseline, point))
+        for sentence in (pair_sentence(of, of.headline, name, baseline, point) for name in others):
             for name, size, base, low, high, verdict in PAIR.findall(sentence.text):
                 ratio = blocks.ratio(name, base)
                 assert math.isclose(number(size), ratio, rel_tol=0.006), (sentence.text, ratio)

@@ -44,13 +44,15 @@ def run_of(
     ],
 )
 def test_two_runs(first: RunAnalysis, second: RunAnalysis, verdict: str, machine: list[str]) -> None:
-    table = changes.diff_table(
-        diff(first, with_figures(second, run=dataclasses.replace(second.run, id="run-2")))
-    )
-    assert (table.title, column(table, "verdict")) == ("run-2 over run-1", ["inconclusive", verdict])
-    assert table.columns == ("contender", "point", "before", "after", "after / before", "verdict")
-    assert texts(table)[1][:3] == ["go", "nodes=10", "200 ns"]
-    assert [row[-1].kind for row in table.rows] == ["number", verdict.replace("inconclusive", "number")]
+    both = diff(first, with_figures(second, run=dataclasses.replace(second.run, id="run-2")))
+    (table,) = changes.diff_tables(both)
+    assert (table.title, column(table, "verdict")) == ("nodes=10", ["inconclusive", verdict])
+    assert table.columns == ("contender", "after / before", "verdict", "before", "after")
+    assert texts(table)[1][::3] == ["go", "200 ns"]
+    assert [row[2].kind for row in table.rows] == ["number", verdict.replace("inconclusive", "number")]
+    none = "No change is shown from run-1 to run-2 (2 inconclusive)"
+    slower = "From run-1 to run-2 go is slower in time per hop, 1.50 (1.43–1.58) times"
+    assert changes.diff_answer(both).text == (slower if verdict == "slower" else none)
     begin = "The machine: in the second run a reference computation took "
     assert table.notes == tuple(f"{begin}{ratios} times as long." for ratios in machine)
 

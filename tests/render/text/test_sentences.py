@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, get_args
 
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point, Unit
 from ringside.model.results import Comparison, Interval, LookVerdict, Obstacle, Verdict
-from ringside.render.text.sentences import at_point, comparison_sentence, overall, pair_sentence
+from ringside.render.text.sentences import comparison_sentence, pair_sentence
 from ringside.render.text.words import verdict_word
 from tests.support import TESTS
 from tests.support.analyses import CPU, HOP, MEMORY, NOISE, RATE, Values, analysis, point, scaled
@@ -65,30 +65,6 @@ def at_three_points(*ratios: float | None) -> RunAnalysis:
     return analysis(values)
 
 
-def of_both_points(metric: str, go: Sequence[float], fewer: Sequence[float]) -> RunAnalysis:
-    values: dict[tuple[str, Point], dict[str, Values]] = {
-        ("erlang", each): {metric: scaled(100)} for each in (P, Q)
-    }
-    values |= {("go", P): {metric: go}, ("go", Q): {metric: fewer}}
-    return analysis(values, metrics=[metric])
-
-
-def at_several_points() -> Iterator[RunAnalysis]:
-    yield at_three_points(2.0, 2.5, 3.0)
-    yield at_three_points(2.0, 2.0, 2.0)
-    yield at_three_points(0.995, 1.0, 1.005)
-    yield at_three_points(0.5, 2.0, 1.001)
-    yield at_three_points(2.0, None, 2.5)
-    # The commonest verdict does not hide the others.
-    yield of_both_points("hop_ns", scaled(200), [200.0, 200.0])
-    yield of_both_points("rate", scaled(50), scaled(50))
-    yield of_both_points("memory_bytes", scaled(50), scaled(50))
-    figures = {("erlang", place): {"hop_ns": scaled(100)} for place in (P, Q)}
-    yield analysis(figures, failed=[("go", P), ("go", Q)])
-    # One point has no sentence of this kind.
-    yield analysis({("erlang", P): {"hop_ns": NOISE}, ("go", P): {"hop_ns": NOISE}})
-
-
 def words() -> Iterator[str]:
     """`faster` means better; where more is better, that is the larger one."""
     for unit in get_args(Unit):
@@ -104,11 +80,8 @@ def golden() -> str:
     made += [f"{each.text} ({each.kind})" for each in sentences]
     made.append("# At one point")
     for run in at_one_point():
-        made += [f"{each.text} ({each.kind})" for each in at_point(run, HOP, P)]
-        made.append(f"  as a pair: {pair_sentence(run, HOP, 'go', 'erlang', P).text}")
-    made.append("# At several points")
-    for run in at_several_points():
-        made.append("; ".join(f"{each.text} ({each.kind})" for each in overall(run, run.headline)))
+        pair = pair_sentence(run, HOP, "go", "erlang", P)
+        made.append(f"{pair.text} ({pair.kind})")
     return "\n".join([*made, "# Verdicts in the words of a metric", *words()]) + "\n"
 
 

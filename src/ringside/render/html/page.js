@@ -1,4 +1,4 @@
-// Unpacks and draws the plots, those near the window first.
+// Unpacks and draws the plots, those near the window first, when the part that they are folded into is open.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -110,20 +110,19 @@
       }
       return drawings.get(box);
     };
-    if ("IntersectionObserver" in window) {
-      const near = new IntersectionObserver(
-        (entries) => entries.forEach((entry) => entry.isIntersecting && draw(entry.target)),
-        { rootMargin: "400px" },
-      );
-      boxes.forEach((box) => near.observe(box));
-    }
-    // One at a time, with room for clicks in between.
+    const near = new IntersectionObserver(
+      (entries) => entries.forEach((entry) => entry.isIntersecting && draw(entry.target)),
+      { rootMargin: "400px" },
+    );
+    boxes.forEach((box) => near.observe(box));
+    // A plot that is folded away has no width to be drawn in. One at a time, with room for clicks in between.
     const rest = () => {
-      const next = boxes.find((box) => !drawings.has(box));
+      const next = boxes.find((box) => !drawings.has(box) && box.clientWidth);
       if (next) draw(next).then(() => window.setTimeout(rest, 0));
     };
-    window.setTimeout(rest, 0);
-    window.addEventListener("beforeprint", () => boxes.forEach(draw));
+    rest();
+    document.addEventListener("toggle", rest, true);
+    window.addEventListener("beforeprint", () => boxes.filter((box) => box.clientWidth).forEach(draw));
   };
   // After the first paint.
   window.setTimeout(() => begin().catch(note), 0);

@@ -9,8 +9,9 @@ that were put in here, known by their hashes, without eval and without any netwo
 from __future__ import annotations
 
 import functools
+import itertools
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,26 +22,24 @@ from markupsafe import Markup
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn, SuiteAnalysis
+from ringside.model.design import Point
 from ringside.model.results import Answer, Outcome
 from ringside.render.export.documents import FORMAT, document
 from ringside.render.html import templates
-from ringside.render.html.pictures import family_view, questions_of_page
+from ringside.render.html.pictures import headline_picture, questions_of_page
 from ringside.render.html.templates import environment, json_element, packed, policy, script, vega
 from ringside.render.plots.charts import MARKS, charts_with_stems, config, missing
 from ringside.render.plots.spec import Json, colour
-from ringside.render.text import sentences, words
+from ringside.render.text import words
 from ringside.render.text.answers import answers
 from ringside.render.text.cells import TableData, table
 from ringside.render.text.command import command, command_to_repeat, own_command
 from ringside.render.text.contenders import claim_summary, claim_table, contender_table
 from ringside.render.text.diagnostics import for_pages
-from ringside.render.text.tables import tables
+from ringside.render.text.tables import point_table, tables
 from ringside.render.text.words import listed, where
 from ringside.store.plans import KeptSelection
 from ringside.text import capitalised, minute
-
-# Verdicts at more points than this are folded away below the summary of all.
-_OPEN_POINTS = 6
 
 
 def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str = "") -> str:
@@ -49,11 +48,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
     absent = missing()
     specs: list[Json] = []
     analyses = suite.runs
-    shared = _shared_warnings(analyses)
-    sections = [
-        _section(suite, number, {each["code"] for each in shared}, specs, draws=not absent)
-        for number in range(len(analyses))
-    ]
+    sections = [_section(suite, number, specs, draws=not absent) for number in range(len(analyses))]
     texts = _SourceTexts(source_texts)
     names = dict.fromkeys(name for analysis in analyses for name in analysis.names)
     contenders = [_contender(name, number, analyses, texts) for number, name in enumerate(names, 1)]
@@ -64,10 +59,11 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         title=top["title"],
         front=top,
         sections=sections,
+        several=len(sections) > 1,
+        anchors={each["analysis"].experiment.name: f"#{each['id']}" for each in sections},
         home=home,
         claims=_claims(suite.claims),
         common=for_pages(suite.machine_diagnostics),
-        shared=shared,
         contenders=contenders,
         contender_table=contender_table(*analyses),
         machines=_machines(analyses),
@@ -97,24 +93,6 @@ def _library() -> tuple[Markup, str]:
     return library, packed(str(library))
 
 
-def _shared_warnings(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
-    """The warnings of at least two runs, in the order in which they first occur. A remedy that all of these
-    have stands once, else with each of them."""
-    by_code: dict[str, list[dict[str, str]]] = {}
-    for number, analysis in enumerate(analyses, 1):
-        for each in for_pages(analysis.own_diagnostics):
-            row = {**each, "experiment": analysis.experiment.name, "anchor": f"run-{number}"}
-            by_code.setdefault(each["code"], []).append(row)
-    shared = []
-    for code, rows in by_code.items():
-        if len({row["anchor"] for row in rows}) > 1:
-            remedies = {row["remedy"] for row in rows}
-            common = remedies.pop() if len(remedies) == 1 else ""
-            of_runs = [{**row, "remedy": ""} if common else row for row in rows]
-            shared.append({"code": code, "remedy": common, "of_runs": of_runs})
-    return shared
-
-
 def _claims(claims: Sequence[JudgedClaim]) -> dict[str, Any] | None:
     """The claims that these runs test as a table, and the others as another."""
     if not claims:
@@ -126,43 +104,61 @@ def _claims(claims: Sequence[JudgedClaim]) -> dict[str, Any] | None:
     return {"summary": summary, "tested": tables[0], "others": tables[1], "count": len(others)}
 
 
-def _section(
-    suite: SuiteAnalysis, number: int, shared: Collection[str], specs: list[Json], *, draws: bool
-) -> dict[str, Any]:
-    """What the template shows of one run. Specifications of plots are put behind `specs`. Warnings that
-    several runs have stand elsewhere: `shared` has their codes."""
-    analysis, by_family = suite.runs[number], suite.by_family[number]
-    headline = analysis.headline
-    codes = list(dict.fromkeys(each.code for each in analysis.own_diagnostics))
-    charts = []
-    for chart, with_stems in charts_with_stems(analysis, several=len(suite.runs) > 1) if draws else ():
-        panels = []
-        for panel, stem in with_stems:
-            panels.append({"panel": panel, "number": len(specs), "file": stem})
-            specs.append(panel.spec)
-        charts.append({"title": chart.title, "caption": chart.caption, "panels": panels})
+def _section(suite: SuiteAnalysis, number: int, specs: list[Json], *, draws: bool) -> dict[str, Any]:
+    """What the template shows of one run: its answer with one picture, and what is folded away below, point
+    by point. Specifications of plots are put behind `specs`."""
+    analysis = suite.runs[number]
+    is_asked = any(
+        part.standing and part.standing.analysis is analysis for each in suite.answers for part in each.parts
+    )
+    first, *more = answers(analysis)
     return {
         "id": f"run-{number + 1}",
         "analysis": analysis,
         "date": minute(analysis.run.started_at),
         "fixed": " ".join(f"{factor}={level}" for factor, level in analysis.fixed.items()),
-        "noun": headline.noun,
-        "overall": sentences.overall(analysis, headline),
-        "points": [
-            {"label": analysis.label(point), "sentences": sentences.at_point(analysis, headline, point)}
-            for point in analysis.points
-        ],
-        "open": len(analysis.points) <= _OPEN_POINTS,
-        "diagnostics": for_pages(each for each in analysis.own_diagnostics if each.code not in shared),
-        "shared": [code for code in codes if code in shared],
-        "is_interim": analysis.run.ended_at is None and "unfinished" not in codes,
+        "noun": analysis.headline.noun,
+        "first": first,
+        "more": more,
+        # The picture of a question is that of its run.
+        "picture": None if is_asked else headline_picture(analysis, analysis.overview_point),
+        "is_asked": is_asked,
+        "diagnostics": for_pages(analysis.own_diagnostics),
+        "is_interim": analysis.run.ended_at is None
+        and all(each.code != "unfinished" for each in analysis.own_diagnostics),
         "command": own_command(analysis),
-        "families": family_view(by_family) if by_family else None,
-        "charts": charts,
+        "details": details(analysis, specs, several=len(suite.runs) > 1, draws=draws),
         "colours": {name: colour(name, analysis.floor) for name in analysis.names},
-        "tables": tables(analysis, is_part=True),
         "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
     }
+
+
+def details(
+    analysis: RunAnalysis, specs: list[Json], *, several: bool = False, draws: bool = True
+) -> list[dict[str, Any]]:
+    """The plots and tables of each point, then those of several points together."""
+    points: list[Point | None] = [*analysis.points]
+    by_point: dict[Point | None, dict[str, Any]] = {
+        point: {"title": f"{capitalised(analysis.label(point))}: all figures", "charts": [], "tables": []}
+        for point in analysis.points
+    }
+    rest = "All points" if len(points) > 1 else "Other plots and tables"
+    by_point[None] = {"title": rest, "charts": [], "tables": [], "is_point": False}
+    for chart, with_stems in charts_with_stems(analysis, several=several) if draws else ():
+        for point, group in itertools.groupby(with_stems, key=lambda each: each[0].point):
+            panels = [{"panel": panel, "file": stem} for panel, stem in group]
+            by_point[point]["charts"].append({"chart": chart, "panels": panels})
+    of_points = {point: point_table(analysis, point) for point in analysis.points}
+    for point, figures in of_points.items():
+        by_point[point] |= {"tables": [figures], "is_point": True}
+    others = (each for each in tables(analysis, is_part=True) if each not in of_points.values())
+    by_point[None]["tables"].extend(others)
+    shown = [each for each in by_point.values() if each["charts"] or each["tables"]]
+    # In the order of the page.
+    for panel in (panel for each in shown for chart in each["charts"] for panel in chart["panels"]):
+        panel["number"] = len(specs)
+        specs.append(panel["panel"].spec)
+    return shown
 
 
 def _data(analysis: RunAnalysis) -> dict[str, Any]:
@@ -184,14 +180,6 @@ def front(suite: SuiteAnalysis) -> dict[str, Any]:
     return {
         "title": title(analyses),
         "question": note.split("\n\n"),
-        "answers": [
-            {
-                "problem": "" if is_single else analysis.experiment.title,
-                "anchor": f"run-{number}",
-                "sentences": answers(analysis),
-            }
-            for number, analysis in enumerate(analyses, 1)
-        ],
         "questions": questions_of_page(suite.answers),
         "overview": None if is_single else _overview(suite.overview),
         "machines": list(dict.fromkeys(words.machine(analysis.run.host) for analysis in analyses)),

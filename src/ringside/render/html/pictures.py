@@ -14,23 +14,29 @@ from markupsafe import Markup
 from ringside import units
 from ringside.analysis.families import FamilyStanding, QuestionAnswer
 from ringside.analysis.history import History
+from ringside.analysis.run import RunAnalysis
+from ringside.model.design import Point
+from ringside.model.results import Interval
 from ringside.render.plots.charts import config, missing
 from ringside.render.plots.lines import history_chart
-from ringside.render.plots.spec import Json, log_ticks
+from ringside.render.plots.spec import Json, ends, log_ticks
 from ringside.render.text import families
 from ringside.render.text.changes import change_table, run_table
 from ringside.render.text.words import where
+from ringside.text import capitalised
 
 # The width of plots, in pixels.
 _WIDTH = 1100
 # More labels would touch each other beside a second panel.
 _MAX_TICKS = 4
 _EDGE = 0.08
+# The share of the narrowest picture that a label takes.
+_LABEL = 0.32
 
 
 def axis(values: Sequence[float], unit: str) -> tuple[Callable[[float], float], list[float]]:
     """The place of a value on an axis with some room at its ends, logarithmic where all values are positive,
-    and the values of its ticks."""
+    and the values of its ticks. What lies beyond the axis has its place at the end."""
     least, most = min(values), max(values)
     is_logarithmic = least > 0
     scaled: Callable[[float], float] = math.log10 if is_logarithmic else float
@@ -46,60 +52,103 @@ def axis(values: Sequence[float], unit: str) -> tuple[Callable[[float], float], 
         powers = [2.0**bit for bit in bits]
         if unit == "B" and len(powers) > 1:
             ticks = powers[:: math.ceil(len(powers) / _MAX_TICKS)]
-    return (lambda value: round((scaled(value) - low) / (high - low), 4), ticks)
+
+    def place(value: float) -> float:
+        if is_logarithmic and value <= 0:
+            return 0.0
+        return round(min(1.0, max(0.0, (scaled(value) - low) / (high - low))), 4)
+
+    return place, ticks
 
 
 def labelled(ticks: Sequence[float], place: Callable[[float], float], unit: str) -> list[dict[str, Any]]:
-    """Ticks as the templates draw them. `edge`: the side at which a label would leave the picture."""
-    return [
-        {
-            "place": place(tick),
-            "text": units.quantity(tick, unit),
-            "edge": "first" if place(tick) < _EDGE else "last" if place(tick) > 1 - _EDGE else "",
+    """Ticks as the templates draw them, without those whose label would touch the one before. `edge`: the
+    side at which a label would leave the picture."""
+    shown: list[dict[str, Any]] = []
+    end = -1.0
+    for tick in ticks:
+        at = place(tick)
+        edge = "first" if at < _EDGE else "last" if at > 1 - _EDGE else ""
+        left = at - {"first": 0.0, "last": 1.0, "": 0.5}[edge] * _LABEL
+        if left > end:
+            shown.append({"place": at, "text": units.quantity(tick, unit), "edge": edge})
+            end = left + _LABEL
+    return shown
+
+
+def picture(
+    title: str,
+    values: Mapping[str, Interval],
+    unit: str,
+    notes: Mapping[str, str],
+    *,
+    smaller_is_better: bool,
+    floor: str | None = None,
+) -> dict[str, Any]:
+    """What the template draws: an axis and a row for each contender, in the order of `values`. `notes`: what
+    stands beside a name, such as its family. The axis is that of the programs: a floor beyond it stands at
+    its edge."""
+    programs = [value for name, value in values.items() if name != floor] or list(values.values())
+    is_positive = all(value.estimate > 0 for value in programs)
+    place, ticks = axis([end for end in ends(programs) if end > 0 or not is_positive], unit)
+
+    def row(name: str, value: Interval) -> dict[str, Any]:
+        dot = place(value.estimate)
+        return {
+            "name": name,
+            "note": notes.get(name, ""),
+            "place": dot,
+            "from": dot if value.low is None else place(value.low),
+            "to": dot if value.high is None else place(value.high),
+            "beyond": {0.0: "◂", 1.0: "▸"}.get(dot, ""),
+            "is_floor": name == floor,
+            "text": units.with_interval(value, unit),
         }
-        for tick in ticks
-    ]
 
-
-def family_picture(standing: FamilyStanding) -> dict[str, Any]:
-    """What the template draws: an axis, logarithmic where all figures are positive, and for each family its
-    range and a dot for each contender. Places are shares of the axis, 0 to 1."""
-    unit = standing.unit
-    values = {name: standing.values[name].estimate for name in standing.contenders}
-    place, ticks = axis(list(values.values()), unit)
+    rows = [row(name, value) for name, value in values.items()]
     return {
-        "title": f"Times better than at {families.other_point(standing)}"
-        if standing.over
-        else standing.metric.title,
+        "title": title,
         "ticks": labelled(ticks, place, unit),
-        "better": "left" if standing.smaller_is_better else "right",
-        "rows": [
-            {
-                "family": families.FAMILIES[family.name],
-                "from": min(place(values[name]) for name in family.members),
-                "to": max(place(values[name]) for name in family.members),
-                "dots": [
-                    {
-                        "name": name,
-                        "place": place(values[name]),
-                        "text": families.amount(standing, name),
-                        "median": families.median(standing, name),
-                    }
-                    for name in family.members
-                ],
-            }
-            for family in standing.families
-        ],
+        "better": "left" if smaller_is_better else "right",
+        "rows": sorted(rows, key=lambda each: each["is_floor"]),
     }
 
 
-def family_view(standing: FamilyStanding) -> dict[str, Any]:
-    """What a page shows of the families at a point."""
-    return {
-        "where": where(standing.analysis, standing.point, ""),
-        "sentences": families.sentences(standing),
-        "picture": family_picture(standing),
+def headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | None:
+    """The headline of all contenders at a point, in the order of the tables; None where none has a figure."""
+    metric, ranking = analysis.headline, analysis.rankings[analysis.headline.name, point]
+    figures = [(name, analysis.cell(name, point).metrics.get(metric.name)) for name in ranking.order]
+    values = {name: value for name, value in figures if value}
+    if not values:
+        return None
+    first = analysis.kind(ranking.order[0])
+    notes = {
+        name: families.FAMILIES.get(planned.family, "")
+        if analysis.kind(name) == first
+        else analysis.kind(name)
+        for name, planned in analysis.contenders.items()
     }
+    title = f"{capitalised(metric.noun)}: {analysis.label(point)}"
+    drawn = picture(
+        title, values, metric.unit, notes, smaller_is_better=metric.smaller_is_better, floor=analysis.floor
+    )
+    return {**drawn, "lacking": [name for name in analysis.names if name not in values]}
+
+
+def standing_picture(standing: FamilyStanding) -> dict[str, Any]:
+    """The figures of a question, family by family."""
+    names = {name: families.FAMILIES[each.name] for each in standing.families for name in each.members}
+    title = standing.metric.title
+    if standing.over:
+        title = f"Times better than at {families.other_point(standing)}"
+    drawn = picture(
+        f"{title}: {standing.analysis.label(standing.point)}",
+        {name: standing.values[name] for name in names},
+        standing.unit,
+        names,
+        smaller_is_better=standing.smaller_is_better,
+    )
+    return {**drawn, "lacking": standing.lacking}
 
 
 def questions_of_page(answers: Iterable[QuestionAnswer]) -> list[dict[str, Any]]:
@@ -113,8 +162,9 @@ def questions_of_page(answers: Iterable[QuestionAnswer]) -> list[dict[str, Any]]
             "parts": [
                 {
                     "words": part.figure.words,
-                    **family_view(part.standing),
-                    "lacking": part.standing.lacking,
+                    "where": where(part.standing.analysis, part.standing.point, ""),
+                    "sentences": families.sentences(part.standing),
+                    "picture": standing_picture(part.standing),
                     "experiment": part.standing.analysis.experiment.name,
                 }
                 for part in answer.parts

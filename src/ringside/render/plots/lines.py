@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 
 from ringside import units
@@ -122,7 +123,7 @@ def curve_charts(analysis: RunAnalysis) -> Iterator[Chart]:
                     xs = [x for _, x, _ in estimates]
                     x = x_axis("x", curve.x_title, xs, log=curve.logarithmic, words=words)
                     where = ", ".join(filter(None, (analysis.label(point), curve.panel)))
-                    drawn.append(Panel(where, estimate_lines(analysis, metric, x, estimates)))
+                    drawn.append(Panel(where, estimate_lines(analysis, metric, x, estimates), point))
         caption = f"{sentence(together[0].explanation)} Bands are 95 % intervals; the y axis is logarithmic."
         yield Chart(title, caption, tuple(drawn))
 
@@ -382,6 +383,7 @@ def _trials(analysis: RunAnalysis, point: Point) -> Json | None:
 
 # More points would make a page of nothing but plots.
 _MAX_POINTS = 6
+_MAX_DAYS_WITH_HOURS = 8
 
 
 def history_chart(history: History) -> Chart:
@@ -410,8 +412,14 @@ def _history_lines(history: History, point: Point) -> Json:
             times = f"×{units.significant(change.ratio)}"
             median = each.values[change.index].estimate / unit
             changes.append({"contender": each.contender, "when": when, "median": median, "text": times})
-    date = {"format": "%Y-%m-%d", "tickCount": 8}
-    x = {"field": "when", "type": "temporal", "title": None, "axis": date}
+    begun = [run.started_at for run in history.runs]
+    first, last = (datetime.fromisoformat(each) for each in (min(begun), max(begun)))
+    # Ticks are hours apart on a short stretch: dates alone would be said again and again.
+    is_one_day, is_short = first.date() == last.date(), (last - first).days < _MAX_DAYS_WITH_HOURS
+    form = "%H:%M" if is_one_day else "%m-%d %H:%M" if is_short else "%Y-%m-%d"
+    title = f"{first:%Y-%m-%d}, UTC" if is_one_day else None
+    date = {"format": form, "tickCount": 8}
+    x = {"field": "when", "type": "temporal", "title": title, "axis": date, "scale": {"type": "utc"}}
     at = LineLayers(x, y, history.contenders, field="median")
     tips = tooltip(contender="contender", shown=history.metric.title, interval="95 % interval", n="n")
     layers = [at.intervals("rule"), at.lines(strokeWidth=1.5), at.dots(tips, size=36)]

@@ -39,10 +39,12 @@ def colour(name: str, floor: str | None = None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture: a title and its Vega-Lite specification, as wide as its container."""
+    """One picture: a title and its Vega-Lite specification, as wide as its container. `point`: the one that
+    it shows alone."""
 
     title: str
     spec: Json
+    point: Point | None = None
 
     @property
     def height(self) -> int:
@@ -68,7 +70,7 @@ class Chart:
 def panels(analysis: RunAnalysis, draw: Callable[[Point], Json | None]) -> tuple[Panel, ...]:
     """A panel for each point at which there is something to draw."""
     drawn = ((point, draw(point)) for point in analysis.points)
-    return tuple(Panel(analysis.label(point), spec) for point, spec in drawn if spec)
+    return tuple(Panel(analysis.label(point), spec, point) for point, spec in drawn if spec)
 
 
 def sentence(text: str) -> str:

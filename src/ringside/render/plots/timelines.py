@@ -43,7 +43,7 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             f"Time line{where(analysis, point, ': ')}",
             f"{view.caption} One trial of each, with the median headline (block: {blocks}).",
             tuple(
-                Panel(name, _timeline(timeline, view))
+                Panel(name, _timeline(timeline, view), point)
                 for name, timeline in timelines.items()
                 if timeline.cpu and timeline.pss_bytes.values
             ),
@@ -61,7 +61,7 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             yield Chart(
                 f"{view.latest_title}{where(analysis, point, ': ')}",
                 f"{view.latest_caption} Of the same trials; both axes are logarithmic.",
-                (Panel(analysis.label(point), spec),),
+                (Panel(analysis.label(point), spec, point),),
             )
 
 
@@ -158,7 +158,7 @@ def span_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             f"{view.title}{where(analysis, point, ': ')}",
             f"{view.caption} One trial of each, with the median headline.",
             tuple(
-                Panel(name, _span_bars(spans, view, colour(name, analysis.floor)))
+                Panel(name, _span_bars(spans, view, colour(name, analysis.floor)), point)
                 for name in analysis.names
                 if (spans := analysis.spans.get(Cell(name, point)))
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,9 +17,11 @@ from ringside.analysis.history import (
     History,
 )
 from ringside.analysis.run_diff import RunDiff
+from ringside.model.design import Point
+from ringside.model.results import Verdict
 from ringside.render.text import cells
 from ringside.render.text.cells import Row, TableCell, TableData, table
-from ringside.render.text.words import verdict_kind, verdict_word
+from ringside.render.text.words import MAX_NAMED, Sentence, verdict_kind, verdict_word, where
 from ringside.text import minute, one_line
 
 _CHANGE_COLUMNS = (
@@ -29,31 +32,52 @@ _MAX_NAMED = 6
 _REFERENCES = {"computing": "in registers", "memory": "waiting for memory"}
 
 
-def diff_table(diff: RunDiff) -> TableData:
-    """A row for each cell and metric."""
-    several = len({change.metric.name for change in diff.changes}) > 1
+def diff_answer(diff: RunDiff) -> Sentence:
+    """What the comparison shows, in one sentence: each change, or that none is shown."""
+    one, other = diff.names
+    changed = [each for each in diff.changes if each.verdict in (Verdict.FASTER, Verdict.SLOWER)]
+    if not changed:
+        counts = Counter(change.verdict for change in diff.changes)
+        details = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        return Sentence(one_line(f"No change is shown from {one} to {other} ({details})"))
+    parts = []
+    for each in changed[:MAX_NAMED]:
+        who, word = each.cell.contender, verdict_word(each.verdict, each.metric)
+        at, noun = where(diff.first, each.cell.point), each.metric.noun
+        parts.append(f"{who} is {word}{at} in {noun}, {units.ratio(each.ratio)} times")
+    if len(changed) > MAX_NAMED:
+        parts.append(units.count(len(changed) - MAX_NAMED, "more change"))
+    kinds = {each.verdict for each in changed}
+    kind = verdict_kind(kinds.pop()) if len(kinds) == 1 else "even"
+    return Sentence(one_line(f"From {one} to {other} {'; '.join(parts)}"), kind)
+
+
+def diff_tables(diff: RunDiff) -> list[TableData]:
+    """A table for each point, with a row for each contender and metric."""
     shifts = [f"{_REFERENCES.get(name, name)} {units.ratio(ratio)}" for name, ratio in diff.machine.items()]
-    times = " and ".join(shifts)
-    machine = f"The machine: in the second run a reference computation took {times} times as long."
-    columns = ("contender", "point", *(["metric"] if several else []))
-    columns += ("before", "after", "after / before", "verdict")
-    rows = []
+    machine = (
+        f"The machine: in the second run a reference computation took {' and '.join(shifts)} times as long."
+    )
+    several = len({change.metric.name for change in diff.changes}) > 1
+    by_point: dict[Point, list[Row]] = {}
     for change in diff.changes:
         metric, kind = change.metric, verdict_kind(change.verdict)
-        row: list[TableCell | str] = [change.cell.contender, diff.first.label(change.cell.point)]
-        row += [metric.title] if several else []
-        row += [cells.estimate(level, metric.unit) for level in (change.before, change.after)]
-        row += [TableCell(units.ratio(change.ratio), kind)]
-        row += [TableCell(verdict_word(change.verdict, metric), kind)]
-        rows.append(list(zip(columns, row, strict=True)))
-    return table(
-        " over ".join(reversed(diff.names)),
-        rows,
-        "not paired: intervals hold together with 95 %, and allow for changes of the machine and between "
-        "runs",
-        columns=columns,
-        notes=(*([machine] if shifts else []), *contender_changes(diff)),
+        row: Row = [("contender", change.cell.contender), *([("metric", metric.title)] if several else [])]
+        row += [("after / before", TableCell(units.ratio(change.ratio), kind))]
+        row += [("verdict", TableCell(verdict_word(change.verdict, metric), kind))]
+        levels = (("before", change.before), ("after", change.after))
+        row += [(title, cells.estimate(level, metric.unit)) for title, level in levels]
+        by_point.setdefault(change.cell.point, []).append(row)
+    how = (
+        "not paired: intervals hold together with 95 %, and allow for changes of the machine and between runs"
     )
+    notes = (*([machine] if shifts else []), *contender_changes(diff))
+    # What holds for all stands at the first and below the last.
+    last = len(by_point) - 1
+    return [
+        table(diff.first.label(point), rows, "" if number else how, notes=notes if number == last else ())
+        for number, (point, rows) in enumerate(by_point.items())
+    ]
 
 
 def contender_changes(diff: RunDiff) -> list[str]:

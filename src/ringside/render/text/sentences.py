@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from ringside import units
 from ringside.analysis.cells import MAX_FAILED_SHARE
 from ringside.analysis.examination import BLOCKS_FOR_VERDICT
@@ -80,73 +78,3 @@ def pair_sentence(
     if comparison:
         return comparison_sentence(comparison, metric)
     return Sentence(f"No block measured the {metric.noun} of both {baseline} and {contender}")
-
-
-def at_point(analysis: RunAnalysis, metric: Metric, point: Point) -> list[Sentence]:
-    """A sentence for each contender, the best median first."""
-    return [
-        _contender_sentence(analysis, metric, point, name)
-        for name in analysis.rankings[metric.name, point].order
-    ]
-
-
-def overall(analysis: RunAnalysis, metric: Metric) -> list[Sentence]:
-    """A sentence for each contender over all points; none where there is one point only."""
-    baseline = analysis.experiment.baseline
-    names = [name for name in analysis.names if name != baseline]
-    return [_over_points(analysis, metric, name) for name in names] if len(analysis.points) > 1 else []
-
-
-def _contender_sentence(analysis: RunAnalysis, metric: Metric, point: Point, name: str) -> Sentence:
-    baseline = analysis.experiment.baseline
-    cell, base = analysis.cell(name, point), analysis.cell(baseline, point).metrics.get(metric.name)
-    value = cell.metrics.get(metric.name)
-    if value is None:
-        return Sentence(f"{name} has no {metric.noun}: {cell.reason or 'no trial reported it'}", "failed")
-    amount = f"{metric.noun} {units.with_interval(value, metric.unit)}"
-    if name == baseline:
-        return Sentence(f"{name}, the baseline: {amount}")
-    if comparison := analysis.comparison(metric, name, baseline, point):
-        sentence, kinds = comparison_sentence(comparison, metric), map(analysis.kind, (name, baseline))
-        different = dict.fromkeys(kinds)
-        classes = f" (classes differ: {', '.join(different)})" if len(different) > 1 else ""
-        return Sentence(sentence.text + classes, sentence.kind)
-    is_zero = value.estimate == 0 or (base is not None and base.estimate == 0)
-    why = "0 has no ratio" if is_zero else f"{baseline} has none in the same blocks"
-    return Sentence(f"{name}: {amount}; {why}")
-
-
-def _over_points(analysis: RunAnalysis, metric: Metric, name: str) -> Sentence:
-    baseline, total = analysis.experiment.baseline, len(analysis.points)
-    of_points = [analysis.comparison(metric, name, baseline, point) for point in analysis.points]
-    comparisons = [comparison for comparison in of_points if comparison]
-    if not comparisons:
-        reasons = Counter(filter(None, (analysis.cell(name, point).reason for point in analysis.points)))
-        reason = reasons.most_common(1)[0][0] if reasons else f"{baseline} has no figures to compare with"
-        return Sentence(f"{name} cannot be compared with {baseline}: {reason}", "failed")
-    ratios = [comparison.ratio.estimate for comparison in comparisons]
-    ends = dict.fromkeys(f"{units.significant(end)}×" for end in (min(ratios), max(ratios)))
-    what = f"{' to '.join(ends)} {possessive(baseline)} {metric.noun}"
-    if absent := total - len(comparisons):
-        what += f"; {absent} of {total} points without a figure"
-    verdicts = Counter(comparison.verdict for comparison in comparisons)
-    verdict, count = verdicts.most_common(1)[0]
-    if count == len(comparisons):
-        at = units.count(count, "point") if absent else units.all_of(count, "point")
-        relation = _relation(verdict, metric, name, baseline)
-        return Sentence(f"{relation} at {at}: {what}", verdict_kind(verdict, "quiet"))
-    parts = ", ".join(
-        f"{verdict_word(each, metric)} at {verdicts[each]}" for each in Verdict if verdicts[each]
-    )
-    return Sentence(f"{name} against {baseline} is {parts} of {total} points: {what}", "even")
-
-
-def _relation(verdict: Verdict, metric: Metric, name: str, baseline: str) -> str:
-    if verdict is Verdict.EQUIVALENT:
-        return f"{name} is equivalent to {baseline}"
-    if verdict is Verdict.INCONCLUSIVE:
-        return f"{name} against {baseline} is inconclusive"
-    word = verdict_word(verdict, metric)
-    if metric.is_time:
-        return f"{name} is {word} than {baseline}"
-    return f"{possessive(name)} {metric.noun} is {word} than {possessive(baseline)}"
