@@ -14,6 +14,7 @@ from ringside.catalogue.copying import copied_files, languages
 from ringside.cli import context
 from ringside.model.catalogue import Contender, Receipt
 from tests.support import ROOT
+from tests.support.cases import cases
 from tests.support.command_line import in_process
 from tests.support.programs import skip
 
@@ -88,23 +89,7 @@ def test_one_workload_elsewhere(workplace: Path) -> None:
     assert '"{build}/", "./{workload}"]' in (folder / "contender.toml").read_text()
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("mine", "--language", "cobol"), "there is no language `cobol`; known: c, "),
-        (("mine", "--language", "perl"), "CONTRIBUTING.md of Ringside shows how to write a contender"),
-        (("mine", "--language", "pyton"), "did you mean python?"),
-        (("Mine", "--language", "c"), "the name `Mine` may hold a-z"),
-        (("../mine", "--language", "c"), "the name `../mine` may hold a-z"),
-        (("taken", "--language", "c"), "taken exists, and nothing is overwritten"),
-        (("mine", "--language", "c", "--in", "file"), "cannot be written: Not a directory"),
-        (("mine", "--language", "c", "--workload", "chess"), "no contender in c has `chess` to copy ("),
-        (
-            ("mine", "--language", "c", "--workload", "ring", "--workload", "fanout"),
-            "no contender in c has `ring and fanout` to copy (",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("words", "text"), cases(__file__, "wrong_use"))
 def test_wrong_use(complaint: Callable[..., str], words: tuple[str, ...], text: str) -> None:
     Path("taken").mkdir()
     Path("file").write_text("mine", encoding="utf-8")

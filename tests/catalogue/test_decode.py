@@ -14,6 +14,7 @@ from ringside.catalogue.decode import Key, TomlFile, decode, find_line, read_tom
 from ringside.errors import CatalogueError
 from ringside.model.catalogue import Manifest, PublishedFile
 from ringside.model.design import ExperimentFile
+from tests.support.cases import cases
 
 MANIFEST = """
 title = "A thing"
@@ -75,29 +76,7 @@ def complaint(tmp_path: Path, text: str, shape: type[Any]) -> str:
     return message.removeprefix(f"{file}:")
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "message"),
-    [
-        ("title =", "titel =", "2: unknown key `titel`; did you mean `title`? known here: build, class, "),
-        ('title = "A thing"', "", "1: `title` is missing"),
-        ("[runtime.two]", "colour = 1\n[runtime.two]", "9: unknown key `runtime.one.colour`; known here"),
-        ('["make", "install"]', "[]", "16: `build.command` must be a list with something in it, not []"),
-        ('command = ["make"]', 'command = ["make"]\nx = 1', "15: unknown key `build.x`"),
-        ('command = ["make"]', "", "13: `build.command` is missing"),
-        ('command = ["{runtime}"]\n[', "most = {}\n[", "17: `workload.ring.command` is missing"),
-        ('executable = ["two"]', "", "9: `runtime.two.executable` is missing"),
-        ('executable = ["two"]', "executable = [2]", "10: item 1 of `runtime.two.executable` must be text"),
-        ("{ debian =", "{ debian = [1], d =", "12: item 1 of `runtime.two.install.debian` must be"),
-        ('"A thing"', "1", "2: `title` must be text, not 1"),
-        ("queue", 'parallel = "yes"\nqueue', '5: `parallel` must be true or false, not "yes"'),
-        ("queue", 'class = "flor"\nqueue', '5: `class` must be one of idiomatic, bare, floor, not "flor"'),
-        ('"threads"', '"actor"', '3: `family` must be one of actors, '),
-        ('"threads"', '"actor"', 'not "actor"; did you mean actors?'),
-        ("queue", "runtime = 3\nqueue", "5: `runtime` must be a table, not 3"),
-        ("queue", "build = {}\nqueue", "5: `build` must be a list, not {}"),
-        ("clients = 8", "clients = 1979-05-27", "21: `workload.fib.most.clients` must be a whole"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("before", "after", "message"), cases(__file__, "a_mistake_in_a_manifest"))
 def test_a_mistake_in_a_manifest(tmp_path: Path, before: str, after: str, message: str) -> None:
     assert before in MANIFEST
     text = MANIFEST.replace(before, after, 1)
@@ -194,29 +173,7 @@ value = 2
 '''
 
 
-@pytest.mark.parametrize(
-    ("keys", "line"),
-    [
-        ((), 1),
-        (("title",), 2),
-        (("note",), 3),
-        (("contenders", 1), 7),
-        (("limits", "wall_s"), 11),
-        (("factors",), 13),
-        (("factors", "messages"), 14),
-        (("factors", "nodes", "high", 1), 15),
-        (("runtime", "otp"), 20),
-        (("runtime", "otp", "install", "debian"), 21),
-        (("figure", 0, "value"), 24),
-        (("figure", 1), 26),
-        (("figure", 1, "value"), 28),
-        # What is not there is where its table is.
-        (("factors", "cores", "x"), 13),
-        (("figure", 2, "value"), 23),
-        (("contenders", "x"), 7),
-        (("nothing",), 1),
-    ],
-)
+@pytest.mark.parametrize(("keys", "line"), cases(__file__, "the_line_of_a_value"))
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_the_line_of_a_value(tmp_path: Path, keys: tuple[Key, ...], line: int, newline: str) -> None:
     file = tmp_path / "a.toml"

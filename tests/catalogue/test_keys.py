@@ -15,6 +15,7 @@ from scripts import keys
 from ringside.catalogue.decode import decode, read_toml
 from ringside.cli import context
 from ringside.errors import CatalogueError
+from tests.support.cases import cases
 from tests.support.command_line import in_process
 
 Add = Callable[..., None]
@@ -104,46 +105,7 @@ command = ["{runtime}", "ring.py"]
 """
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "line"),
-    [
-        ("[workload.ring]", "[workload.rings]", "8: there is no workload `rings`; did you"),
-        (
-            '"ring.py"]',
-            '"{nods}"]',
-            "9: `workload.ring.command`: unknown placeholder `{nods}`; known here: `{run",
-        ),
-        (
-            "[workload.ring]",
-            'locate = ["{build}/x"]\n[workload.ring]',
-            "8: `locate`: unknown placeholder `{build}`; known here: `{runtime}` (",
-        ),
-        (
-            "[workload.ring]",
-            '[[build]]\ncommand = ["cc", "-o{out}"]\n[workload.ring]',
-            "9: `command`: unknown placeholder `{out}`; known here: `{runtime}`, `{build}`, `{workload}` (",
-        ),
-        ("[runtime.python]", '[runtime."a b"]', "5: the runtime's name `a b` may hold a-z"),
-        (
-            '["python3"]',
-            '["python3"]\nminimum = "newest"',
-            "7: `runtime.python.minimum` must be a version like 1.19, not newest",
-        ),
-        ('"ring.py"]', '"r"]\nmost = { nods = 9 }', "10: there is no factor of `ring` called `nods`"),
-        ('"ring.py"]', '"r"]\nonly = { a = 9 }', "10: there is no factor of `ring` called `a`; known"),
-        ('"ring.py"]', '"r"]\nonly = { nodes = [9, 8, 9] }', "10: `only.nodes`: an item is listed twice"),
-        (
-            'command = ["{runtime}", "ring.py"]',
-            'command = ["r"]\nonly = { capacity = ["ownn"] }',
-            "10: capacity=ownn is none of own, 0, 1, 30, 1000, unbounded",
-        ),
-        (
-            'command = ["{runtime}", "ring.py"]',
-            'command = ["r"]\ncapabilities = [\n    "hold",\n    "tokne",\n]',
-            "10: there is no capability of `ring` called `tokne`; did you mean token?",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "line"), cases(__file__, "a_mistake_in_a_manifest_has_its_line"))
 def test_a_mistake_in_a_manifest_has_its_line(workplace: Path, before: str, after: str, line: str) -> None:
     assert before in MANIFEST
     assert mistake(workplace, "contenders", MANIFEST.replace(before, after, 1)).startswith(line)

@@ -15,6 +15,7 @@ from ringside.errors import CatalogueError, RingsideError, UsageError
 from ringside.model.catalogue import Claim, Contender, Figure, Question, Runtime, WorkloadEntry
 from ringside.model.claims import ClaimRow
 from ringside.model.design import Experiment, ExperimentLimits, Show
+from tests.support.cases import cases
 
 MANIFEST = """
 title = "A thing"
@@ -205,20 +206,7 @@ def test_a_variant_has_settings_of_its_own_and_the_build_of_the_plain_name(tmp_p
     assert (built.builds, built.built_as) == ((("make",),), "")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("variant.tuned", "variant.two"), ":16: `variant.two`: there is a runtime of this name"),
-        (("variant.tuned", 'variant."A b"'), ":16: the variant's name `A b` may hold"),
-        (("{cores}", "{core}"), ":20: `variant.tuned.arguments`: unknown placeholder `{core}`"),
-        (("{build}", "{cores}"), ":21: `environment`: unknown placeholder `{cores}`"),
-        (
-            ('queue = "9"', 'workloads = ["rign"]'),
-            ":18: `variant.tuned.workloads`: the manifest has no command for `rign`",
-        ),
-        (('queue = "9"', 'idiom = "a book"'), ":18: `idiom` must be the address of a page"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), cases(__file__, "variants_that_cannot_be"))
 def test_variants_that_cannot_be(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     text = MANIFEST + VARIANT.replace(*change)
     with pytest.raises(CatalogueError, match=message):
@@ -315,35 +303,7 @@ def test_figures_and_claims_of_a_source(tmp_path: Path) -> None:
     assert published.claims == (Claim("Faster", "faster", "ring", ClaimRow(never="no")),)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (('workload = "ring"\npoint', 'workload = "rign"\npoint'), r"8: there is no workload `rign`"),
-        (("{ nodes = 2 }", "{ node = 2 }"), r"9: there is no factor of `ring` called `node`; did you mean"),
-        (('"erlang"\nmetric = "cpu_s"', '"erlnag"\nmetric = "cpu_s"'), r"10: there is no contender `erlnag`"),
-        (('metric = "cpu_s"', 'metric = "cpus"'), r"11: there is no metric of `ring` called `cpus`"),
-        (("p90 = 3", "p96 = 3"), r"16: there is no metric of `fanout` called `latency_s\.p96`"),
-        (("value = 1\n", 'unit = "ms"\nvalue = 1\n'), r"12: `cpu_s` is measured in s, not in ms: convert"),
-        (
-            ('id = "faster"\nworkload = "ring"', 'id = "faster"\nworkload = "fob"'),
-            r"21: there is no workload `fob`",
-        ),
-        (('[claim.test]\nnever = "no"\n', ""), r"19: `claim\.test` is missing"),
-        (('never = "no"\n', 'metric = "cpus"\n'), r"23: there is no metric of `ring` called `cpus`"),
-        (
-            ('never = "no"\n', 'at = { "nodes*message" = 1 }\n'),
-            r"23: there is no factor of `ring` called `message`; did you mean",
-        ),
-        (
-            ('never = "no"\n', 'below = "erlang"\n'),
-            r"24: unknown key `claim\.test\.below`; did you mean `low`",
-        ),
-        (
-            ('never = "no"\n', 'over = { contendr = "go" }\n'),
-            r"24: unknown key `claim\.test\.over\.contendr`; did you mean `contender`",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), cases(__file__, "a_source_names_what_exists"))
 def test_a_source_names_what_exists(tmp_path: Path, change: tuple[str, str], message: str) -> None:
     assert change[0] in PUBLISHED
     file = experiment(tmp_path, PUBLISHED.replace(*change, 1))
@@ -402,18 +362,7 @@ at = { nodes = 2 }
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ('"example"', '"exampel"', "5: there is no experiment `exampel`; did you mean example?"),
-        ('"example"', '"suite"', "5: `suite` is a suite: name one of its parts"),
-        ('"cpu_s"', '"cpu"', "6: there is no metric of `ring` called `cpu`; did you mean cpu_s?"),
-        ('"cpu_s"', '"wall_s"', "6: `example` does not compare `wall_s`: add it to its `show.metrics`"),
-        ("nodes = 2", "node = 2", "8: there is no factor of `ring` called `node`"),
-        ('"messages"', '"Many messages"', "3: item 1 of `concerns` must be text matching"),
-        ("words =", "word =", "7: unknown key `figure.word`; did you mean `words`?"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "message"), cases(__file__, "questions_that_nothing_answers"))
 def test_questions_that_nothing_answers(tmp_path: Path, old: str, new: str, message: str) -> None:
     experiment = tmp_path / "example.toml"
     experiment.write_text(EXPERIMENT + '[show]\nmetrics = ["cpu_s"]\n', encoding="utf-8")

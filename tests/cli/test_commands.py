@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.command_line import RINGSIDE, in_process
 from tests.support.fake_contenders import add_build
 from tests.support.processes import processes_of
@@ -157,22 +158,7 @@ def test_a_reader_that_goes_away_is_no_error(workplace: Path) -> None:
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("list", "runs"),
-        ("show",),
-        ("show", "latest"),
-        ("report",),
-        ("compare", "x", "y"),
-        ("export", "--format", "pyperf"),
-        ("claims",),
-        ("ask",),
-        ("repeat", "latest", "limit"),
-        ("run", "--resume", "x"),
-        ("serve", "--port", "0"),
-    ],
-)
+@pytest.mark.parametrize("words", cases(__file__, "a_store_that_is_named_must_be_there"))
 def test_a_store_that_is_named_must_be_there(
     words: tuple[str, ...], complaint: Callable[..., str], workplace: Path
 ) -> None:

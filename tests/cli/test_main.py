@@ -16,6 +16,7 @@ from click.shell_completion import ShellComplete
 
 from ringside.cli.main import COMMANDS, cli
 from ringside.probe.process import find_probe
+from tests.support.cases import cases
 from tests.support.command_line import RINGSIDE, in_process, ringside
 
 HEAVY = ("altair", "jinja2", "msgspec", "numpy", "rich", "scipy")
@@ -123,27 +124,7 @@ def from_bash(line: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (
-            "mkdir gone; cd gone; rmdir ../gone; vs true",
-            "the working folder has been removed: change to one that exists",
-        ),
-        ("ulimit -n 12; vs true", "only 12 files may be open at a time, and 64 are needed: ulimit -n 64"),
-        ("vs true > /dev/full", "stdout: No space left on device"),
-        ("vs --show-output --style=none 'echo hi' > /dev/full", "stdout: No space left on device"),
-        (
-            "vs true --export-json /dev/full",
-            "--export-json /dev/full cannot be written: No space left on device; what was measured is in the "
-            "store",
-        ),
-        (
-            "mkfifo f; vs true --export-csv f",
-            "--export-csv f cannot be written: nobody reads this pipe: start its reader first",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("line", "message"), cases(__file__, "nothing_works"))
 def test_surroundings_in_which_nothing_works_are_one_line(workplace: Path, line: str, message: str) -> None:
     done = from_bash(line)
     assert (done.returncode, done.stderr) == (2, f"ringside: {message}\n")
@@ -170,21 +151,7 @@ def test_where_nothing_was_measured_nothing_is_shown(workplace: Path) -> None:
         assert done.stderr.endswith(": out of paint\n")
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "vs true >&-",
-        "vs true <&-",
-        "vs true 2>&-",
-        "TMPDIR=/nonexistent LC_ALL=xx_YY TERM=odd vs true",
-        "env -u PATH -u HOME vs true",
-        "vs true | head -c 1",
-        'vs "true $(printf %0120000d 1)"',
-        "for i in {1..12}; do export V$i=$(printf %0120000d 1); done; vs true",
-        "mkfifo f; cat f > g & vs true --export-json f; wait; grep -q results g",
-        "vs true --export-json >(cat > g); sleep 0.5; grep -q results g",
-    ],
-)
+@pytest.mark.parametrize("line", cases(__file__, "no_difference"))
 def test_surroundings_that_make_no_difference(workplace: Path, line: str) -> None:
     done = from_bash(f"set -o pipefail; {line}")
     assert (done.returncode, done.stderr) == (0, "")

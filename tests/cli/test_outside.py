@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.command_line import in_process
 from tests.support.fake_contenders import write_fake
 
@@ -93,24 +94,7 @@ def test_the_folder_of_a_contender_of_the_catalogue_is_no_second_one(mine: Calla
     assert json.loads(in_process("run", "ring", "--with", str(folder), *SMALL).stdout)["cells"]
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("nowhere",), "there is no folder nowhere; a server needs none"),
-        (("elsewhere",), "--with elsewhere: the folder has no contender.toml"),
-        (("a/mine", "b/mine"), "--with a/mine and --with b/mine are both called `mine`: rename one of them"),
-        (("a/mine", "mine=sleep {port}"), "are both called `mine`"),
-        (("a/limit",), "the catalogue has a contender `limit` too"),
-        (("limit=sleep {port}",), "the catalogue has a contender `limit` too"),
-        (("a/broken",), "contender.toml:1: "),
-        (("mine=",), "write the server's command behind the `=`"),
-        (("mine=./server",), "the command needs `{port}`"),
-        (("mine=./server {port} {prot}",), "unknown placeholder `{prot}`; known here: `{port}`"),
-        (("mine=./server '{port}",), "no closing quotation; quote it as for a shell"),
-        (("Mine!=./server {port}",), "the name may hold a-z"),
-        (("=./server {port}",), "the name may hold a-z"),
-    ],
-)
+@pytest.mark.parametrize(("words", "text"), cases(__file__, "what_is_wrong_is_one_line"))
 def test_what_is_wrong_is_one_line(
     complaint: Callable[..., str], mine: Callable[..., Path], words: tuple[str, ...], text: str
 ) -> None:

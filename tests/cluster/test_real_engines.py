@@ -13,6 +13,7 @@ import pytest
 
 from ringside.model.results import Outcome
 from ringside.workloads.fanout import FANOUT
+from tests.support.cases import cases
 from tests.support.command_line import ringside
 from tests.support.fake_contenders import write_server
 from tests.support.processes import is_over
@@ -200,25 +201,7 @@ def test_wrong_answers_and_crashes_are_rows(ray: RayCluster, workplace: Path) ->
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (("fib", "--only", "python-sync", "--engines", "1"), "--engines is for --on: add --on"),
-        (
-            ("ring", "--only", "python-threads", "--on", "auto", "--engines", "1"),
-            "--engines: programs of the workload `ring` get no load: leave it out",
-        ),
-        (
-            ("fib", "--only", "python-sync", "--on", "auto", "--engines", "3"),
-            "--engines needs 4 nodes that advertise the resource `ringside`, the contender's and 3 for "
-            "engines, and the cluster has 3: alpha, beta, gamma",
-        ),
-        (
-            ("fib", "--only", "python-sync", "--on", "auto", "--engines", "alpha,delta"),
-            "--engines: delta is not a node; the cluster has alpha, beta, gamma",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("words", "line"), cases(__file__, "what_cannot_be_is_one_line"))
 def test_what_cannot_be_is_one_line(words: tuple[str, ...], line: str) -> None:
     done = ringside("run", *words, status=2)
     assert line in done.stderr

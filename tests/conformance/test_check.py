@@ -17,6 +17,7 @@ import pytest
 from ringside.conformance.subject import RULES as SHARED
 from ringside.workloads import WORKLOADS
 from tests.support import ROOT
+from tests.support.cases import cases
 from tests.support.command_line import RINGSIDE, ringside
 
 ORIGINAL = "python-threads"
@@ -104,18 +105,7 @@ def test_a_file_is_no_folder(workplace: Path, complaint: Callable[..., str]) -> 
     assert "is a file: name its folder, as in `ringside check ./perl`" in complaint("check", "./perl/ring.pl")
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ((), "name the folder of a contender"),
-        (("./nowhere",), "/nowhere; a server needs none"),
-        (("nobody",), "there is no contender `nobody`"),
-        (("limit", "--workload", "rnig"), "contender `limit` takes no part in `rnig`; it has: ring"),
-        (("--with", "mine=sleep {port}"), "`mine` is a command"),
-        (("empty/",), "the folder has no contender.toml"),
-        (("empty",), "there is no contender `empty` in the catalogue; its folder has no contender.toml"),
-    ],
-)
+@pytest.mark.parametrize(("words", "text"), cases(__file__, "wrong_use"))
 def test_wrong_use(complaint: Callable[..., str], words: tuple[str, ...], text: str) -> None:
     Path("empty").mkdir()
     assert text in complaint("check", *words)

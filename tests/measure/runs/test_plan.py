@@ -20,6 +20,7 @@ from ringside.model.design import Experiment, Goal, Level, Point, Show
 from ringside.workloads import workload
 from ringside.workloads.ring import RING
 from tests.support import ROOT
+from tests.support.cases import cases
 from tests.support.fake_contenders import change_workload, write_fake
 from tests.support.points import point
 
@@ -83,19 +84,7 @@ def test_entries_of_at_stand_in_place_of_the_factors_levels() -> None:
     assert [(point["nodes"], point["messages"]) for point in points] == [(4, 5), (4, 9)]
 
 
-@pytest.mark.parametrize(
-    ("factor", "level", "message"),
-    [
-        ("nodes", "1", r"nodes=1 is out of range: 2 to 1000000"),
-        ("nodes", "abc", "nodes=abc: nodes must be an integer"),
-        ("messages", 0, "messages=0 is out of range"),
-        ("mode", "fast", "mode=fast is none of pipelined, token"),
-        ("trace", 2, "trace=2 is none of 0, 1"),
-        ("cores", "0", "cores=0 is out of range"),
-        ("cores", "3", "cores=3: only 2 CPUs are available"),
-        ("colour", 1, "has no factor `colour`; known: nodes, messages"),
-    ],
-)
+@pytest.mark.parametrize(("factor", "level", "message"), cases(__file__, "bad_levels"))
 def test_bad_levels_are_refused_in_one_line(factor: str, level: Level, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         plan.points(experiment(**{factor: (level,)}), RING, cores=2)
