@@ -1,5 +1,6 @@
-"""Makes docs/site/, docs/POSTS.md with its pictures, docs/CLAIMS.md, and README's pictures and findings from
-the records in records/: no figure in them is written by hand. A record that is new there needs nothing else.
+"""Makes docs/site/, docs/POSTS.md with its pictures, docs/CLAIMS.md, README's table, and the findings and
+picture of docs/RUNTIMES.md from the records in records/: no figure in them is written by hand. A new
+record needs nothing else.
 
     .venv/bin/python scripts/results.py            write them
     .venv/bin/python scripts/results.py --check    exit status 1 if they differ from what the records say
@@ -22,12 +23,14 @@ from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.analysis.suite import JudgedClaim, judge_claims, overview
 from ringside.cli import context
 from ringside.model.catalogue import Published
+from ringside.model.design import Cell
 from ringside.model.results import Interval
 from ringside.render.plots.charts import standing_alone
 from ringside.render.text.contenders import claim_summary as claims_summary
 from ringside.render.text.contenders import claim_table as claims_table
 from ringside.render.text.markdown import escape, table_markdown
 from ringside.render.text.tables import published_tables
+from ringside.render.text.words import verdict_word
 from ringside.stats.paired import paired_ratio
 from ringside.store import record
 from ringside.workloads import WORKLOADS
@@ -127,7 +130,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sentence of README about models. `{NAME}` in it is the ratio of this name, from pairs in blocks."""
+    """A sentence of docs/RUNTIMES.md. `{NAME}` in it is the ratio of this name, from pairs in blocks."""
 
     record: str
     experiment: str
@@ -156,7 +159,7 @@ class Finding:
         shown = ratio is not None and ratio.low is not None and ratio.high is not None
         if ratio is None or not shown or not of.least <= (ratio.low or 0) <= (ratio.high or 0) <= of.most:
             raise SystemExit(
-                f"README.md: {self.experiment} does not show {name} between {of.least} and {of.most}"
+                f"docs/RUNTIMES.md: {self.experiment} does not show {name} between {of.least} and {of.most}"
             )
         return ratio
 
@@ -175,9 +178,9 @@ FINDINGS = (
                 ("erlang", 1.1, 2.1),
             ]
         },
-        "**A second core** brings nothing to one loop: independent cases take a loop in Python {python-sync} "
-        "times as long on one core as on two, a pool of processes {python-processes}, goroutines {go}, "
-        "Erlang's processes {erlang}. *Caveat:* one unit reads the file, and two cores say nothing about "
+        "**A second core** does nothing for a single Python loop ({python-sync} times the speed on two "
+        "cores) and nearly doubles a pool of processes ({python-processes}), goroutines ({go}) and "
+        "Erlang's processes ({erlang}). *Caveat:* one unit reads the file, and two cores say nothing about "
         "sixteen.",
     ),
     Finding(
@@ -188,11 +191,10 @@ FINDINGS = (
             name: Ratio(f"{name} at nodes=20000 trace=1", f"{name} at nodes=20000 trace=0", least)
             for name, least in [("erlang", 10.0), ("go", 1.2), ("stackless-greenlet", 1.1)]
         },
-        "**Printing** costs more than the messages. With a line for each message the ring takes Erlang "
-        "{erlang} times as long as without, Go {go}, Python's greenlets {stackless-greenlet}: Erlang formats "
-        "each line anew and hands it to the process that owns its output, the others collect lines in a "
-        "buffer. *Caveat:* that is how these programs print, and not what a message costs; which part of it "
-        "costs Erlang most was not measured.",
+        "**Printing** a line per message makes Erlang's ring {erlang} times slower, Go's {go} times, that of "
+        "Python's greenlets {stackless-greenlet} times. Erlang formats each line anew and hands it to the "
+        "process that owns its output; the others collect lines in a buffer. *Caveat:* this is how these "
+        "programs print, not what a message costs; which part costs Erlang most was not measured.",
     ),
     Finding(
         "questions",
@@ -207,11 +209,10 @@ FINDINGS = (
                 ("rust-tokio", 0.0, 0.5),
             ]
         },
-        "**A unit that waits** costs a stack, or it does not. Ten thousand sleeping threads take a C program "
-        "{c-pthreads} times the memory of as many goroutines, the kernel's share included, Java's virtual "
-        "threads {java-virtual-threads}, Python's coroutines {python-asyncio}, Tokio's tasks {rust-tokio}: a "
-        "coroutine without a stack keeps what it needs, and nothing else. *Caveat:* runtimes count as well, "
-        "and these tasks have little data of their own.",
+        "**A waiting task**: a C thread costs {c-pthreads} times the memory of a goroutine, a virtual "
+        "thread of Java {java-virtual-threads} times, a Python coroutine {python-asyncio} times, a Tokio "
+        "task {rust-tokio} times; the kernel's share is included. *Caveat:* these tasks hold little data, "
+        "and the runtimes themselves count.",
     ),
     Finding(
         "questions",
@@ -221,10 +222,10 @@ FINDINGS = (
             name: Ratio(name, "go", least)
             for name, least in [("node", 2.0), ("python-threads", 1.5), ("java-virtual-threads", 1.1)]
         },
-        "**A long computation** delays all others of its thread. Beside one connection that asks for fib(30) "
-        "without pause, the p99 of short requests is {node} times as long in Node as in Go, in threads of "
-        "Python {python-threads}, in virtual threads of Java {java-virtual-threads}: goroutines, as Erlang's "
-        "processes, have the processor taken away. *Caveat:* one core, and a pool of workers was not used.",
+        "**A long computation** delays everything else on its thread. Beside one connection that asks for "
+        "fib(30) without pause, the p99 of short requests is {node} times that of Go in Node, "
+        "{python-threads} times in Python's threads, {java-virtual-threads} times in Java's virtual "
+        "threads. Go and Erlang pre-empt the computation. *Caveat:* one core, without a pool of workers.",
     ),
     Finding(
         "questions",
@@ -236,16 +237,45 @@ FINDINGS = (
             )
             for name, least in [("go", 2.0), ("c-pthreads", 2.0)]
         },
-        "**A queue's bound** decides severalfold what a message costs. One of many takes Go {go} times as "
-        "long through channels without a place, their default, as through a thousand places, and C's threads "
-        "{c-pthreads} times as long with thirty places: a full queue makes the sender wait, and each wait is "
-        "a switch. *Caveat:* where one message is under way at a time, no bound matters.",
+        "**A queue's bound** changes the cost of a message severalfold. Go passes messages {go} times "
+        "slower through an unbuffered channel, its default, than through one with 1,000 slots; C's threads "
+        "are {c-pthreads} times slower with 30 slots than with 1,000. *Caveat:* where one message is under "
+        "way at a time, the bound does not matter.",
     ),
 )
 
 
+# The rows of README's table: contenders of `questions-waiting`, as a reader knows them.
+WAITING = {
+    "rust-tokio": "Rust (Tokio tasks)",
+    "go": "Go (goroutines)",
+    "python-asyncio": "Python (asyncio)",
+    "java-virtual-threads": "Java (virtual threads)",
+    "c-pthreads": "C (threads)",
+}
+
+
+def waiting(records: Mapping[str, Record]) -> str:
+    """README's table: the memory of waiting tasks."""
+    (run,) = (part for part in records["questions"].suite.runs if part.experiment.name == "questions-waiting")
+    (point,) = run.points
+    compared = run.comparisons[run.headline.name, point]
+    rows = ["| runtime | memory | vs Go | verdict |", "|---|---:|---:|---|"]
+    for name, shown in WAITING.items():
+        cell = run.cells[Cell(name, point)].metrics[run.headline.name]
+        memory = units.with_interval(cell, run.headline.unit)
+        each = compared.get((name, "go"))
+        ratio = (
+            f"{units.ratio(each.ratio)} | {verdict_word(each.verdict, run.headline)}"
+            if each
+            else "1 | baseline"
+        )
+        rows.append(f"| {shown} | {memory} | {ratio} |")
+    return "\n".join(rows)
+
+
 def findings(records: Mapping[str, Record]) -> str:
-    """README's findings about models."""
+    """The findings about models of docs/RUNTIMES.md."""
     runs = {(name, run.experiment.name): run for name, record in records.items() for run in record.suite.runs}
     return "\n".join(each.sentence(runs[each.record, each.experiment]) for each in FINDINGS)
 
@@ -279,8 +309,11 @@ def strangers(records: Mapping[str, Record], sources: Sequence[Published]) -> li
 def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
     """What each document should say, by the record's names."""
     catalogue, sources = context.catalogue(), published()
-    own = ROOT / "README.md"
-    text = blocks.replaced(own.read_text(encoding="utf-8"), "results.py", findings(records))
+    made = {ROOT / "README.md": waiting(records), DOCS / "RUNTIMES.md": findings(records)}
+    own = {
+        path: blocks.replaced(path.read_text(encoding="utf-8"), "results.py", text).encode()
+        for path, text in made.items()
+    }
     tested = [*records[SUITE].suite.runs, *records[SLEEPERS].suite.runs]
     older = read_records(OLDER)[SUITE].suite.runs
     site = Site(records.values(), contracts(), catalogue.contenders()[0]).files()
@@ -290,7 +323,7 @@ def documents(records: Mapping[str, Record]) -> dict[Path, bytes]:
         **{SITE / place: content for place, content in site.items()},
         DOCS / "POSTS.md": posts.document(own_posts, MADE, titles).encode(),
         DOCS / "CLAIMS.md": claims(tested, sources).encode(),
-        own: text.encode(),
+        **own,
     }
 
 

@@ -1,7 +1,8 @@
 """Fills the pages that show the tree and the records: source, figures, and what a command prints.
 
-    .venv/bin/python scripts/tour.py            write them
-    .venv/bin/python scripts/tour.py --check    exit status 1 if one differs from the tree or a record
+    .venv/bin/python scripts/tour.py              write them
+    .venv/bin/python scripts/tour.py --examples   measure the examples anew, too
+    .venv/bin/python scripts/tour.py --check      exit status 1 if one differs from the tree or a record
 
 What stands between a place and `<!-- end -->` is replaced. The places are
 
@@ -9,6 +10,8 @@ What stands between a place and `<!-- end -->` is replaced. The places are
     <!-- figures: EXPERIMENT METRIC: CONTENDER, … at LEVELS; LEVELS -->     without `at`: slopes
     <!-- output: COMMAND: TEXT -->   what `ringside COMMAND` prints at 120 columns, from a line as above;
                                      further parts after ` | `
+    <!-- example: COMMAND: TEXT -->  the same at 100 columns, but of a measurement: kept until --examples. A
+                                     server answers on port 8077 meanwhile
 
 TEXT may be `TEXT ... END`: up to the first line that contains END, or is END where it begins with `^`.
 """
@@ -20,6 +23,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -35,7 +39,8 @@ TOUR = ROOT / "docs" / "TOUR.md"
 PAGES = (TOUR, ROOT / "docs" / "READING.md", ROOT / "README.md")
 RECORDS = [ROOT / "records" / f"{name}{record.SUFFIX}" for name in ("posts", "today")]
 COLUMNS = 120
-PLACE = re.compile(r"(<!-- (source|figures|output): (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+PORT = 8077
+PLACE = re.compile(r"(<!-- (source|figures|output|example): (.*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 LANGUAGES = {"erl": "erlang", "go": "go", "py": "python", "js": "javascript", "c": "c"}
 
 
@@ -65,11 +70,11 @@ def source(place: str) -> str:
     return f"```{LANGUAGES[path.rpartition('.')[2]]}\n{excerpt(lines, wanted, path)}\n```\n"
 
 
-def output(place: str) -> str:
+def output(place: str, columns: int = COLUMNS) -> str:
     """A fenced block of a command and lines of what it prints."""
     command, _, wanted = place.partition(": ")
     program = str(Path(sys.executable).with_name("ringside"))
-    environment = {**os.environ, "COLUMNS": str(COLUMNS), "NO_COLOR": "1"}
+    environment = {**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1"}
     done = subprocess.run(
         [program, *shlex.split(command)],
         cwd=ROOT,
@@ -81,6 +86,21 @@ def output(place: str) -> str:
     lines = done.stdout.splitlines()
     shown = "\n…\n".join(excerpt(lines, part, command) for part in wanted.split(" | "))
     return f"```\n$ ringside {command}\n{shown}\n```\n"
+
+
+def example(place: str) -> str:
+    """What `output` makes, with a server of an empty folder on PORT and a store and lock of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "empty").mkdir()
+        os.environ |= {"RINGSIDE_STORE": f"{folder}/store.sqlite", "RINGSIDE_LOCK": f"{folder}/lock"}
+        words = ["-m", "http.server", str(PORT), "--bind", "127.0.0.1", "--directory", f"{folder}/empty"]
+        with subprocess.Popen(
+            [sys.executable, *words], stderr=subprocess.STDOUT, stdout=subprocess.DEVNULL
+        ) as server:
+            try:
+                return output(place, 100)
+            finally:
+                server.kill()
 
 
 def figures(place: str, analyses: Mapping[str, RunAnalysis]) -> str:
@@ -109,14 +129,17 @@ def figures(place: str, analyses: Mapping[str, RunAnalysis]) -> str:
     return "\n".join(["", *table, "", note, ""])
 
 
-def filled(text: str, analyses: Mapping[str, RunAnalysis]) -> str:
+def filled(text: str, analyses: Mapping[str, RunAnalysis], with_examples: bool = False) -> str:
     """The text with what each place should have."""
 
     def fill(match: re.Match[str]) -> str:
+        if match[2] == "example" and not with_examples:
+            return match[0]
         made = {
             "source": source,
             "figures": lambda place: figures(place, analyses),
             "output": output,
+            "example": example,
         }[str(match[2])](str(match[3]))
         return f"{match[1]}{made}{match[5]}"
 
@@ -135,7 +158,7 @@ def main(arguments: Sequence[str]) -> int:
     differ = 0
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        made = filled(text, analyses_of_records())
+        made = filled(text, analyses_of_records(), "--examples" in arguments)
         if "--check" not in arguments:
             page.write_text(made, encoding="utf-8")
         elif made != text:

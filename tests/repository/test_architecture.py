@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 
-import pytest
 from scripts import weight
 
 from tests.repository.test_layers import LAYERS, SOURCE
@@ -42,19 +41,3 @@ def test_every_name_beside_a_file_is_defined_in_it() -> None:
 def test_no_package_is_above_its_budget() -> None:
     wrong = list(weight.faults(weight.budgets(TEXT), weight.weights()))
     assert not wrong, f"delete lines, or move them with their budget (scripts/weight.py): {wrong}"
-
-
-@pytest.mark.parametrize(
-    ("budgets", "says"),
-    [
-        ({"`a`": 9}, "`a` has 10 lines, its budget is 9"),
-        ({"`c`": 0}, "`c` has a budget, but does not exist"),
-        ({"`b`": 7}, "the budgets add up to 17, the table says 15"),
-        ({weight.TESTS: 50_000}, "the budget of `tests/` is 50,000; at most 39,575 are allowed"),
-        ({}, None),
-    ],
-)
-def test_what_is_wrong_with_budgets(budgets: dict[str, int], says: str | None) -> None:
-    weights = {"`a`": 10, "`b`": 5, weight.SUM: 15, weight.TESTS: 20}
-    wrong = list(weight.faults({**weights, **budgets}, weights))
-    assert wrong == [] if says is None else says in wrong

@@ -43,15 +43,3 @@ def test_each_row_names_its_test() -> None:
     tested = [(chapter, row) for chapter, row in rows() if chapter != UNTESTED]
     assert len(tested) > 60
     assert [row for chapter, row in tested if not names_test(chapter, row)] == []
-
-
-def test_rows_without_a_test_are_seen() -> None:
-    chapter = BY_NAME
-    assert names_test(chapter, "| x | y | `tests/measure/runs/test_attacks.py`, `test_floods` |")
-    assert names_test(chapter, "| x | `a_flood_of_signals_is_taken_in_parts` in `probe/wire/src/sys.rs` |")
-    assert not names_test(
-        chapter, "| x | y | `tests/measure/runs/test_attacks.py`, `test_that_is_not_there` |"
-    )
-    assert not names_test(chapter, "| x | y | `tests/measure/test_none.py` |")
-    assert not names_test(chapter, "| x | y | `tests/measure/runs/test_attacks.py` |")
-    assert not names_test(chapter, "| x | y | |")

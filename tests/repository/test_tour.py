@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from scripts import tour
 
-from ringside.workloads import WORKLOADS
-
 TEXT = tour.TOUR.read_text(encoding="utf-8")
+README = (tour.ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"```console\n\s*(.*?)\n\s*```", TEXT)
 
 
@@ -32,13 +31,21 @@ def test_what_a_command_prints_is_filled_in() -> None:
         tour.output("--help: nothing like it")
 
 
-def test_each_of_the_five_models_has_source_figures_and_exercises() -> None:
-    sections = re.split(r"^## \d\. ", TEXT, flags=re.MULTILINE)[1:]
-    assert len(sections) == 5
-    for section in sections:
-        assert "<!-- source: contenders/" in section, section[:40]
-        assert "<!-- figures: " in section, section[:40]
-        assert section.count("```console") >= 2, section[:40]
+@pytest.mark.parametrize(
+    ("place", "shown"), re.findall(r"<!-- example: (.*?) -->\n(.*?)<!-- end -->", README, re.DOTALL)
+)
+def test_an_example_of_readme_looks_as_when_it_is_measured_now(
+    place: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tables have these heads and rows; its figures are of one measurement."""
+
+    def table(text: str) -> list[str]:
+        head, rows = re.findall(r"^( .*)\n─+\n((?:.+\n)+?)(?:\n|```)", text, re.MULTILINE)[0]
+        return [*head.split(), *re.findall(r"^[a-z]+", rows, re.MULTILINE)]
+
+    for name in ("RINGSIDE_STORE", "RINGSIDE_LOCK"):
+        monkeypatch.setenv(name, "")  # So that what `example` sets is undone.
+    assert table(tour.example(place)) == table(shown)
 
 
 def test_source_that_is_not_there_is_an_error() -> None:
@@ -52,12 +59,6 @@ def test_a_place_is_filled_anew() -> None:
     assert "old" not in made
     assert "```go\nfunc terminator(" in made
     assert tour.filled(made, {}) == made
-
-
-def test_commands_name_workloads() -> None:
-    for command in COMMANDS:
-        assert command.split()[:2] == ["ringside", "run"]
-        assert command.split()[2] in WORKLOADS
 
 
 @pytest.mark.parametrize(
