@@ -51,7 +51,7 @@ def test_a_record_of_other_figures_than_the_sources_is_refused(parts: list[RunAn
 
 def test_a_finding_is_a_ratio_of_pairs_that_the_run_shows(parts: list[RunAnalysis]) -> None:
     (run,) = (part for part in parts if part.experiment.name == "showdown-ring")
-    label = run.label(run.points[0])
+    label = run.points[0].label(run.varying)
     threads = results.Ratio(f"python-threads at {label}", f"erlang at {label}", least=2)
     finding = results.Finding(
         "any", "showdown-ring", run.headline.name, {"threads": threads}, "It is {threads}."
