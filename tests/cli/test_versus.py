@@ -104,6 +104,28 @@ def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -
     assert "failures" in codes
 
 
+def test_a_number_of_the_output_is_compared_and_can_decide(workplace: Path) -> None:
+    script = Path("rate")
+    script.write_text('#!/bin/sh\necho "items/s: $1,000.$(date +%N)"\necho "mem=$2 KiB"\n', encoding="utf-8")
+    script.chmod(0o755)
+    metrics = ("--metric", r"items/s: ([\d.,]+)", "--metric", "kept,KiB=mem=(.*) KiB")
+    words = ("vs", *metrics, "--runs", "7", "./rate 4 30", "./rate 2 10", "--judge", "items/s")
+    ended = in_process(*words, "--fail-if", "worse:20%", "--json", status=1)
+    document = json.loads(ended.stdout)
+    ratios = {each["metric"]: (each["ratio"], each["word"]) for each in document["comparisons"]}
+    assert ratios["items/s"] == (pytest.approx(0.5, rel=0.01), "lower")
+    assert ratios["kept"] == (pytest.approx(1 / 3), "less")
+    assert document["commands"][0]["metrics"]["kept"]["median"] == 30 * 1024
+    assert [command["rank"] for command in document["commands"]] == [[1, 1], [2, 2]]
+    assert document["commands"][0]["mean_s"] < 1
+    assert "B over A: items/s is lower" in ended.stderr
+    shown = in_process("show", "--json").stdout
+    assert json.loads(shown)["cells"][0]["metrics"]["kept"]["unit"] == "B"
+    wrong = {"n: (x)": "that the pattern matches", r"n=(\d)": "make it match once", "n=mem(.)": "`=`, which"}
+    for metric, why in wrong.items():
+        assert why in in_process("vs", "--metric", metric, "./rate 4 30", status=1).stderr
+
+
 def git(*words: str) -> None:
     author = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
     subprocess.run(["git", *author, *words], check=True, capture_output=True)

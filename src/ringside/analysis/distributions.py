@@ -100,12 +100,14 @@ def load_totals(run: RunFigures) -> dict[str, LoadTotals]:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionAnalysis:
-    """`descriptions`: of the headline of each cell that has figures, in the order of the points. `means`: of
+    """`descriptions`: of the headline of each cell that has figures, in the order of the points; `walls`: of
+    its wall time. `means`: of
     each metric of these cells. `over_first_point`: the headline of each command at each point over that of
     the same command at the first point, from pairs inside blocks; without verdicts, and without the first
     point itself."""
 
     descriptions: Mapping[Cell, Description]
+    walls: Mapping[Cell, Description]
     means: Mapping[Cell, Mapping[str, float]]
     over_first_point: Mapping[Cell, Interval]
 
@@ -115,6 +117,9 @@ def analyse_executions(run: RunFigures) -> ExecutionAnalysis:
     by_block = {cell: each.by_block for cell, each in run.cells.items() if each.values(headline)}
     return ExecutionAnalysis(
         descriptions={cell: describe(list(values[headline].values())) for cell, values in by_block.items()},
+        walls={
+            cell: describe([*each["wall_s"].values()]) for cell, each in by_block.items() if "wall_s" in each
+        },
         means={
             cell: {name: fmean(each.values()) for name, each in values.items() if each}
             for cell, values in by_block.items()

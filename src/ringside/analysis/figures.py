@@ -37,7 +37,7 @@ class RunFigures:
         self.run, self.plan = run, read_plan(run)
         self.experiment, self.points = self.plan.experiment, self.plan.points
         self.contenders, self.names = self.plan.contenders, self.experiment.contenders
-        self.measurement = find_measurement(self.experiment.workload)
+        self.measurement = find_measurement(self.experiment.workload, self.experiment.outputs)
         cells = [Cell(name, point) for point in self.points for name in self.names]
         check_coherent(run, self.measurement, self.points, cells, trials)
         self.trials = tuple(counted(trials))

@@ -31,6 +31,7 @@ class VsSettings:
         "--output": "--show-output",
         "--json": "--markdown",
         "--rev": "--reference",
+        "--metric": "--output --show-output",
     }
     NEEDED_BY: ClassVar = {
         "--parameter-scan": "--parameter-step-size",
@@ -80,6 +81,12 @@ class VsSettings:
         section="Commands",
     )
     build: str | None = option("--build CMD", "Run once in the folder of each --rev.")
+    patterns: tuple[str, ...] = option(
+        "--metric PATTERN", "A number in the output: 'items/s: ([0-9.]+)'.", multiple=True
+    )
+    judged: str = option(
+        "--judge METRIC", "wall, cpu, memory or one of --metric decides [wall].", default="wall"
+    )
     reference: str | None = option("--reference CMD", "The baseline, in place of the first command.")
     reference_name: str | None = option("--reference-name NAME", "The name of --reference.")
     no_shell: bool = flag("-N", "Without a shell, whatever it looks like.")

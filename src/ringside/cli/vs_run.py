@@ -24,7 +24,7 @@ from ringside.measure.runs.loop import BlockLoop
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs import command_trials
 from ringside.measure.vs import commands as parsing
-from ringside.measure.vs.outputs import INHERIT, check_output
+from ringside.measure.vs.outputs import INHERIT, check_output, pattern
 from ringside.measure.vs.revisions import Revision, worktrees
 from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Point
 from ringside.model.results import Run
@@ -34,7 +34,7 @@ from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store
 from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import TIME_UNITS, count, time_unit, whole
-from ringside.workloads.command import COMMAND
+from ringside.workloads.command import COMMAND, CommandTimes
 
 _TIME_S = 30.0
 _MEMORY_SHARE = 0.9
@@ -80,7 +80,10 @@ def _compare(settings: VsSettings, stdin: Path | None, revisions: Sequence[Revis
     seed = secrets.randbelow(2**31) if settings.seed is None else settings.seed
     storage = context.open_store(settings.store, anywhere=True)
     margin = DEFAULT_MARGIN if settings.margin is None else settings.margin
-    experiment = command_trials.experiment_of(commands, rule, margin, factors)
+    metrics = [pattern.metric for pattern in execution.patterns]
+    if len({metric.name for metric in (*metrics, *COMMAND.metrics)}) < len(metrics) + len(COMMAND.metrics):
+        raise UsageError("--metric: names must differ; write NAME=PATTERN")
+    experiment = command_trials.experiment_of(commands, rule, margin, factors, metrics, settings.judged)
     # Who gives up while another one measures leaves no empty run behind.
     with alone(LiveProgress(context.stderr_console()).on_wait):
         # What another one used is available by now.
@@ -124,7 +127,8 @@ def _measure(
     status, is_whole = 0, True
     try:
         with LiveProgress(context.stderr_console(), quiet=True) as progress:
-            BlockLoop(run, experiment, COMMAND, points, rule, store, progress, maker=trials).conduct()
+            of = (run, experiment, CommandTimes(experiment.outputs), points, rule, store, progress)
+            BlockLoop(*of, maker=trials).conduct()
     except command_trials.CommandFailedError as error:
         what = "is compared" if len(experiment.contenders) > 1 else "is shown"
         streams.say(f"{error}; nothing {what}{error.hint}")
@@ -168,8 +172,6 @@ def _commands(
     settings: VsSettings, points: Sequence[Point], revisions: Sequence[Revision]
 ) -> tuple[parsing.Command, ...]:
     """The commands with what surrounds them, the reference first. Raises UsageError."""
-    if not settings.texts:
-        raise UsageError("name a command, or several, each quoted as one argument: ringside vs 'sleep 0.1'")
     texts, names = list(settings.texts), list(settings.names)
     if revisions:
         if len(texts) > 1:
@@ -228,6 +230,7 @@ def _execution(settings: VsSettings, stdin: Path | None) -> command_trials.Execu
         input=stdin,
         cpus=settings.cpus,
         ignored=_ignored(settings.ignore_failure),
+        patterns=[pattern(text) for text in settings.patterns],
     )
 
 

@@ -17,7 +17,7 @@ from ringside.load.result import LoadResult, causes, failure
 from ringside.load.target import Target
 from ringside.measure import host
 from ringside.measure.runs.events import TICK, Event, Notify
-from ringside.measure.runs.loop import BlockLoop
+from ringside.measure.runs.loop import BlockLoop, TrialMaker
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.runs.trials import outcome_of
 from ringside.model.design import Cell, Experiment, Point, Show
@@ -47,7 +47,7 @@ POINT = Point(())
 LOAD = "all"
 
 
-class TargetTrials:
+class TargetTrials(TrialMaker):
     """Carries out loads at targets, one after another, by a probe, or by engines on several machines.
     `plans`: by target the plan of a block (0 is the warm-up)."""
 
@@ -87,11 +87,6 @@ class TargetTrials:
         load = load_message(outcome, started, self._driver.started_within_s)
         missing = started.missing if started else ()
         return Trial(block, position, cell, ended, detail, started_at=begun, loads=(load,), missing=missing)
-
-    def can_measure(self, cell: Cell) -> bool:
-        """Not worth a try: a target is no program of the engine's, and cannot reach it."""
-        del cell
-        return False
 
 
 def load_message(

@@ -197,6 +197,8 @@ class Experiment:
     least_s: float = LEAST_S
     sandbox: bool = False  # Under bubblewrap.
     engines: int = 0  # So many on other machines load the programs; 0: the probe beside the program does.
+    # What `vs --metric` finds in the output of commands.
+    outputs: tuple[Metric, ...] = ()
 
     def entry_of(self, point: Point) -> tuple[frozenset[str], str]:
         """The factors that have a level of their own at a point, and its name, empty where it has none: those

@@ -182,7 +182,7 @@ class Trial:
     phase took, in nanoseconds; `phase_lines`: their lines as the probe read them, of which the store keeps
     `read_ns`: when the first and the last line of a phase were read, since the program's start. `report`
     is None where no probe ran or it did not say how the trial ended. `machine`: the one of several that
-    carried it out, by its name; empty in a run on one machine."""
+    carried it out, by its name; empty in a run on one machine. `outputs`: what `vs --metric` found."""
 
     block: int
     position: int
@@ -203,6 +203,7 @@ class Trial:
     memory_limit_bytes: int | None = None
     input_bytes: int | None = None
     machine: str = ""
+    outputs: Mapping[str, float] = field(default_factory=dict)
 
     def usage(self) -> Usage:
         """The samples, as far as figures need them."""

@@ -36,6 +36,7 @@ class _ExtraFields(msgspec.Struct, frozen=True, omit_defaults=True):
     memory_limit_bytes: Bytes | None = None
     input_bytes: Bytes | None = None
     machine: str = ""
+    outputs: dict[str, float] = {}
 
 
 def trial_values(trial: Trial) -> dict[str, Any]:
@@ -47,6 +48,7 @@ def trial_values(trial: Trial) -> dict[str, Any]:
         memory_limit_bytes=trial.memory_limit_bytes,
         input_bytes=trial.input_bytes,
         machine=trial.machine,
+        outputs=dict(trial.outputs),
     )
     line = {**(_untyped(trial.report) if trial.report else {}), **msgspec.to_builtins(extra)}
     if trial.loads:
@@ -105,6 +107,7 @@ def trial_of(row: dict[str, Any]) -> Trial:
         memory_limit_bytes=extra.memory_limit_bytes,
         input_bytes=extra.input_bytes,
         machine=extra.machine,
+        outputs=extra.outputs,
     )
 
 

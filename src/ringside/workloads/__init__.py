@@ -10,9 +10,10 @@ from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 
 from ringside.errors import UsageError
+from ringside.model.design import Metric
 from ringside.text import one_line
 from ringside.workloads.base import Measurement, Workload
-from ringside.workloads.command import COMMAND
+from ringside.workloads.command import COMMAND, CommandTimes
 from ringside.workloads.target import TARGET
 
 GROUP = "ringside.workloads"
@@ -147,7 +148,9 @@ def workload(name: str) -> Workload:
     return WORKLOADS.find(name)
 
 
-def measurement(name: str) -> Measurement:
-    """The workload of that name, or `command` (of `vs`) or `target` (of `load --vs`). Raises UsageError as
-    `workload` does."""
+def measurement(name: str, outputs: Sequence[Metric] = ()) -> Measurement:
+    """The workload of that name, or `command` (of `vs`, with these metrics of its output) or `target` (of
+    `load --vs`). Raises UsageError as `workload` does."""
+    if outputs and name == COMMAND.name:
+        return CommandTimes(outputs)
     return _MEASUREMENTS.get(name) or workload(name)

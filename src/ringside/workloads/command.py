@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from ringside.model.design import Point
+from ringside.model.design import Metric, Point
 from ringside.model.results import Diagnostic, Outcome, Trial
 from ringside.units import count, percent
 from ringside.workloads.base import Measurement
@@ -30,12 +30,17 @@ class CommandTimes(Measurement):
     resumable = False
     metrics = metric_table(Path(__file__).with_suffix(".md"))
     # User and system time are parts of the CPU time.
-    compared = ("wall_s", "cpu_s", "peak_memory_bytes")
+    compared: tuple[str, ...] = ("wall_s", "cpu_s", "peak_memory_bytes")
     secondary = ("user_s", "system_s")
     plotted = ("cpu_s",)
 
+    def __init__(self, outputs: Sequence[Metric] = ()) -> None:
+        """`outputs`: metrics that are found in the output."""
+        self.metrics = (*self.metrics, *outputs)
+        self.compared = (self.compared[0], *(each.name for each in outputs), *self.compared[1:])
+
     def figures(self, trial: Trial) -> dict[str, float]:
-        figures = process_figures(trial.report)
+        figures = {**process_figures(trial.report), **trial.outputs}
         if trial.report and trial.report.cpu_user_ns is not None:
             figures["user_s"] = trial.report.cpu_user_ns / 1e9
         if trial.report and trial.report.peak_memory_bytes is not None:

@@ -165,10 +165,7 @@ LONG = "true " + "x" * 200
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (
-            (),
-            "name 1 to 26 commands, each quoted as one argument: ringside vs 'sleep 0.1' 'sleep 0.2'",
-        ),
+        ((), "name a command, or up to 26, each quoted as one argument: ringside vs 'sleep 0.1' 'sleep 0.2'"),
         (("true", " "), "a command is empty: quote it as one argument, 'sleep 0.1'"),
         (("'' x",), "a command is empty: quote it as one argument, 'sleep 0.1'"),
         (("tr\0ue",), "a command cannot hold a NUL character"),
@@ -192,7 +189,7 @@ def test_messages(texts: tuple[str, ...], message: str) -> None:
 
 
 def test_messages_about_names_and_options() -> None:
-    assert refusal(*["true"] * 27).startswith("name 1 to 26 commands")
+    assert refusal(*["true"] * 27).startswith("name a command, or up to 26")
     assert refusal("true", "true", names=("B",)) == "names must differ: B, B"
     assert refusal("true", "true", names=("x", "x")) == "names must differ: x, x"
     for empty in ("", " "):
@@ -342,14 +339,8 @@ def test_placeholders_are_filled_in_once() -> None:
 def test_why_a_name_is_no_parameter() -> None:
     for name in ("x", "a b", "größe", "x" * 40):
         check_parameter(name, {"y": (1,)})
-    for name, shown in (
-        ("", ""),
-        ("a{b", "a{b"),
-        ("a\nb", "a b"),
-        ("a}b", "a}b"),
-        ("x" * 41, "x" * 39 + "…"),
-        ("a\x1b", "a·"),
-    ):
+    names = {"": "", "a{b": "a{b", "a\nb": "a b", "a}b": "a}b", "x" * 41: "x" * 39 + "…", "a\x1b": "a·"}
+    for name, shown in names.items():
         with pytest.raises(UsageError) as refused:
             check_parameter(name, {})
         assert str(refused.value) == f"{shown!r} is no name of a parameter: {HINT}"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringside.errors import UsageError
-from ringside.measure.vs.outputs import check_output, output_to
+from ringside.measure.vs.outputs import KEPT, check_output, output_to, pattern
 
 
 @pytest.mark.parametrize("where", [None, "pipe"])
@@ -117,3 +120,47 @@ def test_output_is_shown_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyP
             while not (tmp_path / "shown").read_text() and time.monotonic() < give_up:
                 time.sleep(0.01)
             assert (tmp_path / "shown").read_text() == "at once"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "unit", "smaller", "factor"),
+    [
+        (r"items/s: ([\d.]+)", "items/s", "/s", False, 1.0),
+        (r"\s+took ([\d.]+) s", "took", "", True, 1.0),
+        ("p99 lat,ms=lat: (.*)", "p99 lat", "s", True, 1e-3),
+        ("hits,higher=(.*) hits", "hits", "", False, 1.0),
+        ("rate,/s,lower=(.*)", "rate", "/s", True, 1.0),
+    ],
+)
+def test_a_metric_as_it_is_written(text: str, name: str, unit: str, smaller: bool, factor: float) -> None:
+    read = pattern(text)
+    metric = read.metric
+    assert (metric.name, metric.unit, metric.smaller_is_better, read.factor) == (name, unit, smaller, factor)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("(.)", "has no name"),
+        ("a=b", "needs one group"),
+        ("a=(.)(.)", "needs one group"),
+        ("a=(", "no regular expression"),
+        ("a,furlong=(.)", "has the unit 'furlong'"),
+        ("", "needs one group"),
+    ],
+)
+def test_what_is_no_metric(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(why)):
+        pattern(text)
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False), st.booleans(), st.sampled_from(["", "\n", "x" * 9000])
+)
+def test_a_number_is_found_wherever_it_is_printed(number: float, is_grouped: bool, around: str) -> None:
+    text = f"{number:,.3f}" if is_grouped else repr(number)
+    with output_to(KEPT, Path()) as output:
+        assert output.stdout
+        Path(output.stdout).write_text(f"{around}n: {text}\n{around}", encoding="utf-8")
+        found = pattern(r"n: (\S*)").found_in(output, "n: 7")
+    assert found == (float(f"{number:.3f}") if is_grouped else number)

@@ -22,10 +22,11 @@ from ringside.measure import host
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.events import TICK, Event, Notify
+from ringside.measure.runs.loop import TrialMaker
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs.commands import Command, filled_in
-from ringside.measure.vs.outputs import Output, output_to
-from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Point
+from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
+from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Metric, Point, Show
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe import orphans
 from ringside.probe.prctl import adopted
@@ -33,7 +34,7 @@ from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store, now
 from ringside.store.plans import KeptOptions, PlannedContender, plan_values
 from ringside.text import one_line
-from ringside.workloads.command import COMMAND
+from ringside.workloads.command import COMMAND, CommandTimes
 
 # Where commands have no parameters, all of a run are at one point without factors.
 POINT = Point(())
@@ -57,6 +58,8 @@ class HookFailedError(CommandFailedError):
     """What is executed around a command failed: which one and why, in one line."""
 
 
+# Words for metrics that `--judge` knows.
+_JUDGED = {"wall": "wall_s", "cpu": "cpu_s", "memory": "peak_memory_bytes"}
 _HINTS = {
     Outcome.CRASHED: " (--ignore-failure includes failed runs)",
     Outcome.TIMED_OUT: " (a longer --timeout waits for it)",
@@ -66,7 +69,8 @@ _HINTS = {
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
     """How each command is executed. `folder`: where; `input`: the file that it reads as stdin; `ignored`: the
-    exit statuses that count as success, `all` with ends by a signal too."""
+    exit statuses that count as success, `all` with ends by a signal too; `patterns`: of figures in the
+    output."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -76,6 +80,7 @@ class ExecutionOptions:
     input: Path | None = None
     cpus: tuple[int, ...] = ()
     ignored: frozenset[int] | Literal["all"] = frozenset()
+    patterns: Sequence[Pattern] = ()
 
 
 def experiment_of(
@@ -83,9 +88,16 @@ def experiment_of(
     rule: StoppingRule,
     margin: float = DEFAULT_MARGIN,
     factors: Mapping[str, tuple[Level, ...]] | None = None,
+    outputs: Sequence[Metric] = (),
+    judged: str = "wall",
 ) -> Experiment:
     """The experiment of which these commands are the contenders, the first the baseline, and their parameters
-    the factors."""
+    the factors. `outputs`: metrics of their output; `judged`: the metric that decides."""
+    compared = CommandTimes(outputs).compared
+    judged = _JUDGED.get(judged, judged)
+    if judged not in compared:
+        known = ", ".join([*_JUDGED, *(metric.name for metric in outputs)])
+        raise UsageError(f"--judge {one_line(judged, 60)}: possible are {known}")
     names = tuple(command.name for command in commands)
     return Experiment(
         name="vs",
@@ -98,6 +110,8 @@ def experiment_of(
         until_decided=rule.decided,
         time_s=rule.time_s,
         margin=margin,
+        show=Show() if judged == compared[0] else Show(tuple(dict.fromkeys((judged, *compared)))),
+        outputs=tuple(outputs),
     )
 
 
@@ -127,7 +141,7 @@ def begin(
     return store.begin_run(experiment.name, seed, plan, facts, {})
 
 
-class CommandTrials:
+class CommandTrials(TrialMaker):
     """Carries out trials of commands."""
 
     def __init__(
@@ -179,17 +193,12 @@ class CommandTrials:
             raise first
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
-        """One execution, samples apart; where `--setup` has other levels than it had last, after another one
-        with its warm-ups, as it may leave one state, such as a branch that is checked out. Raises
-        CommandFailedError where it failed and failures do not count, UsageError where it could not be
-        started."""
+        """One execution, samples apart; after another `--setup` where that has other levels than it had last,
+        as it may leave one state, such as a branch that is checked out. Raises CommandFailedError where it
+        failed and failures do not count, UsageError where it could not be started."""
         if self._hook_line("setup", cell) != self._last_setup:
             self._warm_up(cell, tick)
         return self._execution(block, position, cell, tick, str(block - 1))
-
-    def can_measure(self, _: Cell) -> bool:
-        """Not worth a try: commands are the user's own, and do nothing to the probe."""
-        return False
 
     def _execution(
         self, block: int, position: int, cell: Cell, tick: Callable[[], None], iteration: str
@@ -201,9 +210,11 @@ class CommandTrials:
             block, position, cell, Outcome.INTERRUPTED, "", cpus=self._options.cpus, started_at=now()
         )
         try:
-            with output_to(command.output, self._options.folder) as output:
+            where = KEPT if self._options.patterns else command.output
+            with output_to(where, self._options.folder) as output:
                 request = self._request(block, position, cell, iteration, output, reference=reference)
                 trial = trials.trial_from_messages(blank, self._executor.trial(request, tick))
+                trial = self._with_outputs(trial, output)
             if reference:
                 self._referenced = time.monotonic()
             # What was observed in the middle of it serves no figure.
@@ -235,6 +246,17 @@ class CommandTrials:
             reference=reference,
         )
 
+    def _with_outputs(self, trial: Trial, output: Output) -> Trial:
+        """The trial with its metrics of the output, a wrong one where that has not each of them once."""
+        outputs = {}
+        for pattern in self._options.patterns if trial.outcome is Outcome.OK else ():
+            found = pattern.found_in(output, trial.report.stderr_tail if trial.report else "")
+            if isinstance(found, str):
+                detail = f"--metric {pattern.metric.name}: {found}"
+                return dataclasses.replace(trial, outcome=Outcome.WRONG_EVIDENCE, detail=detail)
+            outputs[pattern.metric.name] = found
+        return dataclasses.replace(trial, outputs=outputs)
+
     def _checked(self, command: Command, trial: Trial) -> Trial:
         if trial.outcome in (Outcome.OK, Outcome.INTERRUPTED):
             return trial
@@ -246,7 +268,9 @@ class CommandTrials:
             hint = "; it is there, but its loader is not: it was built for another system" if is_there else ""
             raise UsageError(trial.detail + hint)
         ignored = self._options.ignored
-        if crashed and (ignored == "all" or (report and report.exit_status in ignored)):
+        if (crashed or trial.outcome is Outcome.WRONG_EVIDENCE) and (
+            ignored == "all" or (report and report.exit_status in ignored)
+        ):
             # It counts; its detail still says how it ended.
             return dataclasses.replace(trial, outcome=Outcome.OK)
         stderr = report.stderr_tail.strip().rpartition("\n")[2] if report else ""

@@ -108,10 +108,8 @@ def parse_commands(
     `is_literal`: words that mean something to a shell alone are meant for the program. Raises UsageError with
     what is wrong."""
     if not 1 <= len(texts) <= MAX_COMMANDS:
-        raise UsageError(
-            f"name 1 to {MAX_COMMANDS} commands, each quoted as one argument: "
-            "ringside vs 'sleep 0.1' 'sleep 0.2'"
-        )
+        how = "each quoted as one argument: ringside vs 'sleep 0.1' 'sleep 0.2'"
+        raise UsageError(f"name a command, or up to {MAX_COMMANDS}, {how}")
     each_hook = {name: _for_each(lines, len(texts), f"--{name}") for name, lines in hooks.items()}
     each_output = _for_each(outputs, len(texts), "--output")
     commands = tuple(

@@ -1,20 +1,28 @@
-"""Where the output of a command goes, for `vs --output` and `--show-output`."""
+"""Where the output of a command goes, for `vs --output` and `--show-output`, and the figures that `--metric`
+finds in it."""
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ringside.errors import UsageError
+from ringside.model.design import Metric, Unit
+from ringside.text import one_line
 
 INHERIT = "inherit"
 NULL = "null"
 PIPE = "pipe"
+# A file that is there until the figures in it are read.
+KEPT = "kept"
 _PIECE_BYTES = 1 << 16
 
 
@@ -31,6 +39,9 @@ def output_to(where: str | None, folder: Path) -> Iterator[Output]:
     it comes), or a file, which each execution writes anew. Raises UsageError where that cannot be written."""
     if where in (None, PIPE, NULL):
         yield Output(os.devnull if where == NULL else None)
+    elif where == KEPT:
+        with tempfile.NamedTemporaryFile(prefix="ringside-output-") as file:
+            yield Output(file.name)
     elif where == INHERIT:
         sys.stdout.flush()
         errors: list[OSError] = []
@@ -79,3 +90,57 @@ def check_output(where: str) -> str:
     if where not in (NULL, PIPE, INHERIT) and os.sep not in where:
         raise UsageError(f"--output {where}: write null, pipe, inherit, or a file with its folder: ./{where}")
     return where
+
+
+_PATTERN = re.compile(
+    r"(?:(?P<name>[^=,(\\]{1,60}?)(?:,(?P<unit>[^=,(\\]+?))??(?:,(?P<better>higher|lower))?=)?(?P<text>.+)",
+    re.DOTALL,
+)
+_HOW = "write it as 'PATTERN' or 'NAME,UNIT,higher=PATTERN', as in --metric 'rate,/s,higher=rate: ([0-9.]+)'"
+# Which unit of ours, and how many of it each is.
+_METRIC_UNITS: dict[str, tuple[Unit, float]] = {
+    **{"s": ("s", 1.0), "ms": ("s", 1e-3), "us": ("s", 1e-6), "ns": ("s", 1e-9), "/s": ("/s", 1.0)},
+    **{"B": ("B", 1.0), "KiB": ("B", 1024.0), "MiB": ("B", 1048576.0), "%": ("%", 1.0)},
+}
+
+
+class Pattern(NamedTuple):
+    """A metric of the output of commands: the number in the group of a pattern that matches once."""
+
+    metric: Metric
+    pattern: re.Pattern[bytes]
+    factor: float
+
+    def found_in(self, output: Output, stderr: str) -> float | str:
+        """The number in stdout, or else in the end of stderr; or why there is none, in words."""
+        printed = Path(output.stdout or os.devnull).read_bytes()
+        matches = [*self.pattern.finditer(printed)] or [*self.pattern.finditer(stderr.encode())]
+        if not matches:
+            return "the output has nothing that the pattern matches"
+        if len(matches) > 1:
+            return f"the pattern matches {len(matches)} times; make it match once"
+        text = (matches[0][1] or b"").decode(errors="replace")
+        with suppress(ValueError):
+            if math.isfinite(value := float(re.sub(r",(?=[0-9]{3}\b)", "", text))):
+                return value * self.factor
+        return f"its group has `{one_line(text, 60)}`, which is no number"
+
+
+def pattern(text: str) -> Pattern:
+    """`--metric` as it is written; words before the group are its name. Raises UsageError."""
+    parts = _PATTERN.fullmatch(text)
+    try:
+        pattern = re.compile(parts["text"].encode() if parts else b"", re.MULTILINE)
+    except re.error as error:
+        raise UsageError(f"--metric '{one_line(text, 60)}' is no regular expression: {error}") from error
+    if not parts or pattern.groups != 1:
+        raise UsageError(f"--metric '{one_line(text, 60)}' needs one group, for the number: {_HOW}")
+    name = parts["name"] or re.sub(r"\\.", "", parts["text"].partition("(")[0]).strip(" :=+*?.^$")
+    unit = parts["unit"] or ("/s" if name.endswith("/s") else "")
+    if not name.strip() or (unit and unit not in _METRIC_UNITS):
+        what = f"has the unit {unit!r}; known: {', '.join(_METRIC_UNITS)}" if name else "has no name"
+        raise UsageError(f"--metric '{one_line(text, 60)}' {what}; {_HOW}")
+    kind, factor = _METRIC_UNITS.get(unit, ("", 1.0))
+    is_lower = parts["better"] == "lower" or (not parts["better"] and kind != "/s")
+    metric = Metric(one_line(name.strip(), 60), kind, one_line(name.strip(), 60), "in the output", is_lower)
+    return Pattern(metric, pattern, factor)

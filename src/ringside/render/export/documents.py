@@ -267,7 +267,7 @@ def _command(analysis: RunAnalysis, cell: Cell) -> dict[str, Any]:
             if (value := analysis.cells[cell].metrics.get(metric.name))
         },
     }
-    if description := analysis.executions.descriptions.get(cell):
+    if description := analysis.executions.walls.get(cell):
         values |= {
             "mean_s": description.mean,
             "stddev_s": description.deviation,

@@ -23,6 +23,7 @@ from ringside.render.text import command
 from ringside.render.text.paired import in_order
 from ringside.text import CsvWriter, last_lines, one_line
 from ringside.workloads.command import COMMAND
+from ringside.workloads.process import WALL_S
 
 _MAX_NAME = 400
 _MAX_BENCHER_NAME = 1024
@@ -187,7 +188,7 @@ def hyperfine_json(analysis: RunAnalysis, order: str = "auto") -> str:
         raise UsageError(
             f"run {analysis.run.id} is not one of `ringside vs`, which hyperfine's layout is for"
         )
-    described = analysis.executions.descriptions
+    described = analysis.executions.walls
     results = [_result(analysis, cell, described[cell]) for cell in in_order(analysis, order)]
     return json.dumps({"results": results}, indent=2, ensure_ascii=False) + "\n"
 
@@ -198,7 +199,7 @@ def _hyperfine_csv(analysis: RunAnalysis, order: str) -> str:
     target = io.StringIO()
     writer = CsvWriter(target)
     writer.writerow(["command", *_FIGURES, *(f"parameter_{name}" for name in factors)])
-    described = analysis.executions.descriptions
+    described = analysis.executions.walls
     for cell in in_order(analysis, order):
         result = _result(analysis, cell, described[cell])
         figures = [0.0 if result[name] is None else result[name] for name in _FIGURES]
@@ -218,10 +219,10 @@ _TABLES = {
 def _table(kind: str, analysis: RunAnalysis, order: str) -> str:
     """A table, the command as code, times in one unit."""
     before, behind, code, bar, line_end, end = _TABLES[kind]
-    described, headline = analysis.executions.descriptions, analysis.headline
+    described, wall = analysis.executions.walls, analysis.metric(WALL_S.name)
     cells = in_order(analysis, order)
     over_first = analysis.executions.over_first_point if len(analysis.names) == 1 else {}
-    factor, unit = units.scale(described[cells[0]].mean, headline.unit) if cells else (1.0, "s")
+    factor, unit = units.scale(described[cells[0]].mean, wall.unit) if cells else (1.0, "s")
     rows = [["Command", *(f"{name} [{unit}]" for name in ("Mean", "Min", "Max")), "Relative"]]
     for cell in cells:
         description = described[cell]
@@ -229,7 +230,7 @@ def _table(kind: str, analysis: RunAnalysis, order: str) -> str:
         mean, least, most = (units.significant(value / factor) for value in ends)
         if description.deviation is not None:
             mean += f" ± {units.at_place_of(description.deviation / factor, description.mean / factor)}"
-        comparison = analysis.comparison(headline, cell.contender, analysis.experiment.baseline, cell.point)
+        comparison = analysis.comparison(wall, cell.contender, analysis.experiment.baseline, cell.point)
         ratio = comparison.ratio if comparison else over_first.get(cell)
         title = one_line(_title(analysis, cell, with_unused=True), _MAX_TEXT)
         command = code.format(title.replace("|", bar))
@@ -270,7 +271,7 @@ def _result(analysis: RunAnalysis, cell: Cell, description: Description) -> dict
         "system": means.get("system_s", 0.0),
         "min": description.least,
         "max": description.most,
-        "times": list(analysis.cells[cell].by_block[analysis.headline.name].values()),
+        "times": list(analysis.cells[cell].by_block[WALL_S.name].values()),
         "memory_usage_byte": [report.peak_process_bytes or 0 for report in reports],
         "exit_codes": [report.exit_status for report in reports],
     }

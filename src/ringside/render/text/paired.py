@@ -84,7 +84,8 @@ def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
         pairs = list(analysis.pairs)
         if order != "command":
             pairs.sort(key=lambda pair: best_first.index(pair[0]))
-        for metric in analysis.metrics if is_load(analysis) else (analysis.headline,):
+        told = dict.fromkeys((analysis.headline, *analysis.experiment.outputs))
+        for metric in analysis.metrics if is_load(analysis) else told:
             for pair in pairs:
                 sentence = pair_sentence(analysis, metric, *pair, point)
                 label = f"{analysis.label(point)}: " if point.levels else ""
@@ -118,6 +119,7 @@ def table(analysis: RunAnalysis, order: str = "auto") -> TableData:
     others = [column for column, _ in whole[0][place:]]
     # A first look has the mean and the first of the other metrics besides.
     first_look = {_SPREAD[0], *others[len(_SPREAD) : len(_SPREAD) + 1]}
+    first_look |= {metric.title for metric in analysis.experiment.outputs}
     return cells.table(
         title,
         whole,
