@@ -85,7 +85,7 @@ def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str
         MADE,
         f"Claims of the posts: {claims_summary(of_posts)}. Of other sources: {claims_summary(others)}. "
         "[POSTS](POSTS.md) has the posts in prose. `ringside claims` tests the claims with your own runs; "
-        "[METHODOLOGY](METHODOLOGY.md#claims) has the rules.",
+        "[RULES](RULES.md#claims) has the rules.",
     ]
     for source in sorted(sources, key=lambda source: source.date):
         own = [each for each in examined if each.source.name == source.name]

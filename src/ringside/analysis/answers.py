@@ -1,6 +1,6 @@
 """What a run has shown: at each point who is first, who shares that place and what is open, from verdicts and
 rank intervals; and what else than the programs may have decided it, from figures of the run. Words are in
-render/text/answers.py, docs/METHODOLOGY.md has the rules."""
+render/text/answers.py, docs/RULES.md has the rules."""
 
 from __future__ import annotations
 
