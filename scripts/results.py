@@ -29,7 +29,6 @@ from ringside.render.plots.charts import standing_alone
 from ringside.render.text.contenders import claim_summary as claims_summary
 from ringside.render.text.contenders import claim_table as claims_table
 from ringside.render.text.markdown import escape, table_markdown
-from ringside.render.text.tables import published_tables
 from ringside.render.text.words import verdict_word
 from ringside.stats.paired import paired_ratio
 from ringside.store import record
@@ -76,15 +75,16 @@ def contracts() -> dict[str, str]:
 
 
 def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str:
-    """docs/CLAIMS.md: for each source its experiments, its figures beside today's, its claims and answers."""
+    """docs/CLAIMS.md: for each source its experiments, its claims and answers."""
     examined = judge_claims(sources, analyses)
     of_posts = [each for each in examined if each.source.name in posts.POSTS]
     others = [each for each in examined if each not in of_posts]
     parts = [
-        "# Claims and figures, then and now",
+        "# Claims of the sources, tested",
         MADE,
         f"Claims of the posts: {claims_summary(of_posts)}. Of other sources: {claims_summary(others)}. "
-        "[POSTS](POSTS.md) has the posts in prose. `ringside claims` tests the claims with your own runs; "
+        "[POSTS](POSTS.md) has the posts in prose, [the site](site/posts.html) the figures of then beside "
+        "those of now. `ringside claims` tests the claims with your own runs; "
         "[RULES](RULES.md#claims) has the rules.",
     ]
     for source in sorted(sources, key=lambda source: source.date):
@@ -110,10 +110,6 @@ def _post(source: Published, claims: Sequence[JudgedClaim], runs: Sequence[RunAn
         yield f"Now: {names} ([tables and pictures](site/{page}.html)), with {posts.versions(runs)}."
     if claims:
         yield table_markdown(claims_table(claims), 3)
-    for run in runs:
-        for table in published_tables(run):
-            yield f"`ringside run {run.experiment.name}`"
-            yield table_markdown(table, 3)
 
 
 @dataclass(frozen=True, slots=True)
