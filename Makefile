@@ -1,6 +1,6 @@
 # The first thing to try is `make showdown`; everything else is `.venv/bin/ringside --help`.
 
-.PHONY: help setup setup-dev setup-test setup-integration showdown test integration fuzz soak ruff lint bench clean
+.PHONY: help setup setup-dev setup-test setup-integration showdown test integration fuzz soak ruff lint bench release-check clean
 
 help:
 	@echo "make showdown      each problem in short on this machine: tables here, plots in report.html (six minutes)"
@@ -10,6 +10,7 @@ help:
 	@echo "make fuzz          parsers and readers, a minute each"
 	@echo "make soak          hours: every contender at large points, longer fuzzing, mutation tests, fresh systems (as root)"
 	@echo "make lint          format, types, and what the compilers warn of"
+	@echo "make release-check  what a release would publish, built and tried; publishes nothing"
 	@echo "make bench         Ringside against its peers (a quiet machine helps)"
 
 setup:
@@ -40,6 +41,7 @@ lint: ruff
 	.venv/bin/mypy
 	cd probe && cargo fmt --all --check && cargo clippy --workspace --quiet --release --all-targets --locked -- -D warnings
 	scripts/fuzz 0
+	go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 # Two at a time: most tests wait as long as they compute, and more would crowd out the trials that tests pin to
 # CPUs.
@@ -81,6 +83,9 @@ bench: setup-dev
 	.venv/bin/python benchmarks/traps.py
 	.venv/bin/python benchmarks/cluster_cost.py
 	.venv/bin/python benchmarks/calibration.py
+
+release-check: setup-dev
+	scripts/release_check
 
 clean:
 	rm -rf .venv .ringside dist probe/target
