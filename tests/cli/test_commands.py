@@ -47,11 +47,6 @@ def test_what_is_asked_for_when_there_is_nothing(workplace: Path, complaint: Com
     assert not list(workplace.iterdir())
 
 
-def test_a_broken_file_names_file_and_line(workplace: Path, complaint: Complaint) -> None:
-    (workplace / "mine.toml").write_text('title = "x"\nworkload = "ring"\ncontenders = ["go"]\nblock = 3\n')
-    assert "mine.toml:4: unknown key `block`" in complaint("run", "./mine.toml")
-
-
 def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add) -> None:
     add_fake("one")
     add_fake("two")

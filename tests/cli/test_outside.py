@@ -73,13 +73,6 @@ def test_a_workload_with_two_folders(mine: Callable[..., Path]) -> None:
     assert "mine at nodes=4" in repeated.stdout
 
 
-def test_an_experiment_with_one_more(mine: Callable[..., Path], add_experiment: Callable[..., None]) -> None:
-    mine("first", "contenders")
-    add_experiment("tiny", "first")
-    document = json.loads(in_process("run", "tiny", "--with", str(mine("mine")), "--json").stdout)
-    assert [cell["contender"] for cell in document["cells"]] == ["first", "mine"]
-
-
 def test_a_server_without_a_manifest(workplace: Path) -> None:
     (workplace / "server").write_text(f"#!{sys.executable}\n{SERVER}", encoding="utf-8")
     (workplace / "server").chmod(0o755)
@@ -105,18 +98,3 @@ def test_what_is_wrong_is_one_line(
     options = [option for word in words for option in ("--with", word)]
     for command in (("run", "fib"), ("list", "contenders")):
         assert text in complaint(*command, *options)
-
-
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("ring",), "`ring` is a workload: name its contenders with --only or --with"),
-        (("fib", "--with", "elsewhere/mine"), "contender `mine` takes no part in fib"),
-        (("fib", "--with", "mine=./nowhere {port}"), "there is no program ./nowhere that can"),
-    ],
-)
-def test_a_workload_needs_contenders_that_have_it(
-    complaint: Callable[..., str], mine: Callable[..., Path], words: tuple[str, ...], text: str
-) -> None:
-    mine("mine")
-    assert text in complaint("run", *words)

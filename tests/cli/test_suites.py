@@ -138,12 +138,6 @@ def test_what_was_measured_is_there_when_a_later_part_has_no_room(
     assert "first" in in_process("show", hint[1]).stdout
 
 
-def test_options_go_to_the_parts_that_they_fit(suite: Path) -> None:
-    document = json.loads(in_process("run", "both", "--json", "--only", "two", "--set", "nodes=7").stdout)
-    (run,) = document["runs"]
-    assert (run["experiment"], run["cells"][0]["point"]["nodes"]) == ("second", 7)
-
-
 def test_an_interrupt_before_the_first_run_has_nothing_to_go_on_with(
     suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,14 +178,9 @@ def test_a_suite_that_was_cut_off_goes_on(suite: Path) -> None:
 
 @pytest.mark.integration
 def test_the_full_form_of_a_suite(suite: Path, complaint: Complaint) -> None:
-    assert "`both` has no full form: leave out --full" in complaint("run", "both", "--full")
-    assert "`first` has no full form" in complaint("run", "first", "--full")
     (suite / "experiments" / "both.toml").write_text(
         'title = "Both"\nparts = ["first"]\nfull = ["second", "first"]\n'
     )
-    assert [run["experiment"] for run in json.loads(in_process("run", "both", "--json").stdout)["runs"]] == [
-        "first"
-    ]
     # Cut off in its first part, it goes on with its own second one.
     document = json.loads(
         in_process("run", "both", "--full", "--blocks", "3", "--time", "1ms", "--json", status=1).stdout
@@ -214,7 +203,6 @@ def test_the_full_form_of_a_suite(suite: Path, complaint: Complaint) -> None:
     ],
 )
 def test_wrong_use_of_suites(suite: Path, complaint: Complaint, text: str, line: str) -> None:
-    assert "no part of `both` has a factor `colour`" in complaint("run", "both", "--set", "colour=1")
     (suite / "experiments" / "both.toml").write_text(f'title = "Both"\nparts = ["first"]\n{text}\n')
     assert line in complaint("run", "both")
 

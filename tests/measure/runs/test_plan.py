@@ -337,11 +337,8 @@ def outside(catalogue: Catalogue, workplace: Path) -> Callable[..., Catalogue]:
         words = []
         for name, of in workloads.items():
             write_fake(workplace / "outside" / name)
-            manifest = workplace / "outside" / name / "contender.toml"
-            lines = manifest.read_text().replace("[workload.ring]", f"[workload.{of}]").splitlines()
-            # Capabilities are those of the ring.
-            kept = [line for line in lines if of == "ring" or not line.startswith("capabilities")]
-            manifest.write_text("\n".join(kept))
+            if of != "ring":
+                change_workload(workplace / "outside" / name / "contender.toml", of)
             words.append(f"outside/{name}")
         return Catalogue(outside=words)
 

@@ -188,17 +188,6 @@ def test_what_is_to_be_shown_is_checked(prepare: Prepare) -> None:
 
 
 @pytest.mark.usefixtures("pair")
-def test_descriptors_of_the_machine_are_checked(workplace: Path) -> None:
-    executor = FakeExecutor()
-    feed = own_experiment("feed-c10k", contenders=("one",), baseline="one")
-    change_workload(manifest_of(workplace, "one"), "feed")
-    assert check(feed, Catalogue(), executor.capacity())
-    executor.most_descriptors = 1000
-    with pytest.raises(UsageError, match="descriptors in one process, and the limit here is 1,000"):
-        check(feed, Catalogue(), executor.capacity())
-
-
-@pytest.mark.usefixtures("pair")
 def test_a_sandbox_must_be_there(prepare: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ringside.measure.runs.sandbox.shutil.which", lambda program: None)
     assert prepare("pair").contenders

@@ -135,55 +135,32 @@ def test_a_failed_build_is_a_reason_with_its_log_and_is_tried_again(
     assert "the first went well" in (ready.build / ".built").read_text()
 
 
+NETWORK = "this build needs a network: connect this machine and run again; "
+LOCK = "the lock file does not match its packages: restore the contender's folder, or lock anew; "
+
+
 @pytest.mark.parametrize(
-    ("command", "reason", "remedy"),
+    ("line", "remedy"),
     [
-        (
-            ("no-such-compiler",),
-            "cannot be built: `no-such-compiler`: No such file or directory",
-            "fix this and run again",
-        ),
         # The folder of builds goes away during the build.
-        (
-            ("sh", "-c", "rm -r ${0%/*}; exit 3", "{build}"),
-            "cannot be built: `sh` ended with 3",
-            "fix this and run again",
-        ),
-        (
-            ("sh", "-c", "echo 'remedy: delete the old jar'; echo 'no such host'; exit 1"),
-            "cannot be built: `sh` ended with 1",
-            "delete the old jar",
-        ),
-        *(
-            (
-                ("sh", "-c", f"echo '{line}'; exit 1"),
-                "cannot be built: `sh` ended with 1",
-                "this build needs a network: connect this machine and run again; ",
-            )
-            for line in (
-                "curl: (6) Could not resolve host: crates.io",
-                "npm error code ENOTFOUND",
-            )
-        ),
-        *(
-            (
-                ("sh", "-c", f"echo '{line}'; exit 1"),
-                "cannot be built: `sh` ended with 1",
-                "the lock file does not match its packages: restore the contender's folder, or lock anew; ",
-            )
-            for line in (
-                "npm error code EINTEGRITY",
-                "your package.json and package-lock.json or npm-shrinkwrap.json are in sync.",
-            )
-        ),
+        ("rm -r ${0%/*}", "fix this and run again"),
+        ("echo 'remedy: delete the old jar'; echo 'no such host'", "delete the old jar"),
+        ("echo 'curl: (6) Could not resolve host: crates.io'", NETWORK),
+        ("echo 'npm error code ENOTFOUND'", NETWORK),
+        ("echo 'npm error code EINTEGRITY'", LOCK),
+        ("echo 'your package.json and package-lock.json or npm-shrinkwrap.json are in sync.'", LOCK),
     ],
 )
-def test_the_way_out_of_a_failed_build(
-    tmp_path: Path, thing: Path, tools: Toolchain, command: tuple[str, ...], reason: str, remedy: str
-) -> None:
-    unavailable = unavailable_of(tools, contender(tmp_path / "c", runtime(thing), command))
-    assert unavailable.reason == reason
+def test_the_way_out_of_a_failed_build(built_by: BuiltBy, tools: Toolchain, line: str, remedy: str) -> None:
+    unavailable = unavailable_of(tools, built_by(f"{line}; exit 3"))
+    assert unavailable.reason == "cannot be built: `sh` ended with 3"
     assert unavailable.remedy.startswith(remedy)
+
+
+def test_a_build_whose_program_is_missing(tmp_path: Path, thing: Path, tools: Toolchain) -> None:
+    unavailable = unavailable_of(tools, contender(tmp_path / "c", runtime(thing), ("no-such-compiler",)))
+    assert unavailable.reason == "cannot be built: `no-such-compiler`: No such file or directory"
+    assert unavailable.remedy == "fix this and run again"
 
 
 def test_a_build_that_hangs_is_given_up_and_leaves_what_it_printed(
