@@ -96,9 +96,25 @@ def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -
     assert "B (sh -c" in line
     assert "exit status 3: broken" in line
     assert "--ignore-failure" in line
+    # Whatever fails first, at a level too, the others are compared.
+    fails = "sh -c 'echo x >> made; test $(wc -l < made) -lt 3'"
+    for words in (
+        ("false", *FAR_APART),
+        (*FAR_APART, fails),
+        ("-L", "n", "0,1", "sh -c 'exit $((1-{n}))'", "true"),
+    ):
+        left = json.loads(in_process("vs", "--runs", "7", *words, "--json", status=1).stdout)
+        assert [each["code"] for each in left["warnings"]].count("failures") == 1
+        assert left["comparisons"][-1]["ratio"] if "-L" in words else "slower" in str(left["comparisons"])
+        assert left["blocks_done"] == 7
+    Path("made").unlink()
+    excluded = json.loads(in_process("vs", fails, "true", "-r4", "-i=exclude", "--json").stdout)
+    assert [len([each for each in excluded["times"] if each["name"] == name]) for name in "AB"] == [4, 4]
+    assert excluded["commands"][0]["metrics"]["wall_s"]["n"] == 1
+    assert "failed in 3 of 4 executions, which are left out" in excluded["warnings"][0]["text"]
     # Nothing counts what did not end.
     slow = in_process("vs", "sleep 9", "--timeout", "100ms", status=1)
-    assert slow.stderr.rstrip().endswith("nothing is shown (a longer --timeout waits for it)")
+    assert slow.stderr.rstrip().endswith("(a longer --timeout waits for it); nothing is shown")
     ignored = in_process("vs", "true", "false", "--blocks", "2", "-i", "--json")
     codes = [warning["code"] for warning in json.loads(ignored.stdout)["warnings"]]
     assert "failures" in codes

@@ -72,6 +72,8 @@ class Observations:
         # Percentiles for which some block has too few requests.
         self._merged: set[str] = set()
         self.attempted: dict[Cell, set[int]] = {}
+        # Cells that failed and are not tried again.
+        self.left_out: set[Cell] = set()
         self.unsteady: dict[Cell, dict[int, SeriesKind]] = {}
         self._order: list[tuple[str, int, int, Cell]] = []
         for trial in trials:
@@ -82,7 +84,9 @@ class Observations:
         cell, block = trial.cell, trial.block
         if block < 1 or trial.outcome in REPEATABLE:
             return
-        if trial.outcome is not Outcome.UNAVAILABLE:
+        if trial.outcome is Outcome.UNAVAILABLE:
+            self.left_out.add(cell)
+        else:
             self._order.append((trial.machine, block, trial.position, cell))
         # On a machine that lacks its runtime a contender has not failed.
         if trial.machine and trial.outcome is Outcome.UNAVAILABLE:
@@ -237,7 +241,8 @@ class Examination:
     def _is_open(self, metric: Metric, point: Point, pair: tuple[str, str]) -> bool:
         """Whether more blocks could decide a pair."""
         comparison = self.comparison(metric, point, *pair)
-        if comparison is None or comparison.verdict is not Verdict.INCONCLUSIVE:
+        is_left_out = any(Cell(name, point) in self._observations.left_out for name in pair)
+        if comparison is None or comparison.verdict is not Verdict.INCONCLUSIVE or is_left_out:
             return False
         if comparison.obstacle is Obstacle.FAILED_BLOCKS:
             # One failure is a large share of few blocks, and may be a small one of all.

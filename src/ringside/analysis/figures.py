@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 
 from ringside.analysis import examination
@@ -17,6 +18,7 @@ from ringside.stats.paired import paired_ratio
 from ringside.store.plans import read_plan
 from ringside.workloads import measurement as find_measurement
 from ringside.workloads.base import Cores, Factor, Measurement, ScalingLaw, Workload
+from ringside.workloads.command import COMMAND
 
 # A factor with so many levels is swept where the experiment names none.
 _SWEEP_LEVELS = 3
@@ -44,6 +46,11 @@ class RunFigures:
         self.by_cell: dict[Cell, list[Trial]] = {}
         for trial in self.trials:
             self.by_cell.setdefault(trial.cell, []).append(trial)
+        if self.measurement.name == COMMAND.name:
+            # A baseline that failed spoils no comparison of the others.
+            works = {trial.cell.contender for trial in self.trials if trial.outcome is Outcome.OK}
+            names = (name for name in (self.experiment.baseline, *self.names) if name in works or not works)
+            self.experiment = replace(self.experiment, baseline=next(names))
         self._classes = examination.by_class(self.experiment, self.kind)
         self.examination = examination.judge_trials(
             self.experiment,

@@ -27,7 +27,7 @@ from ringside.measure.vs import commands as parsing
 from ringside.measure.vs.outputs import INHERIT, check_output, pattern
 from ringside.measure.vs.revisions import Revision, worktrees
 from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Point
-from ringside.model.results import Run
+from ringside.model.results import Outcome, Run
 from ringside.render.export import documents, formats
 from ringside.render.text import paired
 from ringside.stats.sequential import FIRST_LOOK
@@ -111,6 +111,8 @@ def _compare(settings: VsSettings, stdin: Path | None, revisions: Sequence[Revis
         raise ProbeError(storage.trials(run)[-1].detail)
     if status == EXIT_INTERRUPTED:
         streams.say("interrupted")
+    if any(trial.outcome not in (Outcome.OK, Outcome.INTERRUPTED) for trial in analysis.trials):
+        status = status or (0 if execution.excludes else EXIT_FAILED)
     return status or gates.status(settings.fail_if, list(gates.judged(analysis)))
 
 
@@ -131,7 +133,7 @@ def _measure(
             BlockLoop(*of, maker=trials).conduct()
     except command_trials.CommandFailedError as error:
         what = "is compared" if len(experiment.contenders) > 1 else "is shown"
-        streams.say(f"{error}; nothing {what}{error.hint}")
+        streams.say(f"{error}; nothing {what}")
         status, is_whole = EXIT_FAILED, False
     except KeyboardInterrupt:
         # What was measured until then is shown.
@@ -230,19 +232,20 @@ def _execution(settings: VsSettings, stdin: Path | None) -> command_trials.Execu
         input=stdin,
         cpus=settings.cpus,
         ignored=_ignored(settings.ignore_failure),
+        excludes=settings.ignore_failure == "exclude",
         patterns=[pattern(text) for text in settings.patterns],
     )
 
 
 def _ignored(text: str | None) -> frozenset[int] | Literal["all"]:
-    if text is None or text in ("all-non-zero", ""):
-        return frozenset() if text is None else "all"
+    if text in (None, "exclude", "all-non-zero", ""):
+        return "all" if text in ("all-non-zero", "") else frozenset()
     try:
         statuses = frozenset(map(whole, text.split(",")))
     except ValueError:
         statuses = frozenset({-1})
     if not all(0 <= status <= 255 for status in statuses):
-        raise UsageError(f"--ignore-failure={text}: write exit statuses as 1 or 1,2, or leave the value out")
+        raise UsageError(f"--ignore-failure={text}: write exit statuses as 1 or 1,2, `exclude`, or no value")
     return statuses
 
 

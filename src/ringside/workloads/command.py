@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from ringside.model.design import Metric, Point
+from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Diagnostic, Outcome, Trial
+from ringside.text import one_line
 from ringside.units import count, percent
 from ringside.workloads.base import Measurement
 from ringside.workloads.process import process_figures
@@ -19,6 +20,11 @@ _SHORT_S = 0.005
 # stands for a tenth that `--output null` would save. Less output is not reported.
 _READING_SHARE = 0.05
 _READ_BYTES = 1 << 20
+# What to do about a command that failed.
+WAYS_OUT = {
+    Outcome.CRASHED: "--ignore-failure includes what failed, --ignore-failure=exclude leaves it out",
+    Outcome.TIMED_OUT: "a longer --timeout waits for it",
+}
 
 
 class CommandTimes(Measurement):
@@ -59,7 +65,7 @@ class CommandTimes(Measurement):
         commands = dict(sorted(by_name.items()))
         return [
             *_outputs(commands),
-            *_failures(commands),
+            *_failures(trials),
             *self._short(commands),
             *_reading(commands),
             *_unseen(commands),
@@ -164,21 +170,27 @@ def _unseen(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
         )
 
 
-def _failures(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
-    counts = {name: sum(bool(trial.detail) for trial in trials) for name, trials in commands.items()}
-    failed = {name: number for name, number in counts.items() if number}
-    if failed:
-        parts = (
-            f"{_named([name])} failed in {number} of {count(len(commands[name]), 'execution')}"
-            for name, number in failed.items()
-        )
-        yield Diagnostic(
-            "failures",
-            tuple(failed),
-            {"counts": failed},
-            f"{', '.join(parts)}, which are included",
-            "make sure that what fails does the same work",
-        )
+def _failures(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
+    """Commands that failed: in executions that are included, in some that are left out, or until then."""
+    by_cell: dict[Cell, list[Trial]] = {}
+    for trial in trials:
+        if trial.block > 0 and trial.outcome is not Outcome.INTERRUPTED:
+            by_cell.setdefault(trial.cell, []).append(trial)
+    last = max((trial.block for trial in trials), default=0)
+    for cell, made in by_cell.items():
+        if not (failed := [trial for trial in made if trial.detail]):
+            continue
+        name = f"{_named([cell.contender])}{f' at {cell.point}' if cell.point.levels else ''}"
+        text = f"{name} failed in {len(failed)} of {count(len(made), 'execution')}, which are "
+        outcome = failed[-1].outcome
+        if outcome is Outcome.OK:
+            text, remedy = f"{text}included", "make sure that what fails does the same work"
+        elif failed == made[-1:] and made[-1].block < last:
+            text = f"{name} {outcome}: {one_line(failed[-1].detail, 200)}; the others are compared without it"
+            remedy = WAYS_OUT.get(outcome, "mend it")
+        else:
+            text, remedy = f"{text}left out", "find out why: what is left may be its fast executions"
+        yield Diagnostic("failures", (cell.contender,), {"count": len(failed)}, text, remedy)
 
 
 def _named(names: Sequence[str]) -> str:

@@ -22,7 +22,6 @@ from ringside.measure.vs.command_trials import (
     CommandFailedError,
     CommandTrials,
     ExecutionOptions,
-    HookFailedError,
 )
 from ringside.measure.vs.commands import parse_commands
 from ringside.model.design import Cell, Point
@@ -128,10 +127,13 @@ FAILED = TrialOutcome(
 )
 
 
-def test_a_command_that_fails_ends_the_comparison_in_one_line(tmp_path: Path) -> None:
+def test_a_command_that_fails_ends_a_comparison_of_two_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(CommandFailedError) as caught:
         execute(trials_of(FakeExecutor(cat=FAILED), tmp_path))
-    assert str(caught.value) == "B (cat -) crashed: exit status 3: broken ·[31m"
+    assert str(caught.value) == (
+        "B (cat -) crashed: exit status 3: broken ·[31m (--ignore-failure includes what failed, "
+        "--ignore-failure=exclude leaves it out)"
+    )
 
 
 KILLED = TrialOutcome("crashed", "killed by signal 11", signal=11, wall_ns=9)
@@ -227,10 +229,10 @@ def test_only_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
     hooks = {"setup": (line,), "cleanup": ("false",)}
     of = trials_of(FakeExecutor(), tmp_path, hooks)
     of.clean_up()
-    with pytest.raises(HookFailedError, match="^--setup sh -c .* failed with exit status 1$"):
+    with pytest.raises(CommandFailedError, match="^--setup sh -c .* failed with exit status 1$"):
         of.warm_up(Listener())
     # One of each, and the first failure of them.
-    with pytest.raises(HookFailedError, match="^--cleanup false failed with exit status 1$"):
+    with pytest.raises(CommandFailedError, match="^--cleanup false failed with exit status 1$"):
         of.clean_up()
     of.clean_up()
 
@@ -239,7 +241,7 @@ def test_all_are_cleaned_up_and_the_first_failure_is_reported(tmp_path: Path) ->
     line = "sh -c 'echo x >> notes; wc -l < notes >&2; exit 3'"
     of = trials_of(FakeExecutor(), tmp_path, {"cleanup": (line,)}, warmups=0)
     of.warm_up(Listener())
-    with pytest.raises(HookFailedError, match="exit status 3: 1$"):
+    with pytest.raises(CommandFailedError, match="exit status 3: 1$"):
         of.clean_up()
     assert notes(tmp_path) == ["x", "x"]
 
@@ -254,14 +256,14 @@ def test_a_failure_is_concluded_too_and_more_important(tmp_path: Path, failure: 
     assert notes(tmp_path) == ["conclude"]
     # Where nothing else failed, it is a failure.
     fine = trials_of(FakeExecutor(), tmp_path, {"conclude": (line,)}, ignored="all")
-    with pytest.raises(HookFailedError, match="^--conclude sh -c .* failed with exit status 5$"):
+    with pytest.raises(CommandFailedError, match="^--conclude sh -c .* failed with exit status 5$"):
         execute(fine)
 
 
 def test_a_failed_preparation_is_not_concluded(tmp_path: Path) -> None:
     hooks = {"prepare": ("false",), "conclude": ("sh -c 'echo conclude >> notes'",)}
     executor = FakeExecutor()
-    with pytest.raises(HookFailedError, match="^--prepare false failed"):
+    with pytest.raises(CommandFailedError, match="^--prepare false failed"):
         execute(trials_of(executor, tmp_path, hooks, ignored="all"))
     assert (executor.requests, notes(tmp_path)) == ([], [])
 
@@ -269,7 +271,7 @@ def test_a_failed_preparation_is_not_concluded(tmp_path: Path) -> None:
 def test_hooks_are_in_the_folder_and_environment_of_the_commands(tmp_path: Path) -> None:
     line = "sh -c 'cat >&2; echo $PATH $HOME. $(ls) >&2; exit 1'"
     (tmp_path / "a-file").touch()
-    with pytest.raises(HookFailedError, match=r"exit status 1: /bin \. a-file$"):
+    with pytest.raises(CommandFailedError, match=r"exit status 1: /bin \. a-file$"):
         execute(trials_of(FakeExecutor(), tmp_path, {"prepare": (line,)}))
 
 
@@ -286,7 +288,7 @@ def test_hooks_go_through_the_shell_of_the_commands(tmp_path: Path) -> None:
 
 def test_long_lines_of_hooks_are_cut(tmp_path: Path) -> None:
     line = f"sh -c 'echo {'y' * 300} >&2; exit 1' {'x' * 100}"
-    with pytest.raises(HookFailedError) as caught:
+    with pytest.raises(CommandFailedError) as caught:
         execute(trials_of(FakeExecutor(), tmp_path, {"prepare": (line,)}))
     assert str(caught.value) == (
         f"--prepare {one_line(line, 80)} failed with exit status 1: {one_line('y' * 300, 200)}"

@@ -22,7 +22,7 @@ from ringside.measure import host
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.events import TICK, Event, Notify
-from ringside.measure.runs.loop import TrialMaker
+from ringside.measure.runs.loop import TrialMaker, row
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs.commands import Command, filled_in
 from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
@@ -34,43 +34,29 @@ from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store, now
 from ringside.store.plans import KeptOptions, PlannedContender, plan_values
 from ringside.text import one_line
-from ringside.workloads.command import COMMAND, CommandTimes
+from ringside.workloads.command import COMMAND, WAYS_OUT, CommandTimes
 
 # Where commands have no parameters, all of a run are at one point without factors.
 POINT = Point(())
 # The reference computations are timed again after this time.
 _REFERENCE_S = 2.0
-_OUTPUT_BYTES = 1 << 34
-_PROCESSES = 4096
 # Of what a failed hook wrote to stderr; its last line is shown.
 _STDERR_BYTES = 4096
 
 
 class CommandFailedError(RingsideError):
-    """A command failed: which one and why, in one line. `hint`: what would count it all the same."""
-
-    def __init__(self, text: str, hint: str = "") -> None:
-        super().__init__(text)
-        self.hint = hint
-
-
-class HookFailedError(CommandFailedError):
-    """What is executed around a command failed: which one and why, in one line."""
+    """A command, or what is executed around it, failed: which one and why, in one line."""
 
 
 # Words for metrics that `--judge` knows.
 _JUDGED = {"wall": "wall_s", "cpu": "cpu_s", "memory": "peak_memory_bytes"}
-_HINTS = {
-    Outcome.CRASHED: " (--ignore-failure includes failed runs)",
-    Outcome.TIMED_OUT: " (a longer --timeout waits for it)",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
     """How each command is executed. `folder`: where; `input`: the file that it reads as stdin; `ignored`: the
     exit statuses that count as success, `all` with ends by a signal too; `patterns`: of figures in the
-    output."""
+    output. `excludes`: a command that failed is executed again in the next block."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -81,6 +67,7 @@ class ExecutionOptions:
     cpus: tuple[int, ...] = ()
     ignored: frozenset[int] | Literal["all"] = frozenset()
     patterns: Sequence[Pattern] = ()
+    excludes: bool = False
 
 
 def experiment_of(
@@ -162,6 +149,8 @@ class CommandTrials(TrialMaker):
         self._executor = executor
         self._referenced = -_REFERENCE_S
         self._set_up: list[Cell] = []
+        # Cells that failed, each with the trial that says so where that is not in the run yet.
+        self._failed: dict[Cell, Trial | None] = {}
         # The line of the last `--setup`.
         self._last_setup = ""
 
@@ -171,13 +160,18 @@ class CommandTrials(TrialMaker):
             notify(Event("warm-up", cell))
             self._set_up.append(cell)
             self._warm_up(cell, partial(notify, TICK))
+        self._check_rest()
 
     def _warm_up(self, cell: Cell, tick: Callable[[], None]) -> None:
         self._last_setup = self._hook_line("setup", cell)
         self._hook("setup", cell)
         for number in range(self._options.warmups):
-            if self._execution(0, 0, cell, tick, f"warmup-{number}").outcome is Outcome.INTERRUPTED:
+            trial = self._execution(0, 0, cell, tick, f"warmup-{number}")
+            if trial.outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
+            if trial.outcome is not Outcome.OK and not self._options.excludes:
+                self._failed[cell] = trial
+                break
 
     def clean_up(self) -> None:
         """Execute each command's `--cleanup`, after the last block or a failure. Raises the first error of
@@ -193,12 +187,29 @@ class CommandTrials(TrialMaker):
             raise first
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
-        """One execution, samples apart; after another `--setup` where that has other levels than it had last,
-        as it may leave one state, such as a branch that is checked out. Raises CommandFailedError where it
-        failed and failures do not count, UsageError where it could not be started."""
-        if self._hook_line("setup", cell) != self._last_setup:
+        """One execution, samples apart, of what has not failed yet; after another `--setup` where that has
+        other levels than it had last, as it may leave one state, such as a branch that is checked out. Raises
+        CommandFailedError where too little is left to compare, UsageError where it could not be started."""
+        if cell not in self._failed and self._hook_line("setup", cell) != self._last_setup:
             self._warm_up(cell, tick)
-        return self._execution(block, position, cell, tick, str(block - 1))
+        if cell not in self._failed:
+            trial = self._execution(block, position, cell, tick, str(block - 1))
+            if trial.outcome not in (Outcome.OK, Outcome.INTERRUPTED) and not self._options.excludes:
+                self._failed[cell] = None
+                self._check_rest(trial)
+            return trial
+        before, self._failed[cell] = self._failed[cell], None
+        left_out = row(block, position, cell, "left out, since it failed before")
+        return dataclasses.replace(before, block=block, position=position) if before else left_out
+
+    def _check_rest(self, last: Trial | None = None) -> None:
+        """Raise CommandFailedError where what has not failed is too little for a comparison."""
+        if len(self._cells) - len(self._failed) >= min(2, len(self._cells)):
+            return
+        trial = last or next(filter(None, self._failed.values()))
+        line = one_line(self._commands[trial.cell.contender].line(trial.cell.point), 80)
+        what = f"{trial.cell.contender} ({line}) {trial.outcome}: {one_line(trial.detail, 300)}"
+        raise CommandFailedError(f"{what} ({WAYS_OUT[trial.outcome]})" if trial.outcome in WAYS_OUT else what)
 
     def _execution(
         self, block: int, position: int, cell: Cell, tick: Callable[[], None], iteration: str
@@ -209,6 +220,7 @@ class CommandTrials(TrialMaker):
         blank = Trial(
             block, position, cell, Outcome.INTERRUPTED, "", cpus=self._options.cpus, started_at=now()
         )
+        is_fine = False
         try:
             where = KEPT if self._options.patterns else command.output
             with output_to(where, self._options.folder) as output:
@@ -219,12 +231,11 @@ class CommandTrials(TrialMaker):
                 self._referenced = time.monotonic()
             # What was observed in the middle of it serves no figure.
             checked = dataclasses.replace(self._checked(command, trial), samples=(), marks={})
-        except BaseException:
+            is_fine = checked.outcome is Outcome.OK
+        finally:
             # What --prepare started is ended in any case; why the command failed is more important.
-            with contextlib.suppress(RingsideError):
+            with contextlib.nullcontext() if is_fine else contextlib.suppress(RingsideError):
                 self._hook("conclude", cell)
-            raise
-        self._hook("conclude", cell)
         return checked
 
     def _request(
@@ -238,7 +249,7 @@ class CommandTrials(TrialMaker):
             # Scripts that were written for hyperfine name files by this variable.
             env={**options.environment, "RINGSIDE_PADDING": padding, "HYPERFINE_ITERATION": iteration},
             cpus=options.cpus,
-            limits=Limits(options.timeout_s, options.memory_bytes, _OUTPUT_BYTES, _PROCESSES),
+            limits=Limits(options.timeout_s, options.memory_bytes, 1 << 34, 4096),
             plain=True,
             stdin=None if options.input is None else str(options.input),
             stdout=output.stdout,
@@ -273,13 +284,8 @@ class CommandTrials(TrialMaker):
         ):
             # It counts; its detail still says how it ended.
             return dataclasses.replace(trial, outcome=Outcome.OK)
-        stderr = report.stderr_tail.strip().rpartition("\n")[2] if report else ""
-        last = one_line(stderr, 200)
-        raise CommandFailedError(
-            f"{command.name} ({one_line(command.line(trial.cell.point), 80)}) {trial.outcome}: {trial.detail}"
-            + (f": {last}" if last else ""),
-            _HINTS.get(trial.outcome, ""),
-        )
+        last = one_line(report.stderr_tail.strip().rpartition("\n")[2] if report else "", 200)
+        return dataclasses.replace(trial, detail=f"{trial.detail}{f': {last}' if last else ''}")
 
     def _folder(self, cell: Cell) -> Path:
         revision = self._commands[cell.contender].revision
@@ -316,7 +322,7 @@ class CommandTrials(TrialMaker):
                 return
             errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR_BYTES))
             last = one_line(errors.read().decode(errors="replace").strip().rpartition("\n")[2], 200)
-        raise HookFailedError(f"{what} failed with exit status {status}" + (f": {last}" if last else ""))
+        raise CommandFailedError(f"{what} failed with exit status {status}" + (f": {last}" if last else ""))
 
 
 def _reap(pid: int) -> None:

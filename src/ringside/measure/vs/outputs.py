@@ -21,8 +21,7 @@ from ringside.text import one_line
 INHERIT = "inherit"
 NULL = "null"
 PIPE = "pipe"
-# A file that is there until the figures in it are read.
-KEPT = "kept"
+KEPT = "kept"  # A file that is there until the figures in it are read.
 _PIECE_BYTES = 1 << 16
 
 

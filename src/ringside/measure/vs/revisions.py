@@ -13,9 +13,7 @@ from ringside.errors import UsageError
 from ringside.measure.toolchain.builds import run_build
 from ringside.text import one_line
 
-# Some builds take hours.
-_BUILD_S = 86_400.0
-_HASH = 9
+_BUILD_S = 86_400.0  # Some builds take hours.
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +48,9 @@ def worktrees(
             revisions = []
             for tree, (name, commit) in zip(trees, commits.items(), strict=True):
                 _git("-c", "core.hooksPath=/dev/null", "worktree", "add", "--detach", str(tree), commit)
-                revisions.append(Revision(name, commit[:_HASH], tree / prefix))
+                revisions.append(Revision(name, commit[:9], tree / prefix))
                 if build:
-                    say(f"building {name} ({commit[:_HASH]})")
+                    say(f"building {name} ({commit[:9]})")
                     run_build(("sh", "-c", build), revisions[-1].folder, timeout_s=_BUILD_S)
             yield revisions
         finally:
@@ -67,7 +65,6 @@ def _commit(name: str) -> str:
     try:
         return _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except UsageError as error:
-        # Git says why only where it is not asked in a repository.
         why = str(error) or "there is no such revision; `git branch -a` and `git tag` list names"
         raise UsageError(f"--rev {one_line(name, 60)}: {why}") from error
 

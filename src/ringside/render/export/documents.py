@@ -229,7 +229,7 @@ def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, An
         "blocks_done": analysis.blocks_done,
         "commands": [_command(analysis, cell) for cell in analysis.cells],
         "comparisons": _comparisons(analysis),
-        "times": [_execution(analysis, trial) for trial in analysis.trials if trial.block > 0],
+        "times": [_execution(analysis, each) for each in analysis.trials if each.block > 0 and each.report],
         "warnings": diagnostics.rows(analysis.diagnostics),
     }
 

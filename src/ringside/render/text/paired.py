@@ -87,6 +87,8 @@ def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
         told = dict.fromkeys((analysis.headline, *analysis.experiment.outputs))
         for metric in analysis.metrics if is_load(analysis) else told:
             for pair in pairs:
+                if not all(analysis.cell(name, point).has_figures for name in pair):
+                    continue
                 sentence = pair_sentence(analysis, metric, *pair, point)
                 label = f"{analysis.label(point)}: " if point.levels else ""
                 sentences.append(replace(sentence, text=f"{label}{sentence.text}{behind}"))
