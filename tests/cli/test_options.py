@@ -206,7 +206,7 @@ def test_requests_that_do_not_divide_into_blocks_are_said(http: str) -> None:
 )
 def test_findings_are_counted(findings: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     finding = dict.fromkeys(("rule", "meaning", "expected", "came", "command"), "x")
-    workload = {"workload": "ring", "reason": "", "not_offered": [], "findings": [finding] * findings}
+    workload = {"workload": "ring", "not_offered": [], "findings": [finding] * findings}
     check.print_document({"contender": "c", "reason": "", "workloads": [workload]})
     assert capsys.readouterr().out.splitlines()[0] == f"c: ring: {said}"
 

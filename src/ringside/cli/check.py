@@ -116,7 +116,7 @@ def print_document(document: dict[str, Any]) -> None:
         print(one_line(f"{document['contender']} cannot be checked: {document['reason']}", 1000))
     for workload in document["workloads"]:
         findings = workload["findings"]
-        state = workload["reason"] or (f"{count(len(findings), 'rule')} broken" if findings else "conforms")
+        state = f"{count(len(findings), 'rule')} broken" if findings else "conforms"
         if workload["not_offered"]:
             state += f"; not offered: {', '.join(workload['not_offered'])}"
         print(f"{document['contender']}: {workload['workload']}: {state}")

@@ -42,8 +42,6 @@ class Checked:
     findings: tuple[Finding, ...]
     # The capabilities that its manifest does not name, whose rules were not tested.
     not_offered: tuple[str, ...] = ()
-    # Why it was not checked.
-    reason: str = ""
     # How long it took.
     seconds: float = 0.0
 

@@ -32,21 +32,12 @@ _NO_CODE = re.compile(r"(?:#|//|import |from |\"[\w./]+\"$|[\"'()\[\]{}\s,]*$)")
 class AnalysedRun(Protocol):
     """What a test reads of a run's analysis."""
 
-    @property
-    def run(self) -> Run: ...
-
-    @property
-    def experiment(self) -> Experiment: ...
-
-    @property
-    def points(self) -> tuple[Point, ...]: ...
-
-    @property
-    def names(self) -> tuple[str, ...]: ...
-
-    @property
-    def confidence(self) -> float:
-        """The nominal confidence of the intervals of ratios."""
+    run: Run
+    experiment: Experiment
+    points: tuple[Point, ...]
+    names: tuple[str, ...]
+    # The nominal one of the intervals of ratios.
+    confidence: float
 
     def metric(self, name: str) -> Metric: ...
 
