@@ -14,37 +14,21 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.scaling import CoresScaling
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
-from ringside.render.plots.spec import (
-    Chart,
-    Json,
-    LineLayers,
-    Panel,
-    axis,
-    ends,
-    estimate,
-    layer,
-    nominal,
-    numbers,
-    panels,
-    quantitative,
-    sentence,
-    tooltip,
-    x_axis,
-)
+from ringside.render.plots import spec
 
 # An estimate of a contender at an x.
 Estimate = tuple[str, float, Interval]
 
 
 def estimate_lines(
-    analysis: RunAnalysis, metric: Metric, x: Json, estimates: Sequence[Estimate], *, log: bool = True
-) -> Json:
+    analysis: RunAnalysis, metric: Metric, x: spec.Json, estimates: Sequence[Estimate], *, log: bool = True
+) -> spec.Json:
     """Lines over x with their intervals as bands."""
-    unit, y = axis(metric, ends(value for _, _, value in estimates), log=log)
-    tips = tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
-    tips.insert(1, quantitative("x", title=x["title"]))
-    at = LineLayers(x, y, analysis.names, analysis.floor, "median")
-    rows = [estimate(name, value, metric, unit, x=place) for name, place, value in estimates]
+    unit, y = spec.axis(metric, spec.ends(value for _, _, value in estimates), log=log)
+    tips = spec.tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
+    tips.insert(1, spec.quantitative("x", title=x["title"]))
+    at = spec.LineLayers(x, y, analysis.names, analysis.floor, "median")
+    rows = [spec.estimate(name, value, metric, unit, x=place) for name, place, value in estimates]
     return at.panel([at.intervals(), at.lines(), at.dots(tips)], {"rows": rows}, 280)
 
 
@@ -64,15 +48,15 @@ def _is_line(estimates: Sequence[Estimate]) -> bool:
     return len({x for _, x, _ in estimates}) > 1
 
 
-def sweep(analysis: RunAnalysis, metric: Metric, factor: str) -> Chart:
+def sweep(analysis: RunAnalysis, metric: Metric, factor: str) -> spec.Chart:
     """Lines over a factor, a pair of panels for each setting of the others; one pair where the others follow
     it, as in an experiment that lists its points."""
     others = following(analysis, factor)
     together = f" Other levels with each level of {factor}: {', '.join(others)}." if others else ""
-    return Chart(
+    return spec.Chart(
         f"{metric.title} over {factor}",
-        f"{sentence(metric.explanation)} Medians over blocks, their 95 % intervals as bands; each twice, on "
-        f"linear and on logarithmic axes.{together}",
+        f"{spec.sentence(metric.explanation)} Medians over blocks, their 95 % intervals as bands; each "
+        f"twice, on linear and on logarithmic axes.{together}",
         tuple(
             panel
             for setting in dict.fromkeys(point.without(factor, *others) for point in analysis.points)
@@ -88,7 +72,7 @@ def following(analysis: RunAnalysis, factor: str) -> tuple[str, ...]:
     return tuple(name for name in analysis.varying if name != factor)
 
 
-def both_scales(analysis: RunAnalysis, metric: Metric, factor: str, setting: Point) -> Iterator[Panel]:
+def both_scales(analysis: RunAnalysis, metric: Metric, factor: str, setting: Point) -> Iterator[spec.Panel]:
     """A metric over a factor on linear and on logarithmic axes. `setting`: the levels of the factors that do
     not follow it."""
     apart = (factor, *following(analysis, factor))
@@ -100,12 +84,12 @@ def both_scales(analysis: RunAnalysis, metric: Metric, factor: str, setting: Poi
     for log, kind in ((False, "linear"), (True, "logarithmic")):
         positive = all(x > 0 and value.estimate > 0 for _, x, value in estimates)
         if estimates and (positive or not log):
-            x = x_axis("x", factor, [x for _, x, _ in estimates], log=log)
-            spec = estimate_lines(analysis, metric, x, estimates, log=log)
-            yield Panel(f"{title}, {kind}" if title else kind.capitalize(), spec)
+            x = spec.x_axis("x", factor, [x for _, x, _ in estimates], log=log)
+            drawn = estimate_lines(analysis, metric, x, estimates, log=log)
+            yield spec.Panel(f"{title}, {kind}" if title else kind.capitalize(), drawn)
 
 
-def curve_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def curve_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """The curves of the workload: each contender's metrics in their places. Those of one title are panels of
     one plot."""
     curves = analysis.measurement.curves
@@ -121,14 +105,16 @@ def curve_charts(analysis: RunAnalysis) -> Iterator[Chart]:
                     metric = dataclasses.replace(first, title=curve.y_title, explanation=curve.explanation)
                     words = {} if curve.logarithmic else {x: label for x, label, _ in curve.steps}
                     xs = [x for _, x, _ in estimates]
-                    x = x_axis("x", curve.x_title, xs, log=curve.logarithmic, words=words)
+                    x = spec.x_axis("x", curve.x_title, xs, log=curve.logarithmic, words=words)
                     where = ", ".join(filter(None, (analysis.label(point), curve.panel)))
-                    drawn.append(Panel(where, estimate_lines(analysis, metric, x, estimates), point))
-        caption = f"{sentence(together[0].explanation)} Bands are 95 % intervals; the y axis is logarithmic."
-        yield Chart(title, caption, tuple(drawn))
+                    drawn.append(spec.Panel(where, estimate_lines(analysis, metric, x, estimates), point))
+        caption = (
+            f"{spec.sentence(together[0].explanation)} Bands are 95 % intervals; the y axis is logarithmic."
+        )
+        yield spec.Chart(title, caption, tuple(drawn))
 
 
-def rate_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def rate_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """A panel for each metric and each setting of the other factors, where there are two rates or more."""
     view = analysis.measurement.over_rate
     if view is None or view.factor not in analysis.varying:
@@ -145,10 +131,10 @@ def rate_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             estimates = _estimates(analysis, [(rate, point, metric.name) for rate, point in rates])
             if _is_line(estimates):
                 where = analysis.setting(setting)
-                x = x_axis("x", "requests per second", [x for _, x, _ in estimates], log=True)
+                x = spec.x_axis("x", "requests per second", [x for _, x, _ in estimates], log=True)
                 title = f"{where}, {metric.noun}" if where else metric.title
-                drawn.append(Panel(title, estimate_lines(analysis, metric, x, estimates)))
-    yield Chart(
+                drawn.append(spec.Panel(title, estimate_lines(analysis, metric, x, estimates)))
+    yield spec.Chart(
         "Latency against rate",
         "Medians over blocks at each rate, their 95 % intervals as bands; both axes are logarithmic.",
         tuple(drawn),
@@ -159,7 +145,7 @@ def rate_charts(analysis: RunAnalysis) -> Iterator[Chart]:
 _PERCENTS = ("0", "50", "90", "99", "99.9", "99.99", "99.999", "99.9999", "99.99999")
 
 
-def percentile_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def percentile_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """A plot for each distribution of the workload, a panel for each point."""
     for distribution in analysis.measurement.distributions:
         curves = [
@@ -167,24 +153,26 @@ def percentile_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             for curve in analysis.percentiles
             if curve.distribution == distribution and curve.percentiles[0].value_ns > 0
         ]
-        yield Chart(
+        yield spec.Chart(
             distribution.title,
-            f"{sentence(f'{distribution.explanation}, of all trials together')} Bands reach from the lowest "
-            "to the highest trial. A line ends where fewer than ten requests lie beyond it; both axes are "
-            "logarithmic.",
-            panels(analysis, partial(_percentile_lines, analysis, curves)),
+            f"{spec.sentence(f'{distribution.explanation}, of all trials together')} Bands reach from the "
+            "lowest to the highest trial. A line ends where fewer than ten requests lie beyond it; both axes "
+            "are logarithmic.",
+            spec.panels(analysis, partial(_percentile_lines, analysis, curves)),
         )
 
 
-def _percentile_lines(analysis: RunAnalysis, curves: Sequence[PercentileCurve], point: Point) -> Json | None:
+def _percentile_lines(
+    analysis: RunAnalysis, curves: Sequence[PercentileCurve], point: Point
+) -> spec.Json | None:
     here = [curve for curve in curves if curve.cell.point == point]
     if not here:
         return None
     metric = Metric("time_ns", "ns", here[0].distribution.y_title, "")
     every = [each for curve in here for each in curve.percentiles]
     values = (value for each in every for value in (each.low_ns, each.value_ns, each.high_ns) if value)
-    unit, y = axis(metric, values)
-    rows: list[Json] = []
+    unit, y = spec.axis(metric, values)
+    rows: list[spec.Json] = []
     for curve in here:
         for each in curve.percentiles:
             low, high = each.low_ns, each.high_ns
@@ -207,13 +195,13 @@ def _percentile_lines(analysis: RunAnalysis, curves: Sequence[PercentileCurve], 
                 }
             )
     xs = [row["x"] for row in rows]
-    at = LineLayers(
-        x_axis("x", "percentile", xs, log=True, words=percentile_ticks(max(xs))),
+    at = spec.LineLayers(
+        spec.x_axis("x", "percentile", xs, log=True, words=percentile_ticks(max(xs))),
         y,
         analysis.names,
         analysis.floor,
     )
-    tips = tooltip(
+    tips = spec.tooltip(
         contender="contender", level="percentile", shown=metric.title, trials="trials", n="requests"
     )
     # The dots are not seen; they have the tooltips.
@@ -237,28 +225,30 @@ def percentile_ticks(last: float) -> dict[float, str]:
 _MOST_PLACES = 60
 
 
-def warm_up_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def warm_up_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """A panel for each point with repeats."""
     name = analysis.measurement.repeated_metric
     if name is None:
         return
     metric = analysis.measurement.metric(name)
-    yield Chart(
+    yield spec.Chart(
         f"{metric.title}, repeat by repeat",
         "The same work again and again in one process. Thin lines are blocks, the thick one is their median; "
         "the y axis is logarithmic.",
-        panels(analysis, partial(_warm_up_lines, analysis, metric)),
+        spec.panels(analysis, partial(_warm_up_lines, analysis, metric)),
     )
 
 
-def _warm_up_lines(analysis: RunAnalysis, metric: Metric, point: Point) -> Json | None:
+def _warm_up_lines(analysis: RunAnalysis, metric: Metric, point: Point) -> spec.Json | None:
     """For each contender a thin line for each block and a thick one of medians over blocks."""
     warm_ups = [
         each for each in analysis.warm_ups if each.cell.point == point and min(map(min, each.series)) > 0
     ]
     if not warm_ups:
         return None
-    unit, y = axis(metric, (value for warm_up in warm_ups for series in warm_up.series for value in series))
+    unit, y = spec.axis(
+        metric, (value for warm_up in warm_ups for series in warm_up.series for value in series)
+    )
     blocks = [
         {"contender": name, "block": f"{name} {number}", "repeat": repeat, "value": value / unit}
         for warm_up in warm_ups
@@ -277,9 +267,9 @@ def _warm_up_lines(analysis: RunAnalysis, metric: Metric, point: Point) -> Json 
         for repeat, value in _thinned(warm_up.medians)
     ]
     last = max(len(warm_up.medians) for warm_up in warm_ups)
-    x = x_axis("repeat", "repeat", (1, last), log=last > _MOST_PLACES)
-    at = LineLayers(x, y, analysis.names, analysis.floor)
-    tips = [nominal("contender"), quantitative("repeat"), nominal("shown")]
+    x = spec.x_axis("repeat", "repeat", (1, last), log=last > _MOST_PLACES)
+    at = spec.LineLayers(x, y, analysis.names, analysis.floor)
+    tips = [spec.nominal("contender"), spec.quantitative("repeat"), spec.nominal("shown")]
     thin = at.lines("blocks", detail="block", strokeWidth=0.7, opacity=0.35)
     layers = [thin, at.lines("medians"), at.dots(tips, data="medians", size=16)]
     return at.panel(layers, {"medians": medians, "blocks": blocks})
@@ -295,26 +285,26 @@ def _thinned(series: Sequence[float]) -> Iterator[tuple[int, float]]:
         yield place, series[place - 1]
 
 
-def speed_up_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def speed_up_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """For each law over cores a panel for each setting of the other factors."""
     for law in dict.fromkeys(scaling.law for scaling in analysis.cores_scaling):
-        yield Chart(
+        yield spec.Chart(
             "Speed-up over cores",
             "How many times faster than on one core, from pairs inside blocks, bars are 95 % intervals. "
             "Curves are the Universal Scalability Law where three numbers of cores or more allow a fit, else "
             "straight lines; the dashed line is the ideal.",
             tuple(
-                Panel(analysis.setting(scaling.fixed) or "Speed-up", _speed_up_lines(analysis, scaling))
+                spec.Panel(analysis.setting(scaling.fixed) or "Speed-up", _speed_up_lines(analysis, scaling))
                 for scaling in analysis.cores_scaling
                 if scaling.law == law
             ),
         )
 
 
-def _speed_up_lines(analysis: RunAnalysis, scaling: CoresScaling) -> Json:
+def _speed_up_lines(analysis: RunAnalysis, scaling: CoresScaling) -> spec.Json:
     """Dots with intervals from 1 core on, curves, and the ideal as a dashed line that ends where the axis
     does."""
-    rows: list[Json] = [
+    rows: list[spec.Json] = [
         {
             "contender": row.contender,
             "cores": cores,
@@ -326,25 +316,25 @@ def _speed_up_lines(analysis: RunAnalysis, scaling: CoresScaling) -> Json:
         for row in scaling.rows
         for cores, ratio in {1: Interval(1.0, None, None, 0), **row.speed_ups}.items()
     ]
-    curves: list[Json] = [
+    curves: list[spec.Json] = [
         {"contender": row.contender, "cores": cores, "value": value}
         for row in scaling.rows
         for cores, value in scaling.curve(row)
     ]
-    highest = 1.08 * max(ends(ratio for row in scaling.rows for ratio in row.speed_ups.values()))
-    y = numbers("speed-up over one core", 0.0, max(highest, 1.08), log=False)
+    highest = 1.08 * max(spec.ends(ratio for row in scaling.rows for ratio in row.speed_ups.values()))
+    y = spec.numbers("speed-up over one core", 0.0, max(highest, 1.08), log=False)
     words = {float(row["cores"]): str(row["cores"]) for row in rows}
-    at = LineLayers(x_axis("cores", "cores", (), words=words), y, analysis.names, analysis.floor)
-    tips = [nominal("contender"), quantitative("cores"), nominal("shown", title="speed-up")]
+    at = spec.LineLayers(spec.x_axis("cores", "cores", (), words=words), y, analysis.names, analysis.floor)
+    tips = [spec.nominal("contender"), spec.quantitative("cores"), spec.nominal("shown", title="speed-up")]
     place = {"x": at.level["x"], "y": at.level["y"]}
     layers = [
-        layer("ideal", "line", strokeDash=[5, 4], color="var(--quiet)", encoding=place),
+        spec.layer("ideal", "line", strokeDash=[5, 4], color="var(--quiet)", encoding=place),
         at.lines("curves"),
         at.intervals("rule", data="dots"),
         at.dots(tips, data="dots", size=60),
     ]
     top = min(float(max(scaling.levels)), highest)
-    ideal: list[Json] = [{"cores": 1, "value": 1}, {"cores": top, "value": top}]
+    ideal: list[spec.Json] = [{"cores": 1, "value": 1}, {"cores": top, "value": top}]
     return at.panel(layers, {"dots": rows, "curves": curves, "ideal": ideal})
 
 
@@ -352,32 +342,32 @@ def _speed_up_lines(analysis: RunAnalysis, scaling: CoresScaling) -> Json:
 _MIN_BLOCKS = 3
 
 
-def trial_chart(analysis: RunAnalysis) -> Chart:
+def trial_chart(analysis: RunAnalysis) -> spec.Chart:
     """A panel for each point; a line for each contender."""
-    return Chart(
+    return spec.Chart(
         f"{analysis.headline.title} of every trial",
         "One dot per trial, in the order of blocks. A slope that all share is the machine; two levels of one "
         "contender are two modes of its own.",
-        panels(analysis, partial(_trials, analysis)),
+        spec.panels(analysis, partial(_trials, analysis)),
     )
 
 
-def _trials(analysis: RunAnalysis, point: Point) -> Json | None:
+def _trials(analysis: RunAnalysis, point: Point) -> spec.Json | None:
     metric = analysis.headline
     by_block = {name: analysis.cell(name, point).by_block.get(metric.name, {}) for name in analysis.names}
     values = [value for each in by_block.values() for value in each.values()]
     if max(map(len, by_block.values())) < _MIN_BLOCKS:
         return None
-    unit, y = axis(metric, values, log=min(values) > 0)
-    rows: list[Json] = [
+    unit, y = spec.axis(metric, values, log=min(values) > 0)
+    rows: list[spec.Json] = [
         {"contender": name, "x": block, "y": value / unit, "shown": units.quantity(value, metric.unit)}
         for name, each in by_block.items()
         for block, value in each.items()
     ]
-    x = x_axis("x", "block", [row["x"] for row in rows])
-    at = LineLayers(x, y, analysis.names, analysis.floor, "y")
-    tips = tooltip(contender="contender", shown=metric.title)
-    tips.insert(1, quantitative("x", title="block"))
+    x = spec.x_axis("x", "block", [row["x"] for row in rows])
+    at = spec.LineLayers(x, y, analysis.names, analysis.floor, "y")
+    tips = spec.tooltip(contender="contender", shown=metric.title)
+    tips.insert(1, spec.quantitative("x", title="block"))
     return at.panel([at.lines(strokeWidth=1, opacity=0.4), at.dots(tips, size=36)], {"rows": rows})
 
 
@@ -386,7 +376,7 @@ _MAX_POINTS = 6
 _MAX_DAYS_WITH_HOURS = 8
 
 
-def history_chart(history: History) -> Chart:
+def history_chart(history: History) -> spec.Chart:
     """A panel for each point: a line for each contender over time, on a log axis, changes of level marked."""
     points = history.points[:_MAX_POINTS]
     more = len(history.points) - len(points)
@@ -395,18 +385,18 @@ def history_chart(history: History) -> Chart:
         "dashed line marks the run at which a level changed, and how many times the old level the new one is."
     )
     caption += f" {units.count(more, 'more point')} of the experiment are in the data." if more else ""
-    drawn = tuple(Panel(history.label(point), _history_lines(history, point)) for point in points)
-    return Chart(f"{history.metric.title} over time", caption, drawn)
+    drawn = tuple(spec.Panel(history.label(point), _history_lines(history, point)) for point in points)
+    return spec.Chart(f"{history.metric.title} over time", caption, drawn)
 
 
-def _history_lines(history: History, point: Point) -> Json:
+def _history_lines(history: History, point: Point) -> spec.Json:
     series = [each for each in history.series if each.point == point]
-    unit, y = axis(history.metric, ends(value for each in series for value in each.values))
+    unit, y = spec.axis(history.metric, spec.ends(value for each in series for value in each.values))
     rows, changes = [], []
     for each in series:
         for index, value in zip(each.indices, each.values, strict=True):
             when = history.runs[index].started_at
-            rows.append(estimate(each.contender, value, history.metric, unit, when=when))
+            rows.append(spec.estimate(each.contender, value, history.metric, unit, when=when))
         for change in each.changes:
             when = history.runs[each.indices[change.index]].started_at
             times = f"×{units.significant(change.ratio)}"
@@ -420,13 +410,13 @@ def _history_lines(history: History, point: Point) -> Json:
     title = f"{first:%Y-%m-%d}, UTC" if is_one_day else None
     date = {"format": form, "tickCount": 8}
     x = {"field": "when", "type": "temporal", "title": title, "axis": date, "scale": {"type": "utc"}}
-    at = LineLayers(x, y, history.contenders, field="median")
-    tips = tooltip(contender="contender", shown=history.metric.title, interval="95 % interval", n="n")
+    at = spec.LineLayers(x, y, history.contenders, field="median")
+    tips = spec.tooltip(contender="contender", shown=history.metric.title, interval="95 % interval", n="n")
     layers = [at.intervals("rule"), at.lines(strokeWidth=1.5), at.dots(tips, size=36)]
     if changes:
         rule = {"x": x, "color": at.level["color"]}
-        text = {**at.level, "text": nominal("text")}
-        look: Json = {"align": "left", "dx": 5, "dy": -9, "fontSize": 12, "fontWeight": "bold"}
-        layers.append(layer("marks", "rule", strokeDash=[4, 3], strokeWidth=1.5, encoding=rule))
-        layers.append(layer("marks", "text", encoding=text, **look))
+        text = {**at.level, "text": spec.nominal("text")}
+        look: spec.Json = {"align": "left", "dx": 5, "dy": -9, "fontSize": 12, "fontWeight": "bold"}
+        layers.append(spec.layer("marks", "rule", strokeDash=[4, 3], strokeWidth=1.5, encoding=rule))
+        layers.append(spec.layer("marks", "text", encoding=text, **look))
     return at.panel(layers, {"rows": rows, "marks": changes})

@@ -12,38 +12,18 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import CellChange, RunDiff
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval, Outcome, Verdict
+from ringside.render.plots import spec
 from ringside.render.plots.lines import both_scales, following
-from ringside.render.plots.spec import (
-    Chart,
-    Json,
-    Panel,
-    axis,
-    by_contender,
-    colour,
-    ends,
-    estimate,
-    hue,
-    interval_rows,
-    layer,
-    layered,
-    nominal,
-    numbers,
-    panels,
-    quantitative,
-    row_axis,
-    sentence,
-    tooltip,
-)
 from ringside.render.text.words import verdict_word
 from ringside.text import capitalised
 
 _ROW_HEIGHT = 24
 
 
-def dots(analysis: RunAnalysis, metric: Metric) -> Chart:
+def dots(analysis: RunAnalysis, metric: Metric) -> spec.Chart:
     """A dot plot for each point."""
 
-    def draw(point: Point) -> Json | None:
+    def draw(point: Point) -> spec.Json | None:
         cells = {name: analysis.cell(name, point) for name in analysis.names}
         values = {name: cell.metrics.get(metric.name) for name, cell in cells.items()}
         absent = {
@@ -52,39 +32,41 @@ def dots(analysis: RunAnalysis, metric: Metric) -> Chart:
         }
         return _dot_plot(analysis, metric, values, absent) if any(values.values()) else None
 
-    return Chart(
+    return spec.Chart(
         metric.title,
-        f"{sentence(metric.explanation)} Dots are medians over blocks, bars 95 % intervals; axes are "
+        f"{spec.sentence(metric.explanation)} Dots are medians over blocks, bars 95 % intervals; axes are "
         "logarithmic where no median is 0.",
-        panels(analysis, draw),
+        spec.panels(analysis, draw),
     )
 
 
 def _dot_plot(
     analysis: RunAnalysis, metric: Metric, values: Mapping[str, Interval | None], absent: Mapping[str, str]
-) -> Json:
+) -> spec.Json:
     """Rows sorted by the figure, which is written beside each; the floor is a dashed line as well. `absent`:
     what stands in the place of a figure."""
     sign = 1 if metric.smaller_is_better else -1
     keys = {name: sign * value.estimate if value else math.inf for name, value in values.items()}
     labels = sorted(keys, key=keys.__getitem__)
     log = min(value.estimate for value in values.values() if value) > 0
-    unit, across = axis(metric, ends(values.values()), log=log, room=1.3, grid=log)
-    tips = tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
-    rows = [estimate(name, values[name], metric, unit) for name in labels]
+    unit, across = spec.axis(metric, spec.ends(values.values()), log=log, room=1.3, grid=log)
+    tips = spec.tooltip(contender="contender", shown=metric.title, interval="95 % interval", n="n")
+    rows = [spec.estimate(name, values[name], metric, unit) for name in labels]
     for row in rows:
         row["text"] = row.get("shown") or absent.get(row["contender"], "–")
-    layers = interval_rows("median", across, row_axis(labels), hue(labels, analysis.floor), tips)
+    layers = spec.interval_rows(
+        "median", across, spec.row_axis(labels), spec.hue(labels, analysis.floor), tips
+    )
     floor = [
         {"median": row["median"]} for row in rows if row["contender"] == analysis.floor and "median" in row
     ]
     if floor:
-        at = {"x": quantitative("median", **across)}
-        layers.insert(0, layer("floor", "rule", color="var(--limit)", strokeDash=[4, 4], encoding=at))
-    return layered(layers, _ROW_HEIGHT * len(rows), {"rows": rows, "floor": floor})
+        at = {"x": spec.quantitative("median", **across)}
+        layers.insert(0, spec.layer("floor", "rule", color="var(--limit)", strokeDash=[4, 4], encoding=at))
+    return spec.layered(layers, _ROW_HEIGHT * len(rows), {"rows": rows, "floor": floor})
 
 
-def slope_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def slope_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """For each slope of the workload a dot plot, then the metric over the factor where that varies."""
     for slope in analysis.measurement.slopes:
         by_setting: dict[Point, dict[str, Interval]] = {}
@@ -93,14 +75,14 @@ def slope_charts(analysis: RunAnalysis) -> Iterator[Chart]:
                 by_setting.setdefault(row.fixed, {})[row.contender] = row.value
         metric = Metric(slope.name, slope.unit, slope.title, slope.explanation)
         drawn = [
-            Panel(
+            spec.Panel(
                 str(fixed) if len(by_setting) > 1 else slope.title,
                 _dot_plot(analysis, metric, {name: values.get(name) for name in analysis.names}, {}),
             )
             for fixed, values in by_setting.items()
         ]
-        caption = f"{sentence(slope.explanation)} Dots are medians over blocks, bars 95 % intervals."
-        yield Chart(slope.title, caption, tuple(drawn))
+        caption = f"{spec.sentence(slope.explanation)} Dots are medians over blocks, bars 95 % intervals."
+        yield spec.Chart(slope.title, caption, tuple(drawn))
         if slope.over in analysis.varying:
             measured = analysis.measurement.metric(slope.metric)
             apart = (slope.over, *following(analysis, slope.over))
@@ -113,15 +95,17 @@ def slope_charts(analysis: RunAnalysis) -> Iterator[Chart]:
                 for setting in chosen.values()
                 for panel in both_scales(analysis, measured, slope.over, setting)
             ]
-            yield Chart(f"{measured.title} over {slope.over}", sentence(measured.explanation), tuple(drawn))
+            yield spec.Chart(
+                f"{measured.title} over {slope.over}", spec.sentence(measured.explanation), tuple(drawn)
+            )
 
 
-def forest_chart(analysis: RunAnalysis) -> Chart:
+def forest_chart(analysis: RunAnalysis) -> spec.Chart:
     """The headline of each contender over the baseline's, a panel for each point."""
     metric, baseline = analysis.headline, analysis.experiment.baseline
     margin = analysis.experiment.margin
 
-    def draw(point: Point) -> Json | None:
+    def draw(point: Point) -> spec.Json | None:
         compared = (
             analysis.comparison(metric, name, baseline, point) for name in analysis.names if name != baseline
         )
@@ -133,14 +117,14 @@ def forest_chart(analysis: RunAnalysis) -> Chart:
             _ratio_row(each.contender, each.ratio, each.verdict, metric, "too few blocks") for each in ordered
         ]
         names = [each.contender for each in ordered]
-        colours = hue(names, analysis.floor)
-        return _ratios(rows, margin, "times the baseline", row_axis(names), colours) if rows else None
+        colours = spec.hue(names, analysis.floor)
+        return _ratios(rows, margin, "times the baseline", spec.row_axis(names), colours) if rows else None
 
-    return Chart(
+    return spec.Chart(
         f"Ratio to {baseline}",
         f"{capitalised(metric.noun)} over that of {baseline} in the same block, with the interval of the "
         f"ratio. Between the dashed lines, {units.percent(margin)} around 1, two are equivalent.",
-        panels(analysis, draw),
+        spec.panels(analysis, draw),
     )
 
 
@@ -148,7 +132,7 @@ def forest_chart(analysis: RunAnalysis) -> Chart:
 _MAX_ROWS, _MAX_PANELS = 60, 6
 
 
-def diff_chart(diff: RunDiff) -> Chart:
+def diff_chart(diff: RunDiff) -> spec.Chart:
     """A panel for each metric of which both runs have positive figures."""
     by_metric: dict[Metric, list[CellChange]] = {}
     for change in diff.changes:
@@ -160,19 +144,19 @@ def diff_chart(diff: RunDiff) -> Chart:
         for change in changes[:_MAX_ROWS]:
             name, point = change.cell.contender, diff.first.label(change.cell.point)
             label = f"{name}, {point}" if len(diff.first.points) > 1 else name
-            colours[label] = colour(name, diff.first.floor)
+            colours[label] = spec.colour(name, diff.first.floor)
             rows.append(_ratio_row(label, change.ratio, change.verdict, metric, ""))
-        y = row_axis(list(colours), labelLimit=320)
-        spec = _ratios(rows, diff.margin, "times the first run", y, by_contender(colours))
-        drawn.append(Panel(metric.title, spec))
+        y = spec.row_axis(list(colours), labelLimit=320)
+        ratios = _ratios(rows, diff.margin, "times the first run", y, spec.by_contender(colours))
+        drawn.append(spec.Panel(metric.title, ratios))
     caption = (
         "The figures of the second run over those of the first, with the interval of the ratio. Between the "
         f"dashed lines, {units.percent(diff.margin)} around 1, two are equivalent."
     )
-    return Chart("Second over first", caption, tuple(drawn))
+    return spec.Chart("Second over first", caption, tuple(drawn))
 
 
-def _ratio_row(label: str, ratio: Interval, verdict: Verdict, metric: Metric, absent: str) -> Json:
+def _ratio_row(label: str, ratio: Interval, verdict: Verdict, metric: Metric, absent: str) -> spec.Json:
     """The data of a ratio. `absent`: what stands in the place of an interval."""
     times, interval = units.ratio_parts(ratio)
     return {
@@ -186,64 +170,66 @@ def _ratio_row(label: str, ratio: Interval, verdict: Verdict, metric: Metric, ab
     }
 
 
-def _ratios(rows: Sequence[Json], margin: float, title: str, y: Json, colours: Json) -> Json:
+def _ratios(
+    rows: Sequence[spec.Json], margin: float, title: str, y: spec.Json, colours: spec.Json
+) -> spec.Json:
     """Ratios with their intervals, a row each, on a logarithmic axis that has room for all of them; with
     lines at 1 and, dashed, at the limits of the margin."""
     limits = [1 / (1 + margin), 1 + margin]
     values = [*limits, *(row[key] for row in rows for key in ("low", "ratio", "high") if row[key])]
-    across = numbers(f"{title} (logarithmic)", min(values) / 1.1, max(values) * 1.1, grid=True)
-    tips = tooltip(contender="contender", text="ratio", interval="interval", verdict="verdict")
-    at = {"x": quantitative("limit", **across)}
+    across = spec.numbers(f"{title} (logarithmic)", min(values) / 1.1, max(values) * 1.1, grid=True)
+    tips = spec.tooltip(contender="contender", text="ratio", interval="interval", verdict="verdict")
+    at = {"x": spec.quantitative("limit", **across)}
     layers = [
-        layer("limits", "rule", color="var(--quiet)", strokeDash=[4, 4], encoding=at),
-        layer("one", "rule", color="var(--quiet)", encoding=at),
-        *interval_rows("ratio", across, y, colours, tips),
+        spec.layer("limits", "rule", color="var(--quiet)", strokeDash=[4, 4], encoding=at),
+        spec.layer("one", "rule", color="var(--quiet)", encoding=at),
+        *spec.interval_rows("ratio", across, y, colours, tips),
     ]
     data = {"rows": rows, "limits": [{"limit": limit} for limit in limits], "one": [{"limit": 1.0}]}
-    return layered(layers, _ROW_HEIGHT * len(rows), data)
+    return spec.layered(layers, _ROW_HEIGHT * len(rows), data)
 
 
-def published_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def published_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """For each metric of the source a panel for each pair: a row for each point, the source's ratio hollow,
     this run's filled."""
     now = Metric("ratio", "", "now", "")
     for both in analysis.then_and_now:
-        by_pair: dict[str, list[Json]] = {}
+        by_pair: dict[str, list[spec.Json]] = {}
         for row in both.ratios:
             then = {"then": row.then, "then_shown": units.significant(row.then)}
             rows = by_pair.setdefault(row.label, [])
-            rows.append(estimate(analysis.label(row.point), row.now, now, 1.0, **then))
-        yield Chart(
+            rows.append(spec.estimate(analysis.label(row.point), row.now, now, 1.0, **then))
+        yield spec.Chart(
             f"{both.metric.title}: ratios then and now",
             f"○ {both.source.date[:4]}, as published in “{both.source.title}”; ● this run, with its 95 % "
             "interval as a bar. The line between them is the change; 1 means that both take the same.",
             tuple(
-                Panel(pair, _dumbbells(colour(pair.split(" / ")[0], analysis.floor), rows))
+                spec.Panel(pair, _dumbbells(spec.colour(pair.split(" / ")[0], analysis.floor), rows))
                 for pair, rows in by_pair.items()
             ),
         )
 
 
-def _dumbbells(tint: str, rows: Sequence[Json]) -> Json:
+def _dumbbells(tint: str, rows: Sequence[spec.Json]) -> spec.Json:
     values = [row[key] for row in rows for key in ("low", "median", "high", "then") if row.get(key)]
-    _, across = axis(Metric("ratio", "", "times", ""), values, room=1.3, grid=True)
+    _, across = spec.axis(Metric("ratio", "", "times", ""), values, room=1.3, grid=True)
     low, high = across["scale"]["domain"]
-    y = row_axis([row["contender"] for row in rows])
-    then, now = ({"x": quantitative(field, **across), "y": y} for field in ("then", "median"))
-    tips = tooltip(contender="point", then_shown="then", shown="now", interval="95 % interval", n="n")
-    bar = {"x": quantitative("low", **across), "x2": {"field": "high"}, "y": y}
+    y = spec.row_axis([row["contender"] for row in rows])
+    then, now = ({"x": spec.quantitative(field, **across), "y": y} for field in ("then", "median"))
+    tips = spec.tooltip(contender="point", then_shown="then", shown="now", interval="95 % interval", n="n")
+    bar = {"x": spec.quantitative("low", **across), "x2": {"field": "high"}, "y": y}
     quiet = "var(--quiet)"
-    dot: Json = {"opacity": 1, "size": 70}
-    equal = layer("equal", "rule", color=quiet, strokeDash=[2, 3], encoding={"x": then["x"]})
+    dot: spec.Json = {"opacity": 1, "size": 70}
+    equal = spec.layer("equal", "rule", color=quiet, strokeDash=[2, 3], encoding={"x": then["x"]})
     change = {**then, "x2": {"field": "median"}}
     layers = [
         *([equal] if low < 1 < high else []),
-        layer("rows", "rule", valid="median", color=quiet, opacity=0.6, encoding=change),
-        layer("rows", "rule", valid="low", color=tint, strokeWidth=7, opacity=0.35, encoding=bar),
-        layer(
+        spec.layer("rows", "rule", valid="median", color=quiet, opacity=0.6, encoding=change),
+        spec.layer("rows", "rule", valid="low", color=tint, strokeWidth=7, opacity=0.35, encoding=bar),
+        spec.layer(
             "rows", "point", valid="median", filled=True, color=tint, encoding={**now, "tooltip": tips}, **dot
         ),
-        layer(
+        spec.layer(
             "rows",
             "point",
             color="var(--ink)",
@@ -252,50 +238,50 @@ def _dumbbells(tint: str, rows: Sequence[Json]) -> Json:
             **dot,
         ),
     ]
-    return layered(layers, _ROW_HEIGHT * len(rows), {"rows": rows, "equal": [{"then": 1.0}]})
+    return spec.layered(layers, _ROW_HEIGHT * len(rows), {"rows": rows, "equal": [{"then": 1.0}]})
 
 
-def scatter_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def scatter_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """For each pair of metrics of the workload a panel for each point with two contenders or more."""
     for names in analysis.measurement.scatters:
         x, y = (analysis.measurement.metric(name) for name in names)
-        yield Chart(
+        yield spec.Chart(
             f"{x.title} against {y.title}",
-            f"{sentence(x.explanation)} {sentence(y.explanation)} Left and low is cheap; both axes are "
-            "logarithmic, bars are 95 % intervals.",
-            panels(analysis, partial(_scatter, analysis, (x, y))),
+            f"{spec.sentence(x.explanation)} {spec.sentence(y.explanation)} Left and low is cheap; both axes "
+            "are logarithmic, bars are 95 % intervals.",
+            spec.panels(analysis, partial(_scatter, analysis, (x, y))),
         )
 
 
-def _scatter(analysis: RunAnalysis, metrics: Sequence[Metric], point: Point) -> Json | None:
+def _scatter(analysis: RunAnalysis, metrics: Sequence[Metric], point: Point) -> spec.Json | None:
     figures = {name: analysis.cell(name, point).metrics for name in analysis.names}
     values = {name: [each.get(metric.name) for metric in metrics] for name, each in figures.items()}
     places = {name: both for name, both in values.items() if all(each and each.estimate > 0 for each in both)}
     if len(places) < 2:
         return None
-    rows: dict[str, Json] = {name: {"contender": name} for name in places}
-    encodings: Json = {"color": hue(places, analysis.floor)}
+    rows: dict[str, spec.Json] = {name: {"contender": name} for name in places}
+    encodings: spec.Json = {"color": spec.hue(places, analysis.floor)}
     bars, shown = {}, {}
     for field, metric, column in zip("xy", metrics, zip(*places.values(), strict=True), strict=True):
-        unit, channel = axis(metric, ends(column), room=1.5)
+        unit, channel = spec.axis(metric, spec.ends(column), room=1.5)
         low, high = f"{field}_low", f"{field}_high"
-        encodings[field] = quantitative(field, **channel)
-        bars[low] = {field: quantitative(low, **channel), f"{field}2": {"field": high}}
+        encodings[field] = spec.quantitative(field, **channel)
+        bars[low] = {field: spec.quantitative(low, **channel), f"{field}2": {"field": high}}
         shown[f"{field}_shown"] = metric.title
         for name, value in zip(places, column, strict=True):
-            scaled = estimate(name, value, metric, unit)
+            scaled = spec.estimate(name, value, metric, unit)
             rows[name] |= {field: scaled["median"], low: scaled["low"], high: scaled["high"]}
             rows[name][f"{field}_shown"] = units.with_interval(value, metric.unit)
-    dot = {**encodings, "tooltip": tooltip(contender="contender", **shown)}
-    name_beside = {**encodings, "text": nominal("contender")}
+    dot = {**encodings, "tooltip": spec.tooltip(contender="contender", **shown)}
+    name_beside = {**encodings, "text": spec.nominal("contender")}
     layers = [
         *(
-            layer("rows", "rule", valid=low, strokeWidth=4, opacity=0.35, encoding={**encodings, **bar})
+            spec.layer("rows", "rule", valid=low, strokeWidth=4, opacity=0.35, encoding={**encodings, **bar})
             for low, bar in bars.items()
         ),
-        layer("rows", "point", filled=True, size=90, opacity=1, encoding=dot),
-        layer(
+        spec.layer("rows", "point", filled=True, size=90, opacity=1, encoding=dot),
+        spec.layer(
             "rows", "text", align="left", baseline="middle", dx=9, dy=-9, fontSize=12, encoding=name_beside
         ),
     ]
-    return layered(layers, 320, {"rows": list(rows.values())})
+    return spec.layered(layers, 320, {"rows": list(rows.values())})

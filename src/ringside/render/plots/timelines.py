@@ -9,25 +9,13 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric
 from ringside.model.results import Interval, Span, Timeline
+from ringside.render.plots import spec
 from ringside.render.plots.lines import estimate_lines
-from ringside.render.plots.spec import (
-    BUNDLED,
-    Chart,
-    Json,
-    Panel,
-    colour,
-    layer,
-    layered,
-    nominal,
-    quantitative,
-    tooltip,
-    x_axis,
-)
 from ringside.render.text.words import where
 from ringside.workloads.base import OTHER_THREADS, SpansView, TimelineView
 
 
-def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def timeline_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """CPU and memory over time of one trial of each cell, then the latest message of each second."""
     view = analysis.measurement.timeline_view
     if view is None:
@@ -39,11 +27,11 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
             if (timeline := analysis.timelines.get(Cell(name, point)))
         }
         blocks = ", ".join(f"{name} {timeline.block}" for name, timeline in timelines.items())
-        yield Chart(
+        yield spec.Chart(
             f"Time line{where(analysis, point, ': ')}",
             f"{view.caption} One trial of each, with the median headline (block: {blocks}).",
             tuple(
-                Panel(name, _timeline(timeline, view), point)
+                spec.Panel(name, _timeline(timeline, view), point)
                 for name, timeline in timelines.items()
                 if timeline.cpu and timeline.pss_bytes.values
             ),
@@ -57,75 +45,75 @@ def timeline_charts(analysis: RunAnalysis) -> Iterator[Chart]:
         times = {t for _, t, _ in latest}
         if len(times) > 1:
             metric = Metric("latest_s", "s", view.latest_y_title, "")
-            spec = estimate_lines(analysis, metric, x_axis("x", view.x_title, times, log=True), latest)
-            yield Chart(
+            drawn = estimate_lines(analysis, metric, spec.x_axis("x", view.x_title, times, log=True), latest)
+            yield spec.Chart(
                 f"{view.latest_title}{where(analysis, point, ': ')}",
                 f"{view.latest_caption} Of the same trials; both axes are logarithmic.",
-                (Panel(analysis.label(point), spec, point),),
+                (spec.Panel(analysis.label(point), drawn, point),),
             )
 
 
 _MEMORY, _KERNEL = "memory (PSS)", "kernel, grown"
 
 
-def _timeline(timeline: Timeline, view: TimelineView) -> Json:
+def _timeline(timeline: Timeline, view: TimelineView) -> spec.Json:
     # The first interval begins at 0, which a logarithmic axis does not have.
     first, last = next(edge for edge in timeline.edges if edge > 0), timeline.edges[-1]
-    x = x_axis("t", f"{view.x_title} (logarithmic)", (first, last), log=True)
+    x = spec.x_axis("t", f"{view.x_title} (logarithmic)", (first, last), log=True)
     highest = max([*timeline.pss_bytes.values, *timeline.kernel_bytes.values]) * 1.08
     unit, unit_name = units.scale(highest, "B")
-    quiet_dashes: Json = {"color": "var(--quiet)", "strokeDash": [5, 4]}
+    quiet_dashes: spec.Json = {"color": "var(--quiet)", "strokeDash": [5, 4]}
     legend = {"orient": "bottom", "title": None, "labelColor": "var(--quiet)"}
     ticks = {"format": ",~r", "tickCount": 5, "minExtent": 30}
     threads = {
-        name: "var(--grid)" if name == OTHER_THREADS else f"var(--c{number % len(BUNDLED)})"
+        name: "var(--grid)" if name == OTHER_THREADS else f"var(--c{number % len(spec.BUNDLED)})"
         for number, name in enumerate(timeline.cpu)
     }
     cores = {
         "x": x,
-        "y": quantitative("cores", stack="zero", title="CPU (cores)", axis=ticks),
-        "color": nominal(
+        "y": spec.quantitative("cores", stack="zero", title="CPU (cores)", axis=ticks),
+        "color": spec.nominal(
             "thread",
             scale={"domain": list(threads), "range": list(threads.values())},
             legend={**legend, "columns": 4, "symbolStrokeWidth": 0},
         ),
-        "order": quantitative("place"),
+        "order": spec.quantitative("place"),
         "tooltip": [
-            *tooltip(thread="thread"),
-            quantitative("cores", title="cores", format=".3~r"),
-            quantitative("t", title="from", format=".3~r"),
+            *spec.tooltip(thread="thread"),
+            spec.quantitative("cores", title="cores", format=".3~r"),
+            spec.quantitative("t", title="from", format=".3~r"),
         ],
     }
     # How many connections were open has no axis: its top is all of them.
     most = max([1.0, *timeline.open.values])
     ramp = {
         "x": x,
-        "y": quantitative("open", scale={"domain": [0, most * 1.08], "nice": False}, axis=None),
+        "y": spec.quantitative("open", scale={"domain": [0, most * 1.08], "nice": False}, axis=None),
         "tooltip": [
-            quantitative("open", title="open connections", format=",.0f"),
-            quantitative("t", title="at", format=".3~r"),
+            spec.quantitative("open", title="open connections", format=",.0f"),
+            spec.quantitative("t", title="at", format=".3~r"),
         ],
     }
     memory = {
         "x": x,
-        "y": quantitative(
+        "y": spec.quantitative(
             "bytes",
             title=f"memory ({unit_name})",
             scale={"domain": [0, highest / unit], "nice": False},
             axis={"orient": "right", "grid": False, **ticks},
         ),
-        "strokeDash": nominal(
+        "strokeDash": spec.nominal(
             "what",
             scale={"domain": [_MEMORY, _KERNEL], "range": [[1, 0], [2, 2]]},
             legend={**legend, "symbolStrokeColor": "var(--ink)"},
         ),
     }
-    steps: Json = {"interpolate": "step-after"}
+    steps: spec.Json = {"interpolate": "step-after"}
     layers = [
-        layer("cpu", "area", opacity=0.75, line=False, encoding=cores, **steps),
-        layer("marker", "rule", encoding={"x": x}, **quiet_dashes),
-        layer("open", "line", encoding=ramp, **quiet_dashes),
-        layer("memory", "line", strokeWidth=2, color="var(--ink)", encoding=memory, **steps),
+        spec.layer("cpu", "area", opacity=0.75, line=False, encoding=cores, **steps),
+        spec.layer("marker", "rule", encoding={"x": x}, **quiet_dashes),
+        spec.layer("open", "line", encoding=ramp, **quiet_dashes),
+        spec.layer("memory", "line", strokeWidth=2, color="var(--ink)", encoding=memory, **steps),
     ]
     data = {
         "open": [
@@ -145,27 +133,27 @@ def _timeline(timeline: Timeline, view: TimelineView) -> Json:
         ],
         "marker": [] if timeline.marker_s is None else [{"t": max(first, timeline.marker_s)}],
     }
-    return layered(layers, 230, data, independent=("y",))
+    return spec.layered(layers, 230, data, independent=("y",))
 
 
-def span_charts(analysis: RunAnalysis) -> Iterator[Chart]:
+def span_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
     """A chart for each point, a panel for each contender that was traced."""
     view = analysis.measurement.spans_view
     if view is None:
         return
     for point in analysis.points:
-        yield Chart(
+        yield spec.Chart(
             f"{view.title}{where(analysis, point, ': ')}",
             f"{view.caption} One trial of each, with the median headline.",
             tuple(
-                Panel(name, _span_bars(spans, view, colour(name, analysis.floor)), point)
+                spec.Panel(name, _span_bars(spans, view, spec.colour(name, analysis.floor)), point)
                 for name in analysis.names
                 if (spans := analysis.spans.get(Cell(name, point)))
             ),
         )
 
 
-def _span_bars(spans: Sequence[Span], view: SpansView, tint: str) -> Json:
+def _span_bars(spans: Sequence[Span], view: SpansView, tint: str) -> spec.Json:
     """Units are numbered from 1 in the order of their own names."""
     unit_ns, unit_name = units.scale(max(span.end_ns for span in spans), "ns")
     numbers = {unit: number for number, unit in enumerate(sorted({span.unit for span in spans}), 1)}
@@ -181,10 +169,12 @@ def _span_bars(spans: Sequence[Span], view: SpansView, tint: str) -> Json:
     ]
     ticks = {"grid": True, "tickCount": 6}
     at = {
-        "x": quantitative("begin", title=f"{unit_name} since {view.origin}", axis=ticks),
+        "x": spec.quantitative("begin", title=f"{unit_name} since {view.origin}", axis=ticks),
         "x2": {"field": "end"},
         "y": {"field": "unit", "type": "ordinal", "title": "unit", "axis": {"grid": False}},
-        "tooltip": [quantitative("job"), nominal("took")],
+        "tooltip": [spec.quantitative("job"), spec.nominal("took")],
     }
-    look: Json = {"color": tint, "stroke": "var(--paper)", "strokeWidth": 0.5, "height": {"band": 0.8}}
-    return layered([layer("rows", "bar", encoding=at, **look)], max(60, 18 * len(numbers)), {"rows": rows})
+    look: spec.Json = {"color": tint, "stroke": "var(--paper)", "strokeWidth": 0.5, "height": {"band": 0.8}}
+    return spec.layered(
+        [spec.layer("rows", "bar", encoding=at, **look)], max(60, 18 * len(numbers)), {"rows": rows}
+    )
