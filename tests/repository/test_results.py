@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scripts import blocks
 
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Answer
@@ -64,28 +63,5 @@ def test_a_finding_is_a_ratio_of_pairs_that_the_run_shows(parts: list[RunAnalysi
         too_much.sentence(run)
 
 
-def test_the_overview_as_a_picture(parts: list[RunAnalysis]) -> None:
-    assert results.picture(parts).startswith(b"\x89PNG")
-    rows = results.post_pictures.overview_panel(results.overview(parts)).spec["datasets"]["rows"]
-    of_ring = {row["contender"]: row for row in rows if row["problem"] == "ring"}
-    assert of_ring["erlang"]["shown"] == "1.00"
-    assert 0.05 < float(of_ring["limit"]["shown"]) < 0.09
-    assert of_ring["limit"]["behind"] == 0
-    # A hundred times behind, and more, is the darkest.
-    assert of_ring["python-threads"]["behind"] == 2
-    assert of_ring["python-threads"]["dark"]
-    assert "go-workers" not in of_ring
-
-
 def test_the_documents_are_what_the_record_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert results.main(["--check"]) == 0, capsys.readouterr().err
-
-
-def test_only_what_stands_between_the_comments_is_replaced() -> None:
-    begin, end = "<!-- made by scripts/x.py -->", "<!-- end of what scripts/x.py makes -->"
-    page = f"before\n{begin}\nold\n{end}\nbehind\n"
-    assert blocks.replaced(page, "x.py", "new\nlines") == page.replace("old", "new\nlines")
-    for wrong in ("nothing", f"{begin}\nold\n", f"{end}\n{begin}\nold\n{end}\n", page + page):
-        with pytest.raises(ValueError, match=f"the page needs the lines {begin} and {end}"):
-            blocks.replaced(wrong, "x.py", "new")
-    assert results.findings(results.read_records()).count("- ") >= len(results.FINDINGS)

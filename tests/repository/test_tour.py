@@ -23,14 +23,6 @@ def test_source_figures_and_output_are_those_of_the_tree_and_the_records(page: P
     assert tour.filled(text, tour.analyses_of_records()) == text, "run scripts/tour.py"
 
 
-def test_what_a_command_prints_is_filled_in() -> None:
-    made = tour.output("--help: Usage ... Options:")
-    assert made.startswith("```\n$ ringside --help\nUsage: ringside [OPTIONS] COMMAND")
-    assert made.endswith("\nOptions:\n```\n")
-    with pytest.raises(SystemExit, match="--help has no line with `nothing like it`"):
-        tour.output("--help: nothing like it")
-
-
 @pytest.mark.parametrize(
     ("place", "shown"), re.findall(r"<!-- example: (.*?) -->\n(.*?)<!-- end -->", README, re.DOTALL)
 )
@@ -46,11 +38,6 @@ def test_an_example_of_readme_looks_as_when_it_is_measured_now(
     for name in ("RINGSIDE_STORE", "RINGSIDE_LOCK"):
         monkeypatch.setenv(name, "")  # So that what `example` sets is undone.
     assert table(tour.example(place)) == table(shown)
-
-
-def test_source_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(SystemExit, match="has no line with `relay_nothing`"):
-        tour.source("contenders/go/ring/ring.go: relay_nothing")
 
 
 def test_a_place_is_filled_anew() -> None:
