@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 
 from ringside.catalogue.loader import Catalogue
@@ -33,8 +32,7 @@ def gaps(contenders: Sequence[Contender]) -> list[tuple[str, str]]:
 
 
 def table(contenders: Sequence[Contender]) -> str:
-    """The table, and the reasons for its empty cells. `contenders`: those on their first runtimes, sorted,
-    with their variants."""
+    """The table of classes. `contenders`: those on their first runtimes, sorted, with their variants."""
     lines = [
         f"| contender | language | {' | '.join(f'`{name}`' for name in WORKLOADS)} |",
         f"|---|---|{'---|' * len(WORKLOADS)}",
@@ -43,12 +41,7 @@ def table(contenders: Sequence[Contender]) -> str:
         cells = (one.workloads[name].kind if name in one.workloads else "" for name in WORKLOADS)
         link = f"[{one.name}](../contenders/{one.name.partition('@')[0]}/README.md)"
         lines.append(f"| {link} | {escape(one.language)} | {' | '.join(cells)} |")
-    lines += ["", "<details><summary>Why cells are empty</summary>", ""]
-    for one in (each for each in contenders if "@" not in each.name):
-        absent = [name for name in WORKLOADS if name not in one.workloads]
-        for reason, names in groupby(absent, key=lambda name: one.without.get(name, "Not written.")):
-            lines.append(f"- **{one.name}**, {', '.join(f'`{name}`' for name in names)}: {reason}")
-    return "\n".join([*lines, "", "</details>"])
+    return "\n".join(lines)
 
 
 def tuning(contenders: Sequence[Contender]) -> str:
