@@ -1,5 +1,5 @@
 """Makes the table of docs/CONTENDERS.md from the manifests, which contender takes part in which workload, in
-which class, and why the other cells are empty; and the table of docs/BIAS.md, what differs from defaults.
+which class; and the table of docs/BIAS.md, what differs from defaults.
 
     .venv/bin/python scripts/coverage.py            write it
     .venv/bin/python scripts/coverage.py --check    exit status 1 if it differs from the manifests
