@@ -10,8 +10,10 @@ from ringside.measure.runs.stopping import StoppingRule
 from ringside.model.catalogue import Unavailable
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
+from ringside.probe.protocol import TrialOutcome
 from ringside.store.plans import PlannedContender, plan_values
 from ringside.units import duration
+from ringside.workloads.command import COMMAND
 from ringside.workloads.ring import RING
 from tests.support.programs import CATALOGUE
 
@@ -109,3 +111,27 @@ def test_a_suite_says_what_is_done_what_is_next_and_the_time_left(clock: list[fl
         "part 2 of 2, jobs, about 3 min left",
         "part 2 of 2, jobs: block 1 of 7, about 3 min left",
     ]
+
+
+def test_slow_commands_say_what_is_to_be_expected_and_are_never_silent(clock: list[float]) -> None:
+    out = io.StringIO()
+    fast, slow = (Cell(name, Point(())) for name in "AB")
+    with LiveProgress(Console(file=out, width=200), quiet=True, paces=True) as progress:
+        progress.on_begin(run_of(fast, slow), StoppingRule(40, decided=True), [fast, slow], COMMAND)
+        for block, factor in enumerate((1, 1, 3, 3), 1):
+            for each, seconds in ((fast, 2 * factor), (slow, 5 * factor)):
+                progress.on_trial(block, each)
+                for _ in range(seconds):
+                    clock[0] += 1
+                    progress.on_tick()
+                report = TrialOutcome("ok", wall_ns=seconds * 10**9)
+                progress.on_trial_end(Trial(block, 0, each, Outcome.OK, "", report=report), seconds)
+    lines = out.getvalue().splitlines()
+    paces = [line for line in lines if "a block takes" in line]
+    # The second block is as expected, the third is not.
+    assert paces == [
+        "a block takes 7.00 s, the first verdict is due in about 42 s; so far B / A 2.50",
+        "a block takes 11.7 s, the first verdict is due in about 46 s; so far B / A 2.50",
+    ]
+    assert any("block 3: B (" in line for line in lines)
+    assert len(lines) < 10

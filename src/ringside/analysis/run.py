@@ -6,16 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from ringside.analysis import plausibility
+from ringside.analysis import distributions, plausibility
 from ringside.analysis.answers import Conclusion, conclude
 from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, two_modes
-from ringside.analysis.distributions import (
-    analyse_executions,
-    analyse_machines,
-    analyse_percentiles,
-    analyse_warm_ups,
-    load_totals,
-)
 from ringside.analysis.figures import Comparisons, RunFigures
 from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import analyse_breakdown, analyse_growth, analyse_slopes, over_cores
@@ -49,15 +42,15 @@ class RunAnalysis(RunFigures):
         return {path: self.sources[digest] for path, digest in files.items() if digest in self.sources}
 
     # What modules of their own compute, each when it is first used.
-    machines = cached_property(analyse_machines)
-    executions = cached_property(analyse_executions)
-    load_totals = cached_property(load_totals)
-    percentiles = cached_property(analyse_percentiles)
+    machines = cached_property(distributions.analyse_machines)
+    executions = cached_property(distributions.analyse_executions)
+    load_totals = cached_property(distributions.load_totals)
+    percentiles = cached_property(distributions.analyse_percentiles)
     slopes = cached_property(analyse_slopes)
     cores_scaling = cached_property(over_cores)
     growth = cached_property(analyse_growth)
     breakdown = cached_property(analyse_breakdown)
-    warm_ups = cached_property(analyse_warm_ups)
+    warm_ups = cached_property(distributions.analyse_warm_ups)
     modes = cached_property(two_modes)
 
     @cached_property

@@ -16,20 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from ringside.catalogue.decode import Key, TomlFile, decode, read_toml
 from ringside.errors import UsageError
-from ringside.model.catalogue import (
-    PLACEHOLDER,
-    Contender,
-    ContenderKeys,
-    Manifest,
-    Runtime,
-    RuntimeKeys,
-    RuntimeTable,
-    VariantTable,
-    WorkloadEntry,
-    WorkloadKeys,
-    WorkloadTable,
-    check_placeholders,
-)
+from ringside.model import catalogue as model
 from ringside.model.design import Levels, Metric, as_tuple
 from ringside.workloads import WORKLOADS
 from ringside.workloads.base import Capability, Factor, Workload
@@ -79,10 +66,10 @@ def check_levels(
                 raise file.error(error, *keys, factor) from None
 
 
-def read_contender(path: Path) -> dict[str, Contender]:
+def read_contender(path: Path) -> dict[str, model.Contender]:
     """A manifest: the contender on each of its runtimes, by name. The first runtime has the bare name."""
     file, folder = read_toml(path), path.parent.resolve()
-    manifest = decode(file, Manifest)
+    manifest = decode(file, model.Manifest)
     named: list[tuple[Key, ...]] = [("runtime", name) for name in manifest.runtime]
     for keys in [(folder.name,), *named, *(("variant", name) for name in manifest.variant)]:
         if not NAME.fullmatch(str(keys[-1])):
@@ -102,15 +89,17 @@ def read_contender(path: Path) -> dict[str, Contender]:
     return {contender.name: contender for contender in contenders}
 
 
-def _on_runtime(manifest: Manifest, folder: Path, name: str, table: RuntimeTable) -> Contender:
-    shared = values(ContenderKeys, manifest)
+def _on_runtime(
+    manifest: model.Manifest, folder: Path, name: str, table: model.RuntimeTable
+) -> model.Contender:
+    shared = values(model.ContenderKeys, manifest)
     if table.parallel is not None:
         shared["parallel"] = table.parallel
-    return Contender(
+    return model.Contender(
         **shared | {"without": manifest.without | table.without},
         name=f"{folder.name}@{name}",
         folder=folder,
-        runtime=Runtime(name=name, **values(RuntimeKeys, table)),
+        runtime=model.Runtime(name=name, **values(model.RuntimeKeys, table)),
         builds=(*table.build, *(build.command for build in manifest.build)),
         programs=tuple(manifest.workload),
         workloads={
@@ -121,17 +110,19 @@ def _on_runtime(manifest: Manifest, folder: Path, name: str, table: RuntimeTable
     )
 
 
-def _entry(table: WorkloadTable, manifest: Manifest, runtime: RuntimeTable) -> WorkloadEntry:
+def _entry(
+    table: model.WorkloadTable, manifest: model.Manifest, runtime: model.RuntimeTable
+) -> model.WorkloadEntry:
     program, *words = table.command
     arguments = runtime.arguments if program == "{runtime}" else ()
-    return WorkloadEntry(
-        **values(WorkloadKeys, table) | {"command": (program, *arguments, *words)},
+    return model.WorkloadEntry(
+        **values(model.WorkloadKeys, table) | {"command": (program, *arguments, *words)},
         kind=table.kind or manifest.kind,
         only={factor: as_tuple(levels) for factor, levels in table.only.items()},
     )
 
 
-def _variant(plain: Contender, name: str, table: VariantTable) -> Contender:
+def _variant(plain: model.Contender, name: str, table: model.VariantTable) -> model.Contender:
     return replace(
         plain,
         name=f"{plain.name}@{name}",
@@ -154,7 +145,7 @@ def _variant(plain: Contender, name: str, table: VariantTable) -> Contender:
     )
 
 
-def _check_workloads(file: TomlFile, manifest: Manifest) -> None:
+def _check_workloads(file: TomlFile, manifest: model.Manifest) -> None:
     """Workloads, factors and placeholders must be known."""
     for name in manifest.without:
         find_workload(file, name, "without", name)
@@ -174,15 +165,15 @@ def _check_workloads(file: TomlFile, manifest: Manifest) -> None:
                 commands["variant", variant, "arguments"] = settings.arguments
         for keys, command in commands.items():
             try:
-                check_placeholders(f"`{'.'.join(keys)}`", command, placeholders)
+                model.check_placeholders(f"`{'.'.join(keys)}`", command, placeholders)
             except ValueError as error:
                 raise file.error(error, *keys) from None
 
 
-def added_contenders(words: Iterable[str]) -> dict[str, list[Contender]]:
+def added_contenders(words: Iterable[str]) -> dict[str, list[model.Contender]]:
     """The contenders of each `--with`, on each of their runtimes, by the folder's name. Raises UsageError,
     CatalogueError."""
-    added: dict[str, list[Contender]] = {}
+    added: dict[str, list[model.Contender]] = {}
     places: dict[str, str] = {}
     for word in words:
         command = _COMMAND.fullmatch(word)
@@ -196,7 +187,7 @@ def added_contenders(words: Iterable[str]) -> dict[str, list[Contender]]:
     return added
 
 
-def _of_folder(word: str) -> list[Contender]:
+def _of_folder(word: str) -> list[model.Contender]:
     folder = Path(word).parent if Path(word).name == MANIFEST else Path(word)
     if not folder.is_dir():
         raise UsageError(f"there is no folder {word}; a server needs none: 'NAME=COMMAND {{port}}'")
@@ -209,7 +200,7 @@ def _of_folder(word: str) -> list[Contender]:
     return list(read_contender(manifest).values())
 
 
-def _server(name: str, line: str) -> Contender:
+def _server(name: str, line: str) -> model.Contender:
     """A server that is started by a command line and takes part in every workload of servers. It gets no
     `key=value` arguments: what it needs is in its command line."""
     option = f"--with {name}={line}"
@@ -221,7 +212,7 @@ def _server(name: str, line: str) -> Contender:
         raise UsageError(f"{option}: {str(error).lower()}; quote it as for a shell") from None
     if not command:
         raise UsageError(f"{option}: write the server's command behind the `=`")
-    placeholders = {match for word in command for match in PLACEHOLDER.findall(word)}
+    placeholders = {match for word in command for match in model.PLACEHOLDER.findall(word)}
     if "port" not in placeholders:
         raise UsageError(
             f"{option}: the command needs `{{port}}`, where the server gets its port; other programs need a "
@@ -231,19 +222,19 @@ def _server(name: str, line: str) -> Contender:
     arguments = [word for each in servers for word in each.server_arguments]
     arguments += [factor.name for each in servers for factor in each.factors]
     try:
-        check_placeholders(option, command, dict.fromkeys([*_SERVER_ARGUMENTS, *arguments]))
+        model.check_placeholders(option, command, dict.fromkeys([*_SERVER_ARGUMENTS, *arguments]))
     except ValueError as error:
         raise UsageError(str(error)) from None
     if shutil.which(command[0]) is None:
         raise UsageError(f"{option}: there is no program {command[0]} that can be executed")
     program = str(Path(command[0]).absolute()) if "/" in command[0] else command[0]
-    entry = WorkloadEntry(("{runtime}", *command[1:]), host="host" in placeholders)
-    return Contender(
+    entry = model.WorkloadEntry(("{runtime}", *command[1:]), host="host" in placeholders)
+    return model.Contender(
         name=name,
         folder=Path.cwd(),
         title=name,
         parallel=True,
-        runtime=Runtime(name="command", executable=(program,), version=()),
+        runtime=model.Runtime(name="command", executable=(program,), version=()),
         workloads={each.name: entry for each in servers},
         has_sources=False,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from statistics import median
 
 from rich.console import Console
 from rich.live import Live
@@ -16,9 +17,10 @@ from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
 from ringside.render.text.command import with_options, with_store
+from ringside.stats.sequential import FIRST_LOOK
 from ringside.store.plans import read_plan
 from ringside.text import LOG_LINES, last_lines, one_line
-from ringside.units import count, duration
+from ringside.units import count, duration, quantity
 from ringside.workloads.base import Measurement, Workload
 
 # A doing that lasts longer gets its time shown.
@@ -27,15 +29,26 @@ _LONG_S = 2.0
 _PLANNED_BLOCKS = 10_000
 # What a part of a suite takes besides its blocks, before one shows it: builds and warm-ups.
 _PREPARATION_S = 15.0
+# Of commands whose block takes so long, lines say what is to be expected; where the live line is missing,
+# another says what is done whenever so much time has passed.
+_SLOW_BLOCK_S, _SILENCE_S = 2.0, 10.0
+# An estimate that changed by this share is said again.
+_CHANGE = 0.25
 
 
 class LiveProgress(Listener):
-    """Shows what happens; where it is `quiet`, on the live line alone. Redraws at the ends of trials and
-    once a second, no more often: nothing should run beside a measurement."""
+    """Shows what happens; where it is `quiet`, on the live line alone, but for slow commands where `paces`.
+    Redraws at the ends of trials and once a second, no more often: nothing should run beside a
+    measurement."""
 
-    def __init__(self, console: Console, *, quiet: bool = False) -> None:
+    def __init__(self, console: Console, *, quiet: bool = False, paces: bool = False) -> None:
         self._console = console
         self._quiet = quiet
+        self._paces = paces
+        self._said_s, self._block_s = time.monotonic(), 0.0
+        # Of blocks: how many until the first verdict is due; wall times by cell.
+        self._due = FIRST_LOOK
+        self._walls_ns: dict[Cell, list[int]] = {}
         self._is_live = console.is_terminal
         # No thread of its own: the line is drawn when something has changed.
         self._live = Live(console=console, auto_refresh=False, transient=True)
@@ -107,6 +120,7 @@ class LiveProgress(Listener):
         """A line that is shown even where it is quiet, once."""
         if text not in self._said:
             self._said.add(text)
+            self._said_s = time.monotonic()
             self._console.print(Text(one_line(text, most=1000)))
 
     def on_wait(self) -> None:
@@ -118,6 +132,7 @@ class LiveProgress(Listener):
         self._failed.clear()
         self._repeated = ()
         self._time_s, self._most = rule.time_s, rule.max_blocks if rule.is_fixed else 0
+        self._due = min(rule.max_blocks, FIRST_LOOK if rule.decided else rule.max_blocks)
         if isinstance(measurement, Workload):
             self._repeated = (run.id, *with_options(read_plan(run).chosen))
         if self._part:
@@ -139,14 +154,31 @@ class LiveProgress(Listener):
         elif is_new and self._most and not self._part:
             a_block_s = (now - self._blocks_began) / (block - self._first_block)
             self._ends = now + a_block_s * (self._most - block + 1)
+        if is_new and block > self._first_block and self._paces:
+            self._pace((now - self._blocks_began) / (block - self._first_block), block - self._first_block)
         self._block = block
         self._now(f"{cell.contender}  {cell.point}".rstrip(), self._where() * is_new)
+
+    def _pace(self, block_s: float, done: int) -> None:
+        """What a block takes, when the first verdict is due, and how the ratios look until then."""
+        if block_s < _SLOW_BLOCK_S or abs(block_s - self._block_s) < _CHANGE * self._block_s:
+            return
+        self._block_s, left = block_s, self._due - done
+        due = f", the first verdict is due in about {duration(left * block_s)}" if 0 < left < 1000 else ""
+        pairs = [(cell, median(ns)) for cell, ns in self._walls_ns.items() if not cell.point.levels]
+        ratios = [
+            f"{cell.contender} / {pairs[0][0].contender} {ns / pairs[0][1]:.2f}" for cell, ns in pairs[1:]
+        ]
+        so_far = f"; so far {', '.join(ratios)}" if ratios else ""
+        self.on_say(f"a block takes {quantity(block_s, 's')}{due}{so_far}")
 
     def on_tick(self) -> None:
         self._draw()
 
     def on_trial_end(self, trial: Trial, seconds: float) -> None:
         if trial.outcome is Outcome.OK:
+            if trial.report and trial.report.wall_ns:
+                self._walls_ns.setdefault(trial.cell, []).append(trial.report.wall_ns)
             return
         cell = trial.cell
         where = f" at {cell.point}" if cell.point.levels else ""
@@ -179,11 +211,13 @@ class LiveProgress(Listener):
             self._print(line)
 
     def _draw(self) -> None:
-        if not self._is_live:
-            return
         spent = time.monotonic() - self._since
         where = f"{self._where()}: ".removeprefix(": ")
         lasting = f" ({duration(spent)})" if spent >= _LONG_S else ""
+        if not self._is_live:
+            if self._paces and time.monotonic() - self._said_s >= _SILENCE_S:
+                self.on_say(f"{where}{self._doing}{lasting}")
+            return
         line = Text(one_line(f"{where}{self._doing}{lasting}"), no_wrap=True, overflow="ellipsis")
         self._live.update(line, refresh=True)
 

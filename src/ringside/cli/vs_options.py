@@ -51,7 +51,7 @@ class VsSettings:
         "-p, --prepare CMD", "Run before each execution, untimed.", multiple=True
     )
     runs: int | None = option("-r, --runs N", "Exactly N executions of each command.", _RUNS)
-    time_s: float | None = option("--time 1m", "Time limit [30s, at least 7 blocks].", params.duration)
+    time_s: float | None = option("--time 1m", "Time limit [30s or 7 blocks].", params.duration)
     fail_if: tuple[tuple[str, float], ...] = option(
         "--fail-if slower:5%", "Exit status 1 where that much slower.", params.gate, multiple=True
     )
@@ -110,6 +110,7 @@ class VsSettings:
     margin: float | None = option("--margin 5%", f"{params.MARGIN_HELP} [default: 5%].", units.margin)
     seed: int | None = option("--seed N", "Seed of the random orders [default: a new one].", params.SEED)
     everything: bool = flag("--all", "All columns.", section="Output")
+    quiet: bool = flag("--quiet", "No lines on what slow commands are at.")
     show_output: bool = flag("--show-output", "Show what the commands print.")
     as_markdown: bool = flag("--markdown", "Markdown.")
     export_csv: str | None = option("--export-csv FILE", "Means, medians and ranges as CSV.")

@@ -37,12 +37,14 @@ from ringside.units import TIME_UNITS, count, time_unit, whole
 from ringside.workloads.command import COMMAND, CommandTimes
 
 _TIME_S = 30.0
+# A time that is asked for is kept once there are so many blocks.
+_TIMED_BLOCKS = 3
 _MEMORY_SHARE = 0.9
 # A command alone, as hyperfine does: there is no verdict that could end it.
 _ALONE_BLOCKS, _ALONE_S = 10, 3.0
 # The options that say how a run is shown, not how it is measured.
 _SHOWN = {
-    *("as_json", "as_markdown", "show_output", "everything", "sort", "time_unit", "style", "store"),
+    *("as_json", "as_markdown", "show_output", "everything", "quiet", "sort", "time_unit", "style", "store"),
     *("fail_if", "export_json", "export_csv", "export_markdown", "export_asciidoc", "export_orgmode"),
 }
 _COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
@@ -85,7 +87,8 @@ def _compare(settings: VsSettings, stdin: Path | None, revisions: Sequence[Revis
         raise UsageError("--metric: names must differ; write NAME=PATTERN")
     experiment = command_trials.experiment_of(commands, rule, margin, factors, metrics, settings.judged)
     # Who gives up while another one measures leaves no empty run behind.
-    with alone(LiveProgress(context.stderr_console()).on_wait):
+    progress = LiveProgress(context.stderr_console(), quiet=True, paces=not settings.quiet)
+    with alone(progress.on_wait):
         # What another one used is available by now.
         memory_bytes = int(host.memory_available_bytes() * _MEMORY_SHARE)
         execution = replace(execution, memory_bytes=memory_bytes)
@@ -93,7 +96,7 @@ def _compare(settings: VsSettings, stdin: Path | None, revisions: Sequence[Revis
         run = command_trials.begin(commands, experiment, execution, seed, storage, points, options)
         trials = command_trials.CommandTrials(commands, execution, seed, Executor(), points)
         before = host.quota()
-        status, is_whole = _measure(run, experiment, points, rule, trials, storage)
+        status, is_whole = _measure(run, experiment, points, rule, trials, storage, progress)
     quota = host.quota()
     if quota and (stops := quota.stopped - (before.stopped if before else 0)) > 0:
         streams.say(
@@ -123,12 +126,13 @@ def _measure(
     rule: StoppingRule,
     trials: command_trials.CommandTrials,
     store: Store,
+    progress: LiveProgress,
 ) -> tuple[int, bool]:
     """Carry out all trials while this process has the lock of the machine. The exit status, and whether what
     was measured can be compared."""
     status, is_whole = 0, True
     try:
-        with LiveProgress(context.stderr_console(), quiet=True) as progress:
+        with progress:
             of = (run, experiment, CommandTimes(experiment.outputs), points, rule, store, progress)
             BlockLoop(*of, maker=trials).conduct()
     except command_trials.CommandFailedError as error:
@@ -260,7 +264,8 @@ def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
     if until == "end" and not (blocks or time_s):
         raise UsageError("--until end: say which end, with --blocks or --time")
     # Of a command alone blocks are the most, so that --max-runs means what it says in hyperfine.
-    least = _ALONE_BLOCKS if is_alone and time_s is None else FIRST_LOOK
+    least = _ALONE_BLOCKS if is_alone else FIRST_LOOK
+    least = least if time_s is None else _TIMED_BLOCKS
     if time_s is None and until != "end" and (is_alone or not blocks):
         time_s = _ALONE_S * points if is_alone else _TIME_S
     return StoppingRule(
@@ -268,7 +273,7 @@ def _rule(settings: VsSettings, *, is_alone: bool, points: int) -> StoppingRule:
         decided=until in (None, "decided") and not is_alone,
         min_blocks=min_runs or 1,
         time_s=time_s,
-        min_timed_blocks=min_runs or least if is_alone else max(FIRST_LOOK, min_runs or 1),
+        min_timed_blocks=min_runs or least if is_alone else max(least, min_runs or 1),
     )
 
 
