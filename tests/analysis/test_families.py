@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 import pytest
@@ -164,6 +165,19 @@ def test_a_gain_is_a_ratio_of_pairs_without_an_order() -> None:
     assert gain.ahead == frozenset()
     assert texts(gain) == ""
     assert standing_picture(gain)["better"] == "right"
+
+
+def test_programs_are_grouped_by_how_they_share_state_as_by_families() -> None:
+    shared = {"a1": "lock", "t1": "lock", "a2": "owner", "e1": None}
+    values = {"a1": 10, "t1": 20, "a2": 100, "e1": 5}
+    contenders = {name: replace(each, sharing=shared[name]) for name, each in planned(list(values)).items()}
+    cells = {(name, HERE): {"hop_ns": scaled(value)} for name, value in values.items()}
+    found = by_family(analysis(cells, contenders=contenders), HOP, HERE, by="sharing")
+    assert found is not None
+    assert {each.name: each.members for each in found.families} == {"lock": ("a1", "t1"), "owner": ("a2",)}
+    assert (found.best, found.unknown) == ("a1", ("e1",))
+    rows = families.table(found, "Accounts").rows
+    assert [str(row[0].text) for row in rows] == ["locks", "an owner"]
 
 
 @settings(max_examples=25, deadline=None)

@@ -44,6 +44,7 @@ class FamilyStanding:
     unknown: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     lacking: tuple[str, ...] = ()
+    by: str = "family"
 
     @property
     def best(self) -> str:
@@ -93,9 +94,10 @@ class FamilyStanding:
 
 
 def by_family(
-    analysis: RunAnalysis, metric: Metric, point: Point, over: Point | None = None
+    analysis: RunAnalysis, metric: Metric, point: Point, over: Point | None = None, by: str = "family"
 ) -> FamilyStanding | None:
-    """The standing of the families; None where no contender of a known family has a figure."""
+    """The standing of the families, or of the ways of sharing state; None where no contender of a known one
+    has a figure."""
     ranking = analysis.rankings.get((metric.name, point))
     if ranking is None:
         return None
@@ -106,7 +108,7 @@ def by_family(
         own.sort(key=lambda name: -values[name].estimate)
     members: dict[str, list[str]] = {}
     for name in own:
-        members.setdefault(analysis.contenders[name].family, []).append(name)
+        members.setdefault(getattr(analysis.contenders[name], by) or "", []).append(name)
     unknown = members.pop("", [])
     if not members:
         return None
@@ -134,6 +136,7 @@ def by_family(
         tuple(unknown),
         tuple(name for name in ranked if name not in own),
         tuple(name for name in analysis.names if name not in values),
+        by,
     )
 
 
@@ -190,7 +193,7 @@ def _standing(figure: QuestionFigure, analysis: RunAnalysis | None) -> FamilySta
             continue
         over = point.but(**figure.over) if figure.over else None
         if over is None or (over != point and over in analysis.points):
-            standings.append(by_family(analysis, metric, point, over))
+            standings.append(by_family(analysis, metric, point, over, figure.by))
     # The last with the most figures, as in an overview.
     known = [standing for standing in reversed(standings) if standing]
     return max(known, key=lambda each: len(each.contenders), default=None)

@@ -130,6 +130,7 @@ def _variant(plain: model.Contender, name: str, table: model.VariantTable) -> mo
         model=table.model or plain.model,
         queue=table.queue or plain.queue,
         idiom=table.idiom or plain.idiom,
+        sharing=table.sharing or plain.sharing,
         tuning=table.tuning,
         unequal=table.unequal,
         workloads={

@@ -23,6 +23,7 @@ ContenderClass = Literal["idiomatic", "bare", "floor"]
 ContenderFamily = Literal[
     "actors", "channels", "green-threads", "tasks", "event-loop", "generators", "threads", "processes"
 ]
+Sharing = Literal["lock", "owner", "transaction", "single-thread"]
 Command = Annotated[Texts, Meta(min_length=1)]
 # Longer texts would fill tables and pages.
 Title = Annotated[str, Meta(min_length=1, max_length=80)]
@@ -122,6 +123,7 @@ class DescriptionKeys(Table, frozen=True, kw_only=True):
     model: Words = ""
     queue: FewWords = ""
     idiom: Words = ""
+    sharing: Sharing | None = None
     tuning: Texts = ()
     unequal: Texts = ()
 
@@ -285,6 +287,7 @@ class QuestionFigure(Table, frozen=True, kw_only=True):
     words: str
     at: dict[str, Level] = {}
     over: dict[str, Level] = {}
+    by: Literal["family", "sharing"] = "family"
 
 
 class QuestionFile(Table, frozen=True, kw_only=True):

@@ -35,6 +35,7 @@ class PlannedContender:
     scheduler: str = ""
     parallel: bool = False
     idiom: str = ""
+    sharing: str | None = None
     tuning: tuple[str, ...] = ()
     unequal: tuple[str, ...] = ()
     kind: ContenderClass = "idiomatic"

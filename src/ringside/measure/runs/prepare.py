@@ -30,7 +30,7 @@ _LOG_CHARACTERS = 20_000
 # What a plan keeps of a contender's manifest as it is.
 _DESCRIPTION = (
     *("title", "family", "model", "language", "queue", "scheduler", "parallel", "idiom", "tuning"),
-    "unequal",
+    *("unequal", "sharing"),
 )
 
 

@@ -205,7 +205,7 @@ def _cell(analysis: RunAnalysis, cell: CellAnalysis) -> dict[str, Any]:
 # could or could not be measured.
 _CONTENDER = (
     *("title", "family", "model", "language", "kind", "queue", "scheduler", "parallel", "idiom", "tuning"),
-    *("unequal", "runtime", "runs_on", "command", "version"),
+    *("unequal", "sharing", "runtime", "runs_on", "command", "version"),
 )
 _AVAILABLE = ("receipt", "executable", "origin", "released", "content")
 _UNAVAILABLE = ("unavailable", "remedy", "log")

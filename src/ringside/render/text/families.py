@@ -25,6 +25,11 @@ FAMILIES = {
     "generators": "generators",
     "threads": "threads",
     "processes": "processes",
+    # Ways of sharing state.
+    "lock": "locks",
+    "owner": "an owner",
+    "transaction": "transactions",
+    "single-thread": "one thread",
 }
 # More orders of families than this are too many for a sentence.
 _MAX_ORDERS = 3
@@ -132,7 +137,7 @@ def table(standing: FamilyStanding, title: str) -> TableData:
     others = [f"{name} {median(standing, name)}" for name in standing.others]
     notes = (
         ("Without a figure", standing.lacking),
-        ("Of an unknown family", standing.unknown),
+        (f"Of an unknown {standing.by}", standing.unknown),
         ("In another class, not ranked", others),
     )
     command = with_store("run", standing.analysis.experiment.name)
@@ -140,7 +145,7 @@ def table(standing: FamilyStanding, title: str) -> TableData:
         title,
         [
             [
-                ("family", FAMILIES[family.name]),
+                (standing.by, FAMILIES[family.name]),
                 (column, TableCell(_range(standing, family))),
                 ("programs", ", ".join(f"{name} {median(standing, name)}" for name in family.members)),
             ]
