@@ -131,7 +131,7 @@ def test_slow_commands_say_what_is_to_be_expected_and_are_never_silent(clock: li
     # The second block is as expected, the third is not.
     assert paces == [
         "a block takes 7.00 s, the first verdict is due in about 42 s; so far B / A 2.50",
-        "a block takes 11.7 s, the first verdict is due in about 46 s; so far B / A 2.50",
+        "a block takes 11.7 s, the first verdict is due in about 47 s; so far B / A 2.50",
     ]
     assert any("block 3: B (" in line for line in lines)
     assert len(lines) < 10
