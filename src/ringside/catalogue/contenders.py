@@ -61,7 +61,7 @@ def check_levels(
         check_part(file, workload, "factor", factor, *keys, factor)
         for level in as_tuple(levels):
             try:
-                workload.check_level(factor, level)
+                workload.factor(factor).check(level)
             except UsageError as error:
                 raise file.error(error, *keys, factor) from None
 

@@ -241,7 +241,9 @@ class Database:
         if self.path is None or (file := identity(self.path)) == self._file:
             return False
         if file is not None:
-            self.path = _unused(self.path)
+            old = self.path
+            names = (old.with_name(f"{old.stem}-{number}{old.suffix}") for number in range(2, 10_000))
+            self.path = next(name for name in names if not name.exists())
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with closing(sqlite3.connect(self.path)) as copy:
@@ -265,12 +267,6 @@ def identity(path: Path | None) -> tuple[int, int] | None:
     except OSError:
         return None
     return (status.st_dev, status.st_ino) if status else None
-
-
-def _unused(path: Path) -> Path:
-    """A path beside that one at which there is nothing."""
-    names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in range(2, 10_000))
-    return next(name for name in names if not name.exists())
 
 
 def _without_password(url: str) -> str:

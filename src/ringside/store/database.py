@@ -134,11 +134,12 @@ class Store(LockedDatabase):
     def set_aside(self, run: Run, block: int, cells: Sequence[Cell], reason: str) -> None:
         """Have the trials of these cells in a block count no more: they are interrupted for that reason, and
         will be carried out again."""
-        change = f"UPDATE trial SET outcome = ?, detail = ? WHERE {_OF_CELL}"
+        of_cell = "run_id = ? AND block = ? AND contender = ? AND point = ?"
         with self._writing(run):
             for cell in cells:
-                values = (str(Outcome.INTERRUPTED), reason, *_cell_values(run, block, cell))
-                self.execute(change, values)
+                key = (run.id, block, cell.contender, rows.point_text(cell.point))
+                values = (str(Outcome.INTERRUPTED), reason, *key)
+                self.execute(f"UPDATE trial SET outcome = ?, detail = ? WHERE {of_cell}", values)
 
     def add_trial(self, run: Run, trial: Trial) -> None:
         """Keep a trial, with its samples."""
@@ -268,14 +269,6 @@ class Store(LockedDatabase):
                         self._insert(table, row)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise StoreError(f"{self.where} does not hold the tables of runs") from error
-
-
-# What the trials of a cell in a block have in common.
-_OF_CELL = "run_id = ? AND block = ? AND contender = ? AND point = ?"
-
-
-def _cell_values(run: Run, block: int, cell: Cell) -> tuple[object, ...]:
-    return run.id, block, cell.contender, rows.point_text(cell.point)
 
 
 def text_hash(text: str) -> str:

@@ -192,6 +192,4 @@ def _shared_json(text: Any, type: Any) -> Any:
     return _json(text, type)
 
 
-@functools.cache
-def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(type)
+_decoder = functools.cache(msgspec.json.Decoder)

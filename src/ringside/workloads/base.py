@@ -399,10 +399,6 @@ class Workload(Measurement):
         )
         return next(filter(None, texts), "")
 
-    def check_level(self, factor: str, level: Level) -> None:
-        """Raise UsageError for a level that the factor cannot have."""
-        self.factor(factor).check(level)
-
     def check(self, point: Point) -> None:
         """Raise UsageError for a point whose levels do not go together."""
 

@@ -73,7 +73,8 @@ def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:
     _check_added(catalogue, members)
     listed = {contender for experiment in members for contender in experiment.contenders}
     chosen = [_chosen(catalogue, experiment, only, listed) for experiment in members]
-    factors = [_factors(experiment, settings) for experiment in members]
+    known = [{factor.name for factor in find_workload(each.workload).factors} for each in members]
+    factors = [{name: levels for name, levels in settings.items() if name in own} for own in known]
     for factor in settings:
         if not any(factor in levels for levels in factors):
             raise UsageError(f"no part of `{selection.name}` has a factor `{factor}`")
@@ -138,11 +139,6 @@ def _chosen(
         if name in experiment.contenders or (able and name not in listed):
             chosen.append(name)
     return chosen
-
-
-def _factors(experiment: Experiment, settings: Mapping[str, Sequence[Level]]) -> dict[str, Sequence[Level]]:
-    known = {factor.name for factor in find_workload(experiment.workload).factors}
-    return {factor: levels for factor, levels in settings.items() if factor in known}
 
 
 def with_settings(experiment: Experiment, settings: Mapping[str, Sequence[Level]]) -> Experiment:

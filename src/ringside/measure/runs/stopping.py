@@ -85,12 +85,10 @@ class BlockProgress:
     def is_over(self) -> bool:
         """Whether the time of the run is over."""
         enough = self.blocks >= min(self._rule.min_timed_blocks, self._rule.max_blocks)
-        return self._rule.time_s is not None and enough and self._spent_s() >= self._rule.time_s
+        spent_s = time.monotonic() - self._begun
+        return self._rule.time_s is not None and enough and spent_s >= self._rule.time_s
 
     def is_late(self) -> bool:
         """Whether no new warm-up or block is to begin, though the run is not over."""
         deadline_s = self._rule.deadline_s
         return deadline_s is not None and time.monotonic() - self._created >= deadline_s
-
-    def _spent_s(self) -> float:
-        return time.monotonic() - self._begun

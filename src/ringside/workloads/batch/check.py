@@ -47,16 +47,14 @@ def _sizes_in_one_input(subject: Subject) -> None:
     path.write_text("\n".join(lines) + "\n")
     done = subject.run(f"input={path}", "cores=2")
     came = [line for line in done.stdout.decode(errors="replace").splitlines() if not line.startswith("::")]
-    expected = [f"Case #{number}: {_smallest(*case)}" for number, case in enumerate(cases, start=1)]
+    pairs = (zip(sorted(first), sorted(second, reverse=True), strict=True) for first, second in cases)
+    smallest = (sum(a * b for a, b in pair) for pair in pairs)
+    expected = [f"Case #{number}: {product}" for number, product in enumerate(smallest, start=1)]
     if came != expected:
         wrong = next((at for at, line in enumerate(expected) if came[at : at + 1] != [line]), len(expected))
         wanted = expected[wrong] if wrong < len(expected) else "no more lines"
         shown = came[wrong][:100] if wrong < len(came) else str(done)
         subject.report("evidence", wanted, shown, subject.by_hand(f"input={path}", "cores=2"))
-
-
-def _smallest(first: list[int], second: list[int]) -> int:
-    return sum(a * b for a, b in zip(sorted(first), sorted(second, reverse=True), strict=True))
 
 
 CHECKS: RuleTests = (_broken_input, _sizes_in_one_input)
