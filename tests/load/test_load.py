@@ -127,6 +127,20 @@ def test_the_command_for_the_same_again_has_all_options(http: str) -> None:
     assert set(again[2:-3]) == {*kept, *secrets, "--seed=1"}
 
 
+def test_a_load_that_is_kept_is_compared_with_one_of_another_day(http: str) -> None:
+    store = ("--store", "kept.sqlite")
+    for _ in range(2):
+        shown = load(f"{http}/", "--requests", "600", "--blocks", "6", *store)
+    assert re.search(r"\nA .* 600 +0 +0\n", shown)
+    old, new = re.findall(r"\S+-load-vs\b", in_process("list", "runs", *store).stdout)
+    changes = json.loads(in_process("compare", old, new, "--json", *store).stdout)["comparisons"]
+    assert {change["metric"] for change in changes} == {"rate", "latency_p50"}
+    assert all(change["low"] for change in changes)
+    assert f"{http}/" in in_process("show", new, *store).stdout
+    refused = in_process("load", f"{http}/", "--fail-if", "p99>1s", *store, status=2).stderr
+    assert "ringside compare RUN latest --fail-if" in refused
+
+
 def test_two_targets(http: str) -> None:
     arguments = ("--vs", f"{http}/b", "--requests", "60", "--connections", "2")
     shown = load(f"{http}/a", *arguments, "--blocks", "6", "--seed", "1", "--fail-if", "worse:1000%")

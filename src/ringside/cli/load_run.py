@@ -74,6 +74,8 @@ def drive(settings: LoadSettings) -> int:
         if other:
             plans = {"A": plan, "B": _plan(settings, [other], seed)}
             return _compare(settings, {"A": parsed[0], "B": other}, plans, seed)
+        if settings.store:
+            return _compare(settings, {"A": parsed[0]}, {"A": plan}, seed)
         # Runs wait for a load from this machine. It does not wait itself: several may be what is wanted.
         warning = "another ringside is measuring on this machine: the figures of both may suffer"
         with nullcontext() if settings.cluster else alone(partial(streams.say, warning), waits=False):
@@ -185,7 +187,8 @@ def _write_hdr(path: Path, result: LoadResult) -> None:
 def _compare(
     settings: LoadSettings, targets: Mapping[str, Target], plans: Mapping[str, LoadPlan], seed: int
 ) -> int:
-    """Carry out and show the comparison of the targets A and B. Returns the exit status."""
+    """Carry out, keep and show the comparison of the targets A and B, or a load at A in blocks. Returns the exit
+    status."""
     versus.check(targets, plans["A"])
     addresses = {name: tuple(_addresses(each)[0]) for name, each in targets.items()}
     plan, blocks = plans["A"], settings.blocks or _BLOCKS
@@ -202,7 +205,7 @@ def _compare(
         options["--header"] = tuple(_SECRET.sub(r"\1 …", str(header)) for header in headers)
     interrupted = False
     with (
-        _driver(settings, [*addresses["A"], *addresses["B"]]) as driver,
+        _driver(settings, sum(addresses.values(), ())) as driver,
         alone(LiveProgress(context.stderr_console()).on_wait),
         _screen(settings) as screen,
     ):

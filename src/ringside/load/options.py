@@ -121,6 +121,7 @@ class LoadSettings:
 
     EXCLUDES: ClassVar = {
         "--vs": "--connect-to --unix --csv --time-unit --hdr",
+        "--store": "--connect-to --unix --csv --time-unit --hdr",
         "--json": "--csv --time-unit",
         "--staircase": "--rate --burst --poisson",
         "--poisson": "--burst",
@@ -131,7 +132,7 @@ class LoadSettings:
         "--due-field": "--interval",
     }
     NEEDED_BY: ClassVar = {
-        "--vs": "--blocks --margin",
+        "--vs": "--margin",
         "--from": "--engines",
         "--body": "--placeholders",
         "--cert": "--key",
@@ -251,10 +252,12 @@ class LoadSettings:
         "--due-field TEXT", "Text before the nanoseconds at which a message is due."
     )
     blocks: int | None = option(
-        "--blocks N", "Pairs of runs [default: 10].", params.Whole(1, 1000), section="Two targets compared"
+        "--blocks N", "Pairs of runs [default: 10].", params.Whole(1, 1000), section="Kept and compared"
     )
     margin: float | None = option("--margin 5%", "Closer ratios are equivalent [default: 5%].", units.margin)
-    store: str | None = option("--store PATH|URL", params.STORE_HELP)
+    store: str | None = option(
+        "--store PATH|URL", "Keep the load there, in blocks, for `show` and `compare`."
+    )
     as_csv: bool = flag("--csv", "Print CSV instead: a header, and a row for each target.", section="Output")
     time_unit: str | None = option(
         "--time-unit", "Unit of times in the table and in CSV [default: ms].", ["ns", "us", "ms", "s"]

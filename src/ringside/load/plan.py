@@ -108,8 +108,16 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
         raise UsageError(f"--unix {one_line(settings.unix, 60)} is too long for the path of a socket")
     if any(isinstance(each, tuple) != bool(other) for each in settings.thresholds):
         raise UsageError("--fail-if: of one target write 'p99>200ms', with --vs worse:5%")
-    if other and len(settings.targets) > 1:
-        raise UsageError("--vs compares two targets: name one before it")
+    if (other or settings.store) and len(settings.targets) > 1:
+        raise UsageError(
+            f"{'--vs compares two targets' if other else '--store keeps one'}: name one before it"
+        )
+    if settings.blocks and not (other or settings.store):
+        raise UsageError("--blocks is for --vs and --store: leave it out")
+    if settings.store and settings.thresholds and not other:
+        raise UsageError(
+            "--fail-if: a load that --store keeps is judged by `ringside compare RUN latest --fail-if`"
+        )
     if settings.cluster is not None and settings.due_field:
         raise UsageError(
             "--due-field compares the server's clock with the engine's, which --from puts on other machines: "

@@ -25,6 +25,7 @@ from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.process import Probe
 from ringside.probe.protocol import (
     VERSION,
+    Limits,
     LoadFigures,
     LoadMessage,
     LoadOutcome,
@@ -33,6 +34,8 @@ from ringside.probe.protocol import (
     PoissonRate,
     Staircase,
     Started,
+    TrialOutcome,
+    TrialRequest,
 )
 from ringside.store import Store, now
 from ringside.store.plans import KeptOptions, PlannedContender, plan_values
@@ -42,6 +45,7 @@ from ringside.workloads.target import STEP, TARGET
 
 # A shorter run measures its own beginning more than the server.
 _MIN_RUN_S = 0.5
+_REFERENCE_LIMIT_S = 10.0
 # All targets of a run are at one point without factors.
 POINT = Point(())
 LOAD = "all"
@@ -49,9 +53,18 @@ LOAD = "all"
 
 class TargetTrials(TrialMaker):
     """Carries out loads at targets, one after another, by a probe, or by engines on several machines.
-    `plans`: by target the plan of a block (0 is the warm-up)."""
+    `plans`: by target the plan of a block (0 is the warm-up). `references`: the fixed computations are timed in
+    each block, by which runs of different times are compared."""
 
-    def __init__(self, plans: Mapping[str, Callable[[int], LoadPlan]], driver: Probe, notify: Notify) -> None:
+    def __init__(
+        self,
+        plans: Mapping[str, Callable[[int], LoadPlan]],
+        driver: Probe,
+        notify: Notify,
+        *,
+        references: bool = False,
+    ) -> None:
+        self._references = references
         self._plans = plans
         self._driver = driver
         self._notify = notify
@@ -66,8 +79,8 @@ class TargetTrials(TrialMaker):
                 raise KeyboardInterrupt
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
-        """One load. Without a reference computation: the engine and the server share the machine."""
-        del first, tick
+        """One load."""
+        report = self._reference(tick) if first and self._references else None
         plan = self._plans[cell.contender](block)
         begun = now()
         self._notify(Event("load", block, cell.contender, plan))
@@ -86,7 +99,25 @@ class TargetTrials(TrialMaker):
         outcome = structs.replace(outcome, warnings=causes(LoadResult(outcome), plan))
         load = load_message(outcome, started, self._driver.started_within_s)
         missing = started.missing if started else ()
-        return Trial(block, position, cell, ended, detail, started_at=begun, loads=(load,), missing=missing)
+        return Trial(
+            block,
+            position,
+            cell,
+            ended,
+            detail,
+            started_at=begun,
+            loads=(load,),
+            missing=missing,
+            report=report,
+        )
+
+    def _reference(self, tick: Callable[[], None]) -> TrialOutcome:
+        limits = Limits(_REFERENCE_LIMIT_S, 1 << 30, 1 << 20, 100)
+        request = TrialRequest(("true",), "/", {}, limits, plain=True, reference=True)
+        outcome = self._driver.trial(request, tick)[-1]
+        assert isinstance(outcome, TrialOutcome)
+        times = (outcome.reference_ns, outcome.memory_reference_ns)
+        return TrialOutcome("ok", reference_ns=times[0], memory_reference_ns=times[1])
 
 
 def load_message(
@@ -105,7 +136,7 @@ def check(targets: Mapping[str, Target], plan: LoadPlan) -> None:
     if len({(target.protocol, target.is_websocket) for target in targets.values()}) > 1:
         raise UsageError("--vs compares like with like: name two targets of one scheme")
     if isinstance(plan.pacing, Staircase):
-        raise UsageError("--vs compares at one rate: give --rate instead of --staircase")
+        raise UsageError("blocks have one rate: give --rate instead of --staircase")
     if plan.protocol == "stream" and plan.stream.interval_s is None and plan.stream.due_field is None:
         raise UsageError(
             "--vs compares how late messages are: say when they are due, by --interval or --due-field"
@@ -174,7 +205,7 @@ def conduct(
     through, with all whole loads in the store."""
     blocks = experiment.blocks
     parts = {name: partial(part, replace(plan, counts=True), blocks) for name, plan in plans.items()}
-    maker = TargetTrials(parts, driver, notify)
+    maker = TargetTrials(parts, driver, notify, references=isinstance(driver, Probe))
     what = (run, experiment, TARGET, (POINT,), StoppingRule(blocks), store, notify)
     BlockLoop(*what, maker=maker).conduct()
 
@@ -212,7 +243,7 @@ def how(
 ) -> str:
     """The load of each block, the blocks, and the nodes of engines elsewhere, in one line."""
     plan, blocks, done = plans["A"], analysis.experiment.blocks, analysis.blocks_done
-    parts, differs = [], plans["B"].http2 != plan.http2
+    parts, differs = [], any(each.http2 != plan.http2 for each in plans.values())
     if loads := _results(analysis, plan):
         load = part(plan, blocks, 0)
         load = replace(load, http2=None) if differs else load

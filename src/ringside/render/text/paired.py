@@ -46,7 +46,7 @@ def show(
         console.print(Text(f"{one_line(name)} = {one_line(contender.title, _MAX_TEXT)}{at}"))
     console.print(Text(how), style="dim")
     console.print()
-    if len(analysis.cells) == 1:
+    if len(analysis.cells) == 1 and not is_load(analysis):
         _show_alone(analysis, console)
     else:
         terminal.render(table(analysis, order), console, everything=everything)
