@@ -310,6 +310,57 @@ fn a_server_that_waits_for_the_window() {
     }
 }
 
+/// `grpc-status` in HPACK: a literal field without indexing; also the content type, whose name is in the static table.
+fn grpc(number: u32, ends: &[&[u8]]) -> Vec<u8> {
+    let kind: &[u8] = &[&b"\x88\x0f\x10\x10"[..], b"application/grpc"].concat();
+    let mut bytes = frame(HEADERS, END_HEADERS, number, kind);
+    bytes.extend(frame(DATA, 0, number, b"\0\0\0\0\0"));
+    match ends {
+        [] => bytes.extend(frame(DATA, END_STREAM, number, b"")),
+        [status, ..] => {
+            let field = [&b"\0\x0bgrpc-status"[..], &[status.len() as u8], status].concat();
+            bytes.extend(frame(HEADERS, END_HEADERS | END_STREAM, number, &field));
+        }
+    }
+    bytes
+}
+
+#[test]
+fn the_status_of_a_grpc_call_is_in_its_trailers() {
+    for (status, counted) in [
+        (&[&b"0"[..]][..], "200"),
+        (&[b"14"], "14"),
+        (&[], "2"),
+        (&[b"x"], "2"),
+    ] {
+        let replies: Vec<Vec<u8>> = status.iter().map(|text| text.to_vec()).collect();
+        let server = Server::start(move |mut stream, _| {
+            let ends: Vec<&[u8]> = replies.iter().map(Vec::as_slice).collect();
+            begin(&mut stream);
+            while let Some(number) = request(&mut stream) {
+                if stream.write_all(&grpc(number, &ends)).is_err() {
+                    return;
+                }
+            }
+        });
+        for outcome in both(&plan(&server, http2(3, json!({})))) {
+            assert_eq!(outcome["statuses"], json!({counted: 20}), "{outcome:#}");
+            let errors = if counted == "200" {
+                json!({})
+            } else {
+                json!({"status": 20})
+            };
+            assert_eq!(outcome["errors"], errors, "{outcome:#}");
+            let wrong = outcome["first_wrong"].as_str().unwrap();
+            assert_eq!(
+                wrong.contains(&format!("grpc-status {counted}")),
+                counted != "200",
+                "{wrong}"
+            );
+        }
+    }
+}
+
 #[test]
 fn streams_of_messages() {
     let server = Server::start(|mut stream, _| {

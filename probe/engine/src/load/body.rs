@@ -42,6 +42,8 @@ impl fmt::Debug for Digest {
     }
 }
 
+/// What a body begins with that gzip has compressed (RFC 1952, section 2.3.1).
+const GZIP: &[u8] = b"\x1f\x8b";
 /// So much of a wrong body is kept to be shown.
 const MAX_SEEN_BYTES: usize = 512;
 
@@ -157,6 +159,9 @@ impl BodyCheck {
                 true => String::new(),
                 false => format!(", with the body {}", quoted_bytes(&state.seen)),
             };
+            if status < 100 {
+                return format!("grpc-status {status}{body}");
+            }
             return format!("status {status} instead of {expected}{body}");
         }
         let expected = match (&self.equals, &self.matches, &self.contains) {
@@ -177,7 +182,13 @@ impl BodyCheck {
             None if self.matches.is_some() => &state.tail,
             _ => &state.seen,
         };
-        format!("{} instead of {expected}", quoted_bytes(seen))
+        let packed = match seen.starts_with(GZIP) {
+            true => {
+                " (compressed by gzip: bodies are compared as they come, so do not ask for that)"
+            }
+            false => "",
+        };
+        format!("{}{packed} instead of {expected}", quoted_bytes(seen))
     }
 
     /// Checks the status alone; without an expectation 2xx and 3xx are right.

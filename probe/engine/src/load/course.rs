@@ -1,7 +1,9 @@
 //! The time line of a load: what became of the requests of each slot of time, by their intended instants.
 
 use super::histogram::Histogram;
+use super::plan::StepPlan;
 use serde::{Deserialize, Serialize};
+use wire::units::nanoseconds;
 
 /// Of a slot: how many requests were due, and the latencies of those that were answered as expected.
 #[derive(Serialize, Deserialize)]
@@ -14,15 +16,18 @@ impl Default for TimeSlot {
     fn default() -> TimeSlot {
         TimeSlot {
             due: 0,
-            latency: Histogram::coarse(),
+            latency: Histogram::compact(),
         }
     }
 }
 
-/// The slots from the start of the load on. With a length of 0 there are none.
+/// The slots from the start of the load on. Without a length and ends there are none.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Timeline {
     pub slot_ns: u64,
+    /// In place of slots of this length: where each ends, from the start.
+    #[serde(default)]
+    pub ends_ns: Vec<u64>,
     pub slots: Vec<TimeSlot>,
 }
 
@@ -30,7 +35,20 @@ impl Timeline {
     pub fn new(slot_ns: u64) -> Timeline {
         Timeline {
             slot_ns,
-            slots: Vec::new(),
+            ..Timeline::default()
+        }
+    }
+
+    /// The steps of a staircase.
+    pub fn of_steps(steps: &[StepPlan]) -> Timeline {
+        let mut end_ns = 0;
+        let end = |step: &StepPlan| {
+            end_ns += nanoseconds(step.duration_s);
+            end_ns
+        };
+        Timeline {
+            ends_ns: steps.iter().map(end).collect(),
+            ..Timeline::default()
         }
     }
 
@@ -57,6 +75,9 @@ impl Timeline {
 
     pub fn merge(&mut self, other: &Timeline) {
         self.slot_ns = self.slot_ns.max(other.slot_ns);
+        if self.ends_ns.is_empty() {
+            self.ends_ns.clone_from(&other.ends_ns);
+        }
         let count = self.slots.len().max(other.slots.len());
         self.slots.resize_with(count, TimeSlot::default);
         for (own, others) in self.slots.iter_mut().zip(&other.slots) {
@@ -67,7 +88,13 @@ impl Timeline {
 
     #[inline]
     fn slot(&mut self, at_ns: u64) -> Option<&mut TimeSlot> {
-        let index = at_ns.checked_div(self.slot_ns)? as usize;
+        let index = match self.ends_ns.len() {
+            0 => at_ns.checked_div(self.slot_ns)? as usize,
+            steps => self
+                .ends_ns
+                .partition_point(|&end| end <= at_ns)
+                .min(steps - 1),
+        };
         if index >= self.slots.len() {
             self.slots.resize_with(index + 1, TimeSlot::default);
         }
@@ -95,6 +122,19 @@ mod tests {
         let slots = course.slots.iter();
         let slots: Vec<_> = slots.map(|slot| (slot.due, slot.latency.len())).collect();
         assert_eq!(slots, [(2, 1), (1, 0), (0, 0), (1, 0), (1, 1)]);
+        let step = |rate_per_s, duration_s| StepPlan {
+            rate_per_s,
+            duration_s,
+        };
+        let mut steps = Timeline::of_steps(&[step(5.0, 1.0), step(9.0, 0.5)]);
+        for at_ns in [0, 999_999_999, 1_000_000_000, 1_500_000_000] {
+            steps.due(at_ns);
+        }
+        let mut merged = Timeline::default();
+        merged.merge(&steps);
+        merged.due(7);
+        let due: Vec<_> = merged.slots.iter().map(|slot| slot.due).collect();
+        assert_eq!(due, [3, 2]);
         let mut none = Timeline::default();
         none.due(5);
         assert!(none.slots.is_empty());

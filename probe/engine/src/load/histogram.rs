@@ -94,6 +94,11 @@ impl Histogram {
         Histogram::with_digits(1)
     }
 
+    /// With two significant digits, for time lines.
+    pub fn compact() -> Histogram {
+        Histogram::with_digits(CURVE_DIGITS)
+    }
+
     fn with_digits(significant_digits: u8) -> Histogram {
         Histogram {
             counts: counts(significant_digits),

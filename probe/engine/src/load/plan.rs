@@ -5,7 +5,7 @@ use super::pacer::{Pacing, RateStep};
 use super::share::Share;
 use crate::io::stamp::Stamping;
 use serde::Deserialize;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use wire::units::nanoseconds;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -16,6 +16,9 @@ pub struct Plan {
     pub addresses: Vec<SocketAddr>,
     /// In place of `addresses`: the path of a Unix socket.
     pub unix: Option<String>,
+    /// Addresses from which connections come in turn, in place of the system's choice.
+    #[serde(default)]
+    pub sources: Vec<IpAddr>,
     #[serde(default = "one")]
     pub connections: usize,
     #[serde(default = "one")]
@@ -324,6 +327,14 @@ impl Plan {
         match &self.pacing {
             PacingPlan::Staircase { of, .. } => of.as_deref(),
             _ => None,
+        }
+    }
+
+    /// The steps of a staircase of a load by itself.
+    pub fn steps(&self) -> &[StepPlan] {
+        match &self.pacing {
+            PacingPlan::Staircase { steps, .. } if !self.is_trial => steps,
+            _ => &[],
         }
     }
 

@@ -138,10 +138,8 @@ impl Plan {
         let is_kept = matches!(self.protocol, Protocol::Http | Protocol::Tcp)
             && self.http2.is_none()
             && self.request.as_ref().map_or(true, |request| !request.close);
-        if (self.patience_s.is_some() || self.course_s.is_some()) && !is_kept {
-            return Err(
-                "load: patience_s, course_s: for tcp and HTTP/1.1 with kept connections".into(),
-            );
+        if self.patience_s.is_some() && !is_kept {
+            return Err("load: patience_s: for tcp and HTTP/1.1 with kept connections".into());
         }
         let Some(course_s) = self.course_s else {
             return Ok(());

@@ -163,6 +163,9 @@ pub struct Record {
     hung_up_ns: ServiceTimes, ServiceTimes::merge;
     #[serde(default)]
     course: Timeline, Timeline::merge;
+    /// By step of a staircase.
+    #[serde(default)]
+    steps: Timeline, Timeline::merge;
     sequence: SequenceErrors, SequenceErrors::merge;
     series: Vec<SecondStats>, add_seconds;
     /// Requests in flight, summed over regular sweeps, and the number of these sweeps.
@@ -184,6 +187,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// The time lines: of slots of one length, and of steps.
+    pub fn timelines(&mut self) -> [&mut Timeline; 2] {
+        [&mut self.course, &mut self.steps]
+    }
+
     /// The statistics of the second that a time, counted from the start, falls into.
     pub fn second(&mut self, at_ns: u64) -> &mut SecondStats {
         let second = (at_ns / 1_000_000_000) as usize;

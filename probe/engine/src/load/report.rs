@@ -1,6 +1,6 @@
 //! The messages at the end of a load: histograms, then the outcome.
 
-use super::course::TimeSlot;
+use super::course::{TimeSlot, Timeline};
 use super::engine::Outcome;
 use super::error::ErrorKind;
 use super::histogram::Histogram;
@@ -112,22 +112,23 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "busy_share_most": outcome.busy_share(),
         "peak_memory_bytes": outcome.peak_memory_bytes,
         "series": series,
-        "course": course(record),
+        "course": timeline(&record.course),
+        "steps": timeline(&record.steps),
         "warnings": warnings(plan, outcome),
     })
 }
 
-/// Each slot of the time line; null where the plan asks for none.
-fn course(record: &Record) -> Option<Value> {
-    let course = &record.course;
+/// Each slot of a time line; null where the plan asks for none.
+fn timeline(line: &Timeline) -> Option<Value> {
     let slot = |slot: &TimeSlot| {
         json!({
             "due": slot.due, "answered": slot.latency.len(),
             "p50_ns": slot.latency.quantile(0.5), "p99_ns": slot.latency.quantile(0.99),
+            "max_ns": slot.latency.max(),
         })
     };
-    let slots = || course.slots.iter().map(slot).collect();
-    (course.slot_ns > 0).then(slots)
+    let slots = || line.slots.iter().map(slot).collect();
+    (line.slot_ns > 0 || !line.ends_ns.is_empty()).then(slots)
 }
 
 /// Length and hash of some bodies.

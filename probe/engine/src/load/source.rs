@@ -10,6 +10,8 @@ const PER_SOURCE: u64 = 20_000;
 
 pub struct Sources {
     targets: Vec<SocketAddr>,
+    /// Those that the plan names, which connections take in turn.
+    named: Vec<IpAddr>,
     /// More than one source address is needed, and available.
     spread: bool,
     /// The number of source addresses that are skipped because their ports are exhausted.
@@ -17,27 +19,32 @@ pub struct Sources {
 }
 
 impl Sources {
-    pub fn new(targets: &[SocketAddr], connections: usize) -> Sources {
+    pub fn new(targets: &[SocketAddr], named: &[IpAddr], connections: usize) -> Sources {
         let loopback = targets.iter().all(|target| match target.ip() {
             IpAddr::V4(address) => address.is_loopback(),
             IpAddr::V6(_) => false,
         });
         Sources {
             targets: targets.to_vec(),
+            named: named.to_vec(),
             spread: loopback && connections as u64 > PER_SOURCE * targets.len() as u64,
             shift: 0,
         }
     }
 
     /// Target and source of connection `number`, from 0.
-    pub fn addresses(&self, number: u64) -> (SocketAddr, Option<Ipv4Addr>) {
+    pub fn addresses(&self, number: u64) -> (SocketAddr, Option<IpAddr>) {
         let count = self.targets.len() as u64;
         let target = self.targets[(number % count) as usize];
+        if !self.named.is_empty() {
+            let turn = (number / count) as usize % self.named.len();
+            return (target, Some(self.named[turn]));
+        }
         let place = number / count / PER_SOURCE + self.shift;
         let spread = self.spread || self.shift > 0;
         // 127.0.0.1 to 127.0.255.254
         let source = Ipv4Addr::from(0x7f00_0001 + (place % 0xfffd) as u32);
-        (target, Some(source).filter(|_| spread))
+        (target, spread.then_some(source.into()))
     }
 
     /// The source address of this connection has no ports left.
@@ -50,7 +57,7 @@ impl Sources {
 
 /// Binds a socket to a source address; the port is chosen at the connect, where its target is known, so
 /// that the same port can serve several targets.
-pub fn bind(socket: &OwnedFd, source: Ipv4Addr) -> io::Result<()> {
+pub fn bind(socket: &OwnedFd, source: IpAddr) -> io::Result<()> {
     set(socket, libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
     Ok(rustix::net::bind(socket, &SocketAddr::from((source, 0)))?)
 }
@@ -88,22 +95,38 @@ mod tests {
     #[test]
     fn sources_are_spread_where_needed() {
         let target: SocketAddr = "127.0.0.1:80".parse().unwrap();
-        let few = Sources::new(&[target], 20_000);
+        let few = Sources::new(&[target], &[], 20_000);
         assert_eq!(few.addresses(19_999), (target, None));
-        let many = Sources::new(&[target], 20_001);
-        assert_eq!(many.addresses(19_999).1, Some(Ipv4Addr::new(127, 0, 0, 1)));
-        assert_eq!(many.addresses(20_000).1, Some(Ipv4Addr::new(127, 0, 0, 2)));
-        let far = Sources::new(&["192.0.2.1:80".parse().unwrap()], 100_000);
+        let many = Sources::new(&[target], &[], 20_001);
+        assert_eq!(
+            many.addresses(19_999).1,
+            Some(Ipv4Addr::new(127, 0, 0, 1).into())
+        );
+        assert_eq!(
+            many.addresses(20_000).1,
+            Some(Ipv4Addr::new(127, 0, 0, 2).into())
+        );
+        let own = [
+            Ipv4Addr::new(127, 0, 0, 9).into(),
+            Ipv4Addr::new(127, 0, 0, 5).into(),
+        ];
+        let named = Sources::new(&[target], &own, 20_001);
+        let turns = [0, 1, 20_000].map(|number| named.addresses(number).1.unwrap());
+        assert_eq!(turns, [own[0], own[1], own[0]]);
+        let far = Sources::new(&["192.0.2.1:80".parse().unwrap()], &[], 100_000);
         assert_eq!(far.addresses(50_000).1, None);
     }
 
     #[test]
     fn exhausted_sources_are_skipped() {
         let target: SocketAddr = "127.0.0.1:80".parse().unwrap();
-        let mut sources = Sources::new(&[target], 10);
+        let mut sources = Sources::new(&[target], &[], 10);
         sources.exhausted(3);
-        assert_eq!(sources.addresses(3).1, Some(Ipv4Addr::new(127, 0, 0, 2)));
-        let mut far = Sources::new(&["192.0.2.1:80".parse().unwrap()], 10);
+        assert_eq!(
+            sources.addresses(3).1,
+            Some(Ipv4Addr::new(127, 0, 0, 2).into())
+        );
+        let mut far = Sources::new(&["192.0.2.1:80".parse().unwrap()], &[], 10);
         far.exhausted(3);
         assert_eq!(far.addresses(3).1, None);
     }
@@ -114,7 +137,7 @@ mod tests {
         let target = listener.local_addr().unwrap();
         let socket = crate::io::socket(rustix::net::AddressFamily::INET, false);
         let socket = socket.unwrap();
-        bind(&socket, Ipv4Addr::new(127, 0, 0, 77)).unwrap();
+        bind(&socket, Ipv4Addr::new(127, 0, 0, 77).into()).unwrap();
         rustix::net::connect(&socket, &target).unwrap();
         let (_, peer) = listener.accept().unwrap();
         assert_eq!(peer.ip(), IpAddr::V4(Ipv4Addr::new(127, 0, 0, 77)));

@@ -154,12 +154,13 @@ class PartOfLoad(Request, frozen=True):
 
 class LoadPlan(Request, frozen=True):
     """A load: what is sent, how fast, and what must come back. Times in seconds. `unix`: the path of a socket
-    in place of addresses. `patience_s`: clients hang up when an answer takes longer. `course_s`: the length
-    of the slots of a time line."""
+    in place of addresses. `sources`: addresses from which connections come in turn. `patience_s`: clients
+    hang up when an answer takes longer. `course_s`: the length of the slots of a time line."""
 
     protocol: str
     addresses: tuple[str, ...] = ()
     unix: str | None = None
+    sources: tuple[str, ...] = ()
     connections: int = 1
     threads: int = 1
     cpus: tuple[int, ...] = ()

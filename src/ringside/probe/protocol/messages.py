@@ -52,6 +52,7 @@ class SlotOfLoad(Message, frozen=True):
     answered: Count
     p50_ns: Nanoseconds = 0
     p99_ns: Nanoseconds = 0
+    max_ns: Nanoseconds = 0
 
 
 class EngineWarning(Message, frozen=True):
@@ -122,6 +123,7 @@ class LoadFigures(Message, frozen=True):
     peak_memory_bytes: Bytes | None = None
     series: tuple[SecondOfLoad, ...] = ()
     course: tuple[SlotOfLoad, ...] | None = None
+    steps: tuple[SlotOfLoad, ...] | None = None
     warnings: tuple[EngineWarning, ...] = ()
 
     @property

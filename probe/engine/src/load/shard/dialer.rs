@@ -65,7 +65,7 @@ impl Dialer {
         let ramp = Pacing::Constant(plan.ramp_per_s.unwrap_or(1e18), 1);
         Dialer {
             start_ns: config.start_ns,
-            sources: Sources::new(&plan.addresses, plan.connections),
+            sources: Sources::new(&plan.addresses, &plan.sources, plan.connections),
             unix: (plan.unix.as_deref()).and_then(|path| SocketAddrUnix::new(path).ok()),
             ramp: Pacer::new(&ramp, shard, share, None, Some(total)),
             lanes: plan.lanes(),

@@ -50,9 +50,10 @@ pub struct Recorder {
 impl Recorder {
     /// `targets`: their number; one is not recorded by itself.
     pub fn new(config: &ShardConfig, targets: usize) -> Recorder {
-        let slot_ns = config.plan.course_s.map_or(0, nanoseconds);
+        let plan = &config.plan;
         let mut record = Record {
-            course: Timeline::new(slot_ns),
+            course: Timeline::new(plan.course_s.map_or(0, nanoseconds)),
+            steps: Timeline::of_steps(plan.steps()),
             ..Record::default()
         };
         if targets > 1 {
@@ -143,7 +144,9 @@ impl Recorder {
     /// A request was due then, and sent or not.
     pub fn intended(&mut self, at_ns: u64) {
         let at_ns = at_ns.saturating_sub(self.start_ns);
-        self.record.course.due(at_ns);
+        for line in self.record.timelines() {
+            line.due(at_ns);
+        }
         self.record.intended += 1;
         self.interval.intended += 1;
     }
@@ -151,7 +154,9 @@ impl Recorder {
     /// A request that was intended is to be sent again, and counts then.
     pub fn uncount_intended(&mut self, at_ns: u64) {
         let at_ns = at_ns.saturating_sub(self.start_ns);
-        self.record.course.uncount_intended(at_ns);
+        for line in self.record.timelines() {
+            line.uncount_intended(at_ns);
+        }
         self.record.intended -= 1;
         self.interval.intended = self.interval.intended.saturating_sub(1);
     }
@@ -193,7 +198,9 @@ impl Recorder {
         });
         self.show(latency_ns);
         let due_ns = now_ns.saturating_sub(self.start_ns + latency_ns);
-        self.record.course.answered(due_ns, latency_ns);
+        for line in self.record.timelines() {
+            line.answered(due_ns, latency_ns);
+        }
         if let Some(number) = number {
             self.record.service_times.add(number, service_ns);
         }

@@ -131,11 +131,15 @@ struct Exchange {
     rest: Bytes,
     /// Of the reply's body.
     received: u64,
+    /// Of a gRPC reply: its status, once it is known.
+    grpc: Option<Option<u16>>,
 }
 
 enum Reply {
     Head(ResponseFuture),
     Body(RecvStream),
+    /// Complete; its status has been told.
+    Over,
 }
 
 /// How far a request had been sent when its reply was complete.
@@ -146,6 +150,13 @@ pub enum Upload {
 }
 
 impl Exchange {
+    fn end(&self) -> Arrived {
+        Arrived::End(match self.rest.is_empty() {
+            true => Upload::Finished,
+            false => Upload::Unfinished,
+        })
+    }
+
     /// Sends as much of the body as the server has room for; the task of the context is woken when it has more.
     fn upload(&mut self, context: &mut Context<'_>) {
         while !self.rest.is_empty() {
@@ -169,6 +180,7 @@ impl Exchange {
 
 /// What a lane has.
 pub enum Arrived {
+    /// The status; of a gRPC reply that failed at its end once more, with that of the call.
     Head(u16),
     Body(Bytes),
     End(Upload),
@@ -351,6 +363,7 @@ impl Http2 {
                     stream,
                     rest,
                     received: 0,
+                    grpc: None,
                 })
             });
             match sent {
@@ -408,6 +421,10 @@ impl Http2 {
                 }
                 Poll::Ready(Ok(response)) => {
                     let status = response.status().as_u16();
+                    let kind = response.headers().get("content-type");
+                    let is_grpc =
+                        kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
+                    exchange.grpc = is_grpc.then(|| grpc_status(response.headers()));
                     exchange.reply = Reply::Body(response.into_body());
                     Some(Arrived::Head(status))
                 }
@@ -424,13 +441,23 @@ impl Http2 {
                 Poll::Ready(Some(Err(error))) if !is_enough(&error) => {
                     return self.failed(lane, exchange.number, &error);
                 }
-                Poll::Ready(_) => {
-                    return Some(Arrived::End(match exchange.rest.is_empty() {
-                        true => Upload::Finished,
-                        false => Upload::Unfinished,
-                    }));
-                }
+                Poll::Ready(_) => match exchange.grpc {
+                    // Without one the call has failed, too: as UNKNOWN.
+                    Some(status) => {
+                        let status = status.or_else(|| match body.poll_trailers(&mut context) {
+                            Poll::Ready(Ok(Some(trailers))) => grpc_status(&trailers),
+                            _ => None,
+                        });
+                        exchange.reply = Reply::Over;
+                        match status.unwrap_or(GRPC_UNKNOWN) {
+                            0 => return Some(exchange.end()),
+                            status => Some(Arrived::Head(status)),
+                        }
+                    }
+                    None => return Some(exchange.end()),
+                },
             },
+            Reply::Over => return Some(exchange.end()),
         };
         self.exchanges[lane] = Some(exchange);
         arrived
@@ -480,6 +507,20 @@ impl Http2 {
     pub fn take_output(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.ends.borrow_mut().output);
     }
+}
+
+/// What stands for a status of gRPC that is missing or no number.
+const GRPC_UNKNOWN: u16 = 2;
+
+/// The status of a call in a head or in trailers.
+fn grpc_status(fields: &http::HeaderMap) -> Option<u16> {
+    let status = fields.get("grpc-status")?.to_str().ok()?.parse();
+    Some(
+        status
+            .ok()
+            .filter(|&status| status < 100)
+            .unwrap_or(GRPC_UNKNOWN),
+    )
 }
 
 /// Whether the head of a response is beyond the limit of HTTP/1.1's.

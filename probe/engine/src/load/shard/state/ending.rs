@@ -107,7 +107,9 @@ impl Shard {
         }
         // After an interrupt, requests whose instant has not come were not due.
         while let Some(intended) = self.arrivals.take_intended(end_ns.saturating_sub(1)) {
-            record.course.due(intended - start_ns);
+            for line in record.timelines() {
+                line.due(intended - start_ns);
+            }
             record.intended += 1;
             record.unsent += 1;
             record.replies.unfinished += 1;
