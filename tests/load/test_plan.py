@@ -117,17 +117,6 @@ def test_a_text_that_cannot_be_sent() -> None:
         plan("stream", chunk="a\udcff")
 
 
-def test_what_this_machine_cannot_do() -> None:
-    load_plan.check_machine(plan(cpus=(0, 1)), [0, 1], 1024)
-    with pytest.raises(UsageError, match="CPU 2 cannot be used; usable here: 0, 1"):
-        load_plan.check_machine(plan(cpus=(0, 1, 2)), [0, 1], 1024)
-    with pytest.raises(
-        UsageError, match=r"20,000 connections .* limit is 20,000 .* up to 19,932 connections fit"
-    ):
-        load_plan.check_machine(plan(connections=20_000), [0], 20_000)
-    load_plan.check_machine(plan(connections=19_932), [0], 20_000)
-
-
 def test_bodies_that_do_not_fit_into_memory_are_refused(tmp_path: Path) -> None:
     (tmp_path / "body").write_bytes(b"x" * 1000)
     request = HttpRequest(body_path=str(tmp_path / "body"))

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import re
-import resource
 import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -81,19 +79,23 @@ def drive(settings: LoadSettings) -> int:
         with nullcontext() if settings.cluster else alone(partial(streams.say, warning), waits=False):
             return _load(settings, parsed, plan)
     except ProbeError as error:
-        # The probe alone knows its patterns; its refusal of one is a wrong use of the option.
-        _, refused, why = str(error).partition("expect: matches: ")
+        # The engine knows its limits, and its patterns: its refusal is a wrong use of options.
+        _, refused, why = str(error).partition("ringside-probe: load: ")
         if not refused:
             raise
-        raise UsageError(f"--expect-pattern {one_line(why)}: write a regular expression") from error
+        _, pattern, wrong = why.partition("expect: matches: ")
+        text = (
+            f"--expect-pattern {wrong}: write a regular expression"
+            if pattern
+            else f"no load is possible: {why}"
+        )
+        raise UsageError(one_line(text)) from error
 
 
 def _plan(settings: LoadSettings, targets: Sequence[Target], seed: int) -> LoadPlan:
     """The plan for targets, addresses apart. Raises UsageError."""
     plan = load_plan.plan(settings, targets, seed)
     if settings.cluster is None:  # other machines check themselves
-        _, hard_descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
-        load_plan.check_machine(plan, sorted(os.sched_getaffinity(0)), hard_descriptors)
         load_plan.check_memory(plan, memory_available_bytes())
     return plan
 
@@ -187,18 +189,13 @@ def _write_hdr(path: Path, result: LoadResult) -> None:
 def _compare(
     settings: LoadSettings, targets: Mapping[str, Target], plans: Mapping[str, LoadPlan], seed: int
 ) -> int:
-    """Carry out, keep and show the comparison of the targets A and B, or a load at A in blocks. Returns the exit
+    """Carry out, keep and show the comparison of the targets A and B, or a load at A in blocks. The exit
     status."""
     versus.check(targets, plans["A"])
     addresses = {name: tuple(_addresses(each)[0]) for name, each in targets.items()}
     plan, blocks = plans["A"], settings.blocks or _BLOCKS
     margin = DEFAULT_MARGIN if settings.margin is None else settings.margin
     part = versus.part(plan, blocks, 0)
-    if plan.requests and part.requests and plan.requests % blocks:
-        streams.say(
-            f"{plan.requests:,} requests in {blocks} blocks: {part.requests:,} each, "
-            f"{part.requests * blocks:,} in all"
-        )
     storage = context.open_store(settings.store, anywhere=True)
     options = command_line_options(_SHOWN)
     if headers := options.get("--header"):

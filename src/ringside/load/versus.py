@@ -53,8 +53,8 @@ LOAD = "all"
 
 class TargetTrials(TrialMaker):
     """Carries out loads at targets, one after another, by a probe, or by engines on several machines.
-    `plans`: by target the plan of a block (0 is the warm-up). `references`: the fixed computations are timed in
-    each block, by which runs of different times are compared."""
+    `plans`: by target the plan of a block (0 is the warm-up). `references`: each block times the fixed
+    computations, by which runs of different times are compared."""
 
     def __init__(
         self,
