@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringside import units
-from ringside.load import plan as load_plan
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -35,6 +34,8 @@ DEFAULT_PORTS = 60_999 - 32_768 + 1
 ALL_PORTS = 65_535 - 1_024 + 1
 # Linux's fs.nr_open; no limit of a process can be above it without a change of that.
 DESCRIPTORS = 1_048_576
+# What an engine with one thread needs besides its connections (probe/engine/src/load/engine.rs).
+ENGINE_DESCRIPTORS = 68
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def need(connections: int) -> Need:
         connections=connections,
         engines_default_ports=math.ceil(connections / DEFAULT_PORTS),
         engines_all_ports=engines,
-        descriptors_per_engine=each + load_plan.OWN_DESCRIPTORS + load_plan.DESCRIPTORS_PER_THREAD,
+        descriptors_per_engine=each + ENGINE_DESCRIPTORS,
         engine_bytes=ENGINE_BYTES + each * ENGINE_BYTES_PER_CONNECTION,
         kernel_bytes_per_engine=each * KERNEL_BYTES_PER_END,
         server_bytes={name: connections * size for name, size in SERVER_BYTES_PER_CONNECTION.items()},
