@@ -124,10 +124,10 @@ arguments = ["run", "-A"]
 
 
 def as_json(value: object) -> dict[str, object]:
-    """Struct or dataclass as in the golden files beside what is read; without its folder."""
-    values: dict[str, object] = json.loads(msgspec.json.encode(value, enc_hook=str))
-    values.pop("folder", None)
-    return values
+    """A struct or dataclass as in the golden files beside what is read: without its folder, and without what
+    is empty, as a key that is left out."""
+    values = json.loads(msgspec.json.encode(value, enc_hook=str))
+    return {key: each for key, each in values.items() if each and key != "folder"}
 
 
 def test_all_that_a_manifest_says_is_taken() -> None:
