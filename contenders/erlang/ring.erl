@@ -12,7 +12,7 @@ main() ->
     Nodes = settings:whole_number("nodes", 2, ?MOST, Given),
     Messages = settings:whole_number("messages", 1, ?MOST, Given),
     Mode = list_to_atom(settings:one_of("mode", ["pipelined", "token"], Given)),
-    Trace = settings:one_of("trace", ["0", "1"], Given) =:= "1",
+    Trace = settings:one_of("trace", ["0", "1"], Given) =:= "1" andalso settings:one_of("print", ["format", "put"], Given),
     Hold = settings:one_of("hold", ["0", "1"], Given) =:= "1",
     _ = settings:one_of("capacity", ["own", "unbounded"], Given),
     Repeats = settings:whole_number("repeats", 1, 3000, 1, Given),
@@ -48,8 +48,10 @@ spawn_ring(Nodes, Mode, Trace, {Checksum, Order}) ->
     ).
 
 %% What a unit is called in its lines, made once; without a trace none.
-name(true) -> pid_to_list(self());
-name(false) -> none.
+%% What a unit needs for its trace: none, its name, or its name and that it makes its lines itself.
+name(false) -> none;
+name("put") -> {put, pid_to_list(self())};
+name("format") -> pid_to_list(self()).
 
 %% Message 0, the one that ends the ring, as unit I receives it: the units
 %% before have added their numbers.
@@ -99,9 +101,12 @@ last_unit(N, Mode, Name, Feeder, Checksum, Order) ->
 
 %% Without a list of values: it would be made for each message, traced or not.
 trace_message(none, _, _, _) -> ok;
+trace_message({put, Name}, Sign, I, R) ->
+    io:put_chars([Sign, " Proc: ", Name, ", Seq#: ", integer_to_binary(I), ", Msg#: ", integer_to_binary(R), " ..\n"]);
 trace_message(Name, Sign, I, R) -> io:format("~c Proc: ~s, Seq#: ~w, Msg#: ~w ..~n", [Sign, Name, I, R]).
 
 trace_end(none, _, _) -> ok;
+trace_end({put, Name}, Format, I) -> trace_end(Name, Format, I);
 trace_end(Name, Format, I) -> io:format(Format, [Name, I]).
 
 acknowledge(token, Feeder) -> Feeder ! arrived;

@@ -91,8 +91,8 @@ class ConnectionPool(urllib3.HTTPConnectionPool):
     ConnectionCls = Connection
 
 
-def pool_manager():
-    manager = urllib3.PoolManager(maxsize=MOST_KEPT)
+def pool_manager(maxsize):
+    manager = urllib3.PoolManager(maxsize=maxsize)
     manager.pool_classes_by_scheme = {"http": ConnectionPool}
     return manager
 
@@ -146,7 +146,9 @@ def units_of(given):
     if kind == "cpu":
         return lambda _: [functools.partial(sum_alone, work)] * UNITS
     upstreams = upstreams_of(given.get("upstreams", ""))
-    call = functools.partial(status_of, pool_manager(), timeout_s)
+    # One connection is kept by default; there are more where they are needed, which are closed after a call.
+    maxsize = 1 if one_of(given, "connections", "kept", ["kept", "default"]) == "default" else MOST_KEPT
+    call = functools.partial(status_of, pool_manager(maxsize), timeout_s)
     unit = status_alone if kind == "io" else functools.partial(status_and_sum, work=work)
     return lambda request_id: [functools.partial(unit, call, each, request_id) for each in upstreams]
 

@@ -32,7 +32,7 @@ advance 0 x = x
 advance left x = advance (left - 1) (48271 * x `rem` modulus)
 
 main :: IO ()
-main = do
+main = runInUnboundThread $ do
   settings <- readSettings
   kindName <- needed settings "kind" ["sleep", "cpu", "noop"]
   jobs <- Jobs <$> wholeNumber settings "jobs" (1, 1000000)

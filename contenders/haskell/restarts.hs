@@ -36,7 +36,7 @@ modulus = 2147483647
 factor = 48271
 
 main :: IO ()
-main = do
+main = runInUnboundThread $ do
   settings <- readSettings
   count <- wholeNumber settings "units" (1, 100000)
   messages <- wholeNumber settings "messages" (2, 1000000)

@@ -28,7 +28,7 @@ newQueue places = case places of
   _ -> newEmptyMVar >>= \box -> pure (Queue (putMVar box) (takeMVar box))
 
 main :: IO ()
-main = do
+main = runInUnboundThread $ do
   settings <- readSettings
   ring <- Ring <$> wholeNumber settings "nodes" (2, most)
     <*> wholeNumber settings "messages" (1, most)

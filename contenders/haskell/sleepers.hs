@@ -18,7 +18,7 @@ secondNs = 1000000000
 mostReports = 10
 
 main :: IO ()
-main = do
+main = runInUnboundThread $ do
   settings <- readSettings
   tasks <- wholeNumber settings "tasks" (1, 1000000)
   seconds <- wholeNumber settings "seconds" (2, 3600)

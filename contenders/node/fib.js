@@ -14,9 +14,35 @@ const LONGEST = 100; // bytes of a line, its newline included
 const WRONG = 'error: n must be a whole number from 1 to 90\n';
 
 // Answers one client's requests until it closes.
-async function converse(socket, compute) {
-  socket.setNoDelay();
-  socket.setEncoding('latin1');
+function converse(socket) {
+  let text = '';
+  const take = (more) => {
+    const lines = (text + more).split('\n');
+    text = lines.pop();
+    for (const line of lines) {
+      if (line.length >= LONGEST) {
+        return refuseTheRest();
+      }
+      socket.write(isNumber(line) ? `${fib(Number(line))}\n` : WRONG);
+    }
+    if (text.length >= LONGEST) {
+      refuseTheRest();
+    } else if (socket.writableNeedDrain) {
+      socket.pause().once('drain', () => socket.resume());
+    }
+  };
+  // What comes now is read and dropped: closing with bytes unread would reset the connection.
+  const refuseTheRest = () => {
+    socket.off('data', take).resume();
+    refuse(socket);
+    socket.setTimeout(1000, () => socket.destroy());
+  };
+  socket.on('data', take).on('end', () => socket.end());
+  socket.on('error', () => socket.destroy()); // The client went away.
+}
+
+// The same where a pool computes, whose answers come later.
+async function converseWithPool(socket, pool) {
   try {
     let text = '';
     for await (const more of socket) {
@@ -26,9 +52,8 @@ async function converse(socket, compute) {
         if (line.length >= LONGEST) {
           return refuse(socket);
         }
-        const reply = isNumber(line) ? compute(Number(line)) : WRONG;
-        // What is there already costs no turn of the loop.
-        if (!socket.write(typeof reply === 'string' ? reply : await reply)) {
+        const reply = isNumber(line) ? `${(await pool.run(Number(line))).answer}\n` : WRONG;
+        if (!socket.write(reply)) {
           await once(socket, 'drain');
         }
       }
@@ -46,10 +71,6 @@ function isNumber(line) {
   return /^\d+$/.test(line) && 1 <= Number(line) && Number(line) <= 90;
 }
 
-function inline(n) {
-  return `${fib(n)}\n`;
-}
-
 function refuse(socket) {
   socket.end(`error: a line may have ${LONGEST} bytes\n`);
 }
@@ -59,9 +80,12 @@ const host = given.get('host') ?? '127.0.0.1';
 const port = wholeNumber(given, 'port', '0', 0, 65535);
 const cores = wholeNumber(given, 'cores', '1', 1, 1024);
 const pool = oneOf(given, 'compute', 'inline', ['inline', 'pool']) === 'pool' ? new Pool('./fib-worker.js', cores) : null;
-const compute = pool ? async (n) => `${(await pool.run(n)).answer}\n` : inline;
 // A client that has sent all it has still gets its answers.
-const server = createServer({ allowHalfOpen: true }, (socket) => converse(socket, compute));
+const server = createServer({ allowHalfOpen: true }, (socket) => {
+  socket.setNoDelay();
+  socket.setEncoding('latin1');
+  return pool ? converseWithPool(socket, pool) : converse(socket);
+});
 if (cores === 1 || pool) {
   serve(server, host, port);
 } else if (cluster.isWorker) {

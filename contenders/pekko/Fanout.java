@@ -44,7 +44,8 @@ final class Fanout {
         work = settings.wholeNumber("work", 1, Settings.MOST, 100_000);
         upstreams = kind.equals("cpu") ? List.of() : upstreams(settings);
         settings.cores();
-        system = ActorSystem.create(Behaviors.empty(), "fanout", Protocol.config(Web.SERVER + POOL));
+        var pool = settings.oneOf("connections", "many", "default").equals("many") ? POOL : "";
+        system = ActorSystem.create(Behaviors.empty(), "fanout", Protocol.config(Web.SERVER + pool));
         http = Http.get(system);
     }
 

@@ -19,9 +19,9 @@ UPSTREAM = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})(/[!-~]*)?")
 SESSION = web.AppKey("session", aiohttp.ClientSession)
 
 
-async def open_session(app, timeout_s):
+async def open_session(app, timeout_s, connector):
     async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0),  # 100 connections by default
+        connector=connector(),
         timeout=aiohttp.ClientTimeout(total=timeout_s),
         auto_decompress=False,
     ) as app[SESSION]:
@@ -111,11 +111,14 @@ def main():
         piece = status_alone if kind == "io" else functools.partial(status_and_sum, work=work)
         upstreams = upstreams_of(given.get("upstreams", ""))
         handler = functools.partial(fan_out, upstreams=upstreams, piece=piece, tick_s=tick_s)
+    connector = functools.partial(aiohttp.TCPConnector, limit=0)  # 100 connections by default
+    if one_of(given, "connections", "unlimited", ["unlimited", "default"]) == "default":
+        connector = aiohttp.TCPConnector
     raise_file_limit()  # A client is four connections.
     # Not the loop's handler: that one would wait for a sum to be done.
     end_when_told()
     app = web.Application()
-    app.cleanup_ctx.append(functools.partial(open_session, timeout_s=timeout_s))
+    app.cleanup_ctx.append(functools.partial(open_session, timeout_s=timeout_s, connector=connector))
     app.router.add_get("/", handler, allow_head=False)
     asyncio.run(serve(app, port, host))
 

@@ -152,7 +152,7 @@ def planted(name: str, x: float) -> list[RunAnalysis]:
 # Tests that no figures could answer: each says why.
 NEVER_TESTED = {
     "2009-erlang-vs-stackless/several-hosts": "several hosts",
-    "2011-go-c10k/flush-is-needed": "breaks the contract",
+    "2011-go-c10k/flush-is-needed": "a chunk of its own",
     "2016-go-fanout/too-many-open-files": "raised for all",
 }
 COMPILERS = "2011-go-code-jam/go-compiles-fast"

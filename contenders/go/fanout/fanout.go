@@ -34,10 +34,13 @@ func main() {
 		if kind == "mixed" {
 			piece = func(status int) string { return fmt.Sprintf("%03d:%d\n", status, sum(work)) }
 		}
+		// By default two idle connections to a host are kept, for which 0 stands.
+		kept := map[string]int{"kept": 1024, "default": 0}[given.OneOf("connections", "kept", "default")]
 		body = newGateway(
 			given.URLs("upstreams", calls),
 			time.Duration(tick)*time.Millisecond,
 			time.Duration(timeout)*time.Millisecond,
+			kept,
 			piece,
 		).pieces
 	}
@@ -73,16 +76,17 @@ type gateway struct {
 	client http.Client
 }
 
-func newGateway(upstreams []string, tick, timeout time.Duration, piece func(int) string) *gateway {
+func newGateway(
+	upstreams []string, tick, timeout time.Duration, kept int, piece func(int) string,
+) *gateway {
 	return &gateway{
 		upstreams: upstreams,
 		tick:      tick,
 		piece:     piece,
 		client: http.Client{
 			Timeout: timeout,
-			// By default two idle connections to a host are kept.
 			Transport: &http.Transport{
-				MaxIdleConnsPerHost: 1024,
+				MaxIdleConnsPerHost: kept,
 				IdleConnTimeout:     90 * time.Second,
 				DisableCompression:  true,
 			},
