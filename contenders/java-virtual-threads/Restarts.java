@@ -1,5 +1,6 @@
 import java.util.ArrayList;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /** The restarts: a virtual thread for each unit. The handler of exceptions that nobody caught, which runs in the thread
@@ -19,14 +20,21 @@ final class Restarts {
 
     private final BlockingQueue<Event> events = new LinkedBlockingQueue<>();
 
-    public static void main(String[] arguments) throws InterruptedException {
+    public static void main(String[] arguments) throws Exception {
         var settings = new Settings(arguments);
         settings.cores();
         var units = (int) settings.wholeNumber("units", 1, 100_000);
         var messages = (int) settings.wholeNumber("messages", 2, 1_000_000);
         var every = settings.wholeNumber("every", 2, 1_000_000);
         var seed = settings.wholeNumber("seed", 0, 4_294_967_295L, 0);
-        new Restarts().run(units, new RestartsBooks(units, messages, MODULUS / every, seed));
+        var books = new RestartsBooks(units, messages, MODULUS / every, seed);
+        // The collector is a unit of the model too: the main thread is one of the kernel's.
+        try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
+            executor.submit(() -> {
+                new Restarts().run(units, books);
+                return null;
+            }).get();
+        }
     }
 
     private void run(int units, RestartsBooks books) throws InterruptedException {

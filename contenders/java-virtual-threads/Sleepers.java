@@ -1,9 +1,10 @@
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 
-/** The sleepers: a virtual thread for each, and a queue to the main thread, which collects. */
+/** The sleepers: a virtual thread for each, and a queue to another one, which collects. */
 final class Sleepers {
     private static final long MODULUS = 2147483647;
     private static final long FACTOR = 48271;
@@ -24,7 +25,7 @@ final class Sleepers {
         started = new CountDownLatch(tasks);
     }
 
-    public static void main(String[] arguments) throws InterruptedException {
+    public static void main(String[] arguments) throws Exception {
         var settings = new Settings(arguments);
         settings.cores();
         var tasks = (int) settings.wholeNumber("tasks", 1, 1_000_000);
@@ -32,12 +33,17 @@ final class Sleepers {
         var seed = settings.wholeNumber("seed", 0, 4_294_967_295L, 0);
         var hold = settings.flag("hold");
         var sleepers = new Sleepers(tasks, System.nanoTime());
-        sleepers.start((seconds - 1) * SECOND_NS, seed);
-        if (hold) {
-            Output.report("::await name=started");
-            Input.awaitLine();
+        try (var executor = Executors.newVirtualThreadPerTaskExecutor()) {
+            executor.submit(() -> {
+                sleepers.start((seconds - 1) * SECOND_NS, seed);
+                if (hold) {
+                    Output.report("::await name=started");
+                    Input.awaitLine();
+                }
+                sleepers.collect();
+                return null;
+            }).get();
         }
-        sleepers.collect();
     }
 
     private void start(long lastSecondNs, long seed) throws InterruptedException {

@@ -2,6 +2,9 @@
 
 const std = @import("std");
 
+// A thread would get a signal stack of 256 KiB of its own, which is cleared when it starts.
+pub const std_options: std.Options = .{ .signal_stack_size = null };
+
 const Program = enum { ring, jobs, fib, sleepers };
 
 pub fn main(init: std.process.Init) !void {
