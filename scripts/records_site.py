@@ -4,6 +4,7 @@ files, which share a style sheet and scripts and work from a folder. The same re
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +43,7 @@ _TEMPLATES = Path(__file__).parent / "site"
 _STYLE = Path(ringside.render.site.__file__).parent / "templates" / "site.css"
 # Files that tools write: their hashes are in the record, and nobody reads them.
 _WRITTEN_BY_TOOLS = (".lock", ".sum", "package-lock.json", "requirements.txt")
+_MOST_NAMED = 3
 # Points of an experiment whose pictures are open.
 _OPEN_POINTS = 4
 
@@ -168,6 +170,10 @@ class Site:
             "",
             "What does each concurrency model cost?",
             questions=questions_of_page(questions),
+            asked=next((record for record in self.records if record.suite.answers is questions), widest),
+            languages=len(
+                {each.language for _, run in self.parts for each in run.contenders.values()} - {""}
+            ),
             widest=widest,
             parts=[_summary(widest, each) for each in widest.suite.runs],
             machines=_once(words.machine(each.run.host) for _, each in self.parts),
@@ -241,6 +247,7 @@ class Site:
             versions=[f"{version} ({', '.join(_once(names))})" for version, names in by_version.items()],
             tuning=_once(text for _, each in planned for text in each.tuning),
             unequal=_once(text for _, each in planned for text in each.unequal),
+            summary=_standing(mine),
             figures=_figures(mine),
             unavailable=_once(each.unavailable for _, each in planned),
             readme=readme,
@@ -255,8 +262,9 @@ class Site:
         return self._page(
             "workload",
             "../",
-            f"{name}: {workload.title}" if workload else name,
+            workload.title if workload else name,
             name=name,
+            about=templates.markdown(_about(workload)) if workload else None,
             contract=templates.markdown(self.contracts[name]) if name in self.contracts else None,
             factors=_factors(workload) if workload else None,
             metrics=_metrics(workload) if workload else None,
@@ -311,6 +319,8 @@ def _summary(record: Record, analysis: RunAnalysis) -> dict[str, Any]:
     point = analysis.overview_point
     return {
         "title": analysis.experiment.title,
+        "problem": analysis.measurement.title,
+        "prose": f"workloads/{file_name(analysis.measurement.name)}.html",
         "experiment": analysis.experiment.name,
         "href": record.place(analysis),
         "date": analysis.run.started_at[:10],
@@ -321,6 +331,34 @@ def _summary(record: Record, analysis: RunAnalysis) -> dict[str, Any]:
         "noun": analysis.headline.noun,
         "weak_points": for_pages(analysis.own_diagnostics),
     }
+
+
+def _about(workload: Workload) -> str:
+    """What a workload models, when it resembles one's work and what it does not show, as Markdown."""
+    path = Path(inspect.getfile(type(workload))).with_name("about.md")
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _standing(mine: Sequence[tuple[Record, RunAnalysis, str]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Where a contender is nearest to the best of its class, and where it is farthest from it; where it may
+    be first by itself. Of several runs of an experiment the newest."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for record, each, name in mine:
+        columns = record.suite.overview.columns
+        cell = next(column for column in columns if column.analysis.run.id == each.run.id).cell(name)
+        if cell and cell.ratio and cell.ranks:
+            row = {
+                "title": each.experiment.title,
+                "href": record.place(each),
+                "as": name,
+                "ratio": cell.ratio,
+            }
+            found.setdefault((each.experiment.name, name), {**row, "first": cell.ranks[0] == 1})
+    first = [each for each in found.values() if each["first"]]
+    rest = sorted((each for each in found.values() if not each["first"]), key=lambda each: each["ratio"])
+    near, far = rest[:_MOST_NAMED], rest[_MOST_NAMED:][-_MOST_NAMED:]
+    shown = (("May be first", first), ("Nearest to the best", near), ("Farthest from the best", far[::-1]))
+    return [(title, each) for title, each in shown if each]
 
 
 def _figures(mine: Sequence[tuple[Record, RunAnalysis, str]]) -> TableData:
@@ -336,19 +374,19 @@ def _figures(mine: Sequence[tuple[Record, RunAnalysis, str]]) -> TableData:
         rows.append(
             (
                 cells.text(analysis.experiment.name),
-                *([cells.text(name)] if several else []),
-                cells.text(headline.noun),
-                cells.text(analysis.label(column.point) if len(analysis.points) > 1 else ""),
                 cells.figure(analysis.cell(name, column.point), headline, with_interval=True),
                 TableCell(times or "–"),
                 TableCell(ranks or "–"),
+                cells.text(headline.noun),
+                cells.text(analysis.label(column.point)),
+                *([cells.text(name)] if several else []),
                 cells.text(analysis.run.started_at[:10]),
             )
         )
-    figures = ("metric", "at", "figure", "× the best", "rank", "measured")
+    titles = ("experiment", "figure", "× the best", "rank", "metric", "size")
     return TableData(
         "Figures",
-        ("experiment", *(("as",) if several else ()), *figures),
+        (*titles, *(("as",) if several else ()), "measured"),
         tuple(rows),
         subtitle="medians with 95 % intervals; × the best: how many times worse than the best one of the "
         "baseline's class",
@@ -375,7 +413,9 @@ def _factors(workload: Workload) -> TableData:
         return ", ".join(map(str, factor.choices)) or f"{factor.least:,} to {factor.most:,}"
 
     rows = [
-        tuple(map(cells.text, (each.name, str(each.default), levels(each), each.explanation)))
+        tuple(
+            map(cells.text, (each.name, str(each.default), levels(each), each.explanation.replace("`", "")))
+        )
         for each in workload.factors
     ]
     return TableData("Factors", ("factor", "default", "levels", "what it is"), tuple(rows))

@@ -52,6 +52,8 @@ def test_the_list_has_every_run_and_its_state(client: Client, stored: tuple[Path
     page = client.page("/")
     assert all(f'href="/runs/{run}"' in page for run in stored[1])
     assert page.count('class="state done"') == 3
+    # What each run shows stands beside it.
+    assert len(re.findall("<strong>[^<]+</strong>", page)) == 4
     assert page.count('class="state cut-off"') == 1
 
 
@@ -215,11 +217,14 @@ def test_watchers_share_one_analysis_and_see_the_end(tmp_path: Path) -> None:
     trials = store.trials(whole)
     run = store.begin_run("live", 1, whole.plan, whole.host, {})
     with store.hold(run), serving(path) as client, contextlib.ExitStack() as stack:
+        assert "left</strong>" not in client.page("/")
         assert "No trial of this run has ended yet" in client.page(f"/runs/{run.id}")
         watchers = [stack.enter_context(client.events(run.id)) for _ in range(3)]
         name, progress = next(watchers[0])
         assert (name, progress) == ("progress", {"trials": 0, "state": "in progress"})
-        copied(store, run, trials)
+        copied(store, run, trials[:4])
+        assert re.search(rf"<strong>4 of {len(trials)} trials, .+ left</strong>", client.page("/"))
+        copied(store, run, trials[4:])
         store.end_run(run)
         seen = [list(watcher) for watcher in watchers]
     last = [dict(events) for events in seen]

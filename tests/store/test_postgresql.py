@@ -206,7 +206,7 @@ def test_all_that_reads_reads_it(url: str, workplace: Path, add_fake: Add, add_e
         in_process("run", "mine", "--until", "end", "--store", url)
     assert in_process("list", "runs", "--store", url).stdout.count("done") == 2
     first, second = (run.id for run in Store(url, create=False).runs())
-    assert f"{second} over {first}" in in_process("compare", first, second, "--store", url).stdout
+    assert f"from {first} to {second}" in in_process("compare", first, second, "--store", url).stdout
     in_process("report", "-o", "report.html", "--store", url)
     assert second in Path("report.html").read_text(encoding="utf-8")
     in_process("export", second, "--format", "record", "-o", "record.json.xz", "--store", url)

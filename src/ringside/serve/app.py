@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -71,7 +72,11 @@ class Pages:
     def home(self, store: Store, request: Request) -> Response:
         names = ("experiment", "state", "text", "suite")
         chosen = views.Filter(*(request.query_params.get(name, "").strip() for name in names))
-        return _html("runs.html.j2", **views.run_list(store, chosen))
+        return self._list(store, chosen)
+
+    def _list(self, store: Store, chosen: views.Filter) -> Response:
+        answers = partial(self.views.answers, store)
+        return _html("runs.html.j2", **views.run_list(store, chosen, answers))
 
     async def run(self, request: Request) -> Response:
         """The report of a run that is over, the live page of one that is not."""
@@ -98,7 +103,7 @@ class Pages:
         name = request.path_params["run"]
         runs = runs_of(store, name)
         if suite := suite_of(runs, name):
-            return _html("runs.html.j2", **views.run_list(store, views.Filter(suite=suite)))
+            return self._list(store, views.Filter(suite=suite))
         # By the name of its experiment.
         return RedirectResponse(f"/runs/{runs[0].id}")
 

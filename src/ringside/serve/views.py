@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import time
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -16,11 +18,14 @@ from ringside.model.design import Metric
 from ringside.model.results import RunState
 from ringside.render.html.pictures import history_view
 from ringside.render.site.site import render_pages
+from ringside.render.text.answers import short_answer
 from ringside.store import RunSummary, Store
+from ringside.store.plans import read_plan
 from ringside.store.runs import runs_of
 from ringside.text import one_line
 
 _PER_PAGE = 200
+Answers = Callable[[Sequence[RunSummary]], dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +49,30 @@ class Filter:
         )
 
 
-def run_list(store: Store, chosen: Filter) -> dict[str, Any]:
-    """What the template of the list shows: the latest 200 runs that fit, with their states; and the two runs
-    with which a comparison begins, the latest of which there is an earlier one of its experiment, and that
-    one. Raises StoreError."""
+def _time_left(store: Store, run: RunSummary) -> str:
+    """`about 4 min left`, at most, of a run in progress; empty where nothing tells it."""
+    try:
+        plan = read_plan(store.run(run.id))
+    except RingsideError:
+        return ""
+    planned = plan.experiment.blocks * len(plan.points) * len(plan.experiment.contenders)
+    if not 0 < run.trials < planned:
+        return ""
+    elapsed = (datetime.now(UTC) - datetime.fromisoformat(run.started_at)).total_seconds()
+    left = units.duration(elapsed * (planned - run.trials) / run.trials)
+    return f"{run.trials:,} of {planned:,} trials, {'at most ' * plan.experiment.until_decided}{left} left"
+
+
+def run_list(store: Store, chosen: Filter, answers: Answers) -> dict[str, Any]:
+    """What the template of the list shows: the latest 200 runs that fit, with their states and what they show
+    (`answers`: of those that can be told soon), or how long they go on; and the two runs with which a
+    comparison begins, the latest of which there is an earlier one of its experiment, and that one. Raises
+    StoreError."""
     states = {run: store.state(run.id, run.ended_at) for run in reversed(store.summaries())}
     fitting = [run for run, state in states.items() if chosen.fits(run, state)]
     shown = fitting[:_PER_PAGE]
+    said = answers([run for run in shown if states[run] is not RunState.IN_PROGRESS])
+    said |= {run.id: _time_left(store, run) for run in shown if states[run] is RunState.IN_PROGRESS}
     pairs = (
         (earlier.id, later.id)
         for number, later in enumerate(shown)
@@ -58,7 +80,7 @@ def run_list(store: Store, chosen: Filter) -> dict[str, Any]:
         if earlier.experiment == later.experiment
     )
     return {
-        "runs": [(run, states[run]) for run in shown],
+        "runs": [(run, states[run], said.get(run.id, "")) for run in shown],
         "total": len(fitting),
         "experiments": sorted({run.experiment for run in states}),
         "states": list(RunState),
@@ -74,8 +96,11 @@ MAX_RUNS = 50
 _KEPT_FIGURES = 500
 _KEPT_REPORTS = 6
 
+# The list of runs waits so long for answers that are not known yet; the next look has more of them.
+_PATIENCE_S = 1.0
+
 Value = TypeVar("Value")
-_Figures = tuple[HistoryRun, str, Metric]
+_Figures = tuple[HistoryRun, str, Metric, str]
 
 
 class Views:
@@ -100,8 +125,8 @@ class Views:
                 f"the store has no run of the experiment `{one_line(experiment, 120)}` that has ended and "
                 "can be read"
             )
-        _, title, metric = known[-1]
-        alike = [run for run, _, its in known if its.name == metric.name]
+        _, title, metric, _ = known[-1]
+        alike = [run for run, _, its, _ in known if its.name == metric.name]
         links = {run.id: f"/runs/{quote(run.id, safe='')}" for run in alike}
         left_out = {
             "older than these": len(ended) - len(latest),
@@ -115,12 +140,23 @@ class Views:
             "notes": [f"Left out: {units.count(n, 'run')} {why}." for why, n in left_out.items() if n],
         }
 
+    def answers(self, store: Store, runs: Iterable[RunSummary]) -> dict[str, str]:
+        """What runs show, in a few words, by their ids: of those that are known, and of as many others as
+        can be analysed while the page waits."""
+        end, found = time.monotonic() + _PATIENCE_S, {}
+        for run in runs:
+            if (run.id, run.trials, run.ended_at) in self._figures or time.monotonic() < end:
+                figures = self._figures_of(store, run)
+                found[run.id] = figures[3] if figures else ""
+        return found
+
     def _figures_of(self, store: Store, run: RunSummary) -> _Figures | None:
-        """What the history keeps of a run; None where it cannot be read."""
+        """What is kept of a run; None where it cannot be read."""
 
         def make() -> _Figures:
             analysis = analysis_of(store, store.run(run.id))
-            return of_analysis(analysis), analysis.experiment.title, analysis.headline
+            answer = short_answer(analysis)
+            return of_analysis(analysis), analysis.experiment.title, analysis.headline, answer
 
         try:
             key = (run.id, run.trials, run.ended_at)

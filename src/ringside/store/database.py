@@ -42,7 +42,7 @@ _BATCH = 50
 @dataclass(frozen=True, slots=True)
 class RunSummary:
     """A run without its plan. `title`: that of its experiment; `suite`: the id of the suite that it is a part
-    of. Both are empty where the plan cannot be read."""
+    of. Both are empty where the plan cannot be read. `trials`: those that are no warm-ups."""
 
     id: str
     experiment: str
@@ -197,7 +197,8 @@ class Store(LockedDatabase):
         """All runs without their plans, the latest last. A run whose plan cannot be read is one of them."""
         query = (
             "SELECT id, experiment, started_at, ended_at, plan, trials FROM run LEFT JOIN "
-            "(SELECT run_id, count(*) AS trials FROM trial GROUP BY run_id) AS counts ON run_id = id "
+            "(SELECT run_id, count(*) AS trials FROM trial WHERE block > 0 GROUP BY run_id) AS counts "
+            "ON run_id = id "
             "ORDER BY started_at, id"
         )
         with self.reading("a run"):
@@ -214,9 +215,10 @@ class Store(LockedDatabase):
             ]
 
     def progress(self, run_id: str) -> tuple[int, str | None]:
-        """How many trials a run has, and when it ended. Raises UsageError where there is no such run."""
+        """How many trials a run has besides warm-ups, and when it ended. Raises UsageError where there is no
+        such run."""
         query = (
-            "SELECT ended_at, (SELECT count(*) FROM trial WHERE run_id = run.id) AS trials "
+            "SELECT ended_at, (SELECT count(*) FROM trial WHERE run_id = run.id AND block > 0) AS trials "
             "FROM run WHERE id = ?"
         )
         with self.reading("a run"):
