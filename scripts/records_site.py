@@ -340,8 +340,8 @@ def _about(workload: Workload) -> str:
 
 
 def _standing(mine: Sequence[tuple[Record, RunAnalysis, str]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Where a contender is nearest to the best of its class, and where it is farthest from it; where it may
-    be first by itself. Of several runs of an experiment the newest."""
+    """Where a contender is first, and where it is nearest to the best of its class and farthest from it. Of
+    several runs of an experiment the newest."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for record, each, name in mine:
         columns = record.suite.overview.columns
@@ -353,11 +353,15 @@ def _standing(mine: Sequence[tuple[Record, RunAnalysis, str]]) -> list[tuple[str
                 "as": name,
                 "ratio": cell.ratio,
             }
-            found.setdefault((each.experiment.name, name), {**row, "first": cell.ranks[0] == 1})
-    first = [each for each in found.values() if each["first"]]
-    rest = sorted((each for each in found.values() if not each["first"]), key=lambda each: each["ratio"])
+            found.setdefault((each.experiment.name, name), {**row, "ranks": cell.ranks})
+    first = [each for each in found.values() if each["ranks"] == (1, 1)]
+    rest = sorted((each for each in found.values() if each not in first), key=lambda each: each["ratio"])
     near, far = rest[:_MOST_NAMED], rest[_MOST_NAMED:][-_MOST_NAMED:]
-    shown = (("May be first", first), ("Nearest to the best", near), ("Farthest from the best", far[::-1]))
+    shown = (
+        (f"First in {len(first)} of {units.count(len(found), 'comparison')}", first[:_MOST_NAMED]),
+        ("Nearest to the best", near),
+        ("Farthest from the best", far[::-1]),
+    )
     return [(title, each) for title, each in shown if each]
 
 
