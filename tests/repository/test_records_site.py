@@ -88,9 +88,10 @@ def test_a_contender_has_its_sources_and_its_figures(files: dict[str, bytes]) ->
     assert "<b>package</b>" in sources
     assert "&lt; b" in sources
     assert '<a href="../suite/showdown-fib.html">showdown-fib</a>' in text
-    assert (
-        text.count('<a href="../again/showdown-ring.html">') + text.count("../suite/showdown-ring.html") == 2
-    )
+    # A row for each run, and the newest of them in the summary.
+    links = text.count('<a href="../again/showdown-ring.html">') + text.count("../suite/showdown-ring.html")
+    assert links == 3
+    assert text.index('class="summary"') < text.index("<h2>Figures</h2>")
 
 
 def test_a_workload_has_its_contract_without_links_that_lead_nowhere(files: dict[str, bytes]) -> None:
@@ -106,7 +107,7 @@ def test_a_history_has_the_runs_of_several_records(files: dict[str, bytes]) -> N
     assert "../again/showdown-ring.html" in text
 
 
-def test_questions_come_first_where_a_record_answers_them(
+def test_the_index_has_a_chart_for_each_problem_and_leads_to_the_questions(
     pages: dict[str, RunAnalysis], files: dict[str, bytes]
 ) -> None:
     assert b'id="questions"' not in files["index.html"]
@@ -116,8 +117,9 @@ def test_questions_come_first_where_a_record_answers_them(
     )
     asked = msgspec.structs.replace(context.questions()[0], text="What then?", figures=(figure,))
     index = Site([Record.of("suite", [pages["ring"]], [asked])], {}, []).files()["index.html"].decode()
-    assert index.index("What then?") < index.index('id="parts"')
-    assert '<a href="suite/showdown-ring.html">showdown-ring</a>' in index
+    assert index.index('id="install"') < index.index('id="parts"') < index.index("What then?")
+    assert '<a href="suite/showdown-ring.html">The message ring</a>' in index
+    assert f'<a href="suite.html#question-{asked.name}">What then?</a>' in index
 
 
 def test_hostile_text_stays_text(files: dict[str, bytes]) -> None:

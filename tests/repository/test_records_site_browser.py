@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, ViewportSize
 
+from ringside.analysis.run import analysis_of
+from ringside.render.site.site import render_pages
+from ringside.store import record
 from tests.render.html.test_accessibility import SCHEMES, assert_none, violations
 from tests.render.html.test_report_browser import PHONE, SHEET, brightness, column, sideways
 from tests.repository.test_records_site import SITE
@@ -62,6 +66,31 @@ def test_it_works_from_its_folder_on_all_windows_and_on_paper(browser: Browser) 
         )
     assert brightness(paper) < 60 < 180 < brightness(ink)
     assert faults == []
+
+
+def test_no_page_is_wider_than_a_phone(browser: Browser) -> None:
+    faults: list[str] = []
+    with watched(browser, faults, ORIGIN) as page:
+        page.set_viewport_size(PHONE)
+        for path in sorted(SITE.rglob("*.html")):
+            page.goto(path.as_uri())
+            assert sideways(page) <= 0, path
+    assert faults == []
+
+
+@pytest.mark.integration
+def test_the_page_of_a_whole_suite_is_short(browser: Browser, tmp_path: Path) -> None:
+    """Of today's record: eight problems, up to thirty programs, all of it folded away but the answers."""
+    store = record.read(SITE.parents[1] / "records" / "today.json.xz")
+    text = render_pages([analysis_of(store, run) for run in store.runs()])
+    (tmp_path / "report.html").write_text(text, encoding="utf-8")
+    with watched(browser, [], "file://") as page:
+        page.goto((tmp_path / "report.html").as_uri())
+        for window, most in ((DESK, 14_000), (PHONE, 25_000)):
+            page.set_viewport_size(window)
+            assert page.evaluate("document.documentElement.scrollHeight") < most
+            assert sideways(page) <= 0
+        assert page.locator(".answer .dots").count() > 7
 
 
 def test_the_keyboard_reaches_sources_and_sorts_the_overview(browser: Browser) -> None:
