@@ -66,7 +66,6 @@ def _charts(analysis: RunAnalysis) -> Iterator[Chart]:
         # Plots over the rate are the one of latency against rate.
         elif not (over_rate and analysis.swept == over_rate.factor and name in over_rate.metrics):
             yield lines.sweep(analysis, metric, analysis.swept)
-    yield rows.forest_chart(analysis)
     yield from lines.warm_up_charts(analysis)
     yield from lines.speed_up_charts(analysis)
     yield from timelines.span_charts(analysis)

@@ -1,5 +1,5 @@
-"""Estimates in rows: a metric of each contender, slopes, ratios to the baseline, to another run, or to those
-of a source; and contenders by two metrics."""
+"""Estimates in rows: a metric of each contender, slopes, ratios to another run, or to those of a
+source; and contenders by two metrics."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import CellChange, RunDiff
 from ringside.model.design import Metric, Point
-from ringside.model.results import Interval, Outcome, Verdict
+from ringside.model.results import Interval, Outcome
 from ringside.render.plots import spec
 from ringside.render.plots.lines import both_scales, following
 from ringside.render.text.words import verdict_word
-from ringside.text import capitalised
 
 _ROW_HEIGHT = 24
 
@@ -100,34 +99,6 @@ def slope_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
             )
 
 
-def forest_chart(analysis: RunAnalysis) -> spec.Chart:
-    """The headline of each contender over the baseline's, a panel for each point."""
-    metric, baseline = analysis.headline, analysis.experiment.baseline
-    margin = analysis.experiment.margin
-
-    def draw(point: Point) -> spec.Json | None:
-        compared = (
-            analysis.comparison(metric, name, baseline, point) for name in analysis.names if name != baseline
-        )
-        ordered = sorted(
-            (each for each in compared if each and each.ratio.estimate > 0),
-            key=lambda each: each.ratio.estimate,
-        )
-        rows = [
-            _ratio_row(each.contender, each.ratio, each.verdict, metric, "too few blocks") for each in ordered
-        ]
-        names = [each.contender for each in ordered]
-        colours = spec.hue(names, analysis.floor)
-        return _ratios(rows, margin, "times the baseline", spec.row_axis(names), colours) if rows else None
-
-    return spec.Chart(
-        f"Ratio to {baseline}",
-        f"{capitalised(metric.noun)} over that of {baseline} in the same block, with the interval of the "
-        f"ratio. Between the dashed lines, {units.percent(margin)} around 1, two are equivalent.",
-        spec.panels(analysis, draw),
-    )
-
-
 # More rows or panels than these are in the table alone.
 _MAX_ROWS, _MAX_PANELS = 60, 6
 
@@ -145,7 +116,11 @@ def diff_chart(diff: RunDiff) -> spec.Chart:
             name, point = change.cell.contender, diff.first.label(change.cell.point)
             label = f"{name}, {point}" if len(diff.first.points) > 1 else name
             colours[label] = spec.colour(name, diff.first.floor)
-            rows.append(_ratio_row(label, change.ratio, change.verdict, metric, ""))
+            times, interval = units.ratio_parts(change.ratio)
+            low = change.ratio.low if change.ratio.low and change.ratio.low > 0 else None
+            ratio = {"ratio": change.ratio.estimate, "low": low, "high": change.ratio.high}
+            shown = {"contender": label, "text": f"{times}×", "interval": interval}
+            rows.append({**ratio, **shown, "verdict": verdict_word(change.verdict, metric)})
         y = spec.row_axis(list(colours), labelLimit=320)
         ratios = _ratios(rows, diff.margin, "times the first run", y, spec.by_contender(colours))
         drawn.append(spec.Panel(metric.title, ratios))
@@ -154,20 +129,6 @@ def diff_chart(diff: RunDiff) -> spec.Chart:
         f"dashed lines, {units.percent(diff.margin)} around 1, two are equivalent."
     )
     return spec.Chart("Second over first", caption, tuple(drawn))
-
-
-def _ratio_row(label: str, ratio: Interval, verdict: Verdict, metric: Metric, absent: str) -> spec.Json:
-    """The data of a ratio. `absent`: what stands in the place of an interval."""
-    times, interval = units.ratio_parts(ratio)
-    return {
-        "contender": label,
-        "ratio": ratio.estimate,
-        "low": ratio.low if ratio.low and ratio.low > 0 else None,
-        "high": ratio.high,
-        "text": f"{times}×",
-        "interval": interval or absent,
-        "verdict": verdict_word(verdict, metric),
-    }
 
 
 def _ratios(
