@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -177,20 +178,27 @@ def _failures(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         if trial.block > 0 and trial.outcome is not Outcome.INTERRUPTED:
             by_cell.setdefault(trial.cell, []).append(trial)
     last = max((trial.block for trial in trials), default=0)
+    fates: dict[tuple[str, str], list[tuple[str, int, str]]] = {}
     for cell, made in by_cell.items():
         if not (failed := [trial for trial in made if trial.detail]):
             continue
-        name = f"{_named([cell.contender])}{f' at {cell.point}' if cell.point.levels else ''}"
-        text = f"{name} failed in {len(failed)} of {count(len(made), 'execution')}, which are "
-        outcome = failed[-1].outcome
+        outcome, text = failed[-1].outcome, f"failed in {len(failed)} of {count(len(made), 'execution')}"
         if outcome is Outcome.OK:
-            text, remedy = f"{text}included", "make sure that what fails does the same work"
+            fate = ", which are included", "make sure that what fails does the same work"
         elif failed == made[-1:] and made[-1].block < last:
-            text = f"{name} {outcome}: {one_line(failed[-1].detail, 200)}; the others are compared without it"
-            remedy = WAYS_OUT.get(outcome, "mend it")
+            text = f"{outcome}: {one_line(failed[-1].detail, 200)}"
+            fate = "; the others are compared without it", WAYS_OUT.get(outcome, "mend it")
         else:
-            text, remedy = f"{text}left out", "find out why: what is left may be its fast executions"
-        yield Diagnostic("failures", (cell.contender,), {"count": len(failed)}, text, remedy)
+            fate = ", which are left out", "find out why: what is left may be its fast executions"
+        at = f" at {cell.point}" if cell.point.levels else ""
+        text = f"{_named([cell.contender])}{at} {text}"
+        fates.setdefault(fate, []).append((cell.contender, len(failed), text))
+    for (how, remedy), parts in fates.items():
+        counts: Counter[str] = Counter()
+        for name, number, _ in parts:
+            counts[name] += number
+        text = f"{', '.join(text for *_, text in parts)}{how}"
+        yield Diagnostic("failures", tuple(counts), {"counts": dict(counts)}, text, remedy)
 
 
 def _named(names: Sequence[str]) -> str:
