@@ -619,13 +619,11 @@ class _Test:
         counts, band = {name: (code - first).total() for name, code in others}, band_of(row)
         interval = Interval(next(iter(counts.values())), min(counts.values()), max(counts.values()), 1)
         sentence = f"lines of code that {before} has not: {', '.join(f'{n} {c}' for n, c in counts.items())}"
-        return band.explained(
-            ClaimResult(band.answer(interval), sentence, row.experiment, tuple(ids), interval)
-        )
+        found = ClaimResult(band.answer(interval), sentence, row.experiment, tuple(ids), interval)
+        return band.explained(found)
 
     def build_times(self) -> ClaimResult:
-        """How long builds took, and the median of all others over the first. A program is built once in a
-        run's life, so there is no interval: nothing is decided."""
+        """How long builds took, and the median of the others over the first: one build each, no interval."""
         row = self.row
         times = {name: seconds for run in self.runs for name in run.names if (seconds := run.build_s(name))}
         name, *names = row.builds
