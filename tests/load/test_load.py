@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,38 @@ def test_a_load_that_is_kept_is_compared_with_one_of_another_day(http: str) -> N
     assert f"{http}/" in in_process("show", new, *store).stdout
     refused = in_process("load", f"{http}/", "--fail-if", "p99>1s", *store, status=2).stderr
     assert "ringside compare RUN latest --fail-if" in refused
+
+
+def test_a_staircase_has_a_row_for_each_step_and_the_last_rate_that_was_kept() -> None:
+    """A server that takes 5 ms for each request, one at a time, keeps less than 200 per second."""
+    turn = threading.Lock()
+
+    def handle(connection: socket.socket) -> None:
+        for _ in requests(connection):
+            with turn:
+                time.sleep(0.005)
+            connection.sendall(OK)
+
+    stairs = ("--staircase", "20:1s,60:1500ms,600:1s")
+    with serving(handle) as port:
+        url = f"http://127.0.0.1:{port}/"
+        steps = load_document(url, *stairs)["steps"]
+        assert [step["due"] for step in steps] == [20, 90, 600]
+        assert steps[0]["answered"] == 20
+        assert 5 <= steps[0]["p50_ms"] < steps[2]["p50_ms"] <= steps[2]["p99_ms"] <= steps[2]["max_ms"]
+        gates = ("--fail-if", "p50@600>50ms", "--fail-if", "p50@20>900ms", "--fail-if", "errors@20>0")
+        ended = in_process("load", url, *stairs, *gates, status=1)
+    assert ended.stderr.count("--fail-if") == 1
+    assert "(--fail-if 'p50@600>50ms')" in ended.stderr
+    assert re.search(r"Steps, latency.*\n.*rate.*\n.*\n +20/s +20 +20 +100.0% ", ended.stdout)
+    assert re.search(
+        r"answered as expected: (20|60|600)/s was the last that was, with a p99 of", ended.stdout
+    )
+    for wrong, message in (
+        ("p99@30>1s", "30/s, which is no step"),
+        ("p90@20>1s", "steps have p50, p99, max"),
+    ):
+        assert message in in_process("load", url, *stairs, "--fail-if", wrong, status=2).stderr
 
 
 def test_two_targets(http: str) -> None:

@@ -158,7 +158,6 @@ def test_several_targets_share_a_request() -> None:
     plan = load_plan(*targets)
     assert plan.request
     assert plan.request.targets == ("/a", "/b?c=3")
-    assert target.combined(targets).text == "http://h/a + http://h/b?c=3"
 
 
 def test_several_targets_have_a_result_each(http: str) -> None:

@@ -116,7 +116,7 @@ def _screen(settings: LoadSettings) -> Screen:
 
 
 def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan) -> int:
-    target = targets.combined(parsed)
+    target = dataclasses.replace(parsed[0], text=" + ".join(each.text for each in parsed))
     addresses, silent = ([], []) if plan.unix else _addresses(_dialed(settings, target))
     with _driver(settings, addresses) as driver, _screen(settings) as screen:
         progress_s = progress_interval_s(plan) if screen.is_shown else None

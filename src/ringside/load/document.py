@@ -64,6 +64,15 @@ def as_document(
             }
             for each, own in zip(several, figures.targets, strict=True)
         ]
+    if result.steps:
+        document["steps"] = [
+            {
+                "rate_per_s": rate,
+                **_same(step, "due", "answered"),
+                **{f"{name}_ms": getattr(step, f"{name}_ns") / 1e6 for name in ("p50", "p99", "max")},
+            }
+            for rate, step in result.steps
+        ]
     if result.engines:
         document["engines_started_within_ms"] = (result.started_within_s or 0.0) * 1e3
         document["engines"] = [_engine(part) for part in result.engines]

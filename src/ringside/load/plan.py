@@ -97,6 +97,9 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
                 raise UsageError(f"{name} is not for {_KINDS[kind]}: leave it out")
     if any(isinstance(each, tuple) != bool(other) for each in settings.thresholds):
         raise UsageError("--fail-if: of one target write 'p99>200ms', with --vs worse:5%")
+    for each in settings.thresholds:
+        if not isinstance(each, tuple) and each.rate is not None and each.rate not in dict(settings.steps):
+            raise UsageError(f"--fail-if names {each.rate:,.10g}/s, which is no step of --staircase")
     if (other or settings.store) and len(settings.targets) > 1:
         raise UsageError(
             f"{'--vs compares two targets' if other else '--store keeps one'}: name one before it"

@@ -18,6 +18,7 @@ from ringside.probe.protocol import (
     LoadFigures,
     LoadOutcome,
     LoadPlan,
+    SlotOfLoad,
     Started,
 )
 from ringside.stats.samples import is_supported
@@ -53,6 +54,8 @@ class LoadResult:
     # Of a load from several nodes: what each engine did, and how far apart they started at most.
     engines: tuple[EnginePart, ...] = ()
     started_within_s: float | None = None
+    # Of a staircase: the rate of each step, and what became of its requests.
+    steps: tuple[tuple[float, SlotOfLoad], ...] = ()
 
     @property
     def is_open_loop(self) -> bool:
@@ -131,7 +134,8 @@ def from_messages(messages: Iterable[EngineMessage], plan: LoadPlan | None = Non
                 outcome = message
     if outcome is None:
         raise ProbeError("the probe sent no outcome of the load: run `make setup`")
-    result = LoadResult(outcome, counts, started)
+    rates = [step.rate_per_s for step in getattr(plan and plan.pacing, "steps", ())]
+    result = LoadResult(outcome, counts, started, steps=tuple(zip(rates, outcome.steps or (), strict=False)))
     return replace(result, figures=structs.replace(outcome, warnings=causes(result, plan)))
 
 

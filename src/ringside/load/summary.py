@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ringside.load.result import FIRST, PERCENTILES, LoadResult, unsupported
+from ringside.load.result import FIRST, MAX_FAILED_SHARE, PERCENTILES, LoadResult, unsupported
 from ringside.load.target import Target
 from ringside.probe.protocol import ClosedLoop, LatencySummary, LoadFigures, LoadPlan, PoissonRate, Staircase
 from ringside.render.text import terminal
@@ -79,6 +79,7 @@ def show(
         tables.append(_times(result, unit))
         tables += [_targets(several, result, unit)] if several else []
         tables += [_engines(result, unit)] if result.engines else []
+        tables += [_steps(result, unit)] if result.steps else []
     for table in tables:
         console.print()
         terminal.render(table, console)
@@ -220,6 +221,21 @@ def _targets(several: Sequence[Target], result: LoadResult, unit: TimeUnit) -> T
         tuple(rows),
         narrow=("per second",),
     )
+
+
+def _steps(result: LoadResult, unit: TimeUnit) -> TableData:
+    """A row for each step of a staircase, and the highest rate that was kept."""
+    rows, kept = [], "no rate was"
+    for rate, step in result.steps:
+        times = [significant(ns / unit.ns) for ns in (step.p50_ns, step.p99_ns, step.max_ns)]
+        share = step.answered / max(1, step.due)
+        texts = (f"{rate:,.10g}/s", f"{step.due:,}", f"{step.answered:,}", f"{share:.1%}", *times)
+        rows.append(tuple(map(TableCell, texts)))
+        if 1 - share <= MAX_FAILED_SHARE:
+            kept = f"{texts[0]} was the last that was, with a p99 of {quantity(step.p99_ns, 'ns')}"
+    note = f"A rate is kept where 99 % are answered as expected: {kept}."
+    columns = ("rate", "due", "answered", "kept", "p50", "p99", "max")
+    return TableData(f"Steps, latency in {unit.word}", columns, tuple(rows), notes=(note,))
 
 
 def _engines(result: LoadResult, unit: TimeUnit) -> TableData:

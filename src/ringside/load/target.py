@@ -155,11 +155,6 @@ def parse_several(texts: Sequence[str]) -> list[Target]:
     return targets
 
 
-def combined(targets: Sequence[Target]) -> Target:
-    """Targets of one load as one, to be shown."""
-    return replace(targets[0], text=" + ".join(target.text for target in targets))
-
-
 def resolve(target: Target) -> list[str]:
     """The target's addresses as `127.0.0.1:80` or `[::1]:80`, in the resolver's order. Raises UsageError."""
     try:

@@ -22,6 +22,7 @@ _TIMES = ("p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "min", "mean")
 # Requests that failed, in one way or in any.
 _FAILURES = ("errors", "unfinished", "unsent")
 _KNOWN = (*_TIMES, *_FAILURES, "rate")
+_OF_STEPS = ("p50", "p99", "max", "errors")
 # Percentiles that the engine itself computes; others come from the histogram's counts.
 _SUMMARY = {*_TIMES} - {"p99.99"}
 TOO_FEW = f"fewer than {MIN_BEYOND} requests lie beyond it"
@@ -29,13 +30,14 @@ TOO_FEW = f"fewer than {MIN_BEYOND} requests lie beyond it"
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A condition that must not hold. `unit` is `ns`, `per second`, `%` or empty (a count)."""
+    """What must not hold. `unit`: `ns`, `per second`, `%` or empty (a count). `rate`: a step's."""
 
     text: str
     figure: str
     operator: str
     limit: float
     unit: str
+    rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +95,13 @@ def parse(text: str) -> Threshold:
     match, quoted = _CONDITION.fullmatch(text), f"'{one_line(text, 60)}'"
     if not match:
         raise ValueError(f"{quoted} is no condition: write it in quotes, like 'p99>200ms'")
-    figure, sign = match["figure"], match["operator"]
+    (figure, at, rate), sign = match["figure"].partition("@"), match["operator"]
     if figure not in _KNOWN and not _PERCENTILE.fullmatch(figure):
         near = nearest(figure, _KNOWN)
         hint = f"did you mean {near}?" if near else f"possible are {', '.join(_KNOWN)}"
         raise ValueError(f"{quoted}: there is no figure `{one_line(figure, 30)}`; {hint}")
+    if at and figure not in _OF_STEPS:
+        raise ValueError(f"{quoted}: steps have {', '.join(_OF_STEPS)}, as in 'p99@400>50ms'")
     number = _NUMBER.fullmatch(match["limit"])
     example = "1000" if figure == "rate" else "1%" if figure in _FAILURES else "200ms"
     hint = f"write it like '{figure}{sign}{example}'"
@@ -112,7 +116,7 @@ def parse(text: str) -> Threshold:
         raise ValueError(f"{quoted} has {wrong}: {hint}")
     if unit == "%" and value > 100:
         raise ValueError(f"{quoted} is more than 100 %")
-    return Threshold(text, figure, sign, value, units[unit])
+    return Threshold(text, figure, sign, value, units[unit], numbers.number(rate) if at else None)
 
 
 def check(threshold: Threshold, result: LoadResult) -> Check:
@@ -120,6 +124,12 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
     as expected, of streams of messages. Errors contain the requests that had no answer at the end
     (`unfinished`, of which `unsent` were never sent); shares are those of all requests."""
     figures = result.figures
+    value: float | None
+    if step := dict(result.steps).get(threshold.rate or 0):
+        failed = step.due - step.answered
+        value = 100 * failed / max(1, step.due) if threshold.unit else failed
+        value = value if threshold.figure == "errors" else float(getattr(step, f"{threshold.figure}_ns"))
+        return Check(threshold, value, is_lower_bound=failed > 0)
     if threshold.figure == "rate":
         return Check(threshold, figures.achieved_rate_per_s)
     if threshold.figure in _FAILURES:
@@ -132,7 +142,6 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
     if summary is None:
         return Check(threshold, None)
     level = float(threshold.figure[1:]) / 100 if threshold.figure.startswith("p") else None
-    value: float | None
     if level is None or threshold.figure in _SUMMARY:
         value = getattr(summary, f"{threshold.figure.replace('.', '_')}_ns")
     else:
