@@ -62,6 +62,7 @@ def outcome(**changed: Any) -> dict[str, Any]:
         "busy_share_most": 0.25,
         "peak_memory_bytes": 4 << 20,
         "course": None,
+        "steps": None,
         "series": [
             {"t_s": 0, "requests": 60, "errors": 1, "max_ns": 7 * MS, "open": 64},
             {"t_s": 1, "requests": 40, "errors": 0, "max_ns": None, "open": 63},

@@ -3,7 +3,6 @@ probe that they ask for."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import starmap
 from pathlib import Path
@@ -125,7 +124,6 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> Lo
         duration_s = _DURATION_S
     connections = settings.connections or _CONNECTIONS[target.protocol]
     if settings.requests:
-        # More would have nothing to do.
         connections = min(connections, max(settings.threads, settings.requests))
     # Whole nanoseconds: `10us` is a little less than 1e-5.
     slack_s = settings.slack_s and round(settings.slack_s, 9)
@@ -173,8 +171,6 @@ def _texts(
 ) -> tuple[HttpRequest | None, str | None, Templates | None]:
     """What is sent: a request, a line, and what stands for the placeholders in them."""
     protocol, line = targets[0].protocol, settings.line
-    if line is not None and "\n" in line and protocol == "tcp":
-        raise UsageError("--line is one line: its newline is sent automatically")
     if line is None and protocol in ("tcp", "ws"):
         line = "1"
     line = None if line is None else wire_text(line + "\r" * settings.is_crlf)
@@ -258,20 +254,14 @@ def _http2(settings: LoadSettings, target: Target) -> Http2 | None:
         raise UsageError("--http2 is for https://…: without TLS name the target as h2://…")
     if not settings.is_http2 and target.carrier != "http2":
         return None
-    if settings.close:
-        raise UsageError("--close is for HTTP/1.1: leave it out")
     return Http2(settings.streams or 1, settings.window_bytes)
 
 
 def _tls(settings: LoadSettings, target: Target) -> Tls:
-    files = {"--cacert": settings.cacert, "--cert": settings.cert, "--key": settings.key}
-    for option, file in files.items():
-        if file is not None and not (file.is_file() and os.access(file, os.R_OK)):
-            what = "a private key" if file is settings.key else "certificates"
-            raise UsageError(f"{option} {one_line(str(file))} cannot be read: name a file of {what} (PEM)")
     # A certificate's names have no final dot, and addresses have no zone.
     name = (settings.server_name or target.host).partition("%")[0].removesuffix(".")
-    trusted, cert, key = (str(file.absolute()) if file else None for file in files.values())
+    files = (settings.cacert, settings.cert, settings.key)
+    trusted, cert, key = (str(file.absolute()) if file else None for file in files)
     return Tls(name, trusted, cert, key, settings.insecure)
 
 
