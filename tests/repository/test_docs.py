@@ -86,20 +86,42 @@ def test_links_lead_somewhere_and_sentences_are_plain(document: Path) -> None:
     assert list(faults(document)) == []
 
 
+def test_readme_is_short() -> None:
+    prose = re.sub(
+        r"^```.*?^```", "", (ROOT / "README.md").read_text("utf-8"), flags=re.DOTALL | re.MULTILINE
+    )
+    assert len(prose.split()) <= 900
+    assert [line for line in prose.splitlines() if len(line) > 120] == []
+
+
 def test_the_proof_is_that_of_validation() -> None:
     """README and COMPARED quote its tables."""
-    pages = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/COMPARED.md")}
-    table = (ROOT / "docs" / "VALIDATION.md").read_text(encoding="utf-8")
+    names = ("README.md", "docs/COMPARED.md", "docs/VALIDATION.md")
+    readme, compared, table = ((ROOT / name).read_text(encoding="utf-8") for name in names)
     same = dict(re.findall(r"^\| all \| (\w+) \| (\d+, \d+)", table, re.MULTILINE))
     claims = {tool: sum(map(int, counts.split(", "))) for tool, counts in same.items()}
     found = dict(re.findall(r"^\| 5 % \| (\w+) \| (\d+)", table, re.MULTILINE))
-    readme, compared = (re.sub(r"\s+", " ", page) for page in pages.values())
+    readme = re.sub(r"\s+", " ", readme)
     assert f"a difference in {claims['ringside']} of them, hyperfine's ± in {claims['hyperfine']}" in readme
     assert f"pyperf's t-test in {claims['pyperf']}." in readme
     assert f"Ringside found {found['ringside']} and hyperfine {found['hyperfine']} " in readme
     assert f"difference in {claims['ringside']}, hyperfine's ratio" in compared
     assert f"above 1 in {claims['hyperfine']};" in compared
     assert f"found {found['ringside']} of 20, hyperfine {found['hyperfine']} " in compared
+
+
+def test_durations_and_costs_are_the_same_in_all_documents() -> None:
+    names = ("docs/FAQ", "records/README", "docs/COMPARED", "docs/BENCHMARKS", "README")
+    faq, records, compared, costs, readme = (
+        (ROOT / f"{name}.md").read_text(encoding="utf-8") for name in names
+    )
+    durations = re.findall(r"^\| `ringside run \w+` \| (\d+ minutes)", faq, re.MULTILINE)
+    assert len(durations) == 3
+    assert [each for each in durations if each not in records] == []
+    assert "first table after 40 s" in faq
+    assert "first table after about 40 seconds" in re.sub(r"\s+", " ", readme)
+    ((ours, theirs),) = re.findall(r"command `true`.*?\| ([\d.]+) ms \|.*\n.*a run \| ([\d.]+) ms", costs)
+    assert f"{float(theirs):.1f} ms beside {float(ours):.1f} for `true`" in compared
 
 
 def test_the_citation_and_the_changelog_have_this_version() -> None:

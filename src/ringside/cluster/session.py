@@ -180,7 +180,7 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
     try:
         import ray
     except ImportError as error:
-        raise UsageError(f"{option} needs Ray, an extra: install ringside[cluster] ({error})") from error
+        raise UsageError(f"{option} needs Ray ({error}): pip install 'ray[client]'") from error
     options: dict[str, Any] = {
         "namespace": _NAMESPACE,
         "log_to_driver": False,

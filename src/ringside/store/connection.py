@@ -103,7 +103,7 @@ class Database:
             import psycopg  # here, since the extra brings it
             from psycopg.rows import dict_row
         except ImportError as error:
-            hint = ": install ringside[postgresql]" if error.name == "psycopg" else f": {_first_line(error)}"
+            hint = ": pip install 'psycopg[binary]'" if error.name == "psycopg" else f": {_first_line(error)}"
             raise StoreError(f"the store {self.where} needs the Python package psycopg{hint}") from error
         self._errors = (sqlite3.Error, psycopg.Error)
         limits = _limits(self._location)
