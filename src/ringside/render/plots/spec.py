@@ -81,6 +81,7 @@ def sentence(text: str) -> str:
 # --- Axes ---
 
 _MIN_TICKS = 3
+_MOST_WORDS = 10
 
 
 def log_ticks(low: float, high: float, most: int = 8) -> list[float]:
@@ -166,7 +167,10 @@ def x_axis(
     if words:
         # As an expression: Vega-Lite has no other way to words on an axis of numbers.
         choice = " : ".join(f"datum.value == {x!r} ? {json.dumps(word)}" for x, word in words.items())
-        ticks = {"values": list(words), "labelExpr": f"{choice} : ''"}
+        whole = [x for x in words if float(x).is_integer()]
+        # Of many places those at whole numbers: more labels would touch each other.
+        places = whole if len(words) > _MOST_WORDS and len(whole) >= _MIN_TICKS else list(words)
+        ticks = {"values": places, "labelExpr": f"{choice} : ''"}
     elif log:
         ticks["values"] = log_ticks(low, high)
     else:
@@ -176,7 +180,7 @@ def x_axis(
         }
     return quantitative(
         field,
-        title=title or None,
+        title=title.replace("`", "") or None,
         scale={"type": "log" if log else "linear", "domain": [low, high], "nice": False},
         axis={"grid": False, "labelFlush": False, **ticks},
     )

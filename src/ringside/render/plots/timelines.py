@@ -115,7 +115,12 @@ def _timeline(timeline: Timeline, view: TimelineView) -> spec.Json:
         spec.layer("open", "line", encoding=ramp, **quiet_dashes),
         spec.layer("memory", "line", strokeWidth=2, color="var(--ink)", encoding=memory, **steps),
     ]
-    data = {
+    return spec.layered(layers, 230, _timeline_data(timeline, first, unit), independent=("y",))
+
+
+def _timeline_data(timeline: Timeline, first: float, unit: float) -> spec.Json:
+    """The rows of each layer, none before `first`; memory in units of so many bytes."""
+    return {
         "open": [
             {"t": max(first, t), "open": value}
             for t, value in zip(timeline.open.times, timeline.open.values, strict=True)
@@ -133,7 +138,6 @@ def _timeline(timeline: Timeline, view: TimelineView) -> spec.Json:
         ],
         "marker": [] if timeline.marker_s is None else [{"t": max(first, timeline.marker_s)}],
     }
-    return spec.layered(layers, 230, data, independent=("y",))
 
 
 def span_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
