@@ -14,7 +14,7 @@ from ringside.model.design import Metric, Point
 from ringside.model.results import Interval, Outcome
 from ringside.render.plots import spec
 from ringside.render.plots.lines import both_scales, following
-from ringside.render.text.words import verdict_word
+from ringside.render.text.words import verdict_word, where
 
 _ROW_HEIGHT = 24
 
@@ -104,50 +104,43 @@ _MAX_ROWS, _MAX_PANELS = 60, 6
 
 
 def diff_chart(diff: RunDiff) -> spec.Chart:
-    """A panel for each metric of which both runs have positive figures."""
+    """A panel for each metric of which both runs have positive figures, with lines at 1 and, dashed, at the
+    limits of the margin."""
     by_metric: dict[Metric, list[CellChange]] = {}
     for change in diff.changes:
         if change.ratio.estimate > 0:
             by_metric.setdefault(change.metric, []).append(change)
-    drawn = []
+    limits, drawn = [1 / (1 + diff.margin), 1 + diff.margin], []
     for metric, changes in list(by_metric.items())[:_MAX_PANELS]:
-        rows, colours = [], {}
+        rows: list[spec.Json] = []
+        colours = {}
         for change in changes[:_MAX_ROWS]:
-            name, point = change.cell.contender, diff.first.label(change.cell.point)
-            label = f"{name}, {point}" if len(diff.first.points) > 1 else name
+            name, ratio = change.cell.contender, change.ratio
+            label = f"{name}{where(diff.first, change.cell.point, ', ')}"
             colours[label] = spec.colour(name, diff.first.floor)
-            times, interval = units.ratio_parts(change.ratio)
-            low = change.ratio.low if change.ratio.low and change.ratio.low > 0 else None
-            ratio = {"ratio": change.ratio.estimate, "low": low, "high": change.ratio.high}
+            times, interval = units.ratio_parts(ratio)
+            low = ratio.low if ratio.low and ratio.low > 0 else None
             shown = {"contender": label, "text": f"{times}×", "interval": interval}
-            rows.append({**ratio, **shown, "verdict": verdict_word(change.verdict, metric)})
+            shown["verdict"] = verdict_word(change.verdict, metric)
+            rows.append({**shown, "ratio": ratio.estimate, "low": low, "high": ratio.high})
+        ends = [*limits, *(row[key] for row in rows for key in ("low", "ratio", "high") if row[key])]
+        title = "times the first run (logarithmic)"
+        across = spec.numbers(title, min(ends) / 1.1, max(ends) * 1.1, grid=True)
+        at = {"x": spec.quantitative("limit", **across)}
+        tips = spec.tooltip(contender="contender", text="ratio", interval="interval", verdict="verdict")
         y = spec.row_axis(list(colours), labelLimit=320)
-        ratios = _ratios(rows, diff.margin, "times the first run", y, spec.by_contender(colours))
-        drawn.append(spec.Panel(metric.title, ratios))
+        layers = [
+            spec.layer("limits", "rule", color="var(--quiet)", strokeDash=[4, 4], encoding=at),
+            spec.layer("one", "rule", color="var(--quiet)", encoding=at),
+            *spec.interval_rows("ratio", across, y, spec.by_contender(colours), tips),
+        ]
+        data = {"rows": rows, "limits": [{"limit": each} for each in limits], "one": [{"limit": 1.0}]}
+        drawn.append(spec.Panel(metric.title, spec.layered(layers, _ROW_HEIGHT * len(rows), data)))
     caption = (
         "The figures of the second run over those of the first, with the interval of the ratio. Between the "
         f"dashed lines, {units.percent(diff.margin)} around 1, two are equivalent."
     )
     return spec.Chart("Second over first", caption, tuple(drawn))
-
-
-def _ratios(
-    rows: Sequence[spec.Json], margin: float, title: str, y: spec.Json, colours: spec.Json
-) -> spec.Json:
-    """Ratios with their intervals, a row each, on a logarithmic axis that has room for all of them; with
-    lines at 1 and, dashed, at the limits of the margin."""
-    limits = [1 / (1 + margin), 1 + margin]
-    values = [*limits, *(row[key] for row in rows for key in ("low", "ratio", "high") if row[key])]
-    across = spec.numbers(f"{title} (logarithmic)", min(values) / 1.1, max(values) * 1.1, grid=True)
-    tips = spec.tooltip(contender="contender", text="ratio", interval="interval", verdict="verdict")
-    at = {"x": spec.quantitative("limit", **across)}
-    layers = [
-        spec.layer("limits", "rule", color="var(--quiet)", strokeDash=[4, 4], encoding=at),
-        spec.layer("one", "rule", color="var(--quiet)", encoding=at),
-        *spec.interval_rows("ratio", across, y, colours, tips),
-    ]
-    data = {"rows": rows, "limits": [{"limit": limit} for limit in limits], "one": [{"limit": 1.0}]}
-    return spec.layered(layers, _ROW_HEIGHT * len(rows), data)
 
 
 def published_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
