@@ -21,7 +21,7 @@ from ringside.model.catalogue import Published
 from ringside.model.design import Level, Point
 from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.render.text.markdown import escape
-from ringside.render.text.words import machine, platform
+from ringside.render.text.words import machine
 from ringside.stats.interval import median_interval
 from ringside.stats.paired import paired_ratio
 
@@ -206,7 +206,7 @@ class Post:
 def versions(runs: Iterable[RunAnalysis]) -> str:
     """What the programs of runs run on, but for those that no runtime stands behind."""
     contenders = (each for run in runs for each in run.contenders.values())
-    names = {platform(each) for each in contenders if each.platform and each.version and each.kind != "floor"}
+    names = {each.described for each in contenders if each.platform and each.version and each.kind != "floor"}
     *first, last = sorted(names)
     return escape(f"{', '.join(first)} and {last}" if first else last)
 

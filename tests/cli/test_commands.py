@@ -53,7 +53,7 @@ def test_run_show_and_report(workplace: Path, add_fake: Add, add_experiment: Add
     add_experiment("pair", "one", "two", blocks=6)
     done = in_process("run", "pair")
     assert "one" in done.stdout
-    assert "Per hop" in done.stdout
+    assert "time per hop" in done.stdout
     assert "block 1 of 6" in done.stderr
     assert "there is no run `x`" in in_process("show", "x", status=2).stderr
     text = in_process("show").stdout
@@ -114,7 +114,8 @@ def test_every_failure_is_a_row_and_the_run_goes_on(
     assert all(not cell["metrics"] for name, cell in cells.items() if name != "good")
     shown = in_process("show", status=1).stdout
     assert "\x1b" not in shown
-    assert "Without figures" in shown
+    assert re.search(r"^crashes +crashed +exit status", shown, re.MULTILINE)
+    assert "Without figures" in in_process("show", "--all", status=1).stdout
     in_process("report")
     page = (workplace / "report.html").read_text()
     assert "</script><b>" not in page

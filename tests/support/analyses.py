@@ -271,7 +271,7 @@ def planned(
         for name in names
     }
     plan = plan_values(experiment, points, contenders)
-    return Run("run-2", "planned", "2030", "2031" if ended else None, 7, plan, HOST)
+    return Run("run-2", "planned", "2030-01-02", "2030-01-03" if ended else None, 7, plan, HOST)
 
 
 def analyse_cell(cell: Cell, trials: Sequence[Trial], measurement: Measurement) -> CellAnalysis:

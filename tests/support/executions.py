@@ -51,7 +51,7 @@ def compared(
         for name in names
     }
     plan = plan_values(experiment, points, contenders)
-    return analyse(Run("r", "vs", "2030", "2030", 7, plan, HOST), trials, measurement)
+    return analyse(Run("r", "vs", "2030-01-02", "2030-01-02", 7, plan, HOST), trials, measurement)
 
 
 def commands(

@@ -47,11 +47,11 @@ def contradictions(of: RunAnalysis) -> list[str]:
     """What the answer of such a run says against its table, and against how it ended."""
     text, table = answers(of)[0].text, of.comparisons[HOP.name, HERE]
     ranks, baseline = of.rankings[HOP.name, HERE].ranks, of.experiment.baseline
-    head = re.split(r": time per hop|; c\d\d has the|, equal within", text)[0]
+    head = re.split(r" is fastest|: time per hop|; c\d\d has the|, equal within", text)[0]
     # Names beyond three are a number.
     said = set(of.conclusion.here.first if " other" in head else re.findall(r"\bc\d\d\b", head))
     is_open = text.startswith("Too close to call")
-    is_alone = " is first" in text
+    is_alone = " is fastest" in text
     verdicts = {name: table[name, baseline].verdict for name in of.names if name != baseline}
     wrong = [
         f"{name} has the rank {ranks[name]}" for name in of.names if (ranks[name][0] == 1) != (name in said)

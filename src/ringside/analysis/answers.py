@@ -38,41 +38,38 @@ class FirstPlace(StrEnum):
 
 
 class Confounder(StrEnum):
-    """What else than the program may have decided an order."""
+    """What else than the program may have decided an order, by the code of the warning that explains it; of
+    implausible figures there are several."""
 
     IMPLAUSIBLE = "implausible"
-    FLOOR = "floor"
-    ENGINE = "engine"
-    ELSEWHERE = "elsewhere"
-    HOST = "host"
-    WARM_UP = "warm-up"
+    FLOOR = "weak-reference"
+    ENGINE = "generator-bound"
+    ELSEWHERE = "waiting"
+    HOST = "noisy-neighbour"
+    WARM_UP = "not-warm"
 
 
 @dataclass(frozen=True, slots=True)
 class Influence:
-    """A cause that figures do not exclude. `contenders`: whom it concerns. `ratio`: how many times worse the
-    floor is than the best. `text`: the workload's words, or what the floor is not. `point`: where more work
-    took less time per unit; None where repeats show it. `shares`: the values of the host's diagnostic."""
+    """A cause that figures do not exclude. `contenders`: whom it concerns. `text`: the workload's words, or
+    what the floor is not. `codes`: of the warnings that explain it."""
 
     cause: Confounder
     contenders: tuple[str, ...] = ()
-    ratio: Interval | None = None
     text: str = ""
-    point: Point | None = None
-    shares: Mapping[str, float] = field(default_factory=dict)
+    codes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A point. `names`: those of the class that is ranked that have figures, the best median first; `first`:
     those that may be first. `behind`: those that are shown to be worse than the first of these, by how many
-    times, the nearest first. `ratios`: the same of all others that rarely failed. `cold`: those that were
-    still warming up, which are not ranked, but for where all were. `overstated`: those whose ratio is
-    probably nearer to 1 (`Comparison.overstated`). `last`: who has the last rank alone. `places`: the whole
-    order, each place with one name or with several that are equivalent; None where it is not decided.
-    `obstacles`: why no verdict is possible between some of those that may be first. `influences`: what may
-    have decided who has the best figure, whether it is shown to be first or not. `lacking`: how many of the
-    class have no figure. `others`: the best of each other class but the floor."""
+    times, the nearest first. `ratios`: the same of all others. `cold`: those that were still warming up, and
+    `failing`: those that failed too often, which are not ranked, but for where all are such. `overstated`:
+    those whose ratio is probably nearer to 1 (`Comparison.overstated`). `obstacles`: why no verdict is
+    possible between some of those that may be first. `influences`: what may have decided who has the best
+    figure, whether it is shown to be first or not. `lacking`: how many of the class have no figure.
+    `others`: the best of each other class but the floor."""
 
     point: Point
     first_place: FirstPlace
@@ -81,9 +78,8 @@ class Standing:
     behind: Mapping[str, Interval] = field(default_factory=dict)
     ratios: Mapping[str, Interval] = field(default_factory=dict)
     cold: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
     overstated: frozenset[str] = frozenset()
-    last: str | None = None
-    places: tuple[frozenset[str], ...] | None = None
     obstacles: frozenset[Obstacle] = frozenset()
     influences: tuple[Influence, ...] = ()
     lacking: int = 0
@@ -96,27 +92,13 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
-    """Points at which the same is shown of the first place; `is_certain`: without influences."""
-
-    first_place: FirstPlace
-    names: tuple[str, ...]
-    is_certain: bool
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Conclusion:
     """`here`: the point that stands for the run, one with figures if there is one. `is_over`: the run has
-    ended; one that was cut off has no places. `same_order`: the whole order is decided at each point, and the
-    same. `only`: the contender that alone has figures, at all points."""
+    ended; one that was cut off has no places."""
 
     is_over: bool
     here: Standing
     standings: tuple[Standing, ...]
-    leads: tuple[Lead, ...]
-    same_order: bool
-    only: str | None
 
 
 def conclude(run: RunFigures, diagnostics: Sequence[Diagnostic], warm_ups: Sequence[WarmUp]) -> Conclusion:
@@ -127,32 +109,7 @@ def conclude(run: RunFigures, diagnostics: Sequence[Diagnostic], warm_ups: Seque
     here = next((each for each in preferred if each.names), None) or max(
         reversed(with_figures or preferred), key=lambda each: len(each.names)
     )
-    names = {name for each in standings for name in (*each.names, *each.cold)}
-    # The reference program is never ranked first: where it alone has figures, the others failed.
-    contenders = names - {run.floor} or names
-    places = {each.places for each in standings}
-    return Conclusion(
-        is_over=run.is_over,
-        here=here,
-        standings=standings,
-        leads=_leads(standings),
-        same_order=len(places) == 1 and None not in places,
-        only=here.names[0] if contenders == set(here.names) and len(contenders) == 1 else None,
-    )
-
-
-def _leads(standings: Sequence[Standing]) -> tuple[Lead, ...]:
-    """Those at the most points first."""
-    groups: dict[tuple[FirstPlace, frozenset[str], bool], list[Standing]] = {}
-    for each in standings:
-        is_shown = each.first_place in (FirstPlace.FIRST, FirstPlace.SHARED, FirstPlace.ALONE)
-        names = frozenset(each.first) if is_shown else frozenset[str]()
-        groups.setdefault((each.first_place, names, not (is_shown and each.influences)), []).append(each)
-    leads = [
-        Lead(shown, group[0].first if names else (), is_certain, tuple(each.point for each in group))
-        for (shown, names, is_certain), group in groups.items()
-    ]
-    return tuple(sorted(leads, key=lambda lead: -len(lead.points)))
+    return Conclusion(run.is_over, here, standings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +143,8 @@ class _PointEvidence:
             return Standing(self.point, FirstPlace.NOTHING)
         kind = run.kind(ranked[0])
         own = tuple(name for name in ranked if run.kind(name) == kind)
-        names = tuple(name for name in own if name not in ranking.cold) or own
+        reliable = tuple(name for name in own if name not in ranking.failing) or own
+        names = tuple(name for name in reliable if name not in ranking.cold) or reliable
         others: dict[str, str] = {}
         for name in ranked:
             if run.kind(name) != kind:
@@ -197,7 +155,8 @@ class _PointEvidence:
             names,
             first=names[:1],
             ratios=self._times_worse(names, names[0]),
-            cold=tuple(name for name in own if name not in names),
+            cold=tuple(name for name in reliable if name not in names),
+            failing=tuple(name for name in own if name not in reliable),
             lacking=sum(run.kind(name) == kind for name in run.names) - len(own),
             others=tuple(others.values()),
         )
@@ -245,20 +204,9 @@ class _PointEvidence:
             behind={name: ratios[name] for name in worse},
             ratios=ratios,
             overstated=frozenset(name for name, comparison in worse.items() if comparison.overstated),
-            last=next((name for name in names if ranks[name] == (len(names), len(names))), None),
-            places=self._places(ranks),
             obstacles=obstacles,
         )
         return dataclasses.replace(whole, influences=tuple(self._influences(whole)) if is_over else ())
-
-    def _places(self, ranks: Mapping[str, tuple[int, int]]) -> tuple[frozenset[str], ...] | None:
-        groups: dict[tuple[int, int], list[str]] = {}
-        for name, ends in ranks.items():
-            groups.setdefault(ends, []).append(name)
-        for (low, high), names in groups.items():
-            if len(names) != high - low + 1 or not self._are_equivalent(names):
-                return None
-        return tuple(frozenset(groups[ends]) for ends in sorted(groups))
 
     def _influences(self, standing: Standing) -> Iterator[Influence]:
         """What else may have decided the first place."""
@@ -266,13 +214,17 @@ class _PointEvidence:
         # For figures beyond the floor, the floor has an influence of its own.
         codes = set(plausibility.CODES) - {plausibility.FASTER_THAN_FLOOR}
         if names := self._subjects(standing.first, *codes):
-            yield Influence(Confounder.IMPLAUSIBLE, names)
+            flagged = (each.code for each in self.diagnostics if {*each.subjects} & {*names})
+            found = tuple(dict.fromkeys(code for code in flagged if code in codes))
+            yield Influence(Confounder.IMPLAUSIBLE, names, codes=found)
         if run.floor != best:
             over_floor = run.floor_ratios[run.headline.name, self.point].get(best)
             if influence := floor_influence(run.headline, self.point, run.floor, over_floor):
-                yield influence
+                beyond = [each.code for each in self.diagnostics if each.code in plausibility.BEYOND]
+                is_named = best in self._subjects((best,), *beyond)
+                yield dataclasses.replace(influence, codes=tuple(beyond if is_named else influence.codes))
         if names := self._subjects(standing.decisive, _BOUND):
-            yield Influence(Confounder.ENGINE, names)
+            yield Influence(Confounder.ENGINE, names, codes=(_BOUND,))
         for share, influence in self._shares(standing):
             if not _is_excluded(standing, share):
                 yield influence
@@ -288,10 +240,10 @@ class _PointEvidence:
         run, name = self.run, standing.decisive[-1]
         figures = {metric: value.estimate for metric, value in run.cell(name, self.point).metrics.items()}
         if own := run.measurement.program_share(run.headline.name, self.point, figures):
-            yield own[0], Influence(Confounder.ELSEWHERE, (name,), text=own[1])
+            yield own[0], _unexplained(Confounder.ELSEWHERE, (name,), own[1])
         for each in self.diagnostics:
             if each.code == _NOISY:
-                yield 1 - max(each.values.values()), Influence(Confounder.HOST, shares=each.values)
+                yield 1 - max(each.values.values()), Influence(Confounder.HOST, codes=(_NOISY,))
         yield from self._warm_up(name, standing.names[0])
 
     def _warm_up(self, name: str, best: str) -> Iterator[tuple[float, Influence]]:
@@ -303,10 +255,10 @@ class _PointEvidence:
             if each.cell == Cell(name, self.point) and each.steady is None:
                 # Of too few repeats: they may go on getting faster by as much as they did.
                 share = 0.0 if each.is_long_enough else each.last_over_first
-                yield share, Influence(Confounder.WARM_UP, (name,))
+                yield share, _unexplained(Confounder.WARM_UP, (name,))
         own, other = (self.run.plan.repeats_of(Cell(each, self.point)) or 1 for each in (name, best))
         if (is_repeated and own == 1 < other) or self._subjects((name,), _STILL_FASTER):
-            yield 0.0, Influence(Confounder.WARM_UP, (name,))
+            yield 0.0, _unexplained(Confounder.WARM_UP, (name,))
         here = self._figure(name, self.point)
         if here is None or headline.unit != "ns" or not isinstance(measurement, Workload):
             return
@@ -317,20 +269,36 @@ class _PointEvidence:
             if here.estimate and measurement.work(point) > work and (value := self._figure(name, point))
         }
         if shares and (least := min(shares.values())) < 1:
-            fastest = min(shares, key=lambda point: shares[point])
-            yield least, Influence(Confounder.WARM_UP, (name,), point=fastest)
+            yield least, _unexplained(Confounder.WARM_UP, (name,))
 
 
 def floor_influence(
     metric: Metric, point: Point, floor: str | None, over_floor: Interval | None
 ) -> Influence | None:
     """A floor that is not shown to be better in this metric than a contender, whose ratio to it is given."""
-    excess = plausibility.floor_excess(metric, over_floor)
-    if floor is None or excess is None:
+    if floor is None or plausibility.floor_excess(metric, over_floor) is None:
         return None
-    return Influence(
-        Confounder.FLOOR, (floor,), ratio=excess, text=plausibility.no_floor(metric, floor, (point,))
-    )
+    return _unexplained(Confounder.FLOOR, (floor,), plausibility.no_floor(metric, floor, (point,)))
+
+
+def _unexplained(cause: Confounder, contenders: tuple[str, ...], text: str = "") -> Influence:
+    """A cause that has a warning of its own, as no diagnostic of figures explains it."""
+    return Influence(cause, contenders, text=text, codes=(cause,))
+
+
+def caveats(conclusion: Conclusion) -> Iterator[Diagnostic]:
+    """The warnings of causes that no diagnostic of figures explains, each once."""
+    for cause in Confounder:
+        influences = [
+            influence
+            for standing in conclusion.standings
+            for influence in standing.influences
+            if influence.cause is cause and influence.codes == (cause,)
+        ]
+        if influences and cause in (Confounder.FLOOR, Confounder.ELSEWHERE, Confounder.WARM_UP):
+            names = tuple(dict.fromkeys(name for each in influences for name in each.contenders))
+            why = next((each.text for each in influences if each.text), "")
+            yield Diagnostic(str(cause), names, {"why": why})
 
 
 def _is_excluded(standing: Standing, share: float) -> bool:

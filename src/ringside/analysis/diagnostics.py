@@ -18,6 +18,7 @@ from ringside.probe.protocol import EngineWarning
 from ringside.stats.interval import MIN_BLOCKS, is_positive_finite
 from ringside.stats.samples import bimodality
 from ringside.stats.unpaired import drift, is_beyond_runs
+from ringside.store.plans import PlannedContender
 from ringside.workloads.base import Measurement, Workload
 
 # Effects below this share matter little.
@@ -85,6 +86,8 @@ _STOLEN, _OTHERS, _PRESSURE = 0.02, 0.10, 0.10
 _SEVERAL_CPUS = 1.1
 # Kernel ticks are too coarse for less than this time on all CPUs together.
 _MIN_OBSERVED_NS = 2_000_000_000
+# Runtimes of so many years are of different times.
+_YEARS_APART = 2
 # The machine's own speed changed by more than this.
 _DRIFT = 0.05
 _NEAR_MEMORY_LIMIT = 0.8
@@ -246,6 +249,14 @@ def two_modes(run: RunFigures) -> dict[Cell, tuple[float, float]]:
         if modes and bimodality([math.exp(relative[block, cell]) for block in blocks]):
             found[cell] = max(found.get(cell, modes), modes, key=lambda each: each[1] / each[0])
     return found
+
+
+def years_apart(contenders: Iterable[PlannedContender]) -> Iterator[Diagnostic]:
+    """Runtimes of different times."""
+    released = {each.release.day: each for each in contenders if each.release}
+    if released and (max(released) - min(released)).days >= _YEARS_APART * 365:
+        ends = {"oldest": released[min(released)].described, "newest": released[max(released)].described}
+        yield Diagnostic("years-apart", values=ends)
 
 
 def _bimodal(modes: Mapping[Cell, tuple[float, float]]) -> Iterator[Diagnostic]:

@@ -478,10 +478,10 @@ def judge_trials(
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """The contenders at a point, class by class, those with the best median first, behind them those that
-    failed too often for a verdict, and those without figures last. `ranks`: the first and the last rank that
-    each contender with figures can have inside its class, from 1; none for a class of which no two were
-    compared. `failing`: those that failed too often for a verdict, whose figures may be better than the best
-    one's. `cold`: those that were still warming up, which have no rank."""
+    failed too often for a verdict, whose ranks are the last, and those without figures. `ranks`: the first
+    and the last rank that each contender with figures can have inside its class, from 1; none for a class of
+    which no two were compared. `failing`: those that failed too often for a verdict, whose figures may be
+    better than the best one's. `cold`: those that were still warming up, which have no rank."""
 
     order: tuple[str, ...]
     ranks: Mapping[str, tuple[int, int]]
@@ -516,9 +516,11 @@ def rank(
         names = [name for name in order if name in group and medians[name] is not None and name not in cold]
         pairs = {pair: compare(*pair) for pair in itertools.permutations(names, 2)}
         if any(pairs.values()):
+            # Whoever failed too often is behind the others, whatever the figures of the rest.
             is_better = {
-                pair: comparison is not None and comparison.verdict is Verdict.FASTER
-                for pair, comparison in pairs.items()
+                (name, other): (other in failing and name not in failing)
+                or (comparison is not None and comparison.verdict is Verdict.FASTER)
+                for (name, other), comparison in pairs.items()
             }
             ranks |= rank_intervals(names, is_better)
     return Ranking(order, ranks, frozenset(failing), frozenset(cold))

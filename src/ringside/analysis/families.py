@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ringside.analysis.answers import Confounder, Influence, floor_influence
+from ringside.analysis.answers import Confounder, floor_influence
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question, QuestionFigure
 from ringside.model.design import Cell, Metric, Point
@@ -58,20 +58,18 @@ class FamilyStanding:
     @property
     def is_certain(self) -> bool:
         """Whether nothing else than the programs may have decided the order at this point."""
-        return self.floor is None and not self.is_influenced
+        return not self.caveats
 
     @property
-    def is_influenced(self) -> bool:
-        """Whether the answer of the run names, for the headline at this point, what else may have; but for
-        the floor, which each metric has for itself."""
-        here = (each for each in self.analysis.conclusion.standings if each.point == self.point)
-        return any(each.cause is not Confounder.FLOOR for standing in here for each in standing.influences)
-
-    @property
-    def floor(self) -> Influence | None:
-        """The floor, unless it is shown to be better than the best."""
+    def caveats(self) -> list[str]:
+        """The codes of what else may have: the floor, which each metric has for itself, and what the answer
+        of the run names for the headline at this point."""
         over_floor = self.analysis.floor_ratios.get((self.metric.name, self.point), {})
-        return floor_influence(self.metric, self.point, self.analysis.floor, over_floor.get(self.best))
+        floor = floor_influence(self.metric, self.point, self.analysis.floor, over_floor.get(self.best))
+        here = (each for each in self.analysis.conclusion.standings if each.point == self.point)
+        others = (each for standing in here for each in standing.influences)
+        causes = (floor, *(each for each in others if each.cause is not Confounder.FLOOR))
+        return list(dict.fromkeys(code for cause in causes if cause for code in cause.codes))
 
     @property
     def unsteady(self) -> tuple[str, ...]:

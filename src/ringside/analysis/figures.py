@@ -175,7 +175,7 @@ class RunFigures:
 
     def setting(self, fixed: Point) -> str:
         """A point that lacks factors, by those of the others that vary."""
-        return self.measurement.label(fixed, self.varying) if fixed.levels else ""
+        return self.measurement.label(fixed, self.varying) if {*self.varying} & {*fixed.as_dict()} else ""
 
     def metric(self, name: str) -> Metric:
         """The metric of that name. Raises UsageError for an unknown one."""

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from ringside.analysis import distributions, plausibility
-from ringside.analysis.answers import Conclusion, conclude
-from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, two_modes
+from ringside.analysis.answers import Conclusion, caveats, conclude
+from ringside.analysis.diagnostics import MACHINE_CODES, diagnose, references, two_modes, years_apart
 from ringside.analysis.figures import Comparisons, RunFigures
 from ringside.analysis.published import ThenAndNow, then_and_now
 from ringside.analysis.scaling import analyse_breakdown, analyse_growth, analyse_slopes, over_cores
@@ -90,13 +90,19 @@ class RunAnalysis(RunFigures):
         return {cell: each for cell, each in spans.items() if each}
 
     @cached_property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What no honest program can have first, then the weak points of figures."""
+    def _of_figures(self) -> tuple[Diagnostic, ...]:
         return (
             *plausibility.implausible(self, self.slopes),
             *plausibility.beyond_floor(self),
             *diagnose(self, self.modes, is_held=self.is_held),
+            *years_apart(self.contenders.values()),
         )
+
+    @cached_property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """What no honest program can have first, then the weak points of figures, and what else may have
+        decided the answer."""
+        return (*self._of_figures, *caveats(self.conclusion))
 
     @property
     def own_diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -106,12 +112,12 @@ class RunAnalysis(RunFigures):
     @property
     def implausible(self) -> frozenset[str]:
         """The contenders with figures that no honest program can have."""
-        flagged = (each for each in self.diagnostics if each.code in plausibility.CODES)
+        flagged = (each for each in self._of_figures if each.code in plausibility.CODES)
         return frozenset(name for each in flagged for name in each.subjects)
 
     @cached_property
     def conclusion(self) -> Conclusion:
-        return conclude(self, self.diagnostics, self.warm_ups)
+        return conclude(self, self._of_figures, self.warm_ups)
 
     @cached_property
     def references_ns(self) -> Mapping[str, Mapping[int, float]]:

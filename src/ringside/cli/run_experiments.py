@@ -157,12 +157,17 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
         if task.is_empty:
             streams.say(f"{task.suite_id or task.runs[0].id} is finished: nothing is left")
 
+        printed: set[str] = set()
+
         def show_part(run: Run) -> None:
             with progress.paused():
                 analysis = analysis_of(store, run)
-                terminal.show(
-                    analysis, context.stdout_console(), everything=settings.everything, is_part=True
-                )
+                console = context.stdout_console()
+                if settings.everything:
+                    terminal.show_all(analysis, console, is_part=True)
+                else:
+                    terminal.show(analysis, console, printed)
+                    console.print()
 
         campaign = make(store)
         failure = _failure(campaign, settings, show_part if shows_parts else None, free_cpus)
@@ -176,7 +181,7 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
         stored,
         campaign.task.suite_id,
         form="json" if settings.as_json else "text",
-        hint=settings.report_to is None,
+        report_to=settings.report_to,
         with_parts=not shows_parts,
         everything=settings.everything,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -38,7 +39,7 @@ def show(
     else:
         storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)
-    return present(storage, runs, suite_of(runs, run), form=form or "text", hint=False, everything=everything)
+    return present(storage, runs, suite_of(runs, run), form=form or "text", everything=everything)
 
 
 def present(
@@ -47,11 +48,11 @@ def present(
     suite: str | None,
     *,
     form: str,
-    hint: bool = True,
+    report_to: Path | None = None,
     with_parts: bool = True,
     everything: bool = False,
 ) -> int:
-    """Print a run, or those of the suite with that id; `hint`: how to make a report of them. `with_parts`:
+    """Print a run, or those of the suite with that id; `report_to`: where their report will be. `with_parts`:
     the parts of a suite as well, where they were not printed before. `everything`: all tables and columns of
     the text."""
     from ringside.analysis.answers import FirstPlace
@@ -70,22 +71,22 @@ def present(
         sys.stdout.write(documents.as_json(whole))
     elif form == "text":
         console = context.stdout_console()
-        if suite is None:
-            terminal.show(analyses[0], console, everything=everything)
-        else:
-            parts = analyse_suite(analyses)
-            for analysis in analyses if with_parts else ():
+        suite_analysis = analyse_suite(analyses) if suite else None
+        printed: set[str] | None = set() if suite else None
+        for number, analysis in enumerate(analyses if with_parts else ()):
+            if number:
                 console.print()
-                terminal.show(analysis, console, everything=everything, is_part=True)
-            # The overview last: it is what a screen still shows.
-            terminal.show_rest(parts, console, everything=everything)
-            terminal.show_overview(parts, console)
+            if everything:
+                terminal.show_all(analysis, console, is_part=suite is not None)
+            else:
+                terminal.show(analysis, console, printed)
+        # The overview last: it is what a screen still shows.
+        if suite_analysis:
+            terminal.show_overview(suite_analysis, console, everything=everything)
         name = suite or runs[0].id
-        if not everything:
-            console.print(f"All tables and columns: {with_store('show', name, '--all')}", style="dim")
-        if hint:
-            command = with_store("report", name)
-            print(f"\nFor an HTML report: {command} (writes report.html)", file=sys.stderr)
+        page = report_to or f"{with_store('report', name)} (writes report.html)"
+        tables = "" if everything else f"all tables: {with_store('show', name, '--all')}; "
+        console.print(f"{tables}page: {page}", style="dim")
     elif form == "markdown":
         text = markdown.render_suite(analyse_suite(analyses)) if suite else markdown.render(analyses[0])
         sys.stdout.write(text)

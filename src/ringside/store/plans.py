@@ -60,6 +60,12 @@ class PlannedContender:
         return self.runs_on or self.language
 
     @property
+    def described(self) -> str:
+        """`Erlang 25.2.3 (2022)`."""
+        year = f" ({self.release.day.year})" if self.release else ""
+        return f"{self.platform} {self.version or 'not found'}{year}"
+
+    @property
     def release(self) -> Release | None:
         """The feature release of that; None where nothing is known of it."""
         return release(self.platform, self.version)

@@ -126,8 +126,8 @@ def read(*runs: RunAnalysis, sources: dict[str, str] | None = None) -> Reader:
 
 def test_the_verdict_can_be_quoted(without_vega: None) -> None:
     text = read(example()).text()
-    assert "erlang is first at nodes=20: time per hop 100 ns (97–104)." in text
-    assert "go takes 1.63 times (1.63–1.63) as long as erlang. The same holds at both points." in text
+    assert "erlang is fastest at nodes=20: time per hop 100 ns (97–104)." in text
+    assert "go takes 1.63 times as long as erlang (1.63–1.63). At both points erlang is first." in text
     # The picture has each figure once, the tables below have the verdicts.
     assert "Time per hop: nodes=20 (left is better)" in text
     assert "Nodes=10: all figures" in text
@@ -141,7 +141,7 @@ def test_diagnostics_have_a_title_and_a_remedy(without_vega: None) -> None:
     few = {(name, P): {"hop_ns": [1.0, 1.0]} for name in ("erlang", "go")}
     text = read(analysis(few, ended=False, blocks=7)).text()
     assert "2 of 7 blocks" in text
-    assert "Unfinished. The run is not finished: it stopped after 2 of 7 blocks" in text
+    assert "Unfinished. The run stopped after 2 of 7 blocks" in text
     assert "What to do: continue it with ringside run --resume run-1 ." in text
 
 
@@ -158,7 +158,7 @@ def test_ratios_without_a_column_of_verdicts_have_their_word(without_vega: None)
     made = render_pages([with_figures(analysis(values, metrics=["rate"]), sources=SOURCES)])
     assert made.count("<small>lower</small>") == 2
     assert made.count("<small>higher</small>") == 5
-    assert made.count("<small>inconclusive</small>") == 3
+    assert made.count("<small>no verdict possible</small>") == 3
     # The same value in every block is not equivalence.
     assert "<small>equivalent</small>" not in made
     text = Reader(made).text()
@@ -397,9 +397,9 @@ def plots(reader: Reader) -> int:
 @pytest.mark.parametrize(
     ("blocks", "crashed", "ended", "why"),
     [
-        (0, 0, True, "No contender has a figure"),
+        (0, 0, True, "No program has a figure"),
         (0, 0, False, "No trial of this run has ended yet"),
-        (7, 7, True, "No contender has a figure (time per hop): the table of failures says why."),
+        (7, 7, True, "No program has a figure (time per hop)."),
     ],
 )
 def test_a_run_without_figures(
@@ -422,7 +422,7 @@ def test_a_run_in_progress_is_interim_and_not_interrupted(store: Store, without_
     assert "Interim. This run has not ended." in text
     assert "interrupted" not in text
     text = Reader(html(store, run)).text()
-    assert "Unfinished. The run is not finished" in text
+    assert "Unfinished. The run stopped after" in text
     assert "Interim." not in text
 
 

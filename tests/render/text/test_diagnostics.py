@@ -49,6 +49,10 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "no-reference": ((), {}),
     "no-memory-reference": ((), {}),
     "other-machine": ((), {"facts": ("cpus", "kernel")}),
+    "weak-reference": (("limit",), {"why": ""}),
+    "waiting": (("go",), {"why": "the server was busy for 30 % of one core"}),
+    "not-warm": (("go", "node"), {}),
+    "years-apart": ((), {"oldest": "Python 3.9.2 (2020)", "newest": "Go 1.26 (2026)"}),
     "one-sided": (("go",), {}),
 }
 

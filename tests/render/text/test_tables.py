@@ -335,9 +335,9 @@ def test_what_the_law_says_of_more_cores(
 def test_a_run_that_was_interrupted_has_no_verdicts() -> None:
     values = {("erlang", P): {"hop_ns": scaled(100.0)}, ("go", P): {"hop_ns": scaled(50.0)}}
     text = markdown.render(analysis(values, ended=False))
-    assert "| go | 50.0 ns (48.5–52.0) | 0.500 (0.500–0.500) | inconclusive | 1–2 |\n" in text
+    assert "| go | 50.0 ns (48.5–52.0) | 0.500 (0.500–0.500) | no verdict possible | 1–2 |\n" in text
     assert text.endswith("Continue it with \\`ringside run --resume run-1\\`.\n")
-    assert "**Warning:** The run is not finished" in text
+    assert "**Warning:** The run stopped after 7 of 7 blocks" in text
 
 
 def test_hostile_text_is_text_and_keeps_tables_whole() -> None:

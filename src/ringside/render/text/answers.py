@@ -6,71 +6,61 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringside import units
-from ringside.analysis.answers import Confounder, FirstPlace, Influence, Lead, Standing
+from ringside.analysis.answers import FirstPlace, Standing
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
 from ringside.model.results import Interval, Obstacle
-from ringside.render.text.diagnostics import NOISE
 from ringside.render.text.sentences import OBSTACLES
 from ringside.render.text.words import (
     MAX_NAMED,
     OVERSTATED,
     Sentence,
-    best_median,
     blocks,
     listed,
     possessive,
     where,
 )
-from ringside.text import capitalised
 
-# What is shown of the first place at some of several points.
-_LEADS = {
-    FirstPlace.FIRST: "{names} is first",
-    FirstPlace.SHARED: "{names} share the first place",
-    FirstPlace.ALONE: "only {names} of its class is ranked",
-    FirstPlace.OPEN: "the first place is too close to call",
-    FirstPlace.BARRED: "no verdict on the first place is possible",
-    FirstPlace.NOTHING: "no contender has a figure",
-}
-# What those that are ranked have, and where others were still warming up.
-_FIGURE = {False: "with a figure", True: "in a steady state"}
-# What else than the programs may have decided an order, where the words need no more than names.
-_REASONS = {
-    Confounder.IMPLAUSIBLE: "no honest program has the figures of {names}",
-    Confounder.ENGINE: "the load engine was at its limit with {names}",
-    Confounder.ELSEWHERE: "{names}: {text}",
-    Confounder.WARM_UP: "{names} may not be warm",
-}
+# More sentences say too much of one point.
+MOST_SENTENCES = 3
 
 
 def answers(analysis: RunAnalysis) -> list[Sentence]:
-    """The answer of a run in sentences, the most important first; one that says why, where there is none."""
+    """The answer of a run in sentences: of the point that stands for it, then what holds at the others."""
     conclusion = analysis.conclusion
-    here, baseline = conclusion.here, analysis.experiment.baseline
-    if not analysis.trial_count and not conclusion.is_over:
-        return [Sentence("No trial of this run has ended yet")]
-    if here.first_place is FirstPlace.NOTHING:
-        why = "no trial measures it here" if analysis.is_complete else "the table of failures says why"
-        text = f"No contender has a figure ({analysis.headline.noun}): {why}"
-        return [Sentence(text, "failed")]
-    if conclusion.is_over:
-        cold = f"Still warming up, and not ranked: {', '.join(here.cold)}" if here.cold else ""
-        texts = [_behind(analysis, here), cold, _other_classes(analysis, here), _elsewhere(analysis)]
-    else:
-        # Of a run that was cut off nothing is known of places, at any point.
-        texts = [_so_far(analysis, here) if here.first_place is not FirstPlace.ALONE else ""]
-    sentences = [_opening(analysis, here), *(Sentence(text) for text in texts if text)]
-    if analysis.headline.name not in analysis.cell(baseline, here.point).metrics:
-        at = where(analysis, here.point)
-        text = f"{baseline}, the baseline, has no figure{at}: nothing is compared with it"
-        sentences.append(Sentence(text, "failed"))
+    sentences = point_answer(analysis, conclusion.here, where(analysis, conclusion.here.point))
+    if conclusion.is_over and conclusion.here.names and (text := _elsewhere(analysis)):
+        sentences.append(Sentence(text))
     return sentences
+
+
+def point_answer(analysis: RunAnalysis, standing: Standing, at: str = "") -> list[Sentence]:
+    """What is shown at a point, in one to three sentences; why there is no answer, where there is none. `at`:
+    the point, where nothing around the sentences names it."""
+    if not analysis.trial_count and not analysis.conclusion.is_over:
+        return [Sentence("No trial of this run has ended yet")]
+    if standing.first_place is FirstPlace.NOTHING:
+        why = ": no trial measures it here" * analysis.is_complete
+        return [Sentence(f"No program has a figure{at} ({analysis.headline.noun}){why}", "failed")]
+    texts = [_distances(analysis, standing)]
+    if analysis.conclusion.is_over:
+        texts.append(f"Still warming up, and not ranked: {', '.join(standing.cold)}" if standing.cold else "")
+    sentences = [_opening(analysis, standing, at), *(Sentence(text) for text in texts if text)]
+    baseline = analysis.experiment.baseline
+    if analysis.headline.name not in analysis.cell(baseline, standing.point).metrics:
+        text = f"{baseline}, the baseline, has no figure: nothing is compared with it"
+        sentences[MOST_SENTENCES - 1 :] = [Sentence(text, "failed")]
+    return sentences[:MOST_SENTENCES]
 
 
 def answer_text(analysis: RunAnalysis) -> str:
     """The answer as one paragraph."""
-    return " ".join(f"{sentence.text}." for sentence in answers(analysis))
+    return paragraph(answers(analysis))
+
+
+def paragraph(sentences: Sequence[Sentence]) -> str:
+    """Sentences as they follow each other in a text."""
+    return " ".join(f"{sentence.text}." for sentence in sentences)
 
 
 def short_answer(analysis: RunAnalysis) -> str:
@@ -92,164 +82,113 @@ def short_answer(analysis: RunAnalysis) -> str:
     return f"{' ≈ '.join(here.first)} {amount}{', cause not certain' if here.influences else ''}"
 
 
-def _value(analysis: RunAnalysis, name: str, point: Point) -> str:
+def _figure(analysis: RunAnalysis, name: str, point: Point) -> str:
+    """`time per hop 133 ns (76–142)`."""
     metric = analysis.headline
-    return units.with_interval(analysis.cell(name, point).metrics[metric.name], metric.unit)
+    value = units.with_interval(analysis.cell(name, point).metrics[metric.name], metric.unit)
+    return f"{metric.noun} {value}"
 
 
-def _opening(analysis: RunAnalysis, here: Standing) -> Sentence:
-    headline, best, is_over = analysis.headline, here.first[0], analysis.conclusion.is_over
-    value, at, among = _value(analysis, best, here.point), where(analysis, here.point), _among(analysis, here)
+def _opening(analysis: RunAnalysis, here: Standing, at: str) -> Sentence:
+    best = here.names[0]
+    median = f"{best} has the best median, {_figure(analysis, best, here.point)}"
     if here.first_place is FirstPlace.ALONE:
-        kind, what = f" {analysis.kind(best)}" if here.others else "", _FIGURE[bool(here.cold)]
-        only = f" is the only{kind} contender {what}" if here.lacking or here.others or here.cold else ""
-        progress = "" if is_over else f", after {blocks(analysis)}"
-        return Sentence(f"{best}{only}{at}: {headline.noun} {value}{progress}")
-    if not is_over:
-        return Sentence(f"Not decided yet: {blocks(analysis)}")
-    if here.first_place in (FirstPlace.OPEN, FirstPlace.BARRED):
-        top = here.names[0]
-        median = best_median(analysis, headline, here.names, here.point)
-        figure = f"{top} has the {median}, {headline.noun} {_value(analysis, top, here.point)}"
-        among = f" ({among.strip()})" if among else ""
-        text, end = f"Too close to call{at} after {blocks(analysis)}: {listed(here.first)}", ""
-        if here.first_place is FirstPlace.BARRED:
-            text = f"No verdict possible{at} after {blocks(analysis)}: {listed(here.first, 'or')} may"
-            causes = [OBSTACLES[each] for each in Obstacle if each in here.obstacles]
-            end = " be first" + "".join(f", {each}" for each in causes)
-        return Sentence(f"{text}{end}{among}; {figure}")
-    reasons = "; ".join(_reason(analysis, each) for each in here.influences)
-    but = f"; it may not be the program that decides this: {reasons}" if reasons else ""
-    if here.first_place is FirstPlace.FIRST and but:
-        return Sentence(f"{best} has the best {headline.noun}{among}{at}, {value}{but}")
-    if here.first_place is FirstPlace.FIRST:
-        return Sentence(f"{best} is first{among}{at}: {headline.noun} {value}", "faster")
-    within = f"equal within {units.percent(analysis.experiment.margin)}"
-    text = f"{listed(here.first)} share the first place{among}{at}, {within}: "
-    return Sentence(f"{text}{possessive(best)} {headline.noun} {value}{but}", "even")
-
-
-def _among(analysis: RunAnalysis, here: Standing) -> str:
-    """` of 5 with a figure`, ` of the 3 idiomatic contenders`; empty where all contenders are ranked."""
-    figures = f" {_FIGURE[bool(here.cold)]}" if here.lacking or here.cold else ""
-    if here.others:
-        return f" of the {len(here.names)} {analysis.kind(here.first[0])} contenders{figures}"
-    return f" of {'the ' if here.cold else ''}{len(here.names)}{figures}" if figures else ""
-
-
-def _so_far(analysis: RunAnalysis, here: Standing) -> str:
-    best, headline = here.names[0], analysis.headline
-    median = best_median(analysis, headline, here.names, here.point)
-    value = _value(analysis, best, here.point)
-    text = f"So far {best} has the {median}{where(analysis, here.point)}, {headline.noun} {value}"
-    nearest = next((name for name in here.names if name in here.ratios), None)
-    return f"{text}; {_distance(analysis, nearest, here.ratios[nearest], best)}" if nearest else text
-
-
-def _behind(analysis: RunAnalysis, here: Standing) -> str:
-    """The next behind and the last, by their ratios to the best; who has no rank of its own is not last."""
-    shown = list(here.behind.items())
-    parts = [
-        _distance(analysis, name, ratio, "" if place else here.first[0])
-        + (OVERSTATED if name in here.overstated else "")
-        for place, (name, ratio) in enumerate([*shown[:1], *shown[1:][-1:]])
-    ]
-    is_last = len(shown) > 1 and shown[-1][0] == here.last
-    return "; ".join(parts) + (f", the last of {len(here.names)}" if is_last else "")
-
-
-def _distance(analysis: RunAnalysis, name: str, ratio: Interval, best: str = "") -> str:
-    """`go takes 2.5 times (2.4–2.6) as long as erlang`, `go takes 5 % (3–7 %) longer`; where more is better,
-    `That is 2.5 times (2.4–2.6) go's`, after the figure of the best."""
-    metric, is_small = analysis.headline, units.is_small_excess(ratio)
-    size, ends = units.excess(ratio)
-    amount = f"{size} ({ends})" if ends else size
-    if metric.smaller_is_better:
-        verb, more, how = ("takes", "longer", "long") if metric.is_time else ("needs", "more", "much")
-        text = f"{name} {verb} {amount} {more if is_small else f'as {how}'}"
-        text += f" {'than' if is_small else 'as'} {best}" if best else ""
-    else:
-        start = ("That is " if analysis.conclusion.is_over else "that is ") if best else ""
-        text = f"{start}{amount}{' more than' if is_small else ''} {possessive(name)}"
-    margin = analysis.experiment.margin
-    is_inside = ratio.low is not None and ratio.high is not None and 1 < ratio.low <= ratio.high <= 1 + margin
-    return f"{text}, less than the margin of {units.percent(margin)}" if is_inside else text
-
-
-def _other_classes(analysis: RunAnalysis, here: Standing) -> str:
-    each = [f"{name} ({analysis.kind(name)}) {_value(analysis, name, here.point)}" for name in here.others]
-    start = "Not ranked among them" if len(here.names) > 1 else "Beside it"
-    return f"{start}: {', '.join(each)}" if each else ""
-
-
-def _reason(analysis: RunAnalysis, influence: Influence) -> str:
-    names = influence.contenders
-    if influence.cause is Confounder.FLOOR:
-        return no_better(influence)
-    if influence.cause is Confounder.HOST:
-        return ", ".join(NOISE[name].format(units.percent(each)) for name, each in influence.shares.items())
-    if influence.cause is Confounder.WARM_UP and influence.point:
-        more = (
-            f"each unit of work takes it less time where there is more, at {analysis.label(influence.point)}"
+        kind = f" {analysis.kind(best)}" if here.others else ""
+        is_only = here.lacking or here.others or here.cold or here.failing
+        state = (
+            "in a steady state" if here.cold else "that can be ranked" if here.failing else "with a figure"
         )
-        return f"{listed(names)} may not be warm: {more}"
-    return _REASONS[influence.cause].format(names=listed(names), text=influence.text)
+        only = f" is the only{kind} program {state}" if is_only else ""
+        return Sentence(f"{best}{only}{at}: {_figure(analysis, best, here.point)}")
+    if not analysis.conclusion.is_over:
+        return Sentence(f"Not decided yet{at}: {blocks(analysis)}; so far {median}")
+    if here.first_place is FirstPlace.OPEN:
+        return Sentence(f"Too close to call{at} after {blocks(analysis)}: {listed(here.first)}; {median}")
+    if here.first_place is FirstPlace.BARRED:
+        causes = "".join(f", {OBSTACLES[each]}" for each in Obstacle if each in here.obstacles)
+        names = listed(here.first, "or")
+        text = f"No verdict possible{at} after {blocks(analysis)}: {names} may be first{causes}; {median}"
+        return Sentence(text)
+    best = here.first[0]
+    if here.first_place is FirstPlace.FIRST:
+        text = f"{best} {_best(analysis, best, here.point, at)}{_reserve(here)}"
+        return Sentence(text, "quiet" if here.influences else "faster")
+    within = f"equal within {units.percent(analysis.experiment.margin)}"
+    text = f"{listed(here.first)} share the first place{at}, {within}: "
+    return Sentence(f"{text}{possessive(best)} {_figure(analysis, best, here.point)}{_reserve(here)}", "even")
 
 
-def no_better(influence: Influence) -> str:
-    """Of a floor that is not shown to be better than the best contender."""
-    name, ratio = f"{listed(influence.contenders)}, the floor,", influence.ratio
-    if ratio is None or ratio.low is None or ratio.low <= 1:
-        return f"{name} is not shown to be better"
+def _best(analysis: RunAnalysis, name: str, point: Point, at: str) -> str:
+    """`is fastest: time per hop 133 ns`, `needs the least memory: 7 KiB`, `has the highest rate: 9 /s`."""
+    metric, figure = analysis.headline, _figure(analysis, name, point)
+    if metric.is_time and "CPU" not in metric.noun:
+        return f"is fastest{at}: {figure}"
+    verb = "needs the least" if metric.is_time or metric.unit == "B" else "has the lowest"
+    verb = verb if metric.smaller_is_better else "has the highest"
+    return f"{verb} {metric.noun}{at}: {figure.removeprefix(metric.noun).strip()}"
+
+
+def _distances(analysis: RunAnalysis, here: Standing) -> str:
+    """The next behind and the last, by their ratios to the best: `go takes 2.5 times as long as erlang
+    (2.2–4.1), ruby 28 times (18–34)`; where more is better, `That is 2.5 times go's (2.4–2.6)`. Of a run that
+    is not over, the nearest by medians."""
+    metric, is_over, best = analysis.headline, analysis.conclusion.is_over, here.first[0]
+    shown = list((here.behind if is_over else here.ratios).items())
+    shown = [*shown[:1], *(shown[1:][-1:] if is_over else [])]
+    if not metric.smaller_is_better:
+        parts = [_multiple(ratio, name) + _overstated(here, name) for name, ratio in shown]
+        return f"That is {', '.join(parts)}" if parts else ""
+    verb, longer, long = ("takes", "longer", "as long") if metric.is_time else ("has", "more", "as much")
+    verb = "needs" if metric.unit == "B" else verb
+    parts, before = [], ""
+    for name, ratio in shown:
+        size, ends = units.excess(ratio)
+        how = longer if units.is_small_excess(ratio) else long
+        text = f"{name} {'' if parts else f'{verb} '}{size}{f' {how}' if how != before else ''}"
+        text += "" if parts else f" {'than' if how == longer else 'as'} {best}"
+        parts.append(text + (f" ({ends})" if ends else "") + _overstated(here, name))
+        before = how
+    return ", ".join(parts)
+
+
+def _multiple(ratio: Interval, name: str) -> str:
     size, ends = units.excess(ratio)
-    return f"{name} is {size} worse ({ends})" + (f": {influence.text}" if influence.text else "")
+    text = f"{size}{' more than' if units.is_small_excess(ratio) else ''} {possessive(name)}"
+    return f"{text} ({ends})" if ends else text
+
+
+def _overstated(here: Standing, name: str) -> str:
+    return OVERSTATED if name in here.overstated else ""
+
+
+def _reserve(here: Standing) -> str:
+    """What else than the programs may have decided who has the best figure: the names of warnings."""
+    codes = dict.fromkeys(code for each in here.influences for code in each.codes)
+    return f"; other causes are not excluded: {', '.join(codes)}" if codes else ""
 
 
 def _elsewhere(analysis: RunAnalysis) -> str:
-    """What is shown at all of several points; of one contender alone, its figures there."""
-    conclusion, total = analysis.conclusion, len(analysis.points)
-    if total == 1:
-        return ""
-    if conclusion.only:
-        return _range(analysis, conclusion.only)
-    everywhere = f"at {units.all_of(total, 'point')}"
-    if conclusion.same_order:
-        is_certain = all(lead.is_certain for lead in conclusion.leads)
-        return f"The same {'holds' if is_certain else 'order was measured'} {everywhere}"
-    parts = [f"{_lead(each)} at {_points(analysis, each.points)}" for each in conclusion.leads]
-    first, *others = conclusion.leads
-    if not others:
-        behind = "; behind, the order differs or is not decided" if first.names else ""
-        parts = [f"{_lead(first)} {everywhere}{behind}"]
-    # An open point is no name, which is written as it is.
-    return "; ".join(parts if first.names else [capitalised(parts[0]), *parts[1:]])
+    """What is shown of the first place at the other points, the most frequent first."""
+    here = analysis.conclusion.here
+    points: dict[str, list[str]] = {}
+    for standing in analysis.conclusion.standings:
+        points.setdefault(_first(standing), []).append(analysis.label(standing.point))
+    if len(points) == 1 < len(analysis.points):
+        return f"At {units.all_of(len(analysis.points), 'point')} {_first(here)}"
+    parts = [
+        f"{text} at {listed(labels) if len(labels) <= MAX_NAMED else units.count(len(labels), 'point')}"
+        for text, labels in sorted(points.items(), key=lambda item: -len(item[1]))
+    ]
+    return "By point: " + "; ".join(parts) if len(points) > 1 else ""
 
 
-def _lead(lead: Lead) -> str:
-    if lead.first_place is FirstPlace.FIRST and not lead.is_certain:
-        return f"{listed(lead.names)} has the best figure"
-    return _LEADS[lead.first_place].format(names=listed(lead.names) if lead.names else "")
-
-
-def _points(analysis: RunAnalysis, points: Sequence[Point]) -> str:
-    if len(points) > MAX_NAMED:
-        return f"{len(points)} of {units.count(len(analysis.points), 'point')}"
-    return listed([analysis.label(each) for each in points])
-
-
-def _range(analysis: RunAnalysis, name: str) -> str:
-    """The lowest and the highest figure of a contender, and the points that have them."""
-    metric = analysis.headline
-    values = {
-        each: value.estimate
-        for each in analysis.points
-        if (value := analysis.cell(name, each).metrics.get(metric.name))
-    }
-    if len(values) == 1:
-        missing = len(analysis.points) - 1
-        return f"It has no figure at {'the other point' if missing == 1 else f'the {missing:,} other points'}"
-    ends = (min(values, key=values.__getitem__), max(values, key=values.__getitem__))
-    low, high = (f"{units.quantity(values[each], metric.unit)} at {analysis.label(each)}" for each in ends)
-    all_points = units.all_of(len(values), "point")
-    part = f"{len(values)} of {len(analysis.points)} points"
-    return f"Over {part if len(values) < len(analysis.points) else all_points}: from {low} to {high}"
+def _first(standing: Standing) -> str:
+    names = listed(standing.first) if standing.first else ""
+    return {
+        FirstPlace.FIRST: f"{names} {'has the best figure' if standing.influences else 'is first'}",
+        FirstPlace.SHARED: f"{names} share the first place",
+        FirstPlace.ALONE: f"{names} alone can be ranked",
+        FirstPlace.OPEN: "the first place is too close to call",
+        FirstPlace.BARRED: "no verdict is possible",
+        FirstPlace.NOTHING: "no program has a figure",
+    }[standing.first_place]

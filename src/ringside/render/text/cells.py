@@ -9,8 +9,8 @@ from ringside import units
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
-from ringside.model.results import Comparison, Interval, Obstacle, Outcome
-from ringside.render.text.words import verdict_kind, verdict_word
+from ringside.model.results import Comparison, Interval, Outcome
+from ringside.render.text.words import undecided, verdict_kind, verdict_word
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def column_kinds(table: TableData) -> Sequence[str]:
     for index, _ in enumerate(table.columns):
         column = {row[index].kind for row in table.rows}
         # A failure stands among texts as one of them, and among numbers where a number would.
-        kinds.append("text" if "text" in column and column <= {"text", "failed"} else "number")
+        kinds.append("text" if "text" in column and "number" not in column else "number")
     return kinds
 
 
@@ -134,11 +134,24 @@ def ratio(comparison: Comparison | None, metric: Metric, *, is_baseline: bool = 
     return TableCell(units.ratio(comparison.ratio), word.kind, word.text)
 
 
-def verdict(comparison: Comparison | None, metric: Metric, *, is_baseline: bool = False) -> TableCell:
+def verdict(
+    comparison: Comparison | None, metric: Metric, margin: float | None = None, *, is_baseline: bool = False
+) -> TableCell:
     if is_baseline:
         return TableCell("baseline", "quiet")
     if comparison is None:
         return ABSENT
-    if comparison.obstacle is Obstacle.WARMING_UP:
-        return TableCell("warming up", "quiet")
-    return TableCell(verdict_word(comparison.verdict, metric), verdict_kind(comparison.verdict))
+    word = undecided(comparison, margin) or verdict_word(comparison.verdict, metric)
+    return TableCell(word, "quiet" if word == "warming up" else verdict_kind(comparison.verdict))
+
+
+def distance(comparison: Comparison | None, metric: Metric, margin: float) -> TableCell:
+    """How far a contender is from the baseline, in words: `2.5× slower (2.2–4.1)`, `too close to call`."""
+    word = verdict(comparison, metric, margin)
+    if comparison is None or undecided(comparison):
+        return replace(word, kind="text" if word.kind == "number" else word.kind)
+    above_1 = comparison.ratio if comparison.ratio.estimate > 1 else comparison.ratio.inverse
+    size, ends = units.excess(above_1)
+    is_much = word.text == "more" and not units.is_small_excess(above_1)
+    text = f"{size.replace(' times', '×')} {'as much' if is_much else word.text}"
+    return TableCell(f"{text} ({ends})" if ends else text, word.kind)

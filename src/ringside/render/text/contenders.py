@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from datetime import date
+from collections.abc import Callable, Sequence
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
@@ -14,7 +13,7 @@ from ringside.model.design import Cell
 from ringside.model.results import Answer, Outcome
 from ringside.render.text import cells, command
 from ringside.render.text.cells import Row, TableCell, TableData, table
-from ringside.render.text.words import platform, where
+from ringside.render.text.words import where
 from ringside.store.plans import PlannedContender
 from ringside.text import one_line
 
@@ -22,7 +21,7 @@ from ringside.text import one_line
 def runs_on(contender: PlannedContender) -> str:
     """`Python 3.13.2 (2024)`; nothing for commands and URLs."""
     state = ", not built" if contender.version and contender.unavailable else ""
-    return f"{platform(contender)}{state}" if contender.platform else ""
+    return f"{contender.described}{state}" if contender.platform else ""
 
 
 _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
@@ -38,8 +37,6 @@ _COLUMNS: dict[str, Callable[[PlannedContender], str]] = {
 }
 
 
-# What the family says in a word, and what decides less.
-_DETAILS = ("class", "model", "scheduler", "from")
 _MAX_TEXT = 200
 
 
@@ -63,18 +60,7 @@ def contender_table(*analyses: RunAnalysis) -> TableData:
             [("contender", name), *((column, one_line(texts[name, column], _MAX_TEXT)) for column in columns)]
             for name in contenders
         ],
-        notes=_years_apart(itertools.chain(*contenders.values())),
-        extra=(column for column in _DETAILS if column != "model" or "family" in columns),
     )
-
-
-def _years_apart(contenders: Iterable[PlannedContender]) -> tuple[str, ...]:
-    """A note where runtimes are of different times."""
-    released = {each.release.day: platform(each) for each in contenders if each.release}
-    oldest, newest = min(released, default=date.max), max(released, default=date.max)
-    if (newest - oldest).days < 2 * 365:
-        return ()
-    return (f"The runtimes are of different times, {released[oldest]} to {released[newest]}.",)
 
 
 def failure_table(analysis: RunAnalysis) -> TableData | None:
@@ -95,20 +81,16 @@ def failure_table(analysis: RunAnalysis) -> TableData | None:
 
 
 def overview_table(overview: Overview) -> TableData:
-    """A row for each contender, a column for each problem: times the best one's headline, and the rank."""
-    return table(
-        "Overview",
-        [
-            [
-                ("contender", name),
-                *((column.label, _overview_cell(column, name)) for column in overview.columns),
-            ]
-            for name in overview.names
-        ],
-        "how many times worse than the best of each problem, and in brackets the ranks it can have; "
-        "a contender of another class than the baseline has its class there",
-        notes=map(_explanation, overview.columns),
-    )
+    """A row for each contender but the reference programs, a column for each problem: times the best one's
+    headline."""
+    floors = {column.analysis.floor for column in overview.columns}
+    rows: list[Row] = [
+        [("program", name), *((column.label, _overview_cell(column, name)) for column in overview.columns)]
+        for name in overview.names
+        if name not in floors
+    ]
+    title = "Times the best of each problem; * may be first"
+    return table(title, rows, notes=map(_explanation, overview.columns))
 
 
 def _overview_cell(column: OverviewColumn, name: str) -> TableCell:
@@ -117,13 +99,9 @@ def _overview_cell(column: OverviewColumn, name: str) -> TableCell:
         return TableCell("", "quiet")
     if cell.ratio is None:
         return TableCell(str(cell.outcome), "failed") if cell.outcome else cells.ABSENT
-    if cell.other_class:
-        return TableCell(f"{units.significant(cell.ratio)} [{cell.other_class}]", "number")
-    rank = f" [{units.rank_interval(cell.ranks)}]" if cell.ranks else ""
-    if cell.is_best:
-        return TableCell(f"1{rank}", "faster")
-    kind = "faster" if cell.ranks and cell.ranks[0] == 1 else "number"
-    return TableCell(f"{units.significant(cell.ratio)}{rank}", kind)
+    ratio = "1" if cell.is_best else units.significant(cell.ratio, 2)
+    may_be_first = cell.ranks and cell.ranks[0] == 1
+    return TableCell(f"{ratio}*" if may_be_first else ratio, "faster" if may_be_first else "number")
 
 
 def _explanation(column: OverviewColumn) -> str:

@@ -82,6 +82,7 @@ def _fields(diagnostic: Diagnostic) -> dict[str, str]:
         "parallel": f", and {', '.join(names)} used several CPUs, so lost most"
         if (names := diagnostic.subjects)
         else "",
+        "why": diagnostic.values.get("why") or "it may do other work",
         "most_failed": percent(MAX_FAILED_SHARE),
     }
 

@@ -9,11 +9,10 @@ from ringside.analysis.families import FamilyStanding, ModelFamily, QuestionAnsw
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Question
 from ringside.render.text import cells
-from ringside.render.text.answers import no_better
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import own_command, with_store
 from ringside.render.text.diagnostics import words
-from ringside.render.text.words import Sentence, best_median, listed, machine, where
+from ringside.render.text.words import Sentence, listed, machine, where
 from ringside.text import capitalised
 
 FAMILIES = {
@@ -46,9 +45,8 @@ def _first(standing: FamilyStanding) -> Sentence:
     of_best = _of_family(standing, standing.best)
     if len(standing.contenders) == 1:
         return Sentence(capitalised(f"only {of_best} has a figure: {value}"))
-    median = best_median(standing.analysis, standing.metric, standing.contenders, standing.point)
     if not standing.analysis.conclusion.is_over:
-        text = f"Not decided yet, as the run did not end; so far {of_best} has the {median}, {value}"
+        text = f"Not decided yet, as the run did not end; so far {of_best} has the best median, {value}"
         return Sentence(text)
     others = {family.name for family in standing.families[1:]}
     if others and len(best.members) > 1 and all((best.name, other) in standing.ahead for other in others):
@@ -59,7 +57,7 @@ def _first(standing: FamilyStanding) -> Sentence:
         verb = "is first" if standing.is_certain else "has the best figure"
         return _decided(standing, f"{_of_family(standing, name)} {verb}: {amount(standing, name)}")
     text = f"Too close to call: {listed(standing.first, most=None)}; "
-    text += f"{standing.best} has the {median}, {value}"
+    text += f"{standing.best} has the best median, {value}"
     if standing.unsteady:
         names = listed(standing.unsteady, most=None)
         text += f"; nothing is shown of {names}, whose repeats reach no steady state"
@@ -70,10 +68,7 @@ def _decided(standing: FamilyStanding, text: str) -> Sentence:
     """An order that was shown; where the answer of the run names what else may have decided it, with that."""
     if standing.is_certain:
         return Sentence(text, "faster")
-    reasons = [no_better(standing.floor)] if standing.floor else []
-    if standing.is_influenced:
-        reasons.append("see the answer of the run")
-    return Sentence(f"{text}; it may not be the program that decides this: {'; '.join(reasons)}")
+    return Sentence(f"{text}; other causes are not excluded: {', '.join(standing.caveats)}")
 
 
 def _orders(standing: FamilyStanding) -> list[Sentence]:

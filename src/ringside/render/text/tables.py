@@ -13,7 +13,7 @@ from ringside.analysis.published import ThenAndNowRow
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.scaling import CoresScaling, Outlook, ScaledContender
 from ringside.model.design import Cell, Metric, Point
-from ringside.model.results import Interval
+from ringside.model.results import Interval, Outcome
 from ringside.render.text import cells, contenders
 from ringside.render.text.cells import Row, TableCell, TableData, table
 from ringside.render.text.words import where
@@ -21,17 +21,17 @@ from ringside.text import one_line
 from ringside.workloads.process import FIRST_ANSWER, STEADY_AFTER
 
 # Up to so many points each has a table of its own; beyond, one table has a row for each point.
-_POINT_TABLES = 4
-# Columns beside the headline, its ratio, verdict and rank that a first look needs at most.
-_MOST_OTHERS = 2
+POINT_TABLES = 4
+# Longer names of metrics take the room of what is said of programs.
+_LONG = 24
 _IMPLAUSIBLE = f"{cells.MARK} has figures that no honest program can have: see the warnings."
 
 
-def tables(analysis: RunAnalysis, *, everything: bool = True, is_part: bool = False) -> list[TableData]:
-    """All tables of a run, in the order in which they are read. Without `everything`: of the compared metrics
-    the headline alone, and no breakdown. `is_part`: of a suite, which has one table of all contenders."""
+def tables(analysis: RunAnalysis, *, is_part: bool = False) -> list[TableData]:
+    """All tables of a run, in the order in which they are read. `is_part`: of a suite, which has one table of
+    all contenders."""
     shown = [
-        *_figures(analysis, everything=everything),
+        *_figures(analysis),
         None if is_part else contenders.contender_table(analysis),
         contenders.failure_table(analysis),
     ]
@@ -40,24 +40,61 @@ def tables(analysis: RunAnalysis, *, everything: bool = True, is_part: bool = Fa
 
 def answer_table(analysis: RunAnalysis) -> TableData:
     """The one of the tables that the answer in words comes from."""
-    if len(analysis.points) > _POINT_TABLES:
+    if len(analysis.points) > POINT_TABLES:
         return metric_table(analysis, analysis.headline)
     return point_table(analysis, analysis.overview_point)
 
 
-def _figures(analysis: RunAnalysis, *, everything: bool) -> Iterator[TableData | None]:
+def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
+    """What a terminal shows of a point: the programs, the best first, with the headline and how far they are
+    from the baseline; of programs without figures the reason. None: of all points the headline alone. The
+    reference program is no part of it, unless it is the baseline."""
+    headline, baseline, margin = analysis.headline, analysis.experiment.baseline, analysis.experiment.margin
+    names = [name for name in analysis.names if name != analysis.floor or name == baseline]
+    if point is None:
+        return replace(metric_table(analysis, headline, names), title="", subtitle="", notes=())
+    ranking = analysis.rankings[headline.name, point]
+    order = [name for name in ranking.order if name in names]
+    values = {name: analysis.cell(name, point).metrics.get(headline.name) for name in order}
+    most = max((value.estimate for value in values.values() if value), default=0.0)
+    column = headline.noun if len(headline.noun) <= _LONG else headline.title
+    rows: list[Row] = []
+    for name in order:
+        cell, value = analysis.cell(name, point), values[name]
+        shown = cells.figure(cell, headline, with_interval=True)
+        figure, _, ends = shown.text.partition(" (")
+        kind = analysis.kind(name)
+        title = cells.name(analysis, name) + (f" ({kind})" if kind != analysis.kind(order[0]) else "")
+        comparison = analysis.comparison(headline, name, baseline, point)
+        against = cells.distance(comparison, headline, margin)
+        if value is None:
+            reason = cell.reason.removeprefix(f"{shown.text}: ") or "no trial reported it"
+            against = cells.text(one_line(reason))
+        elif name == baseline:
+            against = TableCell("baseline", "text")
+        elif name in ranking.failing:
+            failed = sum(n for outcome, n in cell.outcomes.items() if outcome is not Outcome.OK)
+            against = TableCell(f"failed {failed} of {sum(cell.outcomes.values())} trials", "failed")
+        share = value.estimate / most if value and most > 0 else None
+        row: Row = [("program", title), (column, replace(shown, text=figure))]
+        row.append((" ", TableCell(f"({ends}" if ends else "", "quiet", bar=share)))
+        rows.append([*row, *([(f"vs {baseline}", against)] if len(analysis.names) > 1 or not value else [])])
+    return table("", rows, narrow=(" ",))
+
+
+def _figures(analysis: RunAnalysis) -> Iterator[TableData | None]:
     """The tables of what was measured."""
-    if len(analysis.points) <= _POINT_TABLES:
+    if len(analysis.points) <= POINT_TABLES:
         yield from (point_table(analysis, point) for point in analysis.points)
     else:
-        for metric in analysis.metrics if everything else (analysis.headline,):
+        for metric in analysis.metrics:
             yield metric_table(analysis, metric)
             yield ratio_table(analysis, metric) if analysis.pairs else None
     yield machine_table(analysis)
     yield warm_up_table(analysis)
     yield from slope_tables(analysis)
     yield from scaling_tables(analysis)
-    yield breakdown_table(analysis) if everything else None
+    yield breakdown_table(analysis)
     yield from published_tables(analysis)
 
 
@@ -80,13 +117,13 @@ def point_table(analysis: RunAnalysis, point: Point) -> TableData:
         ),
         # The verdict stays: without it a ratio cannot be read.
         narrow=(*reversed(others), "rank"),
-        extra=others[_MOST_OTHERS:],
     )
 
 
 def point_rows(analysis: RunAnalysis, point: Point) -> list[Row]:
     """The rows of that table, in the order of the ranking."""
     headline, baseline, floor = analysis.headline, analysis.experiment.baseline, analysis.floor
+    margin = analysis.experiment.margin
     ranking = analysis.rankings[headline.name, point]
     values = {name: analysis.cell(name, point).metrics.get(headline.name) for name in ranking.order}
     most = max((value.estimate for value in values.values() if value), default=0.0)
@@ -104,7 +141,7 @@ def point_rows(analysis: RunAnalysis, point: Point) -> list[Row]:
         row += [(headline.title, replace(figure, bar=bar))]
         if len(analysis.names) > 1:
             row += [(f"× {baseline}", cells.ratio(comparison, headline, is_baseline=is_baseline))]
-            row += [("verdict", cells.verdict(comparison, headline, is_baseline=is_baseline))]
+            row += [("verdict", cells.verdict(comparison, headline, margin, is_baseline=is_baseline))]
         if name in ranking.ranks:
             row += [("rank", TableCell(units.rank_interval(ranking.ranks[name])))]
         elif ranking.ranks:
@@ -151,14 +188,14 @@ def other_metrics(analysis: RunAnalysis, point: Point) -> list[Metric]:
     ]
 
 
-def metric_table(analysis: RunAnalysis, metric: Metric) -> TableData:
-    """One metric: a row for each point, a column for each contender."""
+def metric_table(analysis: RunAnalysis, metric: Metric, names: Sequence[str] = ()) -> TableData:
+    """One metric: a row for each point, a column for each contender, or for each of `names`."""
     rows: list[Row] = [
         [
             ("point", analysis.label(point)),
             *(
                 (cells.name(analysis, name), cells.figure(analysis.cell(name, point), metric))
-                for name in analysis.names
+                for name in names or analysis.names
             ),
         ]
         for point in analysis.points

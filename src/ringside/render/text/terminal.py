@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from rich.box import SIMPLE_HEAD
+from rich.box import SIMPLE_HEAD, Box
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
@@ -21,59 +21,111 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
 from ringside.render.text import diagnostics, families
-from ringside.render.text.answers import answer_text
+from ringside.render.text.answers import MOST_SENTENCES, answer_text, answers, paragraph, point_answer
 from ringside.render.text.cells import TableCell, TableData, brief, column_kinds
 from ringside.render.text.contenders import contender_table, overview_table
-from ringside.render.text.tables import answer_table, tables
-from ringside.render.text.words import Sentence, heading, machine
+from ringside.render.text.tables import POINT_TABLES, first_table, tables
+from ringside.render.text.words import Sentence, heading, machine, part_name, point_heading, took
 from ringside.text import one_line
 
 # Narrower screens have lists in place of tables.
 _MIN_SPLIT_WIDTH = 60
 _BAR_CELLS = 8
+# Texts of so many characters are not worth a second line.
+_WHOLE = 22
+# Of a suite, whatever its points; the others are named.
+_MOST_WARNINGS = 6
 _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold red", "quiet": "dim"}
 
 
-def show(analysis: RunAnalysis, console: Console, *, everything: bool = False, is_part: bool = False) -> None:
-    """Print a run: what it was, and what stands around its figures; at the end, where a screen stays, the
-    answer and the table that it comes from. `everything`: all tables and columns. `is_part`: of a suite,
-    without what `show_rest` prints once for all parts."""
+def show(analysis: RunAnalysis, console: Console, printed: set[str] | None = None) -> None:
+    """Print the answer of a run: of each point, or of all where these are many, a table and what it shows.
+    `printed`: sentences that stand above already, of other parts of a suite; None of a run by itself, whose
+    warnings stand below."""
+    said: set[str] = set() if printed is None else printed
+    is_one_table = len(analysis.points) > POINT_TABLES
+    for number, standing in enumerate(analysis.conclusion.standings[: 1 if is_one_table else None]):
+        point = standing.point
+        if number:
+            console.print()
+        title = analysis.measurement.title
+        _headline(
+            title if is_one_table else point_heading(analysis, point),
+            "" if number else took(analysis, is_part=printed is not None),
+            console,
+        )
+        render(first_table(analysis, None if is_one_table else point), console, box=None)
+        sentences = answers(analysis)[:MOST_SENTENCES] if is_one_table else point_answer(analysis, standing)
+        new = [each for each in sentences if each.text not in said]
+        said.update(each.text for each in new)
+        if new:
+            console.print(Text(one_line(paragraph(new), most=1000)))
+    if printed is None:
+        show_warnings([analysis], console)
+
+
+def _headline(left: str, right: str, console: Console) -> None:
+    """A bold heading, and at the right end of its line what is less important, where there is room."""
+    text = Text(one_line(left), style="bold")
+    if right:
+        gap = console.width - cell_len(text.plain) - cell_len(right)
+        text.append(f"{' ' * gap if gap > 1 else '; '}{right}", style="not bold dim")
+    console.print(text)
+
+
+def show_all(analysis: RunAnalysis, console: Console, *, is_part: bool = False) -> None:
+    """Print all of a run: what it was, its answer, all tables and columns, warnings with their remedies.
+    `is_part`: of a suite, without what `show_rest` prints once for all parts."""
     console.print(Text(one_line(analysis.experiment.title), style="bold"))
     console.print(Text(one_line(heading(analysis))))
     if not is_part:
         console.print(Text(machine(analysis.run.host)), style="dim")
-    last = answer_table(analysis)
-    for table in tables(analysis, everything=everything, is_part=is_part):
-        if table != last:
-            console.print()
-            render(table, console, everything=everything)
-    diagnose(analysis.own_diagnostics if is_part else analysis.diagnostics, console)
     console.print()
     console.print(Text(one_line(answer_text(analysis), most=1000), style="bold"))
-    console.print()
-    render(last, console, everything=everything)
+    for table in tables(analysis, is_part=is_part):
+        console.print()
+        render(table, console, everything=True)
+    diagnose(analysis.own_diagnostics if is_part else analysis.diagnostics, console)
     if is_part:
         console.print()
         console.rule()
 
 
-def show_overview(suite: SuiteAnalysis, console: Console) -> None:
-    """Print the answer of each problem of a suite, and how the contenders compare in all of them."""
+def show_overview(suite: SuiteAnalysis, console: Console, *, everything: bool = False) -> None:
+    """Print how the contenders compare in all problems of a suite; `everything`: after contenders, machine
+    and notes, else before the warnings."""
     console.print()
-    for column in suite.overview.columns:
-        answer = one_line(answer_text(column.analysis), most=1000)
-        console.print(Text.assemble((f"{one_line(column.label)}: ", "bold"), answer))
-    console.print()
-    render(overview_table(suite.overview), console)
+    if everything:
+        render(contender_table(*suite.runs), console, everything=True)
+        console.print()
+        console.print(Text(machine(suite.runs[-1].run.host)), style="dim")
+        diagnose(suite.machine_diagnostics, console)
+        console.print()
+    overview = overview_table(suite.overview)
+    render(overview if everything else replace(overview, notes=()), console, box=None)
+    if not everything:
+        show_warnings(suite.runs, console)
 
 
-def show_rest(suite: SuiteAnalysis, console: Console, *, everything: bool = False) -> None:
-    """Print what holds for all parts of a suite: contenders, machine, notes."""
-    console.print()
-    render(contender_table(*suite.runs), console, everything=everything)
-    console.print()
-    console.print(Text(machine(suite.runs[-1].run.host)), style="dim")
-    diagnose(suite.machine_diagnostics, console)
+def show_warnings(runs: Sequence[RunAnalysis], console: Console) -> None:
+    """Print the warnings of runs, each code once, in a line: at most two a point, the others by name."""
+    by_code: dict[str, dict[str, list[str]]] = {}
+    for run in runs:
+        for each in run.diagnostics:
+            by_code.setdefault(each.code, {}).setdefault(diagnostics.words(each)[0], []).append(
+                part_name(run)
+            )
+    most = min(_MOST_WARNINGS, 2 * sum(len(run.points) for run in runs))
+    for code, texts in [*by_code.items()][:most]:
+        (text, at), *others = texts.items()
+        parts = list(dict.fromkeys(at))
+        also = [name for _, names in others for name in names if name not in parts]
+        where = f"{', '.join(parts)}: " if len(runs) > 1 else ""
+        more = f"; also {', '.join(dict.fromkeys(also))}" if also else ""
+        warning = Text.assemble(("warning: ", "yellow"), one_line(f"{where}{text}{more} [{code}]", most=1000))
+        console.print(warning)
+    if left := [*by_code][most:]:
+        console.print(Text(f"also: {', '.join(left)} (see --all)", style="dim"))
 
 
 def show_questions(answers: Sequence[QuestionAnswer], console: Console) -> None:
@@ -121,7 +173,9 @@ def say(sentence: Sentence, console: Console) -> None:
     console.print(Text(one_line(sentence.text), style=style))
 
 
-def render(table: TableData, console: Console, *, everything: bool = False) -> None:
+def render(
+    table: TableData, console: Console, *, everything: bool = False, box: Box | None = SIMPLE_HEAD
+) -> None:
     """Print one table, without its extra columns unless `everything` is asked for. Where the screen is too
     narrow, columns that can be done without go first, but for the last of these bars; where that is not
     enough, the last columns follow in tables of their own, and on the narrowest screens each row is printed
@@ -131,7 +185,7 @@ def render(table: TableData, console: Console, *, everything: bool = False) -> N
     barred = frozenset(index for row in table.rows for index, cell in enumerate(row) if cell.bar is not None)
     if len(table.rows) < 2 or console.options.ascii_only:
         barred = frozenset()
-    grids = _one_grid(table, console, barred) or _several_grids(table, console, barred)
+    grids = _one_grid(table, console, barred, box) or _several_grids(table, console, barred, box)
     if table.title:
         console.print(Text(one_line(table.title), style="bold"))
     if table.subtitle:
@@ -144,25 +198,28 @@ def render(table: TableData, console: Console, *, everything: bool = False) -> N
         console.print(_text(row[0]))
         for column, cell in zip(table.columns[1:], row[1:], strict=True):
             if cell.text:
-                console.print(Text.assemble(f"  {one_line(column)}: ", _text(cell)))
+                name = f"{one_line(column)}: " if column.strip() else ""
+                console.print(Text.assemble(f"  {name}", _text(cell)))
     for note in table.notes:
         console.print(Text(one_line(note)), style="dim")
 
 
-def _one_grid(table: TableData, console: Console, barred: frozenset[int]) -> list[Table]:
+def _one_grid(table: TableData, console: Console, barred: frozenset[int], box: Box | None) -> list[Table]:
     """The table with as many columns as fit, empty where those that must be there do not."""
     for bars in (barred, frozenset[int]()) if barred else (barred,):
         kept = list(range(len(table.columns)))
         for dropped in (None, *(table.narrow[:-1] if bars else table.narrow)):
             if dropped in table.columns:
                 kept.remove(table.columns.index(dropped))
-            grid = _grid(table, kept, bars)
+            grid = _grid(table, kept, bars, box)
             if _fits(grid, console):
                 return [grid]
     return []
 
 
-def _several_grids(table: TableData, console: Console, barred: frozenset[int]) -> list[Table]:
+def _several_grids(
+    table: TableData, console: Console, barred: frozenset[int], box: Box | None
+) -> list[Table]:
     """The columns that must be there in several tables, each with the names; empty where even two columns do
     not fit."""
     if console.width < _MIN_SPLIT_WIDTH:
@@ -170,12 +227,12 @@ def _several_grids(table: TableData, console: Console, barred: frozenset[int]) -
     grids: list[Table] = []
     group = [0]
     for index in (index for index, name in enumerate(table.columns) if index and name not in table.narrow):
-        grid = _grid(table, [*group, index], barred)
+        grid = _grid(table, [*group, index], barred, box)
         if _fits(grid, console) and len(group) > 1:
             grids[-1] = grid
         else:
             group = [0]
-            grids.append(_grid(table, [0, index], barred))
+            grids.append(_grid(table, [0, index], barred, box))
             if not _fits(grids[-1], console):
                 return []
         group.append(index)
@@ -188,9 +245,9 @@ def _fits(grid: Table, console: Console) -> bool:
     return console.measure(grid, options=options).minimum <= console.width
 
 
-def _grid(table: TableData, kept: Sequence[int], barred: frozenset[int]) -> Table:
+def _grid(table: TableData, kept: Sequence[int], barred: frozenset[int], box: Box | None) -> Table:
     """These columns of the table, with bars beside those of `barred`."""
-    grid = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    grid = Table(box=box, pad_edge=False, show_edge=False, header_style="bold" if box else "dim")
     kinds = column_kinds(table)
     for index in kept:
         is_number = kinds[index] == "number"
@@ -198,7 +255,9 @@ def _grid(table: TableData, kept: Sequence[int], barred: frozenset[int]) -> Tabl
         title = one_line(table.columns[index])
         texts = [title, *(one_line(row[index].text) for row in table.rows)]
         # Rich would cut what may not wrap, and break words, before it reported that it needs more room.
-        parts = texts if is_whole else [part for text in texts for part in text.split()]
+        parts = [
+            part for text in texts for part in ([text] if is_whole or len(text) <= _WHOLE else text.split())
+        ]
         grid.add_column(
             Text(title),
             justify="right" if is_number else "left",

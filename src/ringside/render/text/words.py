@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
-from ringside.model.results import Verdict
-from ringside.store.plans import PlannedContender
+from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.text import one_line
 from ringside.workloads.base import REPEATS
 
@@ -49,6 +49,17 @@ def verdict_word(verdict: Verdict, metric: Metric) -> str:
     return words[(verdict is Verdict.FASTER) != metric.smaller_is_better]
 
 
+def undecided(comparison: Comparison, margin: float | None = None) -> str:
+    """What is shown in place of a difference: three things that are not the same; empty for a difference."""
+    if comparison.obstacle is Obstacle.WARMING_UP:
+        return "warming up"
+    if comparison.obstacle:
+        return "no verdict possible"
+    if comparison.verdict is Verdict.EQUIVALENT:
+        return "equivalent" if margin is None else f"equal within {units.percent(margin)}"
+    return "too close to call" if comparison.verdict is Verdict.INCONCLUSIVE else ""
+
+
 def listed(names: Sequence[str], last: str = "and", most: int | None = MAX_NAMED) -> str:
     """`a, b and c`; beyond `most` names `a, b, c and 2 others`."""
     if most and len(names) > most:
@@ -73,26 +84,38 @@ def blocks(analysis: RunAnalysis, *, is_over: bool = False) -> str:
     return units.count(done, "block") if is_over or done >= planned else f"{done:,} of {every}"
 
 
-def best_median(analysis: RunAnalysis, metric: Metric, names: Sequence[str], point: Point) -> str:
-    """What the first of these names has. A contender that failed often is ranked last, whatever the median
-    of the trials that are left."""
-    sign = 1 if metric.smaller_is_better else -1
-    best, *others = (sign * analysis.cell(name, point).metrics[metric.name].estimate for name in names)
-    return "best median of those that rarely failed" if min(others, default=best) < best else "best median"
-
-
-def platform(contender: PlannedContender) -> str:
-    """What a contender runs on: `Erlang 25.2.3 (2022)`."""
-    year = f" ({contender.release.day.year})" if contender.release else ""
-    return f"{contender.platform} {contender.version or 'not found'}{year}"
+def point_heading(analysis: RunAnalysis, point: Point) -> str:
+    """`The message ring: one core; 100 units`: the problem, the point, and with the first one what holds for
+    all."""
+    label = analysis.label(point) if len(analysis.points) > 1 else ""
+    conditions = analysis.conditions if point == analysis.points[0] else ""
+    parts = "; ".join(filter(None, (label, conditions)))
+    return ": ".join(filter(None, (analysis.measurement.title, parts)))
 
 
 def heading(analysis: RunAnalysis) -> str:
-    """The run: id, blocks, trials, fixed factors."""
-    fixed = " ".join(f"{factor}={level}" for factor, level in analysis.fixed.items())
+    """The run: id, blocks, trials, what was set and does not vary."""
+    fixed = analysis.conditions
     blocks_done = blocks(analysis, is_over=analysis.run.ended_at is not None)
     parts = [f"run {analysis.run.id}", blocks_done, units.count(analysis.trial_count, "trial"), fixed]
     return ", ".join(part for part in parts if part) + repeats(analysis)
+
+
+def took(analysis: RunAnalysis, *, is_part: bool = False) -> str:
+    """`7 blocks, 24 s`; of a part of a suite with its name before."""
+    run = analysis.run
+    seconds = ""
+    if run.ended_at is not None:
+        began, ended = map(datetime.fromisoformat, (run.started_at, run.ended_at))
+        seconds = f", {units.duration((ended - began).total_seconds())}"
+    name = f"{part_name(analysis)}: " if is_part else ""
+    return f"{name}{blocks(analysis, is_over=run.ended_at is not None)}{seconds}"
+
+
+def part_name(analysis: RunAnalysis) -> str:
+    """What the parts of a suite are called: `ring` for `showdown-ring` of the suite `showdown`."""
+    suite = analysis.plan.suite
+    return analysis.experiment.name.removeprefix(f"{suite['name']}-" if suite else "")
 
 
 def repeats(analysis: RunAnalysis) -> str:
