@@ -67,7 +67,7 @@ def test_what_was_run(small: RunAnalysis) -> None:
     assert small.headline is small.metrics[0]
     assert small.confirmatory == 1
     assert small.pairs == (("go", "erlang"), ("limit", "erlang"))
-    assert (small.varying, small.fixed, small.swept) == (("nodes",), {"mode": "x"}, None)
+    assert (small.varying, small.swept) == (("nodes",), None)
     assert (small.blocks_done, small.trial_count, len(small.trials)) == (7, 42, 42)
     assert small.is_complete
     assert small.diagnostics == ()
@@ -91,11 +91,7 @@ def test_points_are_named_by_what_varies(small: RunAnalysis) -> None:
     both = analysis({("go", point(nodes=nodes, mode=str(nodes))): {"hop_ns": scaled(1)} for nodes in (1, 2)})
     assert both.label(both.points[1]) == both.setting(both.points[1]) == "nodes=2 mode=2"
     single = analysis({("go", P): {"hop_ns": scaled(1)}})
-    assert (single.label(P), single.varying, single.fixed) == (
-        "nodes=10 mode=x",
-        (),
-        {"nodes": 10, "mode": "x"},
-    )
+    assert (single.label(P), single.varying) == ("nodes=10 mode=x", ())
 
 
 def test_comparisons_and_ranks_of_each_metric(small: RunAnalysis) -> None:

@@ -117,11 +117,6 @@ class RunFigures:
         """The factors with several levels in this run."""
         return varying_factors(self.points)
 
-    @property
-    def fixed(self) -> dict[str, Level]:
-        """The factors that have one level in this run."""
-        return {name: level for name, level in self.points[0].levels if name not in self.varying}
-
     @cached_property
     def swept(self) -> str | None:
         """The factor along which lines are drawn: the experiment's own, else the numeric one with the most

@@ -116,7 +116,7 @@ def _section(suite: SuiteAnalysis, number: int, specs: list[Json], *, draws: boo
         "id": f"run-{number + 1}",
         "analysis": analysis,
         "date": minute(analysis.run.started_at),
-        "fixed": " ".join(f"{factor}={level}" for factor, level in analysis.fixed.items()),
+        "fixed": analysis.conditions,
         "noun": analysis.headline.noun,
         "first": first,
         "more": more,

@@ -53,14 +53,9 @@ def point_answer(analysis: RunAnalysis, standing: Standing, at: str = "") -> lis
     return sentences[:MOST_SENTENCES]
 
 
-def answer_text(analysis: RunAnalysis) -> str:
-    """The answer as one paragraph."""
-    return paragraph(answers(analysis))
-
-
-def paragraph(sentences: Sequence[Sentence]) -> str:
-    """Sentences as they follow each other in a text."""
-    return " ".join(f"{sentence.text}." for sentence in sentences)
+def answer_text(analysis: RunAnalysis, sentences: Sequence[Sentence] | None = None) -> str:
+    """The answer, or these of its sentences, as one paragraph."""
+    return " ".join(f"{each.text}." for each in (answers(analysis) if sentences is None else sentences))
 
 
 def short_answer(analysis: RunAnalysis) -> str:

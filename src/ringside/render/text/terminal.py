@@ -21,7 +21,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
 from ringside.render.text import diagnostics, families
-from ringside.render.text.answers import MOST_SENTENCES, answer_text, answers, paragraph, point_answer
+from ringside.render.text.answers import MOST_SENTENCES, answer_text, answers, point_answer
 from ringside.render.text.cells import TableCell, TableData, brief, column_kinds
 from ringside.render.text.contenders import contender_table, overview_table
 from ringside.render.text.tables import POINT_TABLES, first_table, tables
@@ -59,7 +59,7 @@ def show(analysis: RunAnalysis, console: Console, printed: set[str] | None = Non
         new = [each for each in sentences if each.text not in said]
         said.update(each.text for each in new)
         if new:
-            console.print(Text(one_line(paragraph(new), most=1000)))
+            console.print(Text(one_line(answer_text(analysis, new), most=1000)))
     if printed is None:
         show_warnings([analysis], console)
 
