@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 
 from ringside import units
 from ringside.analysis.distributions import REPEATS_FOR_STEADY_STATE, WarmUp
@@ -155,24 +154,11 @@ def point_rows(analysis: RunAnalysis, point: Point) -> list[Row]:
 
 
 def point_notes(analysis: RunAnalysis, point: Point) -> list[str]:
-    """That figures are implausible, of programs that still got faster, or not from equally many blocks."""
-    headline = analysis.headline.name
-    by_count: dict[int, list[str]] = {}
-    counts = [
-        (name, value.n)
-        for name in analysis.rankings[headline, point].order
-        if (value := analysis.cell(name, point).metrics.get(headline))
-    ]
-    for name, count in sorted(counts, key=itemgetter(1), reverse=True):
-        by_count.setdefault(count, []).append(name)
+    """That figures are implausible, and of programs that still got faster."""
+    ranking = analysis.rankings[analysis.headline.name, point]
     notes = [_IMPLAUSIBLE] if analysis.implausible & set(analysis.names) else []
-    if cold := ", ".join(name for name, _ in counts if name in analysis.rankings[headline, point].cold):
+    if cold := ", ".join(name for name in ranking.order if name in ranking.cold):
         notes.append(f"Still warming up, so slower here than they would be: {cold}.")
-    if len(by_count) > 1:
-        text = "; ".join(f"{', '.join(names)} {count:,}" for count, names in by_count.items())
-        notes.append(
-            f"Blocks: {text}. Figures are medians over all of these, ratios over those that both have."
-        )
     return notes
 
 
