@@ -131,7 +131,7 @@ def _distances(analysis: RunAnalysis, here: Standing) -> str:
     shown = list((here.behind if is_over else here.ratios).items())
     shown = [*shown[:1], *(shown[1:][-1:] if is_over else [])]
     if not metric.smaller_is_better:
-        parts = [_multiple(ratio, name) + _overstated(here, name) for name, ratio in shown]
+        parts = [_multiple(ratio, name) + OVERSTATED * (name in here.overstated) for name, ratio in shown]
         return f"That is {', '.join(parts)}" if parts else ""
     verb, longer, long = ("takes", "longer", "as long") if metric.is_time else ("has", "more", "as much")
     verb = "needs" if metric.unit == "B" else verb
@@ -141,7 +141,7 @@ def _distances(analysis: RunAnalysis, here: Standing) -> str:
         how = longer if units.is_small_excess(ratio) else long
         text = f"{name} {'' if parts else f'{verb} '}{size}{f' {how}' if how != before else ''}"
         text += "" if parts else f" {'than' if how == longer else 'as'} {best}"
-        parts.append(text + (f" ({ends})" if ends else "") + _overstated(here, name))
+        parts.append(text + (f" ({ends})" if ends else "") + OVERSTATED * (name in here.overstated))
         before = how
     return ", ".join(parts)
 
@@ -150,10 +150,6 @@ def _multiple(ratio: Interval, name: str) -> str:
     size, ends = units.excess(ratio)
     text = f"{size}{' more than' if units.is_small_excess(ratio) else ''} {possessive(name)}"
     return f"{text} ({ends})" if ends else text
-
-
-def _overstated(here: Standing, name: str) -> str:
-    return OVERSTATED if name in here.overstated else ""
 
 
 def _reserve(here: Standing) -> str:

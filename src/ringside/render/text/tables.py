@@ -432,7 +432,10 @@ def _cores_table(analysis: RunAnalysis, scaling: CoresScaling) -> TableData:
         "have run too, such as the runtime's compiler or collector: no figure of how the work scales."
     ] * bool(beyond)
     if not scaling.fitted_levels:
-        notes.append(_too_few_levels(analysis, max(scaling.levels)))
+        notes.append(
+            f"{max(scaling.levels)} cores are too few to show where a program stops gaining: on a larger "
+            "machine, use --cores all."
+        )
     elif len(scaling.fitted_levels) == _PARAMETERS:
         notes.append(
             "Three numbers of cores fit a law with three parameters exactly: nothing is left to check it."
@@ -469,14 +472,3 @@ def _cores(best: Interval) -> str:
         "" if end is None else f"{end:,.0f}" if end < _UNLIMITED_CORES else "no limit" for end in ends
     )
     return value if not low or not high or low == high else f"{value} ({low}–{high})"
-
-
-def _too_few_levels(analysis: RunAnalysis, most: int) -> str:
-    usable = len(analysis.run.host.get("cpus_usable") or ())
-    advice = "Use --cores all."
-    if 0 < usable <= most:
-        advice = f"This machine has {units.count(usable, 'usable CPU')}; on a larger one, use --cores all."
-    return (
-        f"Speed-ups on up to {most} cores are too few to fit the law of scaling, which has three parameters: "
-        f"this run cannot show where a program stops gaining, or gets slower. {advice}"
-    )
