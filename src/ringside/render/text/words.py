@@ -12,7 +12,6 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.text import one_line
-from ringside.workloads.base import REPEATS
 
 # More names, or points, are a count.
 MAX_NAMED = 3
@@ -119,21 +118,12 @@ def part_name(analysis: RunAnalysis) -> str:
 
 
 def repeats(analysis: RunAnalysis) -> str:
-    """`; at least 100 ms of work: 3 to 2,941 repeats, one of threads`; empty where their number was not
-    found by trials."""
-    by_cell = {
-        cell: analysis.plan.repeats_of(cell) for cell, each in analysis.cells.items() if each.has_figures
-    }
-    numbers = [number for number in by_cell.values() if number]
-    if not numbers:
+    """`; at least 100 ms of work: 3 to 2,941 repeats`; empty where their number was not found by trials."""
+    each = (analysis.plan.repeats_of(cell) for cell, found in analysis.cells.items() if found.has_figures)
+    if not (numbers := sorted(filter(None, each))):
         return ""
-    once = dict.fromkeys(cell.contender for cell, number in by_cell.items() if number == 1)
-    low, high = min(numbers), max(numbers)
-    several = f"{low:,} to {high:,} repeats" if low < high else units.count(high, "repeat")
-    alone = f", one of {', '.join(once)}" if once and high > 1 else ""
-    least = f"at least {units.quantity(analysis.experiment.least_s, 's')} of work"
-    most = " or as many as there can be" if high == REPEATS.most else ""
-    return f"; {least}{most}: {several}{alone}"
+    several = f"{numbers[0]:,} to " * (numbers[0] < numbers[-1]) + units.count(numbers[-1], "repeat")
+    return f"; at least {units.quantity(analysis.experiment.least_s, 's')} of work: {several}"
 
 
 def machine(host: Mapping[str, Any]) -> str:
