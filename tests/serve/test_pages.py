@@ -16,6 +16,7 @@ import pytest
 
 from ringside.model.results import Run, Trial
 from ringside.render.plots.charts import missing
+from ringside.serve import views
 from ringside.store import Store, record
 from tests.support.live_pages import SMALL, Client, serving
 from tests.support.runs import HOSTILE, make_run
@@ -48,7 +49,10 @@ def client(stored: tuple[Path, list[str]]) -> Iterator[Client]:
         yield served
 
 
-def test_the_list_has_every_run_and_its_state(client: Client, stored: tuple[Path, list[str]]) -> None:
+def test_the_list_has_every_run_and_its_state(
+    client: Client, stored: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "_PATIENCE_S", 60.0)
     page = client.page("/")
     assert all(f'href="/runs/{run}"' in page for run in stored[1])
     assert page.count('class="state done"') == 3
@@ -143,7 +147,7 @@ def test_two_runs_side_by_side(client: Client, stored: tuple[Path, list[str]]) -
     assert f"No change is shown from {first} to {second}" in page
     # The plot needs no script.
     if missing() is None:
-        assert '<figure class="history"><figcaption>Per hop</figcaption><svg' in page
+        assert '<figure class="history" tabindex="0"><figcaption>Per hop</figcaption><svg' in page
     assert "One of the runs has no reference computation" in page
     assert "there is no run <code>nothing</code>" in client.page(f"/compare?one={first}&other=nothing")
     assert "share no cell" not in client.page(f"/compare?one={first}&other={other}&metric=cpu_s")
