@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,11 @@ def host_and_port(text: str) -> str:
     except UsageError:
         raise params.bad_value(text, "is no address: write it as HOST or HOST:PORT") from None
     return text
+
+
+def sources(text: str) -> tuple[str, ...]:
+    """`10.0.0.7,10.0.0.8` as addresses."""
+    return tuple(str(ipaddress.ip_address(each)) for each in text.split(","))
 
 
 def threshold(text: str) -> Threshold | tuple[str, float]:
@@ -127,7 +133,7 @@ class LoadSettings:
         "--poisson": "--burst",
         "--literal": "--values --placeholders",
         "--expect-pattern": "--expect-body --expect-contains",
-        "--unix": "--connect-to --from",
+        "--unix": "--connect-to --from --source",
         "--insecure": "--cacert",
         "--due-field": "--interval",
     }
@@ -212,6 +218,9 @@ class LoadSettings:
         section="Connections",
     )
     unix: str | None = option("--unix PATH", "Connect to this Unix socket in place of the target's host.")
+    sources: tuple[str, ...] = option(
+        "--source ADDRESS,…", "Connect from these in turn.", sources, default=()
+    )
     is_http2: bool = flag(
         "--http2",
         "HTTP/2 for https://…, as h2s://… says too (h2://…: without TLS).",

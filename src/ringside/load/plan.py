@@ -81,7 +81,12 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
             is_secure,
             "is for TLS: leave it out, or name the target as https://…",
         ),
-        ("--streams --window", is_http2, "is for HTTP/2: add --http2, or name the target as h2://…"),
+        ("--window", is_http2, "is for HTTP/2: add --http2, or name the target as h2://…"),
+        (
+            "--streams",
+            is_http2,
+            "is for HTTP/2 (no pipelining in HTTP/1.1): add --http2, or name it as h2://…",
+        ),
     ):
         for name in options.split():
             if name in used and not is_met:
@@ -133,6 +138,7 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> Lo
     return LoadPlan(
         protocol=target.protocol,
         unix=settings.unix,
+        sources=settings.sources,
         connections=connections,
         threads=settings.threads,
         cpus=settings.cpus,
@@ -186,9 +192,7 @@ def _texts(
         header_lines = "\n".join(value for _, value in fields)
         texts |= {templates.PATH: " ".join(paths), "--body": body, "--header": header_lines}
     values = templates.read_values(settings.values_file) if settings.values_file else None
-    # A message of a WebSocket may have several lines.
-    single_line = ("--header", "--line") if protocol == "tcp" else ("--header",)
-    placeholders = templates.check(texts, values, single_line)
+    placeholders = templates.check(texts, values)
     if protocol == "tcp":
         return None, line, placeholders
     hosts = sum(name.lower() == "host" for name, _ in fields)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,6 @@ _COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _OWN = ("n", "id")
 PATH = "the path"
 _MAX_BYTES = 8 << 20
-_LINE_ENDS = re.compile(r"[\r\n\0]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +64,9 @@ def read_values(path: Path) -> ValuesFile:
     return ValuesFile(str(path), columns, tuple(row for _, row in lines[1:]))
 
 
-def check(
-    texts: Mapping[str, str], values: ValuesFile | None, single_line: Iterable[str] = ()
-) -> Templates | None:
+def check(texts: Mapping[str, str], values: ValuesFile | None) -> Templates | None:
     """What the placeholders in these texts, by their option, stand for; None where there are none. Texts
-    have a character for each byte. `single_line`: options whose values may not have line breaks. Raises
-    UsageError for an unknown name."""
+    have a character for each byte. Raises UsageError for an unknown name."""
     columns = values.columns if values else ()
     used: set[str] = set()
     is_template = False
@@ -83,12 +79,6 @@ def check(
                 continue
             if values and name in columns:
                 used.add(name)
-                index = columns.index(name)
-                if option in single_line and any(_LINE_ENDS.search(row[index]) for row in values.rows):
-                    raise UsageError(
-                        f"--values {one_line(values.path)}: a value of `{name}` has a line break, which "
-                        f"{option} cannot have"
-                    )
             elif name not in _OWN:
                 raise UsageError(_unknown(option, name, columns))
     if values and not used:
