@@ -84,7 +84,8 @@ def test_sentences() -> None:
 def test_a_load_that_crosses_thresholds(http: str) -> None:
     arguments = (f"{http}/", "--requests", "20", "--connections", "2")
     done = in_process("load", *arguments, "--fail-if", "p99>1ns", "--fail-if", "rate<0.001", status=1)
-    (line,) = done.stderr.splitlines()
+    line, passed = done.stderr.splitlines()
+    assert ", not below " in passed
     assert line.startswith("ringside: p99 is ")
     assert "above 1.00 ns; fewer than 10 requests lie beyond it (--fail-if 'p99>1ns')" in line
     assert "Times in milliseconds" in done.stdout
