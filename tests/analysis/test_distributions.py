@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from ringside.analysis.distributions import LoadTotals, PercentileCurve, WarmUp, load_totals
+from ringside.analysis.distributions import LoadTotals, PercentileCurve, WarmUp, load_totals, over_points
 from ringside.model.design import Cell, Point
 from ringside.model.results import Obstacle, Outcome, Trial, Verdict
 from ringside.probe.protocol import LatencySummary, LoadMessage
@@ -46,11 +46,12 @@ def test_each_point_over_the_first_of_the_same_command() -> None:
         },
         failed=[("C", R)],
     )
-    assert made.executions.over_first_point == {
-        Cell("A", Q): analyses.exactly(1.5),
-        Cell("A", R): analyses.exactly(4.0),
-        Cell("B", Q): analyses.exactly(0.5),
-    }
+    over_first = [each for name in "ABC" for each in over_points(made, name, P, [Q, R])]
+    assert [(each.point, each.ratio) for each in over_first] == [
+        (Q, analyses.exactly(1.5)),
+        (R, analyses.exactly(4.0)),
+        (Q, analyses.exactly(0.5)),
+    ]
 
 
 # --- Percentile curves of requests, from the histograms of trials ---

@@ -111,7 +111,7 @@ def test_a_command_that_fails_is_said_and_nothing_is_compared(workplace: Path) -
     excluded = json.loads(in_process("vs", fails, "true", "-r4", "-i=exclude", "--json").stdout)
     assert [len([each for each in excluded["times"] if each["name"] == name]) for name in "AB"] == [4, 4]
     assert excluded["commands"][0]["metrics"]["wall_s"]["n"] == 1
-    assert "failed in 3 of 4 executions, which are left out" in excluded["warnings"][0]["text"]
+    assert "failed in 3 of 4 executions, which are left out" in str(excluded["warnings"])
     # Nothing counts what did not end.
     slow = in_process("vs", "sleep 9", "--timeout", "100ms", status=1)
     assert slow.stderr.rstrip().endswith("(a longer --timeout waits for it); nothing is shown")
@@ -140,6 +140,18 @@ def test_a_number_of_the_output_is_compared_and_can_decide(workplace: Path) -> N
     wrong = {"n: (x)": "that the pattern matches", r"n=(\d)": "make it match once", "n=mem(.)": "`=`, which"}
     for metric, why in wrong.items():
         assert why in in_process("vs", "--metric", metric, "./rate 4 30", status=1).stderr
+
+
+def test_a_sweep_has_an_answer(workplace: Path) -> None:
+    shown = in_process(
+        "vs", "--runs", "8", "-L", "n", "1,4,9", "sleep 0.0{n}5", "--fail-if", "slower:50%", status=1
+    )
+    first, *steps, growth = shown.stdout.splitlines()[:4]
+    assert re.match(r"n=1 has the best wall time, [0-9.]+ ms \(", first)
+    assert "perhaps" not in first
+    assert [line.split(" took ")[0] for line in steps] == ["n=4", "n=9"]
+    assert re.match(r"The wall time grows as n to the (0\.[5-9]|1\.[0-2])", growth)
+    assert "n=9 over n=1: Wall is slower" in shown.stderr
 
 
 def git(*words: str) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
 from ringside.analysis.figures import RunFigures
-from ringside.model.design import Cell
-from ringside.model.results import Description, Interval, Outcome, Trial
+from ringside.model.design import Cell, Point
+from ringside.model.results import Comparison, Description, Interval, Obstacle, Outcome, Trial, Verdict
 from ringside.probe.protocol import LoadMessage
 from ringside.stats.interval import is_positive_finite, median_interval
 from ringside.stats.paired import log_ratios, paired_ratio
 from ringside.stats.samples import ValueCounts, between_groups, describe, is_supported, supported_levels
+from ringside.stats.sequential import ERROR_RATE
 from ringside.stats.series import MIN_FOR_STEADY_STATE, SeriesKind, steady_state
+from ringside.text import one_line
 from ringside.workloads.base import Distribution
 
 
@@ -101,19 +103,15 @@ def load_totals(run: RunFigures) -> dict[str, LoadTotals]:
 @dataclass(frozen=True, slots=True)
 class ExecutionAnalysis:
     """`descriptions`: of the headline of each cell that has figures, in the order of the points; `walls`: of
-    its wall time. `means`: of
-    each metric of these cells. `over_first_point`: the headline of each command at each point over that of
-    the same command at the first point, from pairs inside blocks; without verdicts, and without the first
-    point itself."""
+    its wall time. `means`: of each metric of these cells."""
 
     descriptions: Mapping[Cell, Description]
     walls: Mapping[Cell, Description]
     means: Mapping[Cell, Mapping[str, float]]
-    over_first_point: Mapping[Cell, Interval]
 
 
 def analyse_executions(run: RunFigures) -> ExecutionAnalysis:
-    headline, (first, *others) = run.headline.name, run.points
+    headline = run.headline.name
     by_block = {cell: each.by_block for cell, each in run.cells.items() if each.values(headline)}
     return ExecutionAnalysis(
         descriptions={cell: describe(list(values[headline].values())) for cell, values in by_block.items()},
@@ -124,13 +122,27 @@ def analyse_executions(run: RunFigures) -> ExecutionAnalysis:
             cell: {name: fmean(each.values()) for name, each in values.items() if each}
             for cell, values in by_block.items()
         },
-        over_first_point={
-            Cell(name, point): ratio
-            for name in run.names
-            for point in others
-            if (ratio := run.ratio(headline, Cell(name, point), Cell(name, first)))
-        },
     )
+
+
+def over_points(
+    run: RunFigures, name: str, base: Point, others: Sequence[Point], tests: int = 0
+) -> Iterator[Comparison]:
+    """A command at other points over itself at one of them, in the headline; the names are the points.
+    Bonferroni's bound keeps the error rate of so many `tests` together [default: of these]."""
+    metric, margin = run.headline, 1 + run.experiment.margin
+    for point in others:
+        upper, lower = (run.cell(name, each).values(metric.name) for each in (point, base))
+        if not (ratio := paired_ratio(upper, lower, 1 - ERROR_RATE / (tests or len(others)))):
+            continue
+        verdict, low, high = Verdict.INCONCLUSIVE, ratio.low or 0.0, ratio.high or math.inf
+        if low > 1 or high < 1:
+            verdict = Verdict.SLOWER if (low > 1) == metric.smaller_is_better else Verdict.FASTER
+        elif low > 1 / margin and high < margin:
+            verdict = Verdict.EQUIVALENT
+        obstacle = None if ratio.low else Obstacle.TOO_FEW_BLOCKS
+        above, below = (one_line(run.label(each)) for each in (point, base))
+        yield Comparison(point, metric.name, above, below, ratio, verdict, 1.0, obstacle)
 
 
 # With fewer repeats in one process no steady state can be detected.

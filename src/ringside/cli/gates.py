@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
+from ringside.analysis.distributions import over_points
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import CellChange
 from ringside.cli import EXIT_FAILED, streams
@@ -13,8 +14,7 @@ from ringside.model.design import Metric
 from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.render.text.command import is_load
 from ringside.render.text.words import listed, verdict_word
-from ringside.stats.paired import paired_ratio
-from ringside.stats.sequential import ERROR_RATE, FIRST_LOOK
+from ringside.stats.sequential import FIRST_LOOK
 from ringside.text import one_line
 
 _TOO_FEW = (Obstacle.TOO_FEW_BLOCKS, Obstacle.TOO_FEW_REQUESTS)
@@ -31,18 +31,9 @@ def judged(analysis: RunAnalysis) -> Iterator[Judged]:
         where = f" at {analysis.label(point)}" if point.levels else ""
         if comparison := analysis.comparison(metric, *pair, point):
             yield one_line(f"{' over '.join(pair)}{where}"), metric, comparison
-    if analysis.pairs:
-        return
-    metric, (name,), (first, *others) = analysis.headline, analysis.names, analysis.points
-    for point in others:
-        upper, lower = (analysis.cell(name, each).values(metric.name) for each in (point, first))
-        # Bonferroni's bound keeps the error rate of all of them together.
-        if ratio := paired_ratio(upper, lower, 1 - ERROR_RATE / len(others)):
-            verdict = Verdict.SLOWER if (ratio.low or 0) > 1 else Verdict.INCONCLUSIVE
-            verdict = Verdict.FASTER if ratio.high and ratio.high < 1 else verdict
-            obstacle = None if ratio.low else Obstacle.TOO_FEW_BLOCKS
-            comparison = Comparison(point, metric.name, name, name, ratio, verdict, 1.0, obstacle)
-            yield one_line(f"{point} over {first}"), metric, comparison
+    own = over_points(analysis, analysis.names[0], analysis.points[0], analysis.points[1:])
+    for comparison in () if analysis.pairs else own:
+        yield f"{comparison.contender} over {comparison.baseline}", analysis.headline, comparison
 
 
 def status(gates: Sequence[tuple[str, float]], judged: Sequence[Judged]) -> int:

@@ -29,11 +29,9 @@ _LONG_S = 2.0
 _PLANNED_BLOCKS = 10_000
 # What a part of a suite takes besides its blocks, before one shows it: builds and warm-ups.
 _PREPARATION_S = 15.0
-# Of commands whose block takes so long, lines say what is to be expected; where the live line is missing,
-# another says what is done whenever so much time has passed.
-_SLOW_BLOCK_S, _SILENCE_S = 2.0, 10.0
-# An estimate that changed by this share is said again.
-_CHANGE = 0.25
+# Of commands whose block takes so long, lines say what is to be expected, again where that changed by a
+# share; where the live line is missing, others say what is done whenever so much time has passed.
+_SLOW_BLOCK_S, _CHANGE, _SILENCE_S = 2.0, 0.25, 10.0
 
 
 class LiveProgress(Listener):
@@ -46,7 +44,6 @@ class LiveProgress(Listener):
         self._quiet = quiet
         self._paces = paces
         self._said_s, self._block_s = time.monotonic(), 0.0
-        # Of blocks: how many until the first verdict is due; wall times by cell.
         self._due = FIRST_LOOK
         self._walls_ns: dict[Cell, list[int]] = {}
         self._is_live = console.is_terminal

@@ -21,7 +21,6 @@ _SHORT_S = 0.005
 # stands for a tenth that `--output null` would save. Less output is not reported.
 _READING_SHARE = 0.05
 _READ_BYTES = 1 << 20
-# What to do about a command that failed.
 WAYS_OUT = {
     Outcome.CRASHED: "--ignore-failure includes what failed, --ignore-failure=exclude leaves it out",
     Outcome.TIMED_OUT: "a longer --timeout waits for it",
@@ -194,9 +193,7 @@ def _failures(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
         text = f"{_named([cell.contender])}{at} {text}"
         fates.setdefault(fate, []).append((cell.contender, len(failed), text))
     for (how, remedy), parts in fates.items():
-        counts: Counter[str] = Counter()
-        for name, number, _ in parts:
-            counts[name] += number
+        counts = Counter(name for name, number, _ in parts for _ in range(number))
         text = f"{', '.join(text for *_, text in parts)}{how}"
         yield Diagnostic("failures", tuple(counts), {"counts": dict(counts)}, text, remedy)
 

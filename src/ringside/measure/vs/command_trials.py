@@ -36,7 +36,6 @@ from ringside.store.plans import KeptOptions, PlannedContender, plan_values
 from ringside.text import one_line
 from ringside.workloads.command import COMMAND, WAYS_OUT, CommandTimes
 
-# Where commands have no parameters, all of a run are at one point without factors.
 POINT = Point(())
 # The reference computations are timed again after this time.
 _REFERENCE_S = 2.0
@@ -48,7 +47,6 @@ class CommandFailedError(RingsideError):
     """A command, or what is executed around it, failed: which one and why, in one line."""
 
 
-# Words for metrics that `--judge` knows.
 _JUDGED = {"wall": "wall_s", "cpu": "cpu_s", "memory": "peak_memory_bytes"}
 
 
@@ -151,7 +149,6 @@ class CommandTrials(TrialMaker):
         self._set_up: list[Cell] = []
         # Cells that failed, each with the trial that says so where that is not in the run yet.
         self._failed: dict[Cell, Trial | None] = {}
-        # The line of the last `--setup`.
         self._last_setup = ""
 
     def warm_up(self, notify: Notify) -> None:

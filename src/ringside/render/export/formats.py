@@ -19,8 +19,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.model.design import NS_OF, Cell, Metric
 from ringside.model.results import Description, Interval, Outcome
-from ringside.render.text import command
-from ringside.render.text.paired import in_order
+from ringside.render.text import command, paired
 from ringside.text import CsvWriter, last_lines, one_line
 from ringside.workloads.command import COMMAND
 from ringside.workloads.process import WALL_S
@@ -189,7 +188,7 @@ def hyperfine_json(analysis: RunAnalysis, order: str = "auto") -> str:
             f"run {analysis.run.id} is not one of `ringside vs`, which hyperfine's layout is for"
         )
     described = analysis.executions.walls
-    results = [_result(analysis, cell, described[cell]) for cell in in_order(analysis, order)]
+    results = [_result(analysis, cell, described[cell]) for cell in paired.in_order(analysis, order)]
     return json.dumps({"results": results}, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -200,7 +199,7 @@ def _hyperfine_csv(analysis: RunAnalysis, order: str) -> str:
     writer = CsvWriter(target)
     writer.writerow(["command", *_FIGURES, *(f"parameter_{name}" for name in factors)])
     described = analysis.executions.walls
-    for cell in in_order(analysis, order):
+    for cell in paired.in_order(analysis, order):
         result = _result(analysis, cell, described[cell])
         figures = [0.0 if result[name] is None else result[name] for name in _FIGURES]
         writer.writerow([result["command"], *figures, *(str(cell.point[name]) for name in factors)])
@@ -220,8 +219,8 @@ def _table(kind: str, analysis: RunAnalysis, order: str) -> str:
     """A table, the command as code, times in one unit."""
     before, behind, code, bar, line_end, end = _TABLES[kind]
     described, wall = analysis.executions.walls, analysis.metric(WALL_S.name)
-    cells = in_order(analysis, order)
-    over_first = analysis.executions.over_first_point if len(analysis.names) == 1 else {}
+    cells = paired.in_order(analysis, order)
+    over_first = paired.ratios_over_first(analysis) if len(analysis.names) == 1 else {}
     factor, unit = units.scale(described[cells[0]].mean, wall.unit) if cells else (1.0, "s")
     rows = [["Command", *(f"{name} [{unit}]" for name in ("Mean", "Min", "Max")), "Relative"]]
     for cell in cells:
@@ -231,7 +230,7 @@ def _table(kind: str, analysis: RunAnalysis, order: str) -> str:
         if description.deviation is not None:
             mean += f" ± {units.at_place_of(description.deviation / factor, description.mean / factor)}"
         comparison = analysis.comparison(wall, cell.contender, analysis.experiment.baseline, cell.point)
-        ratio = comparison.ratio if comparison else over_first.get(cell)
+        ratio = comparison.ratio if comparison else over_first.get(cell.point)
         title = one_line(_title(analysis, cell, with_unused=True), _MAX_TEXT)
         command = code.format(title.replace("|", bar))
         rows.append([command, mean, least, most, units.ratio(ratio) if ratio else "1"])

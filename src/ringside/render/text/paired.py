@@ -6,25 +6,29 @@ stands for it in sentences."""
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from rich.console import Console
 from rich.text import Text
 
 from ringside import units
+from ringside.analysis.distributions import over_points
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Cell, Metric
-from ringside.model.results import Description, Diagnostic
+from ringside.model.design import Cell, Metric, Point
+from ringside.model.results import Description, Diagnostic, Interval, Verdict
 from ringside.render.text import cells, diagnostics, markdown, terminal
 from ringside.render.text.cells import Row, TableCell, TableData
 from ringside.render.text.command import is_load
-from ringside.render.text.sentences import pair_sentence
+from ringside.render.text.sentences import comparison_sentence, pair_sentence
 from ringside.render.text.tables import other_metrics, point_notes, point_rows
-from ringside.render.text.words import Sentence
+from ringside.render.text.words import Sentence, listed
+from ringside.stats.scaling import exponent
 from ringside.text import one_line
 
 _MAX_TEXT = 200
 _BAR_WIDTH = 40
+_MAX_STEPS = 6  # Of more levels there is no sentence for each.
 _SPREAD = ("mean ± σ", "min", "max")
 _FIRST = ("failures", "load-failed")
 # The share of the CPUs that others took, from which on a ratio is one of this machine now.
@@ -47,7 +51,12 @@ def show(
     console.print(Text(how), style="dim")
     console.print()
     if len(analysis.cells) == 1 and not is_load(analysis):
-        _show_alone(analysis, console)
+        ((cell, description),) = analysis.executions.descriptions.items()
+        for label, text in _alone_lines(analysis, cell, description):
+            console.print(Text.assemble((f"{label:>12}  ", "dim"), text))
+        console.print()
+        for line in histogram(description, analysis.headline):
+            console.print(Text(line))
     else:
         terminal.render(table(analysis, order), console, everything=everything)
     terminal.diagnose(_warnings(analysis), console)
@@ -79,19 +88,47 @@ def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
         each.values.get("others", 0.0) for each in analysis.diagnostics if each.code == "noisy-neighbour"
     )
     behind = " (on a machine as busy as this)" if max(shares, default=0.0) > _BUSY else ""
+    is_swept = len(analysis.names) == 1 < len(analysis.points) and analysis.executions.descriptions
+    sentences += _sweep(analysis) if is_swept else []
     for point in analysis.points:
         best_first = analysis.rankings[analysis.headline.name, point].order
-        pairs = list(analysis.pairs)
+        own = {name: analysis.cell(name, point) for name in analysis.names}
+        pairs = [pair for pair in analysis.pairs if all(own[name].has_figures for name in pair)]
         if order != "command":
             pairs.sort(key=lambda pair: best_first.index(pair[0]))
         told = dict.fromkeys((analysis.headline, *analysis.experiment.outputs))
         for metric in analysis.metrics if is_load(analysis) else told:
             for pair in pairs:
-                if not all(analysis.cell(name, point).has_figures for name in pair):
-                    continue
                 sentence = pair_sentence(analysis, metric, *pair, point)
                 label = f"{analysis.label(point)}: " if point.levels else ""
                 sentences.append(replace(sentence, text=f"{label}{sentence.text}{behind}"))
+    return sentences
+
+
+def _sweep(analysis: RunAnalysis) -> list[Sentence]:
+    """Of a command alone: the best level, what may be as good, each over the one before, and the growth."""
+    name, metric = analysis.names[0], analysis.headline
+    points = [point for point in analysis.points if analysis.cell(name, point).metrics.get(metric.name)]
+    values = {point: analysis.cell(name, point).metrics[metric.name] for point in points}
+    best = min(points, key=lambda point: values[point].estimate * (1 if metric.smaller_is_better else -1))
+    pairs = len(points) * (len(points) - 1) // 2
+    others = [*over_points(analysis, name, best, [point for point in points if point != best], pairs)]
+    figure = units.with_interval(values[best], metric.unit)
+    text = f"{analysis.label(best)} has the best {metric.noun}, {figure}"
+    for verdict, words in ((Verdict.EQUIVALENT, "as good"), (Verdict.INCONCLUSIVE, "perhaps as good")):
+        if names := [each.contender for each in others if each.verdict is verdict]:
+            text += f"; {words}: {listed(names)}"
+    sentences = [Sentence(text)]
+    for before, point in itertools.pairwise(points) if 2 < len(points) <= _MAX_STEPS else ():
+        steps = over_points(analysis, name, before, [point], len(points) - 1)
+        sentences += [comparison_sentence(each, metric) for each in steps]
+    if (factor := analysis.swept) and len(analysis.varying) == 1 and float(points[0][factor]) > 0:
+        blocks: dict[int, dict[float, float]] = {}
+        for point in points:
+            for block, value in analysis.cell(name, point).values(metric.name).items():
+                blocks.setdefault(block, {})[float(point[factor])] = value
+        if power := exponent(blocks):
+            sentences.append(Sentence(f"The {metric.noun} grows as {factor} to the {units.ratio(power)}"))
     return sentences
 
 
@@ -160,18 +197,25 @@ def in_order(analysis: RunAnalysis, order: str) -> list[Cell]:
     return list(described)
 
 
+def ratios_over_first(analysis: RunAnalysis) -> dict[Point, Interval]:
+    """The first command at each point over itself at the first one."""
+    pairs = over_points(analysis, analysis.names[0], analysis.points[0], analysis.points[1:])
+    return {each.point: each.ratio for each in pairs}
+
+
 def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
     """The headline over the parameters: a row for each point and command, with the ratio over the baseline at
     the same point, or of a command alone over its first point."""
     headline, baseline, first = analysis.headline, analysis.experiment.baseline, analysis.points[0]
     is_alone = len(analysis.names) == 1
+    over_first = ratios_over_first(analysis)
     rows: list[Row] = []
     for cell in in_order(analysis, order):
         row: Row = [(name, str(level)) for name, level in cell.point.levels]
         row += [] if is_alone else [("command", cell.contender)]
         row.append((headline.title, cells.figure(analysis.cells[cell], headline, with_interval=True)))
         if is_alone:
-            ratio = analysis.executions.over_first_point.get(cell)
+            ratio = over_first.get(cell.point)
             absent = TableCell("1", "quiet") if cell.point == first else cells.ABSENT
             row.append((f"× {first}", TableCell(units.ratio(ratio)) if ratio else absent))
         else:
@@ -180,16 +224,6 @@ def _scan_rows(analysis: RunAnalysis, order: str) -> list[Row]:
             row.append((f"× {baseline}", text))
         rows.append([*row, *_spread(analysis.executions.descriptions[cell], headline)])
     return rows
-
-
-def _show_alone(analysis: RunAnalysis, console: Console) -> None:
-    """Print a command alone: its figures, outliers, and a histogram."""
-    ((cell, description),) = analysis.executions.descriptions.items()
-    for label, text in _alone_lines(analysis, cell, description):
-        console.print(Text.assemble((f"{label:>12}  ", "dim"), text))
-    console.print()
-    for line in histogram(description, analysis.headline):
-        console.print(Text(line))
 
 
 def _alone_lines(analysis: RunAnalysis, cell: Cell, description: Description) -> list[tuple[str, str]]:
