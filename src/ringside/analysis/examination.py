@@ -72,8 +72,7 @@ class Observations:
         # Percentiles for which some block has too few requests.
         self._merged: set[str] = set()
         self.attempted: dict[Cell, set[int]] = {}
-        # Cells that failed and are not tried again.
-        self.left_out: set[Cell] = set()
+        self.left_out: set[Cell] = set()  # Those that failed and are not tried again.
         self.unsteady: dict[Cell, dict[int, SeriesKind]] = {}
         self._order: list[tuple[str, int, int, Cell]] = []
         for trial in trials:

@@ -37,8 +37,7 @@ from ringside.units import TIME_UNITS, count, time_unit, whole
 from ringside.workloads.command import COMMAND, CommandTimes
 
 _TIME_S = 30.0
-# A time that is asked for is kept once there are so many blocks.
-_TIMED_BLOCKS = 3
+_TIMED_BLOCKS = 3  # With so many, a time that is asked for is kept.
 _MEMORY_SHARE = 0.9
 # A command alone, as hyperfine does: there is no verdict that could end it.
 _ALONE_BLOCKS, _ALONE_S = 10, 3.0
@@ -89,7 +88,6 @@ def _compare(settings: VsSettings, stdin: Path | None, revisions: Sequence[Revis
     # Who gives up while another one measures leaves no empty run behind.
     progress = LiveProgress(context.stderr_console(), quiet=True, paces=not settings.quiet)
     with alone(progress.on_wait):
-        # What another one used is available by now.
         memory_bytes = int(host.memory_available_bytes() * _MEMORY_SHARE)
         execution = replace(execution, memory_bytes=memory_bytes)
         options = command_line_options(_SHOWN)

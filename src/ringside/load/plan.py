@@ -14,21 +14,7 @@ from ringside.load import templates
 from ringside.load.options import MAX_BODY_BYTES, LoadSettings
 from ringside.load.target import Target
 from ringside.load.templates import wire_text
-from ringside.probe.protocol import (
-    ClosedLoop,
-    ConstantRate,
-    ExpectedReply,
-    Http2,
-    HttpRequest,
-    LoadPlan,
-    Pacing,
-    PoissonRate,
-    Staircase,
-    StaircaseStep,
-    StreamMessages,
-    Templates,
-    Tls,
-)
+from ringside.probe import protocol as ipc
 from ringside.text import one_line
 
 # Options that are not for every kind of target: for which kinds, what to do instead where the target is a
@@ -121,7 +107,7 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
         )
 
 
-def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> LoadPlan:
+def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ipc.LoadPlan:
     """The plan for a target, or for several on one server; its addresses apart. Raises UsageError."""
     target = targets[0]
     duration_s = settings.duration_s
@@ -135,7 +121,7 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> Lo
     request, line, placeholders = _texts(settings, targets)
     if settings.seed is not None and not (settings.poisson or settings.other_target):
         raise UsageError("--seed is for --poisson or --vs: leave it out")
-    return LoadPlan(
+    return ipc.LoadPlan(
         protocol=target.protocol,
         unix=settings.unix,
         sources=settings.sources,
@@ -159,22 +145,22 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> Lo
     )
 
 
-def _pacing(settings: LoadSettings, seed: int) -> Pacing:
+def _pacing(settings: LoadSettings, seed: int) -> ipc.Pacing:
     rate_per_s, burst = settings.rate_per_s, settings.burst
     if settings.steps:
-        return Staircase(tuple(starmap(StaircaseStep, settings.steps)))
+        return ipc.Staircase(tuple(starmap(ipc.StaircaseStep, settings.steps)))
     if rate_per_s is None:
         used = {"--burst": burst, "--poisson": settings.poisson, "--slack": settings.slack_s is not None}
         for option, is_used in used.items():
             if is_used:
                 raise UsageError(f"{option} needs a schedule: add --rate N")
-        return ClosedLoop()
-    return PoissonRate(rate_per_s, seed) if settings.poisson else ConstantRate(rate_per_s, burst or 1)
+        return ipc.ClosedLoop()
+    return ipc.PoissonRate(rate_per_s, seed) if settings.poisson else ipc.ConstantRate(rate_per_s, burst or 1)
 
 
 def _texts(
     settings: LoadSettings, targets: Sequence[Target]
-) -> tuple[HttpRequest | None, str | None, Templates | None]:
+) -> tuple[ipc.HttpRequest | None, str | None, ipc.Templates | None]:
     """What is sent: a request, a line, and what stands for the placeholders in them."""
     protocol, line = targets[0].protocol, settings.line
     if line is None and protocol in ("tcp", "ws"):
@@ -201,7 +187,7 @@ def _texts(
     if not hosts:
         fields.insert(0, ("Host", targets[0].authority()))
     is_several = len(targets) > 1
-    request = HttpRequest(
+    request = ipc.HttpRequest(
         method=settings.method or ("GET" if settings.body is None else "POST"),
         target="/" if is_several else paths[0],
         targets=tuple(paths) if is_several else (),
@@ -232,16 +218,16 @@ def _body(settings: LoadSettings) -> tuple[str, str | None]:
     return text if is_template else templates.literal(text), None
 
 
-def _expected_reply(settings: LoadSettings) -> ExpectedReply:
+def _expected_reply(settings: LoadSettings) -> ipc.ExpectedReply:
     texts = (settings.expect_body, settings.expect_contains, settings.expect_pattern)
     body, contains, pattern = (None if text is None else wire_text(text) for text in texts)
     if settings.is_crlf:
         body = None if body is None else f"{body}\r"
         pattern = None if pattern is None else f"(?:{pattern})\\r"
-    return ExpectedReply(settings.expect_status, body, contains, pattern)
+    return ipc.ExpectedReply(settings.expect_status, body, contains, pattern)
 
 
-def _stream_messages(settings: LoadSettings, target: Target) -> StreamMessages:
+def _stream_messages(settings: LoadSettings, target: Target) -> ipc.StreamMessages:
     """What the messages of a stream must be, and when each is due."""
     first, chunk, due_field = settings.first, settings.chunk, settings.due_field
     for option, text in (("--first", first), ("--chunk", chunk), ("--due-field", due_field)):
@@ -249,27 +235,27 @@ def _stream_messages(settings: LoadSettings, target: Target) -> StreamMessages:
             raise UsageError(f"{option} has a character that cannot be printed")
     is_message = target.protocol == "stream" and target.is_websocket
     framing = "message" if is_message else settings.framing or "chunk"
-    return StreamMessages(framing, first, chunk, settings.interval_s, due_field)
+    return ipc.StreamMessages(framing, first, chunk, settings.interval_s, due_field)
 
 
-def _http2(settings: LoadSettings, target: Target) -> Http2 | None:
+def _http2(settings: LoadSettings, target: Target) -> ipc.Http2 | None:
     is_http = target.carrier in ("http", "http2")
     if settings.is_http2 and not (is_http and target.is_secure):
         raise UsageError("--http2 is for https://…: without TLS name the target as h2://…")
     if not settings.is_http2 and target.carrier != "http2":
         return None
-    return Http2(settings.streams or 1, settings.window_bytes)
+    return ipc.Http2(settings.streams or 1, settings.window_bytes)
 
 
-def _tls(settings: LoadSettings, target: Target) -> Tls:
+def _tls(settings: LoadSettings, target: Target) -> ipc.Tls:
     # A certificate's names have no final dot, and addresses have no zone.
     name = (settings.server_name or target.host).partition("%")[0].removesuffix(".")
     files = (settings.cacert, settings.cert, settings.key)
     trusted, cert, key = (str(file.absolute()) if file else None for file in files)
-    return Tls(name, trusted, cert, key, settings.insecure)
+    return ipc.Tls(name, trusted, cert, key, settings.insecure)
 
 
-def check_memory(plan: LoadPlan, available_bytes: int) -> None:
+def check_memory(plan: ipc.LoadPlan, available_bytes: int) -> None:
     """Raise UsageError where requests with a body of a large file do not fit into memory."""
     request = plan.request
     if request is None or request.body_path is None:

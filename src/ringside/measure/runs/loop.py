@@ -45,8 +45,7 @@ class TrialMaker(Protocol):
         """One trial of a cell; `first`: of its block. Raises ProbeError where the probe failed."""
 
     def can_measure(self, cell: Cell) -> bool:
-        """Whether the probe carries out a harmless program in the place of a cell's; not worth a try where
-        that is the user's own."""
+        """Whether the probe carries out a harmless program in the place of a cell's; here without a try."""
         return False
 
 

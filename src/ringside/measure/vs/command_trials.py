@@ -37,10 +37,8 @@ from ringside.text import one_line
 from ringside.workloads.command import COMMAND, WAYS_OUT, CommandTimes
 
 POINT = Point(())
-# The reference computations are timed again after this time.
-_REFERENCE_S = 2.0
-# Of what a failed hook wrote to stderr; its last line is shown.
-_STDERR_BYTES = 4096
+_REFERENCE_S = 2.0  # The reference computations are timed again after this time.
+_STDERR_BYTES = 4096  # Of what a failed hook wrote; its last line is shown.
 
 
 class CommandFailedError(RingsideError):
@@ -76,8 +74,7 @@ def experiment_of(
     outputs: Sequence[Metric] = (),
     judged: str = "wall",
 ) -> Experiment:
-    """The experiment of which these commands are the contenders, the first the baseline, and their parameters
-    the factors. `outputs`: metrics of their output; `judged`: the metric that decides."""
+    """The experiment of these commands. `outputs`: metrics of their output; `judged`: what decides."""
     compared = CommandTimes(outputs).compared
     judged = _JUDGED.get(judged, judged)
     if judged not in compared:
@@ -109,8 +106,7 @@ def begin(
     points: Sequence[Point] = (POINT,),
     kept: KeptOptions | None = None,
 ) -> Run:
-    """A new run of these commands in the store. The plan has their words with parameters as placeholders, and
-    the options of the command line that were `kept`."""
+    """A new run of these commands in the store, with the options of the command line that were `kept`."""
     contenders = {
         command.name: PlannedContender(
             title=command.text,
@@ -147,8 +143,7 @@ class CommandTrials(TrialMaker):
         self._executor = executor
         self._referenced = -_REFERENCE_S
         self._set_up: list[Cell] = []
-        # Cells that failed, each with the trial that says so where that is not in the run yet.
-        self._failed: dict[Cell, Trial | None] = {}
+        self._failed: dict[Cell, Trial | None] = {}  # Each with its trial where that is not in the run yet.
         self._last_setup = ""
 
     def warm_up(self, notify: Notify) -> None:
