@@ -146,11 +146,10 @@ def test_a_sweep_has_an_answer(workplace: Path) -> None:
     shown = in_process(
         "vs", "--runs", "8", "-L", "n", "1,4,9", "sleep 0.0{n}5", "--fail-if", "slower:50%", status=1
     )
-    first, *steps, growth = shown.stdout.splitlines()[:4]
+    first, *steps = shown.stdout.splitlines()[:3]
     assert re.match(r"n=1 has the best wall time, [0-9.]+ ms \(", first)
     assert "perhaps" not in first
     assert [line.split(" took ")[0] for line in steps] == ["n=4", "n=9"]
-    assert re.match(r"The wall time grows as n to the (0\.[5-9]|1\.[0-2])", growth)
     assert "n=9 over n=1: Wall is slower" in shown.stderr
 
 

@@ -23,7 +23,6 @@ from ringside.render.text.command import is_load
 from ringside.render.text.sentences import comparison_sentence, pair_sentence
 from ringside.render.text.tables import other_metrics, point_notes, point_rows
 from ringside.render.text.words import Sentence, listed
-from ringside.stats.scaling import exponent
 from ringside.text import one_line
 
 _MAX_TEXT = 200
@@ -106,7 +105,7 @@ def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
 
 
 def _sweep(analysis: RunAnalysis) -> list[Sentence]:
-    """Of a command alone: the best level, what may be as good, each over the one before, and the growth."""
+    """Of a command alone: the best level, what may be as good, each over the one before."""
     name, metric = analysis.names[0], analysis.headline
     points = [point for point in analysis.points if analysis.cell(name, point).metrics.get(metric.name)]
     values = {point: analysis.cell(name, point).metrics[metric.name] for point in points}
@@ -122,13 +121,6 @@ def _sweep(analysis: RunAnalysis) -> list[Sentence]:
     for before, point in itertools.pairwise(points) if 2 < len(points) <= _MAX_STEPS else ():
         steps = over_points(analysis, name, before, [point], len(points) - 1)
         sentences += [comparison_sentence(each, metric) for each in steps]
-    if (factor := analysis.swept) and len(analysis.varying) == 1 and float(points[0][factor]) > 0:
-        blocks: dict[int, dict[float, float]] = {}
-        for point in points:
-            for block, value in analysis.cell(name, point).values(metric.name).items():
-                blocks.setdefault(block, {})[float(point[factor])] = value
-        if power := exponent(blocks):
-            sentences.append(Sentence(f"The {metric.noun} grows as {factor} to the {units.ratio(power)}"))
     return sentences
 
 
