@@ -44,6 +44,7 @@ class RunAnalysis(RunFigures):
     # What modules of their own compute, each when it is first used.
     machines = cached_property(distributions.analyse_machines)
     executions = cached_property(distributions.analyse_executions)
+    over_points = distributions.over_points
     load_totals = cached_property(distributions.load_totals)
     percentiles = cached_property(distributions.analyse_percentiles)
     slopes = cached_property(analyse_slopes)

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
-from ringside.analysis.distributions import over_points
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import CellChange
 from ringside.cli import EXIT_FAILED, streams
@@ -31,7 +30,7 @@ def judged(analysis: RunAnalysis) -> Iterator[Judged]:
         where = f" at {analysis.label(point)}" if point.levels else ""
         if comparison := analysis.comparison(metric, *pair, point):
             yield one_line(f"{' over '.join(pair)}{where}"), metric, comparison
-    own = over_points(analysis, analysis.names[0], analysis.points[0], analysis.points[1:])
+    own = analysis.over_points(analysis.names[0], analysis.points[0], analysis.points[1:])
     for comparison in () if analysis.pairs else own:
         yield f"{comparison.contender} over {comparison.baseline}", analysis.headline, comparison
 

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.text import Text
 
 from ringside import units
-from ringside.analysis.distributions import over_points
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Description, Diagnostic, Interval, Verdict
@@ -111,7 +110,7 @@ def _sweep(analysis: RunAnalysis) -> list[Sentence]:
     values = {point: analysis.cell(name, point).metrics[metric.name] for point in points}
     best = min(points, key=lambda point: values[point].estimate * (1 if metric.smaller_is_better else -1))
     pairs = len(points) * (len(points) - 1) // 2
-    others = [*over_points(analysis, name, best, [point for point in points if point != best], pairs)]
+    others = [*analysis.over_points(name, best, [point for point in points if point != best], pairs)]
     figure = units.with_interval(values[best], metric.unit)
     text = f"{analysis.label(best)} has the best {metric.noun}, {figure}"
     for verdict, words in ((Verdict.EQUIVALENT, "as good"), (Verdict.INCONCLUSIVE, "perhaps as good")):
@@ -119,7 +118,7 @@ def _sweep(analysis: RunAnalysis) -> list[Sentence]:
             text += f"; {words}: {listed(names)}"
     sentences = [Sentence(text)]
     for before, point in itertools.pairwise(points) if 2 < len(points) <= _MAX_STEPS else ():
-        steps = over_points(analysis, name, before, [point], len(points) - 1)
+        steps = analysis.over_points(name, before, [point], len(points) - 1)
         sentences += [comparison_sentence(each, metric) for each in steps]
     return sentences
 
@@ -191,7 +190,7 @@ def in_order(analysis: RunAnalysis, order: str) -> list[Cell]:
 
 def ratios_over_first(analysis: RunAnalysis) -> dict[Point, Interval]:
     """The first command at each point over itself at the first one."""
-    pairs = over_points(analysis, analysis.names[0], analysis.points[0], analysis.points[1:])
+    pairs = analysis.over_points(analysis.names[0], analysis.points[0], analysis.points[1:])
     return {each.point: each.ratio for each in pairs}
 
 
