@@ -266,7 +266,7 @@ def test_a_shell_by_itself_where_a_command_needs_one(workplace: Path) -> None:
     assert argv == [["sh", "-c", "cat log | tr p q"], ["echo", "b"]]
     assert Path("log").read_text(encoding="utf-8") == "p\n"
     literal = in_process("vs", "-r1", "-w0", "--json", "-N", "echo a | cat")
-    assert literal.stderr == ""
+    assert literal.stderr == "ringside: A: `|` is an argument of the program, since -N has no shell\n"
     assert json.loads(literal.stdout)["commands"][0]["argv"] == ["echo", "a", "|", "cat"]
 
 

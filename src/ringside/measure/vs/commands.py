@@ -217,6 +217,11 @@ def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
             f"{name} after {one_line(text, 40) if text else 'nothing'}" for name, text in prepares.items()
         )
         texts.append(f"{', '.join(parts)}: what --prepare does differs, and its effects are in the ratio")
+    for command in commands:
+        if command.is_literal and (signs := {"<", ">", "|", "&&", "||", ";"} & {*command.argv(points[0])}):
+            texts.append(
+                f"{command.name}: `{min(signs)}` is an argument of the program, since -N has no shell"
+            )
     if reasons:
         start_ms = 1000 * _shell_start_s()
         texts.append(
