@@ -31,10 +31,11 @@ LEADS = (
     rf"equal within .+?: ({NAME}?)'s? NOUN {AMOUNT}",
     rf"^(?:So far )?({NAME}) has the best .+?, {AMOUNT}(?: \(|;|$)",
     rf"^({NAME})\b.*?: NOUN {AMOUNT}",
+    rf"^({NAME}) (?:needs|has) the (?:least|lowest|highest) NOUN.*?: {AMOUNT}",
 )
 BEHIND = re.compile(
-    rf"({NAME}) (?:takes|needs) ({NUMBER}) (times|%)(?: \(({NUMBER})–({NUMBER})(?: %)?\))?"
-    rf" (?:as (?:long|much)|longer|more)(?: (?:as|than) ({NAME}))?"
+    rf"({NAME}) (?:takes |needs |has )?({NUMBER}) (times|%)"
+    rf"(?: (?:as (?:long|much)|longer|more))?(?: (?:as|than) ({NAME}))? \(({NUMBER})–({NUMBER})(?: %)?\)"
 )
 PAIR = re.compile(
     rf"({NAME}) (?:took|has) ({NUMBER})× ({NAME}?)'s? (?!mean).+? \(({NUMBER})–({NUMBER})\): "
@@ -104,7 +105,9 @@ def check_answer(of: RunAnalysis) -> int:
             value *= NS.get(of.headline.unit, 1.0) / SHOWN[lead[3]] if lead[3] else 1.0
             assert is_shown(lead[2], value), (sentence, value)
             checked += 1
-        for name, size, how, low, high, base in BEHIND.findall(sentence):
+        for name, size, how, base, low, high in BEHIND.findall(sentence):
+            if name not in blocks.values:
+                continue
             ratio = blocks.ratio(name, base or leader)
             assert is_shown(size, (ratio - 1) * 100 if how == "%" else ratio), (sentence, ratio)
             assert not low or number(low) <= number(size) <= number(high), sentence
