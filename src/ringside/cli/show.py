@@ -30,7 +30,7 @@ def show(
 ) -> int:
     """Show RUN's tables (default: latest).
 
-    Exit status 1 where cells have no figures.
+    Exit status 1 where cells have no figures, but not for the record that comes with Ringside.
     """
     from ringside.cli import context
     from ringside.render.text.command import NAMED_STORE
@@ -42,7 +42,6 @@ def show(
         storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)
     status = present(storage, runs, suite_of(runs, run), form=form or "text", everything=everything)
-    # Of the record that comes with Ringside nothing is the user's to mend.
     return status if store or os.environ.get("RINGSIDE_STORE") or not NAMED_STORE.get() else 0
 
 

@@ -149,7 +149,7 @@ def _distances(analysis: RunAnalysis, here: Standing) -> str:
 def _multiple(ratio: Interval, name: str) -> str:
     size, ends = units.excess(ratio)
     text = f"{size}{' more than' if units.is_small_excess(ratio) else ''} {possessive(name)}"
-    return f"{text} ({ends})" if ends else text
+    return text + f" ({ends})" * bool(ends)
 
 
 def _reserve(here: Standing) -> str:

@@ -48,9 +48,8 @@ def show(analysis: RunAnalysis, console: Console, printed: set[str] | None = Non
         point = standing.point
         if number:
             console.print()
-        title = analysis.measurement.title
         _headline(
-            title if is_one_table else point_heading(analysis, point),
+            analysis.measurement.title if is_one_table else point_heading(analysis, point),
             "" if number else took(analysis, is_part=printed is not None),
             console,
         )

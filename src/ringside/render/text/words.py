@@ -107,8 +107,9 @@ def took(analysis: RunAnalysis, *, is_part: bool = False) -> str:
     if run.ended_at is not None:
         began, ended = map(datetime.fromisoformat, (run.started_at, run.ended_at))
         seconds = f", {units.duration((ended - began).total_seconds())}"
-    name = f"{part_name(analysis)}: " if is_part else ""
-    return f"{name}{blocks(analysis, is_over=run.ended_at is not None)}{seconds}"
+    return (
+        f"{f'{part_name(analysis)}: ' * is_part}{blocks(analysis, is_over=run.ended_at is not None)}{seconds}"
+    )
 
 
 def part_name(analysis: RunAnalysis) -> str:
