@@ -30,7 +30,7 @@ def show(
 ) -> int:
     """Show RUN's tables (default: latest).
 
-    Exit status 1 where cells have no figures, but not for the record that comes with Ringside.
+    Exit status 1 where cells have no figures.
     """
     from ringside.cli import context
     from ringside.render.text.command import NAMED_STORE

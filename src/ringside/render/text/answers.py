@@ -21,8 +21,7 @@ from ringside.render.text.words import (
     where,
 )
 
-# More sentences say too much of one point.
-MOST_SENTENCES = 3
+MOST_SENTENCES = 3  # Of a point.
 
 
 def answers(analysis: RunAnalysis) -> list[Sentence]:

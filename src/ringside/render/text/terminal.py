@@ -116,10 +116,9 @@ def show_warnings(runs: Sequence[RunAnalysis], console: Console) -> None:
             )
     most = min(_MOST_WARNINGS, 2 * sum(len(run.points) for run in runs))
     for code, texts in [*by_code.items()][:most]:
-        (text, at), *others = texts.items()
-        parts = list(dict.fromkeys(at))
+        (text, parts), *others = texts.items()
         also = [name for _, names in others for name in names if name not in parts]
-        where = f"{', '.join(parts)}: " if len(runs) > 1 else ""
+        where = f"{', '.join(dict.fromkeys(parts))}: " if len(runs) > 1 else ""
         more = f"; also {', '.join(dict.fromkeys(also))}" if also else ""
         warning = Text.assemble(("warning: ", "yellow"), one_line(f"{where}{text}{more} [{code}]", most=1000))
         console.print(warning)
