@@ -50,7 +50,8 @@ def test_as_a_document_and_as_markdown(store: str) -> None:
 def test_what_was_not_measured_has_its_command(store: str, workplace: Path) -> None:
     ended = in_process("ask", "cores", "--store", store)
     assert "There is no run that answers it." in ended.stdout
-    assert f"`ringside run questions-cores --store {store}` measures it" in ended.stderr
+    assert "not measured here: questions-cores, questions-sharing; " in ended.stderr
+    assert f"`ringside run questions --store {store}` measures it" in ended.stderr
     # Without any run those of the record that comes with Ringside.
     ended = in_process("ask", "connections", "messages")
     assert re.search(
@@ -75,4 +76,5 @@ def test_the_page_begins_with_the_questions(store: str, tmp_path: Path) -> None:
     in_process("report", "--store", store, "-o", str(page))
     text = page.read_text(encoding="utf-8")
     assert text.index('id="question-message"') < text.index('class="answers') < text.index('id="run-1"')
-    assert text.count('class="families"') == 3
+    section = text[text.index('id="question-message"') :]
+    assert section[: section.index("</section>")].count('class="dots"') == 3

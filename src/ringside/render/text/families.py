@@ -56,11 +56,12 @@ def _first(standing: FamilyStanding) -> Sentence:
         name = standing.first[0]
         verb = "is first" if standing.is_certain else "has the best figure"
         return _decided(standing, f"{_of_family(standing, name)} {verb}: {amount(standing, name)}")
-    text = f"Too close to call: {listed(standing.first, most=None)}; "
+    close = [name for name in standing.first if name not in standing.unsteady]
+    text = f"Too close to call: {listed(close, most=None)}; " if len(close) > 1 else ""
     text += f"{standing.best} has the best median, {value}"
     if standing.unsteady:
         names = listed(standing.unsteady, most=None)
-        text += f"; nothing is shown of {names}, whose repeats reach no steady state"
+        text += f"; no verdict is possible about {names}, whose repeats reach no steady state"
     return Sentence(text)
 
 
