@@ -293,10 +293,10 @@ def rebuild(ready: Ready) -> None:
         raise BuildError(again.reason, again.log)
 
 
-def run_build(command: Sequence[str], folder: Path, log: str = "", timeout_s: float = BUILD_TIMEOUT_S) -> str:
+def run_build(command: Sequence[str], folder: Path, log: str = "", timeout_s: float | None = None) -> str:
     """Run one build command in a folder; what it printed. Raises BuildError, whose log is that after `log`,
     what the commands before printed."""
-    shown = " ".join(command)
+    shown, timeout_s = " ".join(command), timeout_s or BUILD_TIMEOUT_S
     try:
         output, status = run_group(command, folder, timeout_s)
     except OSError as error:
