@@ -43,8 +43,9 @@ def test_a_crash_shows_stderr_and_the_command_that_repeats_it(
     assert re.search(said, done.stderr, re.MULTILINE)
     # Once, not in each block.
     assert done.stderr.count(SAID) == 1
-    assert f"bad wrote to stderr:\n  | {SAID}\nall output of bad: {command}" in done.stdout
-    assert "\x1b" not in done.stdout + done.stderr
+    everything = in_process("show", "--all", status=1).stdout
+    assert f"bad wrote to stderr:\n  | {SAID}\nall output of bad: {command}" in everything
+    assert "\x1b" not in done.stdout + done.stderr + everything
 
     cells = cells_by_contender()
     assert (cells["bad"]["stderr"], cells["bad"]["repeat"]) == ([SAID], command)
@@ -99,7 +100,8 @@ def test_a_phase_that_is_missing_has_a_reason(workplace: Path, add_fake: Add, ad
     (row,) = [line for line in done.stdout.splitlines() if reason in line]
     assert row.split()[0] == "typo"
     assert re.search(r"^typo +missing", done.stdout, re.MULTILINE)
-    assert re.search(r"^all output of typo: ringside repeat \S+ typo$", done.stdout, re.MULTILINE)
+    everything = in_process("show", "--all", status=1).stdout
+    assert re.search(r"^all output of typo: ringside repeat \S+ typo$", everything, re.MULTILINE)
     cells = cells_by_contender()
     assert cells["typo"]["missing"] == {"hop_ns": reason}
     assert cells["good"]["missing"] == {}
@@ -116,11 +118,12 @@ def test_a_build_that_fails_shows_its_log_and_a_true_reason(
     (log,) = re.findall(r"fix the error in (\S+\.log) and run again", done.stderr)
     assert "missing bracket" in (workplace / log).read_text()
     assert "  | ·[1mmissing bracket" in done.stderr.splitlines()
-    assert "the build of bad printed:\n" in done.stdout
-    assert "  | ·[1mmissing bracket" in done.stdout.splitlines()
+    everything = in_process("show", "--all", status=1).stdout
+    assert "the build of bad printed:\n" in everything
+    assert "  | ·[1mmissing bracket" in everything.splitlines()
     # The runtime is here, and no number of blocks would help.
-    assert re.search(r"Python 3\.\d+\.\d+ \(20\d\d\), not built", done.stdout)
-    assert "too few blocks" not in done.stdout.lower()
+    assert re.search(r"Python 3\.\d+\.\d+ \(20\d\d\), not built", everything)
+    assert "too few blocks" not in (done.stdout + everything).lower()
     document = json.loads(in_process("show", "--json", status=1).stdout)
     contender = document["contenders"]["bad"]
     assert "·[1mmissing bracket" in contender["log"]

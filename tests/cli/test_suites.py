@@ -77,7 +77,7 @@ def test_each_part_is_printed_once_and_the_overview_behind_all(suite: Path) -> N
     # Two experiments of one problem are told apart by their own names.
     assert re.search(r"^program +first +second *$", shown, re.MULTILINE)
     everything = in_process("show", "--all").stdout.splitlines()
-    titles = ["first", "second", "Contenders", "Overview"]
+    titles = ["first", "second", "Contenders", "Times the best of each problem; * may be first"]
     assert [line for line in everything if line in titles] == titles
 
 

@@ -38,7 +38,7 @@ def check_commands_take(first: str, second: str, contenders: tuple[str, str], me
     assert first in text
     assert all(contender in text for contender in contenders)
     changes = in_process("compare", first, second).stdout
-    assert f"{second} over {first}" in changes
+    assert f"from {first} to {second}" in changes
     exported = json.loads(in_process("export", first, "--format", "pyperf").stdout)
     values = {each["metadata"]["name"]: len(each["runs"]) for each in exported["benchmarks"]}
     experiment = document["experiment"]

@@ -209,7 +209,7 @@ def test_an_installed_workload_from_its_run_to_its_report(
     assert "broken" not in listed.stdout
     run = command_line("run", "./mine.toml")
     assert run.returncode == 0, run
-    assert "Per step" in run.stdout
+    assert re.search(r"^A countdown: n=5\b.*\nprogram +time per step\b", run.stdout)
     shown = command_line("show", "--json")
     assert shown.returncode == 0, shown
     document = json.loads(shown.stdout)

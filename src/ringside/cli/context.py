@@ -68,9 +68,9 @@ def open_runs(where: str | None, record_name: str, words: str, experiments: Coll
     kept = own_folder() / "records" / f"{record_name}{record.SUFFIX}"
     try:
         storage = open_store(None, create=False)
-        if any(
-            run.trials and (not experiments or run.experiment in experiments) for run in storage.summaries()
-        ):
+        # A run whose builds failed has no trial, and is what `show` is asked for.
+        runs = storage.summaries()
+        if any(run.trials and run.experiment in experiments if experiments else True for run in runs):
             return storage
     except NoStoreError:
         if not kept.is_file():

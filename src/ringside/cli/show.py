@@ -87,9 +87,10 @@ def present(
         if suite_analysis:
             terminal.show_overview(suite_analysis, console, everything=everything)
         name = suite or runs[0].id
-        page = report_to or f"{with_store('report', name)} (writes report.html)"
-        tables = "" if everything else f"all tables: {with_store('show', name, '--all')}; "
-        console.print(f"{tables}page: {page}", style="dim")
+        hints = [] if everything else [f"all tables: {with_store('show', name, '--all')}"]
+        hints.append(f"page: {report_to or with_store('report', name) + ' (writes report.html)'}")
+        # Whole lines: a command that is cut in two cannot be pasted.
+        console.print(*hints, sep="\n", style="dim", soft_wrap=True)
     elif form == "markdown":
         text = markdown.render_suite(analyse_suite(analyses)) if suite else markdown.render(analyses[0])
         sys.stdout.write(text)

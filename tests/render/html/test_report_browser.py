@@ -82,7 +82,7 @@ def column(page: Page, number: int) -> list[str]:
 
 def test_every_section_is_there_and_its_links_lead_to_it(drawn: Page) -> None:
     places = drawn.locator("section").evaluate_all("all => all.map(one => one.id)")
-    assert places == ["overview", "claims", "run-1", "run-2", "run-3", "contenders", "method"]
+    assert places == ["overview", "run-1", "run-2", "run-3", "claims", "contenders", "method"]
     targets = drawn.locator("a[href^='#']").evaluate_all("all => all.map(one => one.getAttribute('href'))")
     assert {"#run-1", "#claims", "#contenders", "#method"} <= {*targets}
     assert drawn.evaluate("names => names.filter(name => !document.querySelector(name))", targets) == []

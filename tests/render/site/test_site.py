@@ -198,8 +198,8 @@ def test_a_post_shows_what_is_in_its_folder(store: Store, runs: list[Run], tmp_p
     assert write_post(tmp_path / "post", analyses) == written
     text = (tmp_path / "post" / "post.md").read_text()
     assert text.startswith("# The showdown: the ring, 2 runs\n")
-    assert "| contender | showdown-ring | showdown-ring |" in text
-    assert re.search(r"time per hop [\d.]+ ns \(", text.split("## Overview")[0])
+    assert "| program | showdown-ring | showdown-ring |" in text
+    assert re.search(r"time per hop [\d.]+ ns \(", text.split("## Times the best")[0])
     assert "go takes 1." in text
     assert "ringside run showdown-ring" in text
     pictures = re.findall(r"!\[[^]]*\]\(([^)]*)\)", text)

@@ -22,9 +22,7 @@ from ringside.render.text.command import is_load
 from ringside.render.text.sentences import comparison_sentence, pair_sentence
 from ringside.render.text.tables import other_metrics, point_notes, point_rows
 from ringside.render.text.words import Sentence, listed
-from ringside.text import one_line
 
-_MAX_TEXT = 200
 _BAR_WIDTH = 40
 _MAX_STEPS = 6  # Of more levels there is no sentence for each.
 _SPREAD = ("mean ± σ", "min", "max")
@@ -43,9 +41,7 @@ def show(
         terminal.say(sentence, console)
     if sentences:
         console.print()
-    for name, contender in analysis.contenders.items():
-        at = f" at {one_line(contender.version, 40)}" if contender.version else ""
-        console.print(Text(f"{one_line(name)} = {one_line(contender.title, _MAX_TEXT)}{at}"))
+    terminal.name_commands(analysis, console)
     console.print(Text(how), style="dim")
     console.print()
     if len(analysis.cells) == 1 and not is_load(analysis):

@@ -27,6 +27,7 @@ from ringside.render.text.contenders import contender_table, overview_table
 from ringside.render.text.tables import POINT_TABLES, first_table, tables
 from ringside.render.text.words import Sentence, heading, machine, part_name, point_heading, took
 from ringside.text import one_line
+from ringside.workloads.base import Workload
 
 # Narrower screens have lists in place of tables.
 _MIN_SPLIT_WIDTH = 60
@@ -48,28 +49,30 @@ def show(analysis: RunAnalysis, console: Console, printed: set[str] | None = Non
         point = standing.point
         if number:
             console.print()
-        _headline(
-            analysis.measurement.title if is_one_table else point_heading(analysis, point),
-            "" if number else took(analysis, is_part=printed is not None),
-            console,
-        )
+        title = analysis.measurement.title if is_one_table else point_heading(analysis, point)
+        line = Text(one_line(title), style="bold")
+        if not number:
+            right = took(analysis, is_part=printed is not None)
+            gap = console.width - cell_len(line.plain) - cell_len(right)
+            line.append(f"{' ' * gap if gap > 1 else '; '}{right}", style="not bold dim")
+        console.print(line)
         render(first_table(analysis, None if is_one_table else point), console, box=None)
         sentences = answers(analysis)[:MOST_SENTENCES] if is_one_table else point_answer(analysis, standing)
         new = [each for each in sentences if each.text not in said]
         said.update(each.text for each in new)
         if new:
             console.print(Text(one_line(answer_text(analysis, new), most=1000)))
+    if not isinstance(analysis.measurement, Workload):
+        name_commands(analysis, console)
     if printed is None:
         show_warnings([analysis], console)
 
 
-def _headline(left: str, right: str, console: Console) -> None:
-    """A bold heading, and at the right end of its line what is less important, where there is room."""
-    text = Text(one_line(left), style="bold")
-    if right:
-        gap = console.width - cell_len(text.plain) - cell_len(right)
-        text.append(f"{' ' * gap if gap > 1 else '; '}{right}", style="not bold dim")
-    console.print(text)
+def name_commands(analysis: RunAnalysis, console: Console) -> None:
+    """Print which command, or which server, each name stands for."""
+    for name, contender in analysis.contenders.items():
+        at = f" at {one_line(contender.version, 40)}" if contender.version else ""
+        console.print(Text(f"{one_line(name)} = {one_line(contender.title, 200)}{at}"))
 
 
 def show_all(analysis: RunAnalysis, console: Console, *, is_part: bool = False) -> None:
