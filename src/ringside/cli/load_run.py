@@ -84,12 +84,8 @@ def drive(settings: LoadSettings) -> int:
         if not refused:
             raise
         _, pattern, wrong = why.partition("expect: matches: ")
-        text = (
-            f"--expect-pattern {wrong}: write a regular expression"
-            if pattern
-            else f"no load is possible: {why}"
-        )
-        raise UsageError(one_line(text)) from error
+        known = f"--expect-pattern {wrong}: write a regular expression"
+        raise UsageError(one_line(known if pattern else f"no load is possible: {why}")) from error
 
 
 def _plan(settings: LoadSettings, targets: Sequence[Target], seed: int) -> LoadPlan:
@@ -195,6 +191,9 @@ def _compare(
     plan, blocks = plans["A"], settings.blocks or _BLOCKS
     margin = DEFAULT_MARGIN if settings.margin is None else settings.margin
     part = versus.part(plan, blocks, 0)
+    asked, each = plan.requests or 0, part.requests or 0
+    if asked != each * blocks:
+        streams.say(f"{asked:,} requests in {blocks} blocks: {each:,} each, {each * blocks:,} in all")
     storage = context.open_store(settings.store, anywhere=True)
     options = command_line_options(_SHOWN)
     if headers := options.get("--header"):
