@@ -50,7 +50,7 @@ def test_who_watches_a_run_sees_it_go_on_and_end(url: str) -> None:
         last = dict(events)
     store.close()
     assert last["progress"] == {"trials": len(trials), "state": "done"}
-    assert "go took 1." in json.dumps(last["content"])
+    assert "go takes 1." in json.dumps(last["content"])
     assert "end" in last
 
 

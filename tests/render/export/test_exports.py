@@ -97,7 +97,7 @@ def test_parquet_without_its_package(
     run: RunAnalysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"ringside\[parquet\]"):
+    with pytest.raises(UsageError, match="needs pyarrow: pip install pyarrow$"):
         write_parquet(run, tmp_path / "run.parquet")
 
 
