@@ -3,7 +3,7 @@
 .PHONY: help setup setup-dev setup-test setup-integration showdown test integration fuzz soak ruff lint bench release-check clean
 
 help:
-	@echo "make showdown      each problem in short on this machine: tables here, plots in report.html (six minutes)"
+	@echo "make showdown      each problem in short on this machine: tables here, plots in report.html (some minutes)"
 	@echo "make setup         only set up: .venv/bin/ringside and the runtimes that can be had"
 	@echo "make test          all tests but those of `integration` and `soak`"
 	@echo "make integration   every contender and copy by \`ringside check\`, the wheel, clusters"
