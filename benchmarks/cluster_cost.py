@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.support.ray_cluster import RayCluster, started
 
+from ringside.analysis.figures import verdict_of
 from ringside.analysis.run import RunAnalysis, analysis_of
-from ringside.analysis.run_diff import verdict_of
 from ringside.model.results import Trial, Verdict
 from ringside.stats.unpaired import ratio as unpaired_ratio
 from ringside.store import Store

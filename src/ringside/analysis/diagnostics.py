@@ -1,4 +1,4 @@
-"""What weakens a run's figures: a closed list of codes (docs/RULES.md, with the values that their
+"""What weakens a run's figures: a closed list of codes (docs/RULES.md), with the values that their
 sentences need."""
 
 from __future__ import annotations

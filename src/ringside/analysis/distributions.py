@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
-from ringside.analysis.figures import RunFigures
+from ringside.analysis.figures import RunFigures, verdict_of
 from ringside.model.design import Cell, Point
 from ringside.model.results import Comparison, Description, Interval, Obstacle, Outcome, Trial, Verdict
 from ringside.probe.protocol import LoadMessage
@@ -130,17 +130,13 @@ def over_points(
 ) -> Iterator[Comparison]:
     """A command at other points over itself at one of them, in the headline; the names are the points.
     Bonferroni's bound keeps the error rate of so many `tests` together [default: of these]."""
-    metric, margin = run.headline, 1 + run.experiment.margin
+    metric = run.headline
     for point in others:
         upper, lower = (run.cell(name, each).values(metric.name) for each in (point, base))
         if not (ratio := paired_ratio(upper, lower, 1 - ERROR_RATE / (tests or len(others)))):
             continue
-        verdict, low, high = Verdict.INCONCLUSIVE, ratio.low or 0.0, ratio.high or math.inf
-        if low > 1 or high < 1:
-            verdict = Verdict.SLOWER if (low > 1) == metric.smaller_is_better else Verdict.FASTER
-        elif low > 1 / margin and high < margin:
-            verdict = Verdict.EQUIVALENT
-        obstacle = None if ratio.low else Obstacle.TOO_FEW_BLOCKS
+        obstacle = Obstacle.TOO_FEW_BLOCKS if ratio.low is None else None
+        verdict = Verdict.INCONCLUSIVE if obstacle else verdict_of(ratio, metric, run.experiment.margin)
         above, below = (one_line(run.label(each)) for each in (point, base))
         yield Comparison(point, metric.name, above, below, ratio, verdict, 1.0, obstacle)
 

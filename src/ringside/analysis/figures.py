@@ -13,7 +13,7 @@ from ringside.analysis.cells import MAX_FAILED_SHARE, CellAnalysis, analyse_cell
 from ringside.errors import StoreError, UsageError
 from ringside.model.catalogue import ContenderClass
 from ringside.model.design import Cell, Level, Metric, Point, is_number, varying_factors
-from ringside.model.results import Comparison, Interval, Obstacle, Outcome, Run, Trial, counted
+from ringside.model.results import Comparison, Interval, Obstacle, Outcome, Run, Trial, Verdict, counted
 from ringside.stats.paired import paired_ratio
 from ringside.store.plans import read_plan
 from ringside.workloads import measurement as find_measurement
@@ -331,3 +331,14 @@ def _fits(factor: Factor, level: Level | None) -> bool:
         return factor.check(level) == level
     except UsageError:
         return False
+
+
+def verdict_of(ratio: Interval, metric: Metric, margin: float) -> Verdict:
+    """The verdict about a ratio that has an interval: later over earlier."""
+    assert ratio.low is not None
+    assert ratio.high is not None
+    if not ratio.low <= 1 <= ratio.high:
+        return Verdict.FASTER if (ratio.high < 1) == metric.smaller_is_better else Verdict.SLOWER
+    if 1 / (1 + margin) < ratio.low and ratio.high < 1 + margin:
+        return Verdict.EQUIVALENT
+    return Verdict.INCONCLUSIVE

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from ringside.analysis.cells import MAX_FAILED_SHARE
+from ringside.analysis.figures import verdict_of
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import UsageError
 from ringside.model.design import Cell, Metric
@@ -222,17 +223,6 @@ def _changes(
             )
         )
     return changes
-
-
-def verdict_of(ratio: Interval, metric: Metric, margin: float) -> Verdict:
-    """The verdict about a ratio that has an interval: later over earlier."""
-    assert ratio.low is not None
-    assert ratio.high is not None
-    if not ratio.low <= 1 <= ratio.high:
-        return Verdict.FASTER if (ratio.high < 1) == metric.smaller_is_better else Verdict.SLOWER
-    if 1 / (1 + margin) < ratio.low and ratio.high < 1 + margin:
-        return Verdict.EQUIVALENT
-    return Verdict.INCONCLUSIVE
 
 
 def _contender_changes(first: RunAnalysis, second: RunAnalysis) -> tuple[ContenderChange, ...]:

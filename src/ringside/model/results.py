@@ -276,7 +276,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A weak point of figures, by its code (docs/RULES.md lists them: whom it concerns, and the values
+    """A weak point of figures, by its code (docs/RULES.md lists them): whom it concerns, and the values
     that its sentences need. Those of the load engine come with their own `text` and `remedy`."""
 
     code: str
