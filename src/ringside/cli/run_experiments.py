@@ -163,10 +163,8 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
             with progress.paused():
                 analysis = analysis_of(store, run)
                 console = context.stdout_console()
-                if settings.everything:
-                    terminal.show_all(analysis, console, is_part=True)
-                else:
-                    terminal.show(analysis, console, printed)
+                terminal.show(analysis, console, printed, everything=settings.everything)
+                if not settings.everything:
                     console.print()
 
         campaign = make(store)

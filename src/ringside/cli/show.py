@@ -37,7 +37,8 @@ def show(
     from ringside.store.runs import runs_of, suite_of
 
     if run == "latest":
-        storage = context.open_runs(store, "today", "ringside run today")
+        # Any run: one whose builds failed has no trial, and its reason is asked for.
+        storage = context.open_runs(store, "today", "ringside run today", lambda run: True)
     else:
         storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)
@@ -79,10 +80,7 @@ def present(
         for number, analysis in enumerate(analyses if with_parts else ()):
             if number:
                 console.print()
-            if everything:
-                terminal.show_all(analysis, console, is_part=suite is not None)
-            else:
-                terminal.show(analysis, console, printed)
+            terminal.show(analysis, console, printed, everything=everything)
         # The overview last: it is what a screen still shows.
         if suite_analysis:
             terminal.show_overview(suite_analysis, console, everything=everything)

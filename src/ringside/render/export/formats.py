@@ -220,7 +220,7 @@ def _table(kind: str, analysis: RunAnalysis, order: str) -> str:
     before, behind, code, bar, line_end, end = _TABLES[kind]
     described, wall = analysis.executions.walls, analysis.metric(WALL_S.name)
     cells = paired.in_order(analysis, order)
-    over_first = paired.ratios_over_first(analysis) if len(analysis.names) == 1 else {}
+    over_first = paired.ratios_over_first(analysis)
     factor, unit = units.scale(described[cells[0]].mean, wall.unit) if cells else (1.0, "s")
     rows = [["Command", *(f"{name} [{unit}]" for name in ("Mean", "Min", "Max")), "Relative"]]
     for cell in cells:

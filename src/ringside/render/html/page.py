@@ -148,11 +148,9 @@ def details(
         for point, group in itertools.groupby(with_stems, key=lambda each: each[0].point):
             panels = [{"panel": panel, "file": stem} for panel, stem in group]
             by_point[point]["charts"].append({"chart": chart, "panels": panels})
-    of_points = {point: point_table(analysis, point) for point in analysis.points}
-    for point, figures in of_points.items():
-        by_point[point] |= {"tables": [figures], "is_point": True}
-    others = (each for each in tables(analysis, is_part=True) if each not in of_points.values())
-    by_point[None]["tables"].extend(others)
+    for point in analysis.points:
+        by_point[point] |= {"tables": [point_table(analysis, point)], "is_point": True}
+    by_point[None]["tables"] = tables(analysis, is_part=True, by_point=False)
     shown = [each for each in by_point.values() if each["charts"] or each["tables"]]
     # In the order of the page.
     for panel in (panel for each in shown for chart in each["charts"] for panel in chart["panels"]):

@@ -185,7 +185,9 @@ def in_order(analysis: RunAnalysis, order: str) -> list[Cell]:
 
 
 def ratios_over_first(analysis: RunAnalysis) -> dict[Point, Interval]:
-    """The first command at each point over itself at the first one."""
+    """A command alone at each point over itself at the first one; empty where several are compared."""
+    if len(analysis.names) > 1:
+        return {}
     pairs = analysis.over_points(analysis.names[0], analysis.points[0], analysis.points[1:])
     return {each.point: each.ratio for each in pairs}
 

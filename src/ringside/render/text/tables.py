@@ -26,11 +26,11 @@ _LONG = 24
 _IMPLAUSIBLE = f"{cells.MARK} has figures that no honest program can have: see the warnings."
 
 
-def tables(analysis: RunAnalysis, *, is_part: bool = False) -> list[TableData]:
+def tables(analysis: RunAnalysis, *, is_part: bool = False, by_point: bool = True) -> list[TableData]:
     """All tables of a run, in the order in which they are read. `is_part`: of a suite, which has one table of
-    all contenders."""
+    all contenders. `by_point`: also those of `point_table`."""
     shown = [
-        *_figures(analysis),
+        *_figures(analysis, by_point=by_point),
         None if is_part else contenders.contender_table(analysis),
         contenders.failure_table(analysis),
     ]
@@ -81,10 +81,10 @@ def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
     return table("", rows, narrow=(" ",))
 
 
-def _figures(analysis: RunAnalysis) -> Iterator[TableData | None]:
+def _figures(analysis: RunAnalysis, *, by_point: bool) -> Iterator[TableData | None]:
     """The tables of what was measured."""
     if len(analysis.points) <= POINT_TABLES:
-        yield from (point_table(analysis, point) for point in analysis.points)
+        yield from (point_table(analysis, point) for point in analysis.points if by_point)
     else:
         for metric in analysis.metrics:
             yield metric_table(analysis, metric)

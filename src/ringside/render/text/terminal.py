@@ -39,10 +39,14 @@ _MOST_WARNINGS = 6
 _STYLES = {"faster": "green", "slower": "red", "even": "yellow", "failed": "bold red", "quiet": "dim"}
 
 
-def show(analysis: RunAnalysis, console: Console, printed: set[str] | None = None) -> None:
+def show(
+    analysis: RunAnalysis, console: Console, printed: set[str] | None = None, *, everything: bool = False
+) -> None:
     """Print the answer of a run: of each point, or of all where these are many, a table and what it shows.
     `printed`: sentences that stand above already, of other parts of a suite; None of a run by itself, whose
-    warnings stand below."""
+    warnings stand below. `everything`: all of it, as `show_all` prints it."""
+    if everything:
+        return show_all(analysis, console, is_part=printed is not None)
     said: set[str] = set() if printed is None else printed
     is_one_table = len(analysis.points) > POINT_TABLES
     for number, standing in enumerate(analysis.conclusion.standings[: 1 if is_one_table else None]):

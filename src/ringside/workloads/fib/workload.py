@@ -87,10 +87,8 @@ class Fib(serving.Serving):
             beside = serving.step("measured", counts=True, all=short, long=_plan(n, 1, seconds))
             return serving.service([first, slowly, alone, beside])
         if load == "single":
-            windows, closed = (
-                [serving.step("warm-up", all=_plan(n, requests=1))],
-                _plan(n, requests=_SINGLE_REQUESTS),
-            )
+            windows = [serving.step("warm-up", all=_plan(n, requests=1))]
+            closed = _plan(n, requests=_SINGLE_REQUESTS)
         return serving.service([first, *windows, serving.step("measured", counts=True, all=closed)])
 
     def expects_warning(self, trial: Trial, code: str) -> bool:
