@@ -36,7 +36,9 @@ def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | No
     questions = [each for each in questions if not words or set(words) & set(each.concerns)]
     experiments = {each.experiment for question in questions for each in question.figures}
     analyses: list[RunAnalysis] = []
-    storage = context.open_runs(store, "questions", "ringside run questions", experiments)
+    storage = context.open_runs(
+        store, "questions", "ringside run questions", lambda run: run.trials and run.experiment in experiments
+    )
     newest = {each.experiment: each.id for each in storage.summaries() if each.ended_at and each.trials}
     for experiment in sorted(experiments & newest.keys()):
         try:

@@ -30,7 +30,7 @@ def claims(runs: Sequence[str], *, form: str | None = params.FORM, store: str | 
     if runs:
         storage = context.open_store(store, create=False)
     else:
-        storage = context.open_runs(store, "posts", "ringside run posts")
+        storage = context.open_runs(store, "posts", "ringside run posts", lambda run: run.trials)
     catalogue = context.catalogue()
     sources = [catalogue.published(name) for name in catalogue.published_names()]
     examined = judge_claims(sources, [analysis_of(storage, run) for run in context.named_runs(storage, runs)])

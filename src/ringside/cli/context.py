@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from ringside.model.catalogue import Question
 from ringside.model.results import Run
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import NAMED_STORE
-from ringside.store import Store, record
+from ringside.store import RunSummary, Store, record
 from ringside.store.plans import read_plan
 from ringside.store.runs import runs_of
 from ringside.text import one_line
@@ -60,17 +60,17 @@ def open_store(where: str | None, *, create: bool = True, anywhere: bool = False
     return Store(where, create=create)
 
 
-def open_runs(where: str | None, record_name: str, words: str, experiments: Collection[str] = ()) -> Store:
-    """The store to read runs from; where none is named and none was measured (of these experiments), the
-    record of that name that comes with Ringside, which stderr says. `words`: the command that measures."""
+def open_runs(
+    where: str | None, record_name: str, words: str, is_enough: Callable[[RunSummary], object]
+) -> Store:
+    """The store to read runs from; where none is named and none of its runs `is_enough`, the record of that
+    name that comes with Ringside, which stderr says. `words`: the command that measures."""
     if where or os.environ.get("RINGSIDE_STORE"):
         return open_store(where, create=False)
     kept = own_folder() / "records" / f"{record_name}{record.SUFFIX}"
     try:
         storage = open_store(None, create=False)
-        # A run whose builds failed has no trial, and is what `show` is asked for.
-        runs = storage.summaries()
-        if any(run.trials and run.experiment in experiments if experiments else True for run in runs):
+        if any(map(is_enough, storage.summaries())):
             return storage
     except NoStoreError:
         if not kept.is_file():
