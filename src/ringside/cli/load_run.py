@@ -84,8 +84,12 @@ def drive(settings: LoadSettings) -> int:
         if not refused:
             raise
         _, pattern, wrong = why.partition("expect: matches: ")
-        known = f"--expect-pattern {wrong}: write a regular expression"
-        raise UsageError(one_line(known if pattern else f"no load is possible: {why}")) from error
+        key, _, rest = why.partition(": ")
+        text = (
+            f"--{key.removesuffix('_s')}: {rest}" if hasattr(settings, key) else f"no load is possible: {why}"
+        )
+        text = f"--expect-pattern {wrong}: write a regular expression" if pattern else text
+        raise UsageError(one_line(text)) from error
 
 
 def _plan(settings: LoadSettings, targets: Sequence[Target], seed: int) -> LoadPlan:
