@@ -57,6 +57,14 @@ def test_every_contender_of_the_catalogue_conforms(name: str, chosen: Sequence[s
     assert [each for each in workloads if each["findings"]] == []
 
 
+@pytest.mark.parametrize("name", ["arguments.py", "service.py", "accounting.py", "settings/settings.go"])
+def test_what_contenders_share_is_the_same_in_each_folder(name: str) -> None:
+    """A folder stands by itself, so that it can be copied: what is mended in one has to be in all."""
+    copies = [path.read_text(encoding="utf-8") for path in ROOT.glob(f"contenders/*/{name}")]
+    assert len(copies) > 1
+    assert len(set(copies)) == 1
+
+
 @pytest.mark.parametrize("pom", sorted(ROOT.glob("contenders/*/pom.xml")), ids=lambda pom: pom.parent.name)
 def test_the_lock_of_a_maven_build_has_what_its_pom_asks_for(pom: Path) -> None:
     """A version that changes without its hash would fail at the first build elsewhere."""
