@@ -32,16 +32,34 @@ def gaps(contenders: Sequence[Contender]) -> list[tuple[str, str]]:
 
 
 def table(contenders: Sequence[Contender]) -> str:
-    """The table of classes. `contenders`: those on their first runtimes, sorted, with their variants."""
-    lines = [
-        f"| contender | language | {' | '.join(f'`{name}`' for name in WORKLOADS)} |",
-        f"|---|---|{'---|' * len(WORKLOADS)}",
-    ]
-    for one in contenders:
-        cells = (one.workloads[name].kind if name in one.workloads else "" for name in WORKLOADS)
-        link = f"[{one.name}](../contenders/{one.name.partition('@')[0]}/README.md)"
-        lines.append(f"| {link} | {escape(one.language)} | {' | '.join(cells)} |")
+    """A row for each folder: its workloads, and its variants with theirs. `contenders`: those on their first
+    runtimes, sorted, with their variants."""
+    lines = ["| contender | language | workloads | variants |", "|---|---|---|---|"]
+    for one in (each for each in contenders if "@" not in each.name):
+        own = _workloads(one)
+        variants = {
+            each.name.partition("@")[2]: _workloads(each)
+            for each in contenders
+            if each.name.startswith(f"{one.name}@")
+        }
+        shown = "; ".join(
+            f"`@{name}`: {'the same' if taken == own else taken}" for name, taken in variants.items()
+        )
+        link = f"[{one.name}](../contenders/{one.name}/README.md)"
+        lines.append(f"| {link} | {escape(one.language)} | {own} | {shown} |")
     return "\n".join(lines)
+
+
+def _workloads(contender: Contender) -> str:
+    """Those that it takes part in, with the class where that is not `idiomatic`."""
+    classes = {name: contender.workloads[name].kind for name in WORKLOADS if name in contender.workloads}
+    if len(classes) == len(WORKLOADS) and len(set(classes.values())) == 1:
+        return f"all{_marked(classes['ring'])}"
+    return ", ".join(f"{name}{_marked(kind)}" for name, kind in classes.items())
+
+
+def _marked(kind: str) -> str:
+    return "" if kind == "idiomatic" else f" ({kind})"
 
 
 def tuning(contenders: Sequence[Contender]) -> str:

@@ -1,4 +1,4 @@
-"""The table of contenders says what the manifests say, and each of its empty cells has a reason."""
+"""The table of contenders says what the manifests say, and each workload that it lacks has a reason."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def test_a_readme_names_all_tuning(one: Contender) -> None:
     assert one.idiom or one.kind == "floor"
 
 
-def test_every_empty_cell_has_a_reason() -> None:
+def test_every_workload_without_a_contender_has_a_reason() -> None:
     assert coverage.gaps(coverage.bundled()) == [], "add them to `[without]` of the manifest"
 
 
 def test_the_table_of_one_contender(tmp_path: Path) -> None:
     path = manifest(tmp_path, MANIFEST + '[without]\nbatch = "Too slow."\nfanout = "Too slow."\n')
     one = read_contender(path)["some"]
-    lines = coverage.table([one]).splitlines()
-    cells = dict(zip(lines[0].split(" | "), lines[2].split(" | "), strict=True))
-    assert (cells["`ring`"], cells["`fib`"], cells["`batch`"]) == ("idiomatic", "bare", "")
+    assert coverage.table([one]).splitlines()[2:] == [
+        "| [some](../contenders/some/README.md) | L | fib (bare), ring |  |"
+    ]
     assert ("some", "feed") in coverage.gaps([one])
     assert ("some", "batch") not in coverage.gaps([one])
 
