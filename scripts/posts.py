@@ -334,4 +334,6 @@ def document(posts: Mapping[str, Post], made: str, pictures: Mapping[str, str]) 
         answers=Counter(kind for post in posts.values() for kind in post.answers()),
         machines=escape("; ".join(dict.fromkeys(machine(run.run.host) for run in runs))),
         days=" to ".join(dict.fromkeys((days[0], days[-1]))),
+        versions=versions(run for post in posts.values() for run in post.own),
+        older=versions(run for post in posts.values() if post.older for run in post.older.own),
     )

@@ -28,7 +28,7 @@ from ringside.model.results import Interval
 from ringside.render.plots.charts import standing_alone
 from ringside.render.text.contenders import claim_summary as claims_summary
 from ringside.render.text.contenders import claim_table as claims_table
-from ringside.render.text.markdown import escape, table_markdown
+from ringside.render.text.markdown import escape
 from ringside.render.text.words import verdict_word
 from ringside.stats.paired import paired_ratio
 from ringside.store import record
@@ -75,7 +75,7 @@ def contracts() -> dict[str, str]:
 
 
 def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str:
-    """docs/CLAIMS.md: for each source its experiments, its claims and answers."""
+    """docs/CLAIMS.md: for each source its claims, with answer, figure and experiment."""
     examined = judge_claims(sources, analyses)
     of_posts = [each for each in examined if each.source.name in posts.POSTS]
     others = [each for each in examined if each not in of_posts]
@@ -83,9 +83,10 @@ def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str
         "# Claims of the sources, tested",
         MADE,
         f"Claims of the posts: {claims_summary(of_posts)}. Of other sources: {claims_summary(others)}. "
-        "[POSTS](POSTS.md) has the posts in prose, [the site](site/posts.html) the figures of then beside "
-        "those of now. `ringside claims` tests the claims with your own runs; "
-        "[RULES](RULES.md#claims) has the rules.",
+        "[POSTS](POSTS.md) has the posts in prose. `ringside claims --store records/posts.json.xz` (for the "
+        "million tasks `records/sleepers-million.json.xz`) says what each figure is of, where the claim "
+        "holds, and under which other conditions. `ringside run EXPERIMENT` measures a figure again, and "
+        "`ringside claims` tests the claims with your own runs, by these [rules](RULES.md#claims).",
     ]
     for source in sorted(sources, key=lambda source: source.date):
         own = [each for each in examined if each.source.name == source.name]
@@ -105,11 +106,16 @@ def _post(source: Published, claims: Sequence[JudgedClaim], runs: Sequence[RunAn
     if facts:
         yield escape(f"Then: {'; '.join(facts)}.")
     if runs:
-        names = ", ".join(f"`ringside run {run.experiment.name}`" for run in runs)
-        page = SLEEPERS if runs[0].experiment.name == SLEEPERS else SUITE
-        yield f"Now: {names} ([tables and pictures](site/{page}.html)), with {posts.versions(runs)}."
+        name = SLEEPERS if runs[0].experiment.name == SLEEPERS else SUITE
+        yield f"Now ([tables and pictures](site/{name}.html)): {posts.versions(runs)}."
     if claims:
-        yield table_markdown(claims_table(claims), 3)
+        yield f"*{claims_summary(claims)}*"
+        row_cells = ([cell.text for cell in row] for row in claims_table(claims).rows)
+        rows = [
+            f"| {escape(claim)} | {answer} | {figure} | {command.removeprefix('ringside run ')} |"
+            for _, claim, answer, figure, _, command in row_cells
+        ]
+        yield "\n".join(["| claim | answer | figure | experiment |", "|---|---|---:|---|", *rows])
 
 
 @dataclass(frozen=True, slots=True)
