@@ -29,6 +29,9 @@ PROGRAM = f"{sys.executable} -S -E {HERE / 'planted' / 'program.py'}"
 RING = CONTENDERS / "python-asyncio" / "ring.py"
 LAST_CPU = str(max(os.sched_getaffinity(0)))
 LIMIT_S = 60
+# What all of its commands begin with; the page says it once.
+PLAIN = "hyperfine -N --style basic "
+STATES = {None: "not tried", True: "named", False: "not named"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class Answer:
 
 def hyperfine(commands: str, options: str = "--runs 20", names: str = "") -> Peer:
     return Peer(
-        f"hyperfine -N --style basic {options} {commands}",
+        f"{PLAIN}{options} {commands}",
         r"ran \S+ ± \S+ times faster|Time \(mean ± σ\): +\S+ m?s +± +\S+ m?s(?!.*times faster)",
         names,
     )
@@ -105,9 +108,9 @@ def h2load(options: str = "-n 2000 -c 8", shows: str = r"requests:.*?timeout", n
 TRAPS = (
     Trap(
         "A failing target",
-        "The second of two servers answers 95 % of the requests with 503, at once.",
+        "The second of two servers answers 95 % of requests with 503, at once.",
         "the failing server is the faster one",
-        "Let failures end the comparison: no verdict for a target of which more than 1 % fails.",
+        "no verdict if more than 1 % fails.",
         "load {0} --vs {1} --rate 300 --duration 4s --blocks 4",
         r"B failed in \d+ runs?; first error: .*?\.",
         status=1,
@@ -120,9 +123,9 @@ TRAPS = (
     ),
     Trap(
         "Lost requests",
-        "A server never answers every second request; the load ends before any time-out.",
-        "all is well: no errors, and low latencies",
-        "Count what was not answered at the end as failed, and its age as a latency.",
+        "A server ignores every second request; the load ends before any time-out.",
+        "no errors, low latencies",
+        "count unanswered requests as failed, their age as latency.",
         "load {0} --rate 100 --duration 3s --fail-if errors>1%",
         r"[\d,]+ of the intended requests had no answer at the end",
         status=1,
@@ -139,9 +142,9 @@ TRAPS = (
     ),
     Trap(
         "Percentiles of twelve requests",
-        "Twelve requests are sent, and a p99 is read from them.",
+        "A p99 is read from twelve requests.",
         "one request in a hundred takes this long",
-        "Ask for a percentile only where at least ten values lie beyond it: a thousand for p99.",
+        "ten values beyond a percentile: a thousand for p99.",
         "load {0} --connections 1 --requests 12",
         r"\?: (fewer than \d+ lie beyond this percentile: it describes those few alone\.)",
         worded=r"\1",
@@ -151,8 +154,8 @@ TRAPS = (
     Trap(
         "Different work under one name",
         "Two programs `sum`; the second adds a tenth of the numbers.",
-        "the second program is the faster way to do the same",
-        "Compare outputs before times.",
+        "the second program does the same faster",
+        "compare outputs before times.",
         "vs -r 10 '{program} sum' '{program} less-sum'",
         r"Output of `B` differs from that of `A`\.",
         peers=(hyperfine("'{program} sum' '{program} less-sum'"),),
@@ -160,8 +163,8 @@ TRAPS = (
     Trap(
         "Two modes",
         "A program takes 0.1 or 1.5 s, in turn.",
-        "the program takes about 0.8 s, which it never does",
-        "Look at the single values; a mean ± σ of two modes describes neither.",
+        "it takes about 0.8 s, which it never does",
+        "look at single values; a mean ± σ describes neither mode.",
         "vs -r 16 '{program} two-modes {scratch}'",
         r"A \([\d.]+× apart\): the values have two modes, and the median may be near neither\.",
         peers=(
@@ -175,9 +178,9 @@ TRAPS = (
     ),
     Trap(
         "Rare stalls",
-        "A program takes 0.1 s, but two seconds in every sixth execution.",
-        "the program takes about 0.4 s, give or take",
-        "Look for what a few executions alone make; say how many and how long.",
+        "A program takes 0.1 s, in every sixth execution 2 s.",
+        "it takes about 0.4 s",
+        "show the few slow executions: how many, how long.",
         "vs -r 24 '{program} stalls {scratch}'",
         r"\d+ of 24 \([^)]*\), not in the histogram",
         peers=(
@@ -189,8 +192,8 @@ TRAPS = (
     Trap(
         "Memory of short processes",
         "A program of some 100 ms needs 200 MB for a moment.",
-        "it needs what a sampler happened to see, or nothing is known of it",
-        "Take the peak that the kernel keeps of a process, not samples of it.",
+        "it needs little, or what a sampler happened to see",
+        "take the kernel's peak of the process, not samples.",
         "vs -r 7 '{program} memory'",
         r"peak memory (?:19|20)\d(?:\.\d+)? MiB",
         peers=(
@@ -204,18 +207,18 @@ TRAPS = (
     ),
     Trap(
         "Output bound by its reader",
-        "A program writes 262 MB: it waits for whoever reads the pipe.",
-        "the program takes that long by itself",
-        "Send output where nobody has to read it, to the same place for all, and say where.",
+        "A program writes 262 MB and waits for the pipe's reader.",
+        "the program takes that long",
+        "send all output to one place that nobody reads, and name it.",
         "vs -r 7 '{program} prints'",
         r"Ringside read the output of `A` \(\d+ % of its time\)[^.]*\.",
         peers=(hyperfine("'{program} prints'", "--runs 7 --output pipe"),),
     ),
     Trap(
         "Coordinated omission",
-        "A server stands still for half a second at every 3,000th request; connections wait for it.",
-        "one request in a hundred takes a few milliseconds, whenever it is sent",
-        "Send at instants fixed beforehand (--rate), and count latency from those.",
+        "A server stalls half a second at every 3,000th request; connections wait.",
+        "p99 is a few milliseconds",
+        "send at fixed instants (`--rate`), count latency from those.",
         "load {0} --connections 8 --duration 4s",
         r"A reply took \d+ ms: a closed loop hides such stalls, since it sends nothing meanwhile\.",
         peers=(
@@ -228,9 +231,9 @@ TRAPS = (
     ),
     Trap(
         "A generator at its limit",
-        "Three busy programs use the load generator's CPU, at a higher priority; the server has another one.",
-        "the server is so slow",
-        "Watch the generator's own delay and CPU; give it CPUs of its own.",
+        "Three busy programs have priority on the generator's CPU; the server has another.",
+        "the server is that slow",
+        "watch the generator's own delay; give it its own CPUs.",
         "load {0} --rate 15000 --connections 64 --duration 3s",
         r"The engine(?:'s own delay is \d+ %| itself was up to \d+ ms behind its schedule)[^.]*\.",
         peers=(
@@ -244,9 +247,9 @@ TRAPS = (
     ),
     Trap(
         "A default pool",
-        "A server answers after 50 ms, however many ask; the client has a pool of ten connections.",
-        "200 requests per second are all that the server can do",
-        "Send at a rate, and look how long requests waited in the client: more connections.",
+        "A server answers after 50 ms; the client's pool has ten connections.",
+        "the server can do 200 requests per second",
+        "send at a rate, look how long requests queue in the client, use more connections.",
         "load {0} --connections 10 --rate 400 --duration 4s",
         r"[\d.]+ % of the intended requests were answered in time\. Use [^.]* more connections[^.]*\.",
         peers=(
@@ -258,9 +261,9 @@ TRAPS = (
     ),
     Trap(
         "Carry-over",
-        "The first of three equal commands leaves a file, and whoever runs next needs 40 ms to remove it.",
+        "The first of three equal commands leaves a file; the next one needs 40 ms to remove it.",
         "the command that always follows the first is slower",
-        "Run commands in random order, and compare what follows whom.",
+        "run in random order; compare what follows whom.",
         "vs -r 30 '{program} leaves {scratch}' '{program} cleans {scratch}' '{program} cleans {scratch}'",
         r"The trial after A has [\d.]+ ?% more[^.]*\.",
         peers=(
@@ -274,7 +277,7 @@ TRAPS = (
         "Drift",
         "Two equal commands; after four seconds other programs take the CPUs.",
         "the second command is slower",
-        "Alternate the commands, and time a reference computation beside them.",
+        "alternate commands; time a reference computation beside them.",
         "vs --time 10s --until end '{program} works' '{program} works'",
         r"The machine's speed changed: a reference computation took [^;]*",
         peers=(hyperfine("'{program} works' '{program} works'", "--runs 30"),),
@@ -283,8 +286,8 @@ TRAPS = (
     Trap(
         "A neighbour in bursts",
         "Other programs take the CPUs for half a second of each second.",
-        "such times are the command's own",
-        "Watch who else uses the CPUs, and say how much.",
+        "these are the command's own times",
+        "watch who else uses the CPUs.",
         "vs -r 20 '{program} works' '{program} works'",
         r"Other programs used \d+ % of the contenders' CPUs",
         peers=(hyperfine("'{program} works' '{program} works'", "--runs 20"),),
@@ -292,9 +295,9 @@ TRAPS = (
     ),
     Trap(
         "A wrong unit",
-        "A ring's program prints microseconds where nanoseconds are asked for.",
+        "A ring's program prints microseconds instead of nanoseconds.",
         "a message takes a thousandth of its time",
-        "Time from outside as well, and take no figure that contradicts it.",
+        "time from outside too; reject figures that contradict it.",
         "run trap --until end",
         r"wrong-evidence: ::phase name=\w+",
         status=1,
@@ -312,9 +315,9 @@ messages = 1000
     ),
     Trap(
         "A cold JIT",
-        "The same short ring on CPython and on PyPy, whose compiler has hardly begun when it ends.",
+        "The same ring on CPython and on PyPy, too short for its compiler.",
         "PyPy is the slower one",
-        "Repeat the work inside one process, and tell the first repeat from the steady state.",
+        "repeat the work in one process; tell the first repeat from the steady state.",
         "run trap --until end",
         r"python-asyncio@pypy (\S+ [µn]s) (\S+ [µn]s) ([\d.]+) (\d+) "
         r"([\w ,×]*(?:warm(?:ing|ed) up|no steady state))",
@@ -338,18 +341,18 @@ metrics = ["hop_ns", "first_hop_ns"]
     ),
     Trap(
         "A hook that is still working",
-        "--prepare starts a computation in the background and ends at once.",
-        "the command takes that long by itself",
-        "Let a hook wait for what it starts, unless the command needs that.",
+        "`--prepare` starts a background computation and ends at once.",
+        "the command takes that long",
+        "let hooks wait for what they start.",
         "vs -r 10 --prepare '{program} works-on' '{program} works'",
         r"[Oo]ther programs used [\d.]+ % of the contenders' CPUs",
         peers=(hyperfine("'{program} works'", "--runs 10 --prepare '{program} works-on'"),),
     ),
     Trap(
         "A CPU quota",
-        "The tool and its programs run in a cgroup that may use a fifth of a CPU, as containers often do.",
-        "the command takes that long by itself",
-        "Look at cpu.max and nr_throttled of the cgroup; compare only within one quota, better with none.",
+        "Tool and programs run in a cgroup with a fifth of a CPU, as in containers.",
+        "the command takes that long",
+        "look at the cgroup's cpu.max and nr_throttled; compare within one quota, better none.",
         "vs -r 10 '{program} works' '{program} works'",
         r"a CPU quota of \S+ CPUs holds here and stopped processes \d+ times? during the run",
         peers=(hyperfine("'{program} works'", "--runs 10"),),
@@ -357,9 +360,9 @@ metrics = ["hop_ns", "first_hop_ns"]
     ),
     Trap(
         "Different bodies",
-        "Two servers answer with 200; the second with an error page.",
-        "the second server does the same, as fast",
-        "Compare what servers answer, not the status alone.",
+        "Two servers answer 200, the second with an error page.",
+        "both servers do the same, as fast",
+        "compare bodies, not the status alone.",
         "load {0} --vs {1} --rate 200 --duration 4s --blocks 4",
         r"The answers differ: [\w ,]+ bytes",
         peers=(
@@ -370,9 +373,9 @@ metrics = ["hop_ns", "first_hop_ns"]
     ),
     Trap(
         "Early replies",
-        "A server answers with 200 once it has the head of a request, before it reads the 20 MB of its body.",
-        "the server takes in so many uploads per second",
-        "Count only replies to requests that were sent whole.",
+        "A server answers 200 after a request's head, before it reads the 20 MB body.",
+        "the server takes that many uploads per second",
+        "count only replies to requests sent whole.",
         "load {0} --body @upload --connections 2 --duration 3s",
         r"early-reply ([\d,]+) (the reply was complete before the request was sent: "
         r"the server did not read the body)",
@@ -512,33 +515,18 @@ def of_peer(trap: Trap, other: Peer, folders: str) -> Answer:
 
 
 def section(trap: Trap, answers: Sequence[Answer]) -> list[str]:
-    rows = []
-    for answer in answers:
-        misled = {None: "–", True: "no", False: f"yes: {trap.believed}"}[answer.is_named]
-        if answer.tool == "Ringside" and answer.is_named is False:
-            misled = f"**not named**: {trap.believed}"
-        line = answer.line.replace("|", "\\|").replace("<", "&lt;").replace(PROGRAM, "program.py")
-        rows.append(f"| {answer.tool} | {line} | {misled} |")
-    commands = [
-        answer.command.replace("{program}", "program.py").replace(
-            "{ring}", str(RING.relative_to(CONTENDERS.parent))
-        )
-        for answer in answers
-    ]
-    return [
-        f"## {trap.name}",
-        "",
-        f"{trap.planted} {trap.avoid}",
-        "",
-        "| tool | what it said | is a reader misled? |",
-        "|---|---|---|",
-        *rows,
-        "",
-        "```",
-        *(shown.replace("{0}", "URL").replace("{1}", "URL2") for shown in commands),
-        "```",
-        "",
-    ]
+    tried = [answer for answer in answers if answer.is_named is not None]
+    believed = "" if all(answer.is_named for answer in tried) else f" Believed: {trap.believed}."
+    lines = [f"## {trap.name}", "", f"{trap.planted}{believed} Remedy: {trap.avoid}", ""]
+    for answer in tried or answers[:1]:
+        command = answer.command.replace("{ring}", str(RING.relative_to(CONTENDERS.parent)))
+        command = command.replace("{program}", "program.py").replace(PLAIN, "hyperfine ")
+        line = answer.line.replace("<", "&lt;").replace(PROGRAM, "program.py")
+        state = STATES[answer.is_named]
+        if answer.tool == "Ringside":
+            state = f"**{state}**"
+        lines.append(f"- {state}: `{command.replace('{0}', 'URL').replace('{1}', 'URL2')}`: {line}")
+    return [*lines, ""]
 
 
 def page(results: Sequence[tuple[Trap, Sequence[Answer]]]) -> str:
@@ -548,22 +536,22 @@ def page(results: Sequence[tuple[Trap, Sequence[Answer]]]) -> str:
         "",
         "`benchmarks/traps.py` plants known mistakes, one at a time, in small programs and servers "
         "(`benchmarks/planted/`), runs Ringside and its peers on each, and writes this page. A tool names a "
-        "mistake where it prints a warning of it, or the true figure, or refuses to go on. Figures are those "
-        "of one run on a machine that was not quiet: they show what a tool prints, not how fast anything is.",
+        "mistake if it prints a warning of it or the true figure, or refuses to go on. Figures are of one "
+        "run on a noisy machine: they show what tools print, not speed. *Believed*: what an unwarned reader "
+        "concludes. –: not for such programs. hyperfine has `-N --style basic` besides.",
         "",
         "| mistake | " + " | ".join(tools) + " |",
         "|---|" + "---|" * len(tools),
     ]
-    words = {None: "not tried", True: "named", False: "not named"}
     for trap, answers in results:
-        by_tool = {answer.tool: words[answer.is_named] for answer in answers}
+        by_tool = {answer.tool: STATES[answer.is_named] for answer in answers}
         anchor = trap.name.lower().replace(" ", "-")
         cells = " | ".join(by_tool.get(tool, "–") for tool in tools)
         lines.append(f"| [{trap.name}](#{anchor}) | {cells} |")
-    lines += ["", "–: the tool is not for such programs.", ""]
+    lines.append("")
     for trap, answers in results:
         lines += section(trap, answers)
-    return "\n".join(lines)
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def main() -> int:
