@@ -68,10 +68,17 @@ def read_records(folder: Path = RECORDS) -> dict[str, Record]:
 
 
 def contracts() -> dict[str, str]:
-    """The contract of each workload, by its name: the sections of docs/PROTOCOL.md that bear them."""
-    sections = re.split(r"^(#{2,3}) (.+)$", (DOCS / "PROTOCOL.md").read_text("utf-8"), flags=re.MULTILINE)
+    """The contract of each workload, by its name: the sections of docs/PROTOCOL.md that bear them, each after
+    the terms that it uses."""
+    page = re.sub(r"<a id=.*?></a>", "", (DOCS / "PROTOCOL.md").read_text("utf-8"))
+    sections = re.split(r"^(#{2,3}) (.+)$", page, flags=re.MULTILINE)
     of_title = dict(zip(sections[2::3], sections[3::3], strict=True))
-    return {name: of_title[name].strip() for name in WORKLOADS if name in of_title}
+    terms, servers = of_title["The workloads"], of_title["Servers: fib, fanout, feed"]
+    return {
+        name: ((servers if name in ("fib", "fanout", "feed") else terms) + of_title[name]).strip()
+        for name in WORKLOADS
+        if name in of_title
+    }
 
 
 def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str:
