@@ -9,7 +9,7 @@ from ringside import units
 from ringside.analysis.answers import FirstPlace, Standing
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
-from ringside.model.results import Interval, Obstacle
+from ringside.model.results import Obstacle
 from ringside.render.text.sentences import OBSTACLES
 from ringside.render.text.words import (
     MAX_NAMED,
@@ -94,6 +94,10 @@ def _opening(analysis: RunAnalysis, here: Standing, at: str) -> Sentence:
         )
         only = f" is the only{kind} program {state}" if is_only else ""
         return Sentence(f"{best}{only}{at}: {_figure(analysis, best, here.point)}")
+    metric, names = analysis.headline, (best, *here.others)
+    values = [analysis.cell(name, here.point).metrics[metric.name].estimate for name in names]
+    if (min if metric.smaller_is_better else max)(values) != values[0]:
+        at = f" among {analysis.kind(best)} programs{at}"
     if not analysis.conclusion.is_over:
         return Sentence(f"Not decided yet{at}: {blocks(analysis)}; so far {median}")
     if here.first_place is FirstPlace.OPEN:
@@ -129,12 +133,15 @@ def _distances(analysis: RunAnalysis, here: Standing) -> str:
     metric, is_over, best = analysis.headline, analysis.conclusion.is_over, here.first[0]
     shown = list((here.behind if is_over else here.ratios).items())
     shown = [*shown[:1], *(shown[1:][-1:] if is_over else [])]
+    parts, before = [], ""
     if not metric.smaller_is_better:
-        parts = [_multiple(ratio, name) + OVERSTATED * (name in here.overstated) for name, ratio in shown]
+        for name, ratio in shown:
+            size, ends = units.excess(ratio)
+            text = f"{size}{' more than' * units.is_small_excess(ratio)} {possessive(name)}"
+            parts.append(text + f" ({ends})" * bool(ends) + OVERSTATED * (name in here.overstated))
         return f"That is {', '.join(parts)}" if parts else ""
     verb, longer, long = ("takes", "longer", "as long") if metric.is_time else ("has", "more", "as much")
     verb = "needs" if metric.unit == "B" else verb
-    parts, before = [], ""
     for name, ratio in shown:
         size, ends = units.excess(ratio)
         how = longer if units.is_small_excess(ratio) else long
@@ -145,12 +152,6 @@ def _distances(analysis: RunAnalysis, here: Standing) -> str:
     return ", ".join(parts)
 
 
-def _multiple(ratio: Interval, name: str) -> str:
-    size, ends = units.excess(ratio)
-    text = f"{size}{' more than' if units.is_small_excess(ratio) else ''} {possessive(name)}"
-    return text + f" ({ends})" * bool(ends)
-
-
 def _reserve(here: Standing) -> str:
     """What else than the programs may have decided who has the best figure: the names of warnings."""
     codes = dict.fromkeys(code for each in here.influences for code in each.codes)
@@ -159,12 +160,11 @@ def _reserve(here: Standing) -> str:
 
 def _elsewhere(analysis: RunAnalysis) -> str:
     """What is shown of the first place at the other points, the most frequent first."""
-    here = analysis.conclusion.here
     points: dict[str, list[str]] = {}
     for standing in analysis.conclusion.standings:
         points.setdefault(_first(standing), []).append(analysis.label(standing.point))
     if len(points) == 1 < len(analysis.points):
-        return f"At {units.all_of(len(analysis.points), 'point')} {_first(here)}"
+        return f"At {units.all_of(len(analysis.points), 'point')} {_first(analysis.conclusion.here)}"
     parts = [
         f"{text} at {listed(labels) if len(labels) <= MAX_NAMED else units.count(len(labels), 'point')}"
         for text, labels in sorted(points.items(), key=lambda item: -len(item[1]))
@@ -173,7 +173,7 @@ def _elsewhere(analysis: RunAnalysis) -> str:
 
 
 def _first(standing: Standing) -> str:
-    names = listed(standing.first) if standing.first else ""
+    names = listed(sorted(standing.first)) if standing.first else ""
     return {
         FirstPlace.FIRST: f"{names} {'has the best figure' if standing.influences else 'is first'}",
         FirstPlace.SHARED: f"{names} share the first place",
