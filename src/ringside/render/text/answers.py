@@ -94,8 +94,8 @@ def _opening(analysis: RunAnalysis, here: Standing, at: str) -> Sentence:
         )
         only = f" is the only{kind} program {state}" if is_only else ""
         return Sentence(f"{best}{only}{at}: {_figure(analysis, best, here.point)}")
-    metric, names = analysis.headline, (best, *here.others)
-    values = [analysis.cell(name, here.point).metrics[metric.name].estimate for name in names]
+    metric, leaders = analysis.headline, (best, *here.others)
+    values = [analysis.cell(name, here.point).metrics[metric.name].estimate for name in leaders]
     if (min if metric.smaller_is_better else max)(values) != values[0]:
         at = f" among {analysis.kind(best)} programs{at}"
     if not analysis.conclusion.is_over:
