@@ -1,5 +1,5 @@
-"""Makes the table of docs/CONTENDERS.md from the manifests, which contender takes part in which workload, in
-which class; and the table of docs/BIAS.md, what differs from defaults.
+"""Makes the table of docs/CONTENDERS.md from the manifests: which contender takes part in which workload, in
+which class.
 
     .venv/bin/python scripts/coverage.py            write it
     .venv/bin/python scripts/coverage.py --check    exit status 1 if it differs from the manifests
@@ -62,15 +62,7 @@ def _marked(kind: str) -> str:
     return "" if kind == "idiomatic" else f" ({kind})"
 
 
-def tuning(contenders: Sequence[Contender]) -> str:
-    """The table of what differs from defaults. `contenders` as for `table`."""
-    lines = ["| contender | what differs from defaults |", "|---|---|"]
-    lines += [f"| {one.name} | {'; '.join(one.tuning)} |" for one in contenders if one.tuning]
-    return "\n".join(lines)
-
-
-# The pages, and what makes their tables.
-TABLES = {ROOT / "docs" / "CONTENDERS.md": table, ROOT / "docs" / "BIAS.md": tuning}
+PAGE = ROOT / "docs" / "CONTENDERS.md"
 
 
 def bundled() -> list[Contender]:
@@ -87,16 +79,14 @@ def main(arguments: Sequence[str]) -> int:
             f"contenders/{name}/contender.toml: add `{workload}` to `[without]`, with a reason",
             file=sys.stderr,
         )
-    differs = False
-    for path, make in TABLES.items():
-        page = path.read_text(encoding="utf-8")
-        made = blocks.replaced(page, "coverage.py", make(contenders))
-        if "--check" not in arguments:
-            path.write_text(made, encoding="utf-8")
-        elif made != page:
-            print(f"docs/{path.name} differs from the manifests: run scripts/coverage.py", file=sys.stderr)
-            differs = True
-    return int(differs or bool(gaps(contenders)))
+    page = PAGE.read_text(encoding="utf-8")
+    made = blocks.replaced(page, "coverage.py", table(contenders))
+    differs = made != page
+    if "--check" not in arguments:
+        PAGE.write_text(made, encoding="utf-8")
+    elif differs:
+        print("docs/CONTENDERS.md differs from the manifests: run scripts/coverage.py", file=sys.stderr)
+    return int(("--check" in arguments and differs) or bool(gaps(contenders)))
 
 
 if __name__ == "__main__":

@@ -36,10 +36,9 @@ def manifest(tmp_path: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("path", coverage.TABLES)
-def test_the_page_has_the_table_of_the_manifests(path: Path) -> None:
-    page = path.read_text(encoding="utf-8")
-    made = blocks.replaced(page, "coverage.py", coverage.TABLES[path](coverage.bundled()))
+def test_the_page_has_the_table_of_the_manifests() -> None:
+    page = coverage.PAGE.read_text(encoding="utf-8")
+    made = blocks.replaced(page, "coverage.py", coverage.table(coverage.bundled()))
     assert page == made, "run scripts/coverage.py"
 
 
