@@ -31,7 +31,7 @@ LAST_CPU = str(max(os.sched_getaffinity(0)))
 LIMIT_S = 60
 # What all of its commands begin with; the page says it once.
 PLAIN = "hyperfine -N --style basic "
-STATES = {None: "not tried", True: "named", False: "not named"}
+STATES = {True: "named", False: "not named", None: "not tried"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -530,7 +530,6 @@ def section(trap: Trap, answers: Sequence[Answer]) -> list[str]:
 
 
 def page(results: Sequence[tuple[Trap, Sequence[Answer]]]) -> str:
-    tools = dict.fromkeys(answer.tool for _, answers in results for answer in answers)
     lines = [
         "# Traps of measuring",
         "",
@@ -538,16 +537,15 @@ def page(results: Sequence[tuple[Trap, Sequence[Answer]]]) -> str:
         "(`benchmarks/planted/`), runs Ringside and its peers on each, and writes this page. A tool names a "
         "mistake if it prints a warning of it or the true figure, or refuses to go on. Figures are of one "
         "run on a noisy machine: they show what tools print, not speed. *Believed*: what an unwarned reader "
-        "concludes. –: not for such programs. hyperfine has `-N --style basic` besides.",
+        "concludes. hyperfine has `-N --style basic` besides.",
         "",
-        "| mistake | " + " | ".join(tools) + " |",
-        "|---|" + "---|" * len(tools),
+        f"| mistake | {' | '.join(STATES.values())} |",
+        "|---|" + "---|" * len(STATES),
     ]
     for trap, answers in results:
-        by_tool = {answer.tool: STATES[answer.is_named] for answer in answers}
         anchor = trap.name.lower().replace(" ", "-")
-        cells = " | ".join(by_tool.get(tool, "–") for tool in tools)
-        lines.append(f"| [{trap.name}](#{anchor}) | {cells} |")
+        cells = (", ".join(each.tool for each in answers if each.is_named is named) for named in STATES)
+        lines.append(f"| [{trap.name}](#{anchor}) | {' | '.join(cells)} |")
     lines.append("")
     for trap, answers in results:
         lines += section(trap, answers)
