@@ -1,5 +1,5 @@
-"""Keeps the tables of docs/KEYS.md, the reference of all keys of the catalogue's files, as the types that
-read these files have them. Its texts and meanings are written by hand: a new key gets a row that says TODO.
+"""Keeps the lists of docs/KEYS.md, the reference of all keys of the catalogue's files, as the types that
+read these files have them. Its texts and meanings are written by hand: a new key gets a line that says TODO.
 
 .venv/bin/python scripts/keys.py            write it
 .venv/bin/python scripts/keys.py --check    exit status 1 if it differs from the types
@@ -8,6 +8,7 @@ read these files have them. Its texts and meanings are written by hand: a new ke
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,7 +32,7 @@ FILES = (
     ("A place: `[[claim.test.apart]]` and `[[claim.test.between]]`", claims.Place),
     ("Lines of code: `[claim.test.lines]`", claims.Lines),
 )
-_HEAD = ("key", "value", "default", "meaning")
+_LINE = re.compile(r"- (`[^`]+`) \(.*?\): (.*)")
 
 
 def reference(page: str) -> str:
@@ -48,10 +49,9 @@ def _texts(page: str) -> dict[tuple[str, str], str]:
         if line.startswith("#"):
             file = line if line.startswith("## ") else file
             heading = f"{file}{line}"
-        elif line.startswith("| `"):
-            key, _, _, meaning = line.removeprefix("| ").removesuffix(" |").split(" | ")
-            texts[heading, key] = meaning
-        elif line and not line.startswith("|"):
+        elif found := _LINE.fullmatch(line):
+            texts[heading, found[1]] = found[2]
+        elif line:
             texts[heading, ""] = line
     return texts
 
@@ -67,24 +67,24 @@ def _file(title: str, file: type[msgspec.Struct], texts: dict[tuple[str, str], s
     for header, table in tables:
         heading = f"## {title}{header}"
         yield f"{header}\n{texts.get((heading, ''), 'TODO')}\n"
-        if rows := dict(_rows(heading, table, texts)):
-            order = [key for place, key in texts if place == heading and key in rows]
-            lines = [_HEAD, ("---",) * len(_HEAD), *(rows.pop(key) for key in order), *rows.values()]
-            yield "".join(f"| {' | '.join(line)} |\n" for line in lines)
+        if lines := dict(_lines(heading, table, texts)):
+            order = [key for place, key in texts if place == heading and key in lines]
+            yield "".join(f"{line}\n" for line in (*(lines.pop(key) for key in order), *lines.values()))
 
 
-def _rows(
+def _lines(
     heading: str, table: inspect.StructType, texts: dict[tuple[str, str], str]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
+) -> Iterator[tuple[str, str]]:
     """By key; those that the page has stand in its order."""
     for field in table.fields:
         if _table_in(field.type) is None:
             key = field.encode_name
             if key in ("factors", "point"):
                 key = _header(key, field.type).replace(".NAME", "")
-            default = "required" if field.required else _default(field)
-            value = _value(field.type).replace("|", "\\|")
-            yield f"`{key}`", (f"`{key}`", value, default, texts.get((heading, f"`{key}`"), "TODO"))
+            value = ", ".join(
+                filter(None, (_value(field.type), "required" if field.required else _default(field)))
+            )
+            yield f"`{key}`", f"- `{key}` ({value}): {texts.get((heading, f'`{key}`'), 'TODO')}"
 
 
 def _table_in(node: inspect.Type) -> inspect.StructType | None:
@@ -115,60 +115,40 @@ def _options(node: inspect.Type) -> Sequence[inspect.Type]:
     return [option for option in node.types if not isinstance(option, inspect.NoneType)]
 
 
-def _value(node: inspect.Type) -> str:
-    """What a value must be, with what a table or a list holds."""
+def _value(node: inspect.Type, plural: str = "") -> str:
+    """What a value must be: `up to 80 characters`. With `plural`, an `s`, several of them."""
+    options = {type(option): option for option in _options(node)}
     texts = []
-    for option in _options(node):
+    if {inspect.IntType, inspect.StrType} <= options.keys():
+        texts.append(f"level{plural}")
+        del options[inspect.IntType], options[inspect.StrType]
+    for option in options.values():
         match option:
             case inspect.DictType(value_type=value):
-                texts.append(f"a table of {_values(value)}")
-            case inspect.VarTupleType(item_type=inspect.DictType(value_type=value)):
-                texts.append(f"tables of {_values(value)}")
+                texts.append(f"table{plural} of {_value(value, 's')}")
+            case inspect.VarTupleType(item_type=inspect.DictType() as item):
+                texts.append(_value(item, "s"))
             case inspect.VarTupleType(item_type=item, min_length=least):
-                texts.append(f"a list of {_values(item)}" + (", at least one" if least else ""))
-            case _:
-                texts.append(_described(option))
-    return " or ".join(texts)
-
-
-def _values(node: inspect.Type) -> str:
-    """Several such values."""
-    texts = []
-    for option in _options(node):
-        match option:
-            case inspect.StrType():
-                texts.append("texts")
+                several = _value(item, "s")
+                nested = f"lists of {several}" if plural and several != "levels" else several
+                texts.append(f"one or more {nested}" if least and not plural else nested)
+            case inspect.TupleType():
+                texts.append(f"pair{plural} of texts")
+            case inspect.StrType(max_length=most):
+                texts.append(f"up to {most} characters" if most else f"text{plural}")
+            case inspect.BoolType():
+                texts.append("true or false")
+            case inspect.IntType() as number:
+                texts.append(f"whole number{plural}{_bounds(number)}")
+            case inspect.FloatType() as number:
+                texts.append(f"number{plural}{_bounds(number)}")
+            case inspect.LiteralType(values):
+                texts.append(" or ".join(", ".join(map(str, values)).rsplit(", ", 1)))
             case inspect.AnyType():
                 texts.append("anything")
-            case inspect.IntType() | inspect.FloatType():
-                texts.append(_described(option).removeprefix("a ").replace("number", "numbers"))
-            case inspect.VarTupleType(item_type=item):
-                texts.append(f"lists of {_values(item)}")
-            case inspect.TupleType():
-                texts.append("pairs of texts")
             case _:
-                texts.append(_described(option))
+                texts.append(f"table{plural}")
     return " or ".join(dict.fromkeys(texts))
-
-
-def _described(node: inspect.Type) -> str:
-    """What a value must be: `a whole number above 0`, `a list with something in it`."""
-    match node:
-        case inspect.StrType(max_length=most):
-            return "text" if most is None else f"text of up to {most} characters"
-        case inspect.BoolType():
-            return "true or false"
-        case inspect.IntType() as number:
-            return f"a whole number{_bounds(number)}"
-        case inspect.FloatType() as number:
-            return f"a number{_bounds(number)}"
-        case inspect.LiteralType(values):
-            return " or ".join(", ".join(map(str, values)).rsplit(", ", 1))
-        case inspect.TupleType():
-            return "a pair of texts"
-        case inspect.VarTupleType():
-            return "a list"
-    return "a table"
 
 
 def _bounds(node: inspect.IntType | inspect.FloatType) -> str:
@@ -180,11 +160,11 @@ def _bounds(node: inspect.IntType | inspect.FloatType) -> str:
 
 
 def _default(field: inspect.Field) -> str:
-    """The default as it is written; nothing where it is nothing, or the description says it."""
+    """The default as it is written; nothing where it is nothing, or the meaning says it."""
     value: Any = field.default
     if value is msgspec.NODEFAULT or value in (None, "", (), {}):
         return ""
-    return f"`{json.dumps(value)}`"
+    return f"default `{json.dumps(value)}`"
 
 
 def main() -> int:
