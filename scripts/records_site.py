@@ -33,7 +33,7 @@ from ringside.render.text.answers import answers
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.contenders import contender_table
 from ringside.render.text.diagnostics import for_pages
-from ringside.render.text.tables import answer_table, tables
+from ringside.render.text.tables import POINT_TABLES, metric_table, point_table, tables
 from ringside.store.plans import PlannedContender
 from ringside.text import minute
 from ringside.workloads import WORKLOADS
@@ -286,7 +286,7 @@ class Site:
         first place is shown, as the example."""
 
         def fitness(part: tuple[Record, RunAnalysis]) -> tuple[bool, bool, int]:
-            table = answer_table(part[1])
+            table = _answer_table(part[1])
             is_shown = answers(part[1])[0].kind == "faster"
             return "verdict" in table.columns, is_shown and 3 < len(table.rows) < 10, -len(table.columns)
 
@@ -296,8 +296,15 @@ class Site:
             "",
             "How to read this",
             example=_summary(record, example),
-            table=answer_table(example),
+            table=_answer_table(example),
         )
+
+
+def _answer_table(analysis: RunAnalysis) -> TableData:
+    """The one of the tables that the answer in words comes from."""
+    if len(analysis.points) > POINT_TABLES:
+        return metric_table(analysis, analysis.headline)
+    return point_table(analysis, analysis.overview_point)
 
 
 def _folder(contender: str) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Question
 from ringside.model.results import Run
-from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import NAMED_STORE
 from ringside.store import RunSummary, Store, record
 from ringside.store.plans import read_plan
@@ -180,23 +178,3 @@ def stderr_console() -> Console:
     console = _Console(stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True)
     console.width = max(console.width, _MIN_WIDTH)
     return console
-
-
-def table(
-    title: str,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str | TableCell]],
-    errors: Mapping[str, object] = {},
-) -> TableData:
-    """A table of texts, and below it a line for each file of the catalogue that cannot be read."""
-    cells = tuple(
-        tuple(TableCell(cell, "text") if isinstance(cell, str) else cell for cell in row) for row in rows
-    )
-    notes = tuple(f"{name} is left out: {error}" for name, error in errors.items())
-    return TableData(title, tuple(columns), cells, notes=notes)
-
-
-def leave_garbage() -> None:
-    """Switch the garbage collector off before a command's last step: nearly everything lives until the end,
-    and looking for garbage takes a tenth of the time."""
-    gc.disable()

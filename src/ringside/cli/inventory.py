@@ -17,7 +17,7 @@ from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import remedy
 from ringside.model.catalogue import Contender, Receipt, Runtime
 from ringside.render.text import terminal, words
-from ringside.render.text.cells import TableCell, TableData
+from ringside.render.text.cells import TableCell, TableData, plain_table
 from ringside.store import Store
 from ringside.text import one_line
 from ringside.units import quantity
@@ -41,21 +41,20 @@ def show(tables: Iterable[TableData]) -> None:
         terminal.render(table, console)
 
 
+def _left_out(errors: Mapping[str, object]) -> list[str]:
+    """A note for each file of the catalogue that cannot be read."""
+    return [f"{name} is left out: {error}" for name, error in errors.items()]
+
+
 def runs(storage: Store) -> TableData:
     """The runs of a store."""
-    rows = [
-        (
-            run.id,
-            run.experiment,
-            run.started_at[:19].replace("T", " "),
-            str(storage.state(run.id, run.ended_at)),
-            run.suite,
-        )
-        for run in storage.summaries()
-    ]
+    rows = []
+    for run in storage.summaries():
+        started, state = run.started_at[:19].replace("T", " "), storage.state(run.id, run.ended_at)
+        rows.append((run.id, run.experiment, started, str(state), run.suite))
     columns = ("run", "experiment", "started", "state", "suite")
     shown = 5 if any(run[4] for run in rows) else 4
-    return context.table("runs", columns[:shown], [run[:shown] for run in rows])
+    return plain_table("runs", columns[:shown], [run[:shown] for run in rows])
 
 
 def workloads() -> TableData:
@@ -73,9 +72,8 @@ def workloads() -> TableData:
         for workload in WORKLOADS.values()
         for capability in workload.capabilities
     ]
-    return context.table(
-        "workloads", ("workload", "factor, capability", "default", "levels", "meaning"), rows
-    )
+    columns = ("workload", "factor, capability", "default", "levels", "meaning")
+    return plain_table("workloads", columns, rows)
 
 
 def contenders(catalogue: Catalogue) -> TableData:
@@ -94,7 +92,7 @@ def contenders(catalogue: Catalogue) -> TableData:
         for contender in listed
     ]
     columns = ("contender", "title", "class", "family", "queue", "scheduler", "workloads")
-    return context.table("contenders", columns, rows, errors)
+    return plain_table("contenders", columns, rows, notes=_left_out(errors))
 
 
 def profile(catalogue: Catalogue, name: str) -> str:
@@ -126,8 +124,7 @@ def profile(catalogue: Catalogue, name: str) -> str:
 
 def _dated(title: str, version: str) -> str:
     """A version, with its age where that is known."""
-    released = age(title, version)
-    return f"{version} ({released})" if released else version
+    return f"{version} ({released})" if (released := age(title, version)) else version
 
 
 def experiments(catalogue: Catalogue) -> TableData:
@@ -143,7 +140,8 @@ def experiments(catalogue: Catalogue) -> TableData:
                 rows.append((name, experiment.workload, str(experiment.blocks), experiment.title))
         except CatalogueError as error:
             errors[name] = error
-    return context.table("experiments", ("experiment", "workload", "blocks", "title"), rows, errors)
+    columns = ("experiment", "workload", "blocks", "title")
+    return plain_table("experiments", columns, rows, notes=_left_out(errors))
 
 
 def toolchains(
@@ -170,7 +168,8 @@ def toolchains(
         (*row, ", ".join(names[:2]) + f" and {len(names) - 2} more" * (len(names) > 2))
         for row, names in sorted(users.items(), key=lambda each: isinstance(each[0][2], str))
     ]
-    return context.table("Toolchains", ("toolchain", "needed", "here", "get it with", "for"), rows, errors)
+    columns = ("toolchain", "needed", "here", "get it with", "for")
+    return plain_table("Toolchains", columns, rows, notes=_left_out(errors))
 
 
 def _probe_compiler(checkout: Path) -> Runtime | None:
@@ -207,7 +206,7 @@ def machine() -> TableData:
         "memory available": quantity(float(facts["memory_available_bytes"] or 0), "B"),
         "probe": probe,
     }
-    return context.table("Machine", ("fact", "value"), rows.items())
+    return plain_table("Machine", ("fact", "value"), rows.items())
 
 
 def _watch(seconds: float) -> tuple[float, float]:

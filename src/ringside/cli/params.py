@@ -46,10 +46,9 @@ _DAY_S = 86_400
 
 UNTIL_HELP = "End when all is `decided`, or at the `end` of the blocks [decided]."
 MARGIN_HELP = "Ratios closer to 1 than this are equivalent"
-STORE_HELP = "The store [default: .ringside/ringside.sqlite]."
 DEFAULT_PORT = 8000
 # The options of several commands.
-STORE = option("--store PATH|URL", STORE_HELP)
+STORE = option("--store PATH|URL", "The store [default: .ringside/ringside.sqlite].")
 OUTSIDE = option(
     "--with FOLDER|NAME=COMMAND",
     "A contender outside the catalogue: its folder, or the command of a server with `{port}` in it.",

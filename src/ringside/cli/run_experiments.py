@@ -12,7 +12,7 @@ from ringside.analysis.run import analysis_of
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, context, params, report, serve, show, streams
 from ringside.cli.progress import LiveProgress
-from ringside.cli.run_options import RunSettings
+from ringside.cli.run import RunSettings
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_task, resumed_task
@@ -22,7 +22,7 @@ from ringside.measure.toolchain import apt
 from ringside.model.catalogue import Contender
 from ringside.model.results import Run
 from ringside.render.text import terminal
-from ringside.render.text.cells import TableCell
+from ringside.render.text.cells import TableCell, plain_table
 from ringside.render.text.command import with_options, with_store
 from ringside.store import Store
 from ringside.store.runs import runs_of
@@ -115,8 +115,7 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
             f"in all {duration(sum(times))} of blocks at most, and a warm-up of each cell before them"
         )
     columns = ("experiment", "workload", "contenders", "points", "cells", "blocks", "time")
-    table = context.table("To be measured", columns, rows)
-    table = replace(table, notes=tuple(notes), narrow=("workload", "time"))
+    table = plain_table("To be measured", columns, rows, notes=notes, narrow=("workload", "time"))
     terminal.render(table, context.stdout_console())
     return 0
 

@@ -142,27 +142,19 @@ class _ContenderFiles(msgspec.Struct):
     files: dict[str, str] = {}
 
 
-class _FilesPlan(msgspec.Struct):
-    contenders: dict[str, _ContenderFiles] = {}
-
-
 def hashes_of(run: Run) -> set[str]:
     """The hashes of the sources of a run's contenders; none where its plan cannot be read."""
     try:
-        plan = msgspec.convert(run.plan, _FilesPlan)
+        contenders = msgspec.convert(run.plan.get("contenders", {}), dict[str, _ContenderFiles])
     except msgspec.ValidationError:
         return set()
-    return {digest for contender in plan.contenders.values() for digest in contender.files.values()}
-
-
-class _TitledExperiment(msgspec.Struct):
-    title: str = ""
+    return {digest for contender in contenders.values() for digest in contender.files.values()}
 
 
 class _TitledPlan(msgspec.Struct):
     """What a list shows of a plan; the rest is skipped, not read."""
 
-    experiment: _TitledExperiment = msgspec.field(default_factory=_TitledExperiment)
+    experiment: dict[str, Any] = {}
     suite: dict[str, Any] | None = None
 
 
@@ -172,7 +164,8 @@ def titles_of(plan: Any) -> dict[str, str]:
         kept = _json(plan, _TitledPlan)
     except ValueError:
         return {"title": "", "suite": ""}
-    return {"title": kept.experiment.title, "suite": str((kept.suite or {}).get("id") or "")}
+    suite = kept.suite or {}
+    return {"title": str(kept.experiment.get("title", "")), "suite": str(suite.get("id") or "")}
 
 
 def _json(text: Any, type: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The contract of the probe (docs/PROBE.md): every request to the probe and every message from it, as a type.
+"""The contract of the probe (docs/PROBE.md): what is asked of the probe and every message from it, as types.
 
 Messages are validated when they are read: a missing key, a value of another type or a negative count is an
 error. Keys that this version does not know are ignored, so that stores of later versions can be read. Fields

@@ -9,25 +9,11 @@ from ringside.probe.protocol.loads import LoadPlan, Request, WholeRequest
 from ringside.probe.protocol.messages import EngineRecord
 
 
-class ConstantDelay(Request, frozen=True, tag_field="kind", tag="constant"):
-    """Always the same."""
-
-    s: float
-
-
 class LognormalDelay(Request, frozen=True, tag_field="kind", tag="lognormal"):
     """The logarithm is normal with standard deviation `sigma`."""
 
     median_s: float
     sigma: float
-
-
-class BimodalDelay(Request, frozen=True, tag_field="kind", tag="bimodal"):
-    """`slow_s` with a probability of `slow_share`, else `fast_s`."""
-
-    fast_s: float
-    slow_s: float
-    slow_share: float
 
 
 class TailedDelay(Request, frozen=True, tag_field="kind", tag="tailed"):
@@ -39,17 +25,12 @@ class TailedDelay(Request, frozen=True, tag_field="kind", tag="tailed"):
     tail_share: float
 
 
-Delay = ConstantDelay | LognormalDelay | BimodalDelay | TailedDelay
-
-
 class StubUpstream(Request, frozen=True):
-    """One upstream: how long it takes, what it answers, and how often it breaks off or hangs."""
+    """One upstream: how long it takes, and what it answers."""
 
-    delay: Delay
+    delay: LognormalDelay | TailedDelay
     status: int = 200
     body: str = ""
-    reset_share: float = 0.0
-    hang_share: float = 0.0
 
 
 class Stub(Request, frozen=True):

@@ -32,7 +32,7 @@ from ringside.render.plots.charts import MARKS, charts_with_stems, config, missi
 from ringside.render.plots.spec import Json, colour
 from ringside.render.text import words
 from ringside.render.text.answers import answers
-from ringside.render.text.cells import TableData, table
+from ringside.render.text.cells import TableData, plain_table
 from ringside.render.text.command import command, command_to_repeat, own_command
 from ringside.render.text.contenders import claim_summary, claim_table, contender_table
 from ringside.render.text.diagnostics import for_pages
@@ -411,8 +411,8 @@ def _moments(analyses: Sequence[RunAnalysis]) -> TableData:
         (analysis.run.id, facts) for analysis in analyses for facts in _momentary_facts(analysis.run.host)
     ]
     columns = tuple(dict.fromkeys(column for _, facts in rows for column in facts))
-    return table(
+    return plain_table(
         "When each run began" if len(analyses) > 1 else "When the run began",
-        [[("run", run), *((column, facts.get(column, "")) for column in columns)] for run, facts in rows],
-        columns=("run", *columns),
+        ("run", *columns),
+        [(run, *(facts.get(column, "–") for column in columns)) for run, facts in rows],
     )

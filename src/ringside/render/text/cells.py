@@ -45,27 +45,28 @@ class TableData:
 Row = list[tuple[str, TableCell | str]]
 
 
-def table(
+def table(title: str, rows: Iterable[Row], subtitle: str = "", **more: Iterable[str]) -> TableData:
+    """A table from rows that have the same columns; an empty text is shown as `–`."""
+    rows = list(rows)
+    columns = [column for row in rows[:1] for column, _ in row]
+    return plain_table(title, columns, [[cell or "–" for _, cell in row] for row in rows], subtitle, **more)
+
+
+def plain_table(
     title: str,
-    rows: Iterable[Row],
+    columns: Iterable[str],
+    rows: Iterable[Iterable[TableCell | str]],
     subtitle: str = "",
     *,
-    columns: Sequence[str] = (),
     notes: Iterable[str] = (),
     narrow: Iterable[str] = (),
     extra: Iterable[str] = (),
 ) -> TableData:
-    """A table from rows that have the same columns. `columns`: their titles, where there may be no row."""
-    rows = list(rows)
-    return TableData(
-        title,
-        tuple(columns or (column for row in rows[:1] for column, _ in row)),
-        tuple(tuple(text(cell) if isinstance(cell, str) else cell for _, cell in row) for row in rows),
-        subtitle,
-        tuple(notes),
-        tuple(narrow),
-        tuple(extra),
+    """A table from its columns and its rows of cells or texts."""
+    cells = tuple(
+        tuple(TableCell(cell, "text") if isinstance(cell, str) else cell for cell in row) for row in rows
     )
+    return TableData(title, tuple(columns), cells, subtitle, tuple(notes), tuple(narrow), tuple(extra))
 
 
 def brief(table: TableData) -> TableData:

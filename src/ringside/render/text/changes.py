@@ -20,7 +20,7 @@ from ringside.analysis.run_diff import RunDiff
 from ringside.model.design import Point
 from ringside.model.results import Verdict
 from ringside.render.text import cells
-from ringside.render.text.cells import Row, TableCell, TableData, table
+from ringside.render.text.cells import Row, TableCell, TableData, plain_table, table
 from ringside.render.text.words import MAX_NAMED, Sentence, verdict_kind, verdict_word, where
 from ringside.text import minute, one_line
 
@@ -104,23 +104,19 @@ def change_table(history: History) -> TableData:
     else:
         cause = "What changed at the same run may be the cause, and need not be."
         note = f"{rule}, in {len(tested)} series. {cause}"
-    return table(
-        f"Changes of the {history.metric.noun}",
-        [_change_row(history, series, change) for series, change in history.changes],
-        columns=_CHANGE_COLUMNS,
-        notes=[note],
-    )
+    rows = [_change_row(history, series, change) for series, change in history.changes]
+    return plain_table(f"Changes of the {history.metric.noun}", _CHANGE_COLUMNS, rows, notes=[note])
 
 
 def run_table(history: History) -> TableData:
     """A row for each run, the latest first: when, and what was different from the run before."""
     columns = ("run", "began (UTC)", "CPU", "ringside", "different from the run before")
-    rows: list[Row] = []
+    rows = []
     for index, run in reversed(list(enumerate(history.runs))):
         cpu = one_line(str(run.host.get("cpu_model") or "unknown CPU"))
-        row = (run.id, minute(run.started_at), cpu, str(run.host.get("ringside") or ""))
-        rows.append(list(zip(columns, (*row, _differences(history.since_before(index))), strict=True)))
-    return table("Runs", rows, columns=columns)
+        row = (run.id, minute(run.started_at), cpu, str(run.host.get("ringside") or "–"))
+        rows.append((*row, _differences(history.since_before(index))))
+    return plain_table("Runs", columns, rows)
 
 
 def cause_text(cause: ChangeCause) -> str:
@@ -135,10 +131,10 @@ def cause_text(cause: ChangeCause) -> str:
     return f"the machine: {cause.name.replace('_', ' ')} {_value(cause.before)} → {_value(cause.after)}"
 
 
-def _change_row(history: History, series: FigureHistory, change: Change) -> Row:
+def _change_row(history: History, series: FigureHistory, change: Change) -> Sequence[TableCell | str]:
     metric = history.metric
     is_better = (change.ratio < 1) == metric.smaller_is_better
-    row: tuple[TableCell | str, ...] = (
+    return (
         series.contender,
         history.label(series.point),
         change.run,
@@ -147,7 +143,6 @@ def _change_row(history: History, series: FigureHistory, change: Change) -> Row:
         TableCell(f"{change.p:.3f}"),
         "; ".join(map(cause_text, change.causes)) or "nothing that is recorded",
     )
-    return list(zip(_CHANGE_COLUMNS, row, strict=True))
 
 
 def _differences(causes: Sequence[ChangeCause] | None) -> str:

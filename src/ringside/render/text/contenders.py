@@ -12,7 +12,7 @@ from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn
 from ringside.model.design import Cell
 from ringside.model.results import Answer, Outcome
 from ringside.render.text import cells, command
-from ringside.render.text.cells import Row, TableCell, TableData, table
+from ringside.render.text.cells import Row, TableCell, TableData, plain_table, table
 from ringside.render.text.words import where
 from ringside.store.plans import PlannedContender
 from ringside.text import one_line
@@ -125,7 +125,7 @@ _ANSWER_KINDS = {
 def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
     """A row for each claim that was tested: its source, answer, deciding figure, and what was measured."""
     columns = ("source", "claim", "answer", "figure", "measured", "command")
-    rows: list[Row] = []
+    rows = []
     for each in examined:
         finding = each.finding
         if finding.answer is Answer.NOT_TESTED:
@@ -134,9 +134,9 @@ def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
         if finding.figure and not finding.unit:
             figure = TableCell(units.ratio(finding.figure))
         answer = TableCell(str(finding.answer), _ANSWER_KINDS[finding.answer])
-        row = (each.source.name, each.claim.text, answer, figure, finding.sentence, each.command)
-        rows.append(list(zip(columns, row, strict=True)))
-    return table("Claims", rows, claim_summary(examined), columns=columns, narrow=("command", "source"))
+        texts = (cells.text(text) for text in (finding.sentence, each.command))
+        rows.append((each.source.name, each.claim.text, answer, figure, *texts))
+    return plain_table("Claims", columns, rows, claim_summary(examined), narrow=("command", "source"))
 
 
 def claim_summary(examined: Sequence[JudgedClaim]) -> str:

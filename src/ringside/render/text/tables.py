@@ -37,13 +37,6 @@ def tables(analysis: RunAnalysis, *, is_part: bool = False, by_point: bool = Tru
     return [table for table in shown if table]
 
 
-def answer_table(analysis: RunAnalysis) -> TableData:
-    """The one of the tables that the answer in words comes from."""
-    if len(analysis.points) > POINT_TABLES:
-        return metric_table(analysis, analysis.headline)
-    return point_table(analysis, analysis.overview_point)
-
-
 def first_table(analysis: RunAnalysis, point: Point | None) -> TableData:
     """What a terminal shows of a point: the programs, the best first, with the headline and how far they are
     from the baseline; of programs without figures the reason. None: of all points the headline alone. The
