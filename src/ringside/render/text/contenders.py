@@ -125,7 +125,7 @@ _ANSWER_KINDS = {
 def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
     """A row for each claim that was tested: its source, answer, deciding figure, and what was measured."""
     columns = ("source", "claim", "answer", "figure", "measured", "command")
-    rows = []
+    rows: list[Sequence[TableCell | str]] = []
     for each in examined:
         finding = each.finding
         if finding.answer is Answer.NOT_TESTED:
