@@ -25,7 +25,6 @@ from ringside.render.html.page import front
 from ringside.render.html.pictures import (
     headline_picture,
     history_view,
-    questions_of_page,
 )
 from ringside.render.site.site import file_name
 from ringside.render.text import cells, families, words
@@ -169,7 +168,7 @@ class Site:
             "index",
             "",
             "What does each concurrency model cost?",
-            questions=questions_of_page(questions),
+            questions=[each for each in questions if each.is_measured],
             asked=next((record for record in self.records if record.suite.answers is questions), widest),
             languages=len(
                 {each.language for _, run in self.parts for each in run.contenders.values()} - {""}

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.probe import prctl, process, protocol
+from ringside.probe import kernel, process, protocol
 from ringside.probe.process import Probe, find_probe
 from tests.support import probes
 
@@ -90,13 +90,13 @@ def test_the_channels_of_a_probe_cannot_be_opened_through_proc(tmp_path: Path) -
 
 def test_ringside_is_hidden_during_a_trial(tmp_path: Path) -> None:
     """Files of a process that is not dumpable belong to root, and nobody else can trace it."""
-    assert prctl.is_visible()
+    assert kernel.is_visible()
     seen = []
     (tmp_path / "lines").write_text(f"{probes.STARTED}\n{probes.OUTCOME}\n")
     probe = Probe(probes.script(tmp_path, "say lines"))
-    probe.trial(probes.TRIAL, on_message=lambda _: seen.append(prctl.is_visible()))
+    probe.trial(probes.TRIAL, on_message=lambda _: seen.append(kernel.is_visible()))
     assert seen == [False, False]
-    assert prctl.is_visible()
+    assert kernel.is_visible()
 
 
 @pytest.mark.parametrize(

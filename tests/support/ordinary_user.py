@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ringside.probe.prctl import prctl
+from ringside.probe.kernel import prctl
 from ringside.probe.process import find_probe
 from tests.support import ROOT
 

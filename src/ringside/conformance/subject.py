@@ -28,7 +28,7 @@ from ringside.measure.toolchain.receipts import expand
 from ringside.model.catalogue import Ready
 from ringside.model.design import Cell, ExperimentLimits, Input, Level, Point
 from ringside.model.results import Outcome, Trial
-from ringside.probe import orphans
+from ringside.probe import kernel
 from ringside.text import one_line
 from ringside.units import count
 from ringside.workloads.base import Workload
@@ -275,7 +275,7 @@ def alive_in_session(session: int) -> list[int]:
     alive = []
     for folder in Path("/proc").glob("[0-9]*"):
         # State, parent, group, session; nothing of a process that has gone.
-        fields = orphans.fields_of(int(folder.name))
+        fields = kernel.fields_of(int(folder.name))
         if fields and int(fields[3]) == session and fields[0] not in "ZX":
             alive.append(int(folder.name))
     return alive

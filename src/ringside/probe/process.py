@@ -32,8 +32,7 @@ from typing import TypeVar
 import msgspec
 
 from ringside.errors import ProbeError
-from ringside.probe import orphans, protocol
-from ringside.probe.prctl import adopted, hidden
+from ringside.probe import kernel, protocol
 
 Message = TypeVar("Message", protocol.TrialMessage, protocol.EngineMessage)
 
@@ -130,7 +129,7 @@ class Probe:
         carry_out = partial(self._carry_out, *what, keep=True, number=request.number)
         before_ns = time.process_time_ns()
         # A command may write to files of this process: `vs --output inherit`.
-        with nullcontext() if request.plain else hidden():
+        with nullcontext() if request.plain else kernel.hidden():
             try:
                 messages = carry_out()
             except _DiedIdleError:
@@ -203,8 +202,8 @@ class Probe:
         """`keep`: the process may carry out another trial. `number`: that of its request."""
         messages: list[Message] = []
         deadline = None if limit_s is None else time.monotonic() + limit_s + self._grace_s
-        with interrupts(self.interrupt), adopted():
-            others = orphans.children()
+        with interrupts(self.interrupt), kernel.adopted():
+            others = kernel.children()
             process = self._process = self._idle.pop() if keep and self._idle else _start(self.path)
             try:
                 _send(process, request, is_last=not keep and go is None)
@@ -228,7 +227,7 @@ class Probe:
                     _end(process, messages)
             except BaseException as error:
                 _stop(process, messages, self._cgroup)
-                orphans.end_all_but(others)
+                kernel.end_all_but(others)
                 if keep and not isinstance(error, _DiedIdleError):
                     _sweep(self.path, self._places)
                 if self.interrupted and isinstance(error, ProbeError):
@@ -280,7 +279,7 @@ class Probe:
             tick_at = now + _TICK_S
             if on_tick:
                 on_tick()
-            if orphans.is_stopped(process.pid):
+            if kernel.is_stopped(process.pid):
                 # Nobody else could end it: it cannot read its own signals.
                 _kill(process)
                 raise ProbeError("the probe was stopped by a signal, perhaps from its contender")

@@ -16,7 +16,7 @@ import pytest
 
 from ringside.errors import ProbeError
 from ringside.measure.host.executor import Executor, off_contender_cpus
-from ringside.probe import orphans
+from ringside.probe import kernel
 from ringside.probe.process import find_probe
 from ringside.probe.protocol import Limits, Phase, Sample, Started, TrialOutcome, TrialRequest
 from tests.support import probes
@@ -188,13 +188,13 @@ def test_ctrl_c_ends_the_trial_and_the_probe_still_reports(tmp_path: Path, names
 @both_ways
 @pytest.mark.parametrize("which", ["started", "parent of the program"])
 def test_a_killed_probe_leaves_nothing_and_is_an_error(tmp_path: Path, namespaces: str, which: str) -> None:
-    before = orphans.children()
+    before = kernel.children()
 
     def kill() -> bool:
         if not (tmp_path / "ready").exists():
             return False
-        parents = {int(orphans.fields_of(pid)[1]) for pid in processes_in(tmp_path)}
-        ((started, _),) = orphans.children() - before
+        parents = {int(kernel.fields_of(pid)[1]) for pid in processes_in(tmp_path)}
+        ((started, _),) = kernel.children() - before
         # In namespaces of its own the probe is another process than that which was started.
         (inside,) = parents - set(processes_in(tmp_path))
         os.kill(started if which == "started" else inside, signal.SIGKILL)
@@ -205,7 +205,7 @@ def test_a_killed_probe_leaves_nothing_and_is_an_error(tmp_path: Path, namespace
         Executor().trial(stubborn(tmp_path, namespaces))
     sender.join()
     assert is_over(lambda: not processes_in(tmp_path))
-    assert orphans.children() <= before
+    assert kernel.children() <= before
 
 
 def test_programs_begin_with_no_signal_ignored() -> None:

@@ -18,7 +18,7 @@ import pytest
 
 from ringside.errors import ProbeError
 from ringside.measure.host.executor import Executor
-from ringside.probe import orphans, protocol
+from ringside.probe import kernel, protocol
 from ringside.probe.process import Probe
 from tests.support.attacks import attack, both_ways, has_own_namespaces, last, request
 from tests.support.ordinary_user import NOBODY, as_ordinary_user
@@ -67,7 +67,7 @@ def test_interference_is_recorded_and_changes_nothing(how: str, text: str, names
 )
 def test_who_lowers_the_probes_limits_is_named(how: str, limit: str, namespaces: str) -> None:
     """Also where the probe dies of it; nothing of the trial is left."""
-    before = orphans.children()
+    before = kernel.children()
     why = f"the probe's limits were lowered: {limit}"
     try:
         final = last(attack(f"lowers-the-probes-{how}", namespaces=namespaces))
@@ -76,7 +76,7 @@ def test_who_lowers_the_probes_limits_is_named(how: str, limit: str, namespaces:
         said = ("probe-failed", str(died).replace("ringside-probe: ", ""))
     died_of = ("probe-failed", f"the probe ended without an outcome: {why}")
     assert said in (("wrong-evidence", why), died_of)
-    assert orphans.children() <= before
+    assert kernel.children() <= before
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -296,13 +296,13 @@ def test_a_probe_in_namespaces_of_its_own_cannot_be_ended(how: str) -> None:
 @pytest.mark.parametrize("how", ["stops-the-probe", "kills-the-probe"])
 @pytest.mark.parametrize("cgroup", ["auto", "off"])
 def test_a_probe_that_its_program_ends(how: str, cgroup: str) -> None:
-    before = orphans.children()
+    before = kernel.children()
     begun = time.monotonic()
     with pytest.raises(ProbeError, match="stopped by a signal" if "stops" in how else "was killed"):
         attack(how, cgroup=cgroup, namespaces="off")
     # Not the wall limit, which is a minute.
     assert time.monotonic() - begun < 20
-    assert orphans.children() <= before
+    assert kernel.children() <= before
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,7 @@ from ringside.measure.vs.commands import Command, filled_in
 from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
 from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Metric, Point, Show
 from ringside.model.results import Outcome, Run, Trial
-from ringside.probe import orphans
-from ringside.probe.prctl import adopted
+from ringside.probe import kernel
 from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store, now
 from ringside.store.plans import KeptOptions, PlannedContender, plan_values
@@ -293,8 +292,8 @@ class CommandTrials(TrialMaker):
         argv = self._commands[cell.contender].words(filled)
         what = f"--{hook} {one_line(filled, 80)}"
         # Not a pipe: what a hook leaves in the background, as a server, would keep it open.
-        before = orphans.children()
-        with tempfile.TemporaryFile() as errors, adopted():
+        before = kernel.children()
+        with tempfile.TemporaryFile() as errors, kernel.adopted():
             try:
                 status = subprocess.run(
                     argv,
@@ -307,7 +306,7 @@ class CommandTrials(TrialMaker):
                 ).returncode
             except OSError as error:
                 raise UsageError(f"{what}: {error.strerror}") from error
-            for pid, _ in orphans.children() - before:
+            for pid, _ in kernel.children() - before:
                 # Another hook may wait until it is gone.
                 threading.Thread(target=_reap, args=(pid,), daemon=True).start()
             if not status:

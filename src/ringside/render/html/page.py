@@ -23,13 +23,13 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn, SuiteAnalysis
 from ringside.model.design import Point
-from ringside.model.results import Answer, Outcome
+from ringside.model.results import Outcome
 from ringside.render.export.documents import FORMAT, document
 from ringside.render.html import templates
-from ringside.render.html.pictures import headline_picture, questions_of_page
+from ringside.render.html.pictures import headline_picture
 from ringside.render.html.templates import environment, json_element, packed, policy, script, vega
 from ringside.render.plots.charts import MARKS, charts_with_stems, config, missing
-from ringside.render.plots.spec import Json, colour
+from ringside.render.plots.spec import Json
 from ringside.render.text import words
 from ringside.render.text.answers import answers
 from ringside.render.text.cells import TableData, plain_table
@@ -62,7 +62,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         several=len(sections) > 1,
         anchors={each["analysis"].experiment.name: f"#{each['id']}" for each in sections},
         home=home,
-        claims=_claims(suite.claims),
+        claims=_claims(suite.claims) if suite.claims else None,
         common=for_pages(suite.machine_diagnostics),
         contenders=contenders,
         contender_table=contender_table(*analyses),
@@ -93,15 +93,9 @@ def _library() -> tuple[Markup, str]:
     return library, packed(str(library))
 
 
-def _claims(claims: Sequence[JudgedClaim]) -> dict[str, Any] | None:
-    """The claims that these runs test as a table, and the others as another."""
-    if not claims:
-        return None
-    tested = [each for each in claims if each.finding.answer is not Answer.NOT_TESTED]
-    others = [each for each in claims if each.finding.answer is Answer.NOT_TESTED]
-    tables = [replace(claim_table(each), subtitle="") if each else None for each in (tested, others)]
-    summary = claim_summary(claims)
-    return {"summary": summary, "tested": tables[0], "others": tables[1], "count": len(others)}
+def _claims(claims: Sequence[JudgedClaim]) -> dict[str, Any]:
+    """How many claims of each answer there are, and those that these runs test as a table."""
+    return {"summary": claim_summary(claims), "tested": replace(claim_table(claims), subtitle="")}
 
 
 def _section(suite: SuiteAnalysis, number: int, specs: list[Json], *, draws: bool) -> dict[str, Any]:
@@ -115,9 +109,6 @@ def _section(suite: SuiteAnalysis, number: int, specs: list[Json], *, draws: boo
     return {
         "id": f"run-{number + 1}",
         "analysis": analysis,
-        "date": minute(analysis.run.started_at),
-        "fixed": analysis.conditions,
-        "noun": analysis.headline.noun,
         "first": first,
         "more": more,
         # The picture of a question is that of its run.
@@ -126,9 +117,7 @@ def _section(suite: SuiteAnalysis, number: int, specs: list[Json], *, draws: boo
         "diagnostics": for_pages(analysis.own_diagnostics),
         "is_interim": analysis.run.ended_at is None
         and all(each.code != "unfinished" for each in analysis.own_diagnostics),
-        "command": own_command(analysis),
         "details": details(analysis, specs, several=len(suite.runs) > 1, draws=draws),
-        "colours": {name: colour(name, analysis.floor) for name in analysis.names},
         "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
     }
 
@@ -178,7 +167,7 @@ def front(suite: SuiteAnalysis) -> dict[str, Any]:
     return {
         "title": title(analyses),
         "question": note.split("\n\n"),
-        "questions": questions_of_page(suite.answers),
+        "questions": [answer for answer in suite.answers if answer.is_measured],
         "overview": None if is_single else _overview(suite.overview),
         "machines": list(dict.fromkeys(words.machine(analysis.run.host) for analysis in analyses)),
         "commands": commands(analyses),

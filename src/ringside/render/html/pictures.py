@@ -6,13 +6,13 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from ringside import units
-from ringside.analysis.families import FamilyStanding, QuestionAnswer
+from ringside.analysis.families import FamilyStanding
 from ringside.analysis.history import History
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
@@ -22,7 +22,6 @@ from ringside.render.plots.lines import history_chart
 from ringside.render.plots.spec import Json, ends, log_ticks
 from ringside.render.text import families
 from ringside.render.text.changes import change_table, run_table
-from ringside.render.text.words import where
 from ringside.text import capitalised
 
 # The width of plots, in pixels.
@@ -149,31 +148,6 @@ def standing_picture(standing: FamilyStanding) -> dict[str, Any]:
         smaller_is_better=standing.smaller_is_better,
     )
     return {**drawn, "lacking": standing.lacking}
-
-
-def questions_of_page(answers: Iterable[QuestionAnswer]) -> list[dict[str, Any]]:
-    """The questions that were measured, as a page shows them."""
-    return [
-        {
-            "text": answer.question.text,
-            "name": answer.question.name,
-            "holds": answer.question.holds,
-            "limits": answer.question.limits,
-            "parts": [
-                {
-                    "words": part.figure.words,
-                    "where": where(part.standing.analysis, part.standing.point, ""),
-                    "sentences": families.sentences(part.standing),
-                    "picture": standing_picture(part.standing),
-                    "experiment": part.standing.analysis.experiment.name,
-                }
-                for part in answer.parts
-                if part.standing
-            ],
-        }
-        for answer in answers
-        if answer.is_measured
-    ]
 
 
 def history_view(history: History, links: Mapping[str, str]) -> dict[str, Any]:

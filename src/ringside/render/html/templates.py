@@ -23,9 +23,13 @@ from markupsafe import Markup
 
 from ringside import __version__
 from ringside.files import cache_folder, whole_file
+from ringside.render.html.pictures import standing_picture
 from ringside.render.plots.spec import colour
+from ringside.render.text import families
 from ringside.render.text.cells import column_kinds
-from ringside.text import one_line
+from ringside.render.text.command import own_command
+from ringside.render.text.words import where
+from ringside.text import minute, one_line
 
 FOLDER = Path(__file__).parent
 
@@ -166,8 +170,13 @@ def environment(*folders: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["code"] = code
-    templates.filters["kinds"] = column_kinds
-    templates.globals["version"] = __version__
-    templates.globals["colours"] = colour
+    templates.filters |= {"code": code, "kinds": column_kinds, "minute": minute}
+    templates.globals |= {
+        "version": __version__,
+        "colours": colour,
+        "own_command": own_command,
+        "sentences": families.sentences,
+        "standing_picture": standing_picture,
+        "where": where,
+    }
     return templates

@@ -17,7 +17,7 @@ from typing import Any
 from ringside.analysis.run import RunAnalysis
 from ringside.errors import ReportError
 from ringside.render.plots import lines, rows, timelines
-from ringside.render.plots.spec import Chart, Json, Panel
+from ringside.render.plots.spec import Chart, Json, Panel, template
 from ringside.text import CsvWriter
 
 
@@ -27,28 +27,11 @@ def missing() -> str | None:
 
 
 def config() -> Json:
-    """What all plots have in common, as a Vega-Lite configuration."""
-    ink, quiet, grid = "var(--ink)", "var(--quiet)", "var(--grid)"
-    axis = {"labelColor": quiet, "titleColor": quiet, "tickColor": grid, "domainColor": grid}
-    return {
-        "background": "transparent",
-        # A plot is described as a whole; its marks are too many, and the tables hold their figures.
-        "mark": {"aria": False},
-        "font": "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
-        "view": {"stroke": "transparent"},
-        "text": {"color": ink, "fontSize": 12},
-        # One below the other: side by side they leave a narrow panel.
-        "legend": {"layout": {"bottom": {"anchor": "start", "direction": "vertical", "margin": 4}}},
-        "axis": {
-            **axis,
-            "gridColor": grid,
-            "labelFontSize": 12,
-            "titleFontSize": 12,
-            "titleFontWeight": "normal",
-            "labelOverlap": "greedy",
-            "labelLimit": 210,
-        },
-    }
+    """What all plots have in common, as a Vega-Lite configuration: marks have no descriptions of their own,
+    since they are too many; legends stand one below the other, since side by side they leave a narrow
+    panel."""
+    common: Json = template("config")
+    return common
 
 
 def charts(analysis: RunAnalysis) -> list[Chart]:

@@ -73,6 +73,19 @@ def panels(analysis: RunAnalysis, draw: Callable[[Point], Json | None]) -> tuple
     return tuple(Panel(analysis.label(point), spec, point) for point, spec in drawn if spec)
 
 
+def template(name: str, **values: Any) -> Any:
+    """What NAME.json in this folder specifies; the text `$x` in it stands for the value of `x`."""
+
+    def filled(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: filled(each) for key, each in part.items()}
+        if isinstance(part, list):
+            return list(map(filled, part))
+        return values[part[1:]] if isinstance(part, str) and part.startswith("$") else part
+
+    return filled(json.loads(Path(__file__).with_name(f"{name}.json").read_text(encoding="utf-8")))
+
+
 def sentence(text: str) -> str:
     """An explanation as a sentence."""
     return f"{capitalised(text)}."

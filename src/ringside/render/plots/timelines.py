@@ -62,59 +62,21 @@ def _timeline(timeline: Timeline, view: TimelineView) -> spec.Json:
     x = spec.x_axis("t", f"{view.x_title} (logarithmic)", (first, last), log=True)
     highest = max([*timeline.pss_bytes.values, *timeline.kernel_bytes.values]) * 1.08
     unit, unit_name = units.scale(highest, "B")
-    quiet_dashes: spec.Json = {"color": "var(--quiet)", "strokeDash": [5, 4]}
-    legend = {"orient": "bottom", "title": None, "labelColor": "var(--quiet)"}
-    ticks = {"format": ",~r", "tickCount": 5, "minExtent": 30}
     threads = {
         name: "var(--grid)" if name == OTHER_THREADS else f"var(--c{number % len(spec.BUNDLED)})"
         for number, name in enumerate(timeline.cpu)
     }
-    cores = {
-        "x": x,
-        "y": spec.quantitative("cores", stack="zero", title="CPU (cores)", axis=ticks),
-        "color": spec.nominal(
-            "thread",
-            scale={"domain": list(threads), "range": list(threads.values())},
-            legend={**legend, "columns": 4, "symbolStrokeWidth": 0},
-        ),
-        "order": spec.quantitative("place"),
-        "tooltip": [
-            *spec.tooltip(thread="thread"),
-            spec.quantitative("cores", title="cores", format=".3~r"),
-            spec.quantitative("t", title="from", format=".3~r"),
-        ],
-    }
-    # How many connections were open has no axis: its top is all of them.
-    most = max([1.0, *timeline.open.values])
-    ramp = {
-        "x": x,
-        "y": spec.quantitative("open", scale={"domain": [0, most * 1.08], "nice": False}, axis=None),
-        "tooltip": [
-            spec.quantitative("open", title="open connections", format=",.0f"),
-            spec.quantitative("t", title="at", format=".3~r"),
-        ],
-    }
-    memory = {
-        "x": x,
-        "y": spec.quantitative(
-            "bytes",
-            title=f"memory ({unit_name})",
-            scale={"domain": [0, highest / unit], "nice": False},
-            axis={"orient": "right", "grid": False, **ticks},
-        ),
-        "strokeDash": spec.nominal(
-            "what",
-            scale={"domain": [_MEMORY, _KERNEL], "range": [[1, 0], [2, 2]]},
-            legend={**legend, "symbolStrokeColor": "var(--ink)"},
-        ),
-    }
-    steps: spec.Json = {"interpolate": "step-after"}
-    layers = [
-        spec.layer("cpu", "area", opacity=0.75, line=False, encoding=cores, **steps),
-        spec.layer("marker", "rule", encoding={"x": x}, **quiet_dashes),
-        spec.layer("open", "line", encoding=ramp, **quiet_dashes),
-        spec.layer("memory", "line", strokeWidth=2, color="var(--ink)", encoding=memory, **steps),
-    ]
+    layers = spec.template(
+        "timeline",
+        x=x,
+        threads=list(threads),
+        colours=list(threads.values()),
+        # How many connections were open has no axis: its top is all of them.
+        open=[0, max([1.0, *timeline.open.values]) * 1.08],
+        title=f"memory ({unit_name})",
+        memory=[0, highest / unit],
+        kinds=[_MEMORY, _KERNEL],
+    )
     return spec.layered(layers, 230, _timeline_data(timeline, first, unit), independent=("y",))
 
 

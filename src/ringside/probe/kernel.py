@@ -1,17 +1,59 @@
-"""Processes that a killed probe leaves behind: they become children of ringside, which ends them."""
+"""What this process asks of the kernel: to be hidden from programs of the same user that it measures, and to
+be the parent of what a killed probe leaves behind, which it then ends."""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 
 # A process that the kernel does not let die is left to the kernel.
 _PATIENCE_S = 10.0
 _PAUSE_S = 0.01
+_PR_GET_DUMPABLE, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 3, 4, 36
 
 Child = tuple[int, str]  # The pid and its start time: pids are used again.
+
+
+@cache
+def prctl() -> Callable[..., int]:
+    """prctl(2), without effect where the C library has none."""
+    import ctypes
+
+    function: Callable[..., int] = getattr(ctypes.CDLL(None), "prctl", lambda *_: -1)
+    return function
+
+
+@contextmanager
+def hidden() -> Iterator[None]:
+    """Close the memory and files of this process, below /proc and to tracers, to all but root meanwhile."""
+    if not is_visible():
+        yield
+        return
+    prctl()(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl()(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+
+
+def is_visible() -> bool:
+    """Whether others of this user can open its memory and files."""
+    return prctl()(_PR_GET_DUMPABLE, 0, 0, 0, 0) == 1
+
+
+@contextmanager
+def adopted() -> Iterator[None]:
+    """Make this process the parent of orphans of its descendants meanwhile. Not for longer: nobody would reap
+    those of other programs."""
+    prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        prctl()(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
 
 def children(parent: int | str = "self") -> set[Child]:
