@@ -15,7 +15,7 @@ import pytest
 from ringside import units
 from ringside.cli import check, params
 from ringside.cli.main import COMMANDS, cli
-from ringside.cli.run import RunSettings
+from ringside.cli.run_options import RunSettings
 from ringside.errors import UsageError
 from ringside.load import options, thresholds
 from ringside.measure.vs.commands import scanned_levels

@@ -12,7 +12,7 @@ from ringside.analysis.run import analysis_of
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, context, params, report, serve, show, streams
 from ringside.cli.progress import LiveProgress
-from ringside.cli.run import RunSettings
+from ringside.cli.run_options import RunSettings
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_task, resumed_task
