@@ -227,30 +227,66 @@ def test_an_interrupt_leaves_no_worktree(
     nothing_is_left()
 
 
-def test_ctrl_c_shows_what_is_there(workplace: Path) -> None:
+def test_ctrl_c_shows_what_is_there(workplace: Path, complaint: Callable[..., str]) -> None:
     process = subprocess.Popen(
-        [*RINGSIDE, "vs", "sh -c 'echo >> made; sleep 0.01'", "sleep 0.01", "--time", "10m"],
+        [
+            *RINGSIDE,
+            "vs",
+            "sh -c 'echo >> made; sleep 0.01'",
+            "sleep 0.01",
+            "-r50",
+            "--export-json",
+            "a.json",
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
     deadline = time.monotonic() + 240
-    # The warm-up and two blocks at least.
+    # The warm-ups and two blocks at least.
     while time.monotonic() < deadline:
-        if Path("made").exists() and len(Path("made").read_text(encoding="utf-8")) > 3:
+        if Path("made").exists() and len(Path("made").read_text(encoding="utf-8")) > 5:
             break
         time.sleep(0.1)
     os.kill(process.pid, signal.SIGINT)
     out, errors = process.communicate(timeout=240)
     assert process.returncode == 130, errors
-    assert errors.strip() == "ringside: interrupted"
+    hint = re.fullmatch(
+        r"ringside: interrupted; `ringside (vs --resume (\S+) --export-json=a.json)` continues it",
+        errors.strip(),
+    )
+    assert hint, errors
     assert "A = sh -c" in out
     # What was not finished has no verdict, however clear it may look.
     sentence = " ".join(out.partition("A = ")[0].split())
     assert sentence.endswith("inconclusive, since the run is not finished") or re.search(
         r"inconclusive, too few blocks \([2-6] of [67]\)$", sentence
     ), out
+    # What the hint says continues it: what was measured counts, and is exported where that was asked for.
+    assert f"`ringside vs --resume {hint[2]}` continues it" in complaint("run", "--resume", hint[2])
+    times = [each["times"] for each in json.loads(Path("a.json").read_text(encoding="utf-8"))["results"]]
+    whole = json.loads(in_process(*hint[1].split(), "--json").stdout)
+    assert (whole["blocks_done"], len(whole["times"])) == (50, 100)
+    after = [each["times"] for each in json.loads(Path("a.json").read_text(encoding="utf-8"))["results"]]
+    assert [now[: len(then)] for then, now in zip(times, after, strict=True)] == times
+    assert [*map(len, after)] == [50, 50]
+    finished = in_process("vs", "--resume", "latest", "--time", "1m")
+    assert finished.stderr == f"ringside: {hint[2]} is finished: nothing is left\n"
+
+
+def test_a_run_is_resumed_as_it_began_or_not_at_all(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, complaint: Callable[..., str]
+) -> None:
+    ids = [in_process("vs", "-r1", "true", *more).stdout for more in ((), ("--input", "-"))]
+    first, stdin = (re.findall(r"run (\S+)", shown)[0] for shown in ids)
+    assert "leave out --runs" in complaint("vs", "--resume", first, "--runs", "3")
+    assert "leave out false" in complaint("vs", "--resume", first, "false")
+    assert "read its input from stdin" in complaint("vs", "--resume", stdin)
+    (workplace / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    there = complaint("vs", "--resume", first)
+    assert f"continue it there, after `cd {workplace}`" in there
 
 
 def test_a_shell_by_itself_where_a_command_needs_one(workplace: Path) -> None:

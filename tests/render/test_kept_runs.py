@@ -87,4 +87,5 @@ def test_a_command_that_failed_leaves_a_run_that_was_cut_off(workplace: Path) ->
     ((run, state),) = kept_runs()
     assert state == "cut off"
     line = in_process("run", "--resume", run, status=2).stderr
-    assert line == f"ringside: run {run} is not one of `ringside run` and cannot be resumed: start it anew\n"
+    resume = f"`ringside vs --resume {run}` continues it"
+    assert line == f"ringside: run {run} is not one of `ringside run`: {resume}\n"

@@ -109,6 +109,7 @@ class VsSettings:
     until: Goal | None = option("--until GOAL", params.UNTIL_HELP, ["decided", "end"])
     margin: float | None = option("--margin 5%", f"{params.MARGIN_HELP} [default: 5%].", units.margin)
     seed: int | None = option("--seed N", "Seed of the random orders [default: a new one].", params.SEED)
+    resume: str | None = option("--resume RUN", "Continue an interrupted run.")
     everything: bool = flag("--all", "All columns.", section="Output")
     quiet: bool = flag("--quiet", "No lines on what slow commands are at.")
     show_output: bool = flag("--show-output", "Show what the commands print.")

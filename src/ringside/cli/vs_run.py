@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import string
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
+
+import click
 
 from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
@@ -30,8 +33,11 @@ from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Point
 from ringside.model.results import Outcome, Run
 from ringside.render.export import documents, formats
 from ringside.render.text import paired
+from ringside.render.text.command import comparison_words, option_words, with_store
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import Store
+from ringside.store.plans import read_plan
+from ringside.store.runs import single_run
 from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import TIME_UNITS, count, time_unit, whole
 from ringside.workloads.command import COMMAND, CommandTimes
@@ -51,20 +57,47 @@ _COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
 
 def compare(settings: VsSettings) -> int:
     """Carry out the command; the exit status."""
+    run = None
+    if settings.resume:
+        run, settings = _resumed(settings)
     stdin = "/dev/stdin" if settings.stdin == "-" else settings.stdin
     try:
         with (
             parsing.input_file(None if stdin in (None, "null") else Path(stdin)) as file,
             worktrees(settings.revisions, settings.build, streams.say) as revisions,
         ):
-            return _compare(settings, file, revisions)
+            return _compare(settings, file, revisions, run)
     except BuildError as error:
         for line in last_lines(error.log, LOG_LINES):
             streams.say(f"  | {line}")
         raise
 
 
-def _compare(settings: VsSettings, stdin: Path | None, revisions: Sequence[Revision]) -> int:
+def _resumed(settings: VsSettings) -> tuple[Run, VsSettings]:
+    """The run that is continued, and the options with which it began, shown as the command line says now.
+    Raises UsageError."""
+    if own := [*command_line_options({*_SHOWN, "resume", "time_s"}), *settings.texts]:
+        raise UsageError(f"--resume continues a run as it began: leave out {one_line(own[0], 60)}")
+    run = single_run(context.open_store(settings.store, create=False), settings.resume or "")
+    plan = read_plan(run)
+    if plan.experiment.workload != COMMAND.name:
+        way = "start it anew" if plan.options else f"`ringside run --resume {run.id}` continues it"
+        raise UsageError(f"run {run.id} is not one of `ringside vs`: {way}")
+    if plan.folder != str(Path.cwd()):
+        there = shlex.quote(plan.folder)
+        raise UsageError(f"run {run.id} began in another folder: continue it there, after `cd {there}`")
+    command = click.get_current_context().command
+    given = command.make_context("vs", comparison_words(plan)[1:]).params
+    if given["stdin"] == "-":
+        raise UsageError(f"run {run.id} read its input from stdin, which is not kept: start a new run")
+    shown = {name: getattr(settings, name) for name in (*_SHOWN, "resume")}
+    began = VsSettings(**{name: value for name, value in given.items() if value is not None})
+    return run, replace(began, **shown, seed=run.seed, time_s=settings.time_s or began.time_s)
+
+
+def _compare(
+    settings: VsSettings, stdin: Path | None, revisions: Sequence[Revision], resumed: Run | None
+) -> int:
     _check_stdout(settings)
     factors = _factors(settings)
     points = parsing.scan_points(factors)
@@ -90,11 +123,19 @@ def _compare(settings: VsSettings, stdin: Path | None, revisions: Sequence[Revis
     with alone(progress.on_wait):
         memory_bytes = int(host.memory_available_bytes() * _MEMORY_SHARE)
         execution = replace(execution, memory_bytes=memory_bytes)
-        options = command_line_options(_SHOWN)
-        run = command_trials.begin(commands, experiment, execution, seed, storage, points, options)
+        if resumed:
+            run = resumed
+            command_trials.check_unchanged(run, commands, execution)
+        else:
+            options = command_line_options(_SHOWN)
+            run = command_trials.begin(commands, experiment, execution, seed, storage, points, options)
         trials = command_trials.CommandTrials(commands, execution, seed, Executor(), points)
         before = host.quota()
-        status, is_whole = _measure(run, experiment, points, rule, trials, storage, progress)
+        status, is_whole = 0, True
+        if run.ended_at is None:
+            status, is_whole = _measure(run, experiment, points, rule, trials, storage, progress)
+        else:
+            streams.say(f"{run.id} is finished: nothing is left")
     quota = host.quota()
     if quota and (stops := quota.stopped - (before.stopped if before else 0)) > 0:
         streams.say(
@@ -111,7 +152,8 @@ def _compare(settings: VsSettings, stdin: Path | None, revisions: Sequence[Revis
     elif is_whole and not status:
         raise ProbeError(storage.trials(run)[-1].detail)
     if status == EXIT_INTERRUPTED:
-        streams.say("interrupted")
+        own = command_line_options(set(VsSettings.__dataclass_fields__) - _SHOWN | {"store"})
+        streams.say(f"interrupted; `{with_store('vs', '--resume', run.id, *option_words(own))}` continues it")
     if any(trial.outcome not in (Outcome.OK, Outcome.INTERRUPTED) for trial in analysis.trials):
         status = status or (0 if execution.excludes else EXIT_FAILED)
     return status or gates.status(settings.fail_if, list(gates.judged(analysis)))

@@ -93,9 +93,10 @@ class KeptSelection(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run was to do. `options`: those of the command line of `vs` or `load --vs`. `suite`: the suite
-    that it is a part of, as it was chosen; `selection`: how an experiment by itself was. `repeats`: by
-    contender, the repeats at each of the points; empty before the trials that show them."""
+    """What a run was to do. `options`: those of the command line of `vs` or `load --vs`; `folder`: where
+    `vs` was started. `suite`: the suite that it is a part of, as it was chosen; `selection`: how an
+    experiment by itself was. `repeats`: by contender, the repeats at each of the points; empty before the
+    trials that show them."""
 
     experiment: Experiment
     points: tuple[Point, ...]
@@ -104,6 +105,7 @@ class RunPlan:
     suite: KeptSelection | None = None
     selection: KeptSelection | None = None
     options: KeptOptions = field(default_factory=dict)
+    folder: str = ""
     repeats: Mapping[str, tuple[Annotated[int, msgspec.Meta(ge=1)], ...]] = field(default_factory=dict)
 
     def repeats_of(self, cell: Cell) -> int | None:
@@ -132,9 +134,10 @@ def plan_values(
     suite: KeptSelection | None = None,
     selection: KeptSelection | None = None,
     options: KeptOptions | None = None,
+    folder: str = "",
 ) -> dict[str, Any]:
     """A plan as JSON values; points are objects of factor and level."""
-    plan = RunPlan(experiment, (), contenders, published, suite, selection, options or {})
+    plan = RunPlan(experiment, (), contenders, published, suite, selection, options or {}, folder)
     values: dict[str, Any] = msgspec.to_builtins(plan)
     return values | {"points": [point.as_dict() for point in points]}
 

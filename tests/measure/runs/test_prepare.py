@@ -344,7 +344,7 @@ def test_runs_that_cannot_be_resumed_here(started: Started, workplace: Path) -> 
     experiment = {**run.plan["experiment"], "workload": "command"}
     of_commands = dataclasses.replace(run, plan={**run.plan, "experiment": experiment})
     assert refusal(of_commands, workplace) == (
-        f"run {run.id} is not one of `ringside run` and cannot be resumed: start it anew"
+        f"run {run.id} is not one of `ringside run`: `ringside vs --resume {run.id}` continues it"
     )
     of_cluster = dataclasses.replace(run, host={**run.host, "machines": {}})
     assert refusal(of_cluster, workplace) == f"run {run.id} began on a cluster: resume it with --on"

@@ -16,6 +16,7 @@ from ringside.model.results import Run
 from ringside.store.plans import PlannedContender, RunPlan, read_plan
 from ringside.workloads import measurement
 from ringside.workloads.base import Workload
+from ringside.workloads.command import COMMAND
 
 
 def check_origin(run: Run, *, on_cluster: bool) -> RunPlan:
@@ -23,7 +24,9 @@ def check_origin(run: Run, *, on_cluster: bool) -> RunPlan:
     run began on this machine and is to go on on a cluster, or the other way."""
     plan = read_plan(run)
     if not isinstance(measurement(plan.experiment.workload), Workload):
-        raise UsageError(f"run {run.id} is not one of `ringside run` and cannot be resumed: start it anew")
+        is_vs = plan.experiment.workload == COMMAND.name
+        way = f"`ringside vs --resume {run.id}` continues it" if is_vs else "start it anew"
+        raise UsageError(f"run {run.id} is not one of `ringside run`: {way}")
     began_on_cluster = "machines" in run.host
     if began_on_cluster and not on_cluster:
         raise UsageError(f"run {run.id} began on a cluster: resume it with --on")

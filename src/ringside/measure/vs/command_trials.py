@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ringside.errors import RingsideError, UsageError
 from ringside.measure import host
@@ -23,6 +23,7 @@ from ringside.measure.host.executor import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.events import TICK, Event, Notify
 from ringside.measure.runs.loop import TrialMaker, row
+from ringside.measure.runs.resume import check_machines
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs.commands import Command, filled_in
 from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
@@ -31,7 +32,7 @@ from ringside.model.results import Outcome, Run, Trial
 from ringside.probe import kernel
 from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store, now
-from ringside.store.plans import KeptOptions, PlannedContender, plan_values
+from ringside.store.plans import KeptOptions, PlannedContender, plan_values, read_plan
 from ringside.text import one_line
 from ringside.workloads.command import COMMAND, WAYS_OUT, CommandTimes
 
@@ -114,11 +115,24 @@ def begin(
         )
         for command in commands
     }
-    facts = host.facts(options.folder)
-    if options.cpus:
-        facts["cpus_usable"] = list(options.cpus)
-    plan = plan_values(experiment, points, contenders, options=kept)
-    return store.begin_run(experiment.name, seed, plan, facts, {})
+    plan = plan_values(experiment, points, contenders, options=kept, folder=str(options.folder))
+    return store.begin_run(experiment.name, seed, plan, machine_facts(options), {})
+
+
+def machine_facts(options: ExecutionOptions) -> dict[str, Any]:
+    """This machine's, with the CPUs that commands may use."""
+    own = {"cpus_usable": list(options.cpus)} if options.cpus else {}
+    return host.facts(options.folder) | own
+
+
+def check_unchanged(run: Run, commands: Sequence[Command], options: ExecutionOptions) -> None:
+    """Raises UsageError where a run cannot go on as it began: on another machine, or with other commits."""
+    check_machines(run, {"": machine_facts(options)})
+    then = read_plan(run).contenders
+    for command in commands:
+        if command.revision and command.revision.commit != then[command.name].version:
+            name = one_line(command.revision.name, 60)
+            raise UsageError(f"--rev {name} is another commit now than run {run.id} has: start a new run")
 
 
 class CommandTrials(TrialMaker):

@@ -11,7 +11,7 @@ from typing import Any
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
-from ringside.store.plans import KeptSelection
+from ringside.store.plans import KeptOptions, KeptSelection, RunPlan
 from ringside.text import LOG_LINES, last_lines
 from ringside.workloads.base import Workload
 from ringside.workloads.target import TARGET
@@ -37,7 +37,7 @@ def command(analysis: RunAnalysis) -> str:
     """`ringside run showdown --only go,erlang`: with what the command line changed, where that is known. Of
     `vs` and `load --vs` all options by which it was measured."""
     if not isinstance(analysis.measurement, Workload):
-        return shlex.join(["ringside", *_comparison(analysis)])
+        return shlex.join(["ringside", *comparison_words(analysis.plan)])
     words = _words(chosen) if (chosen := analysis.plan.chosen) else [analysis.experiment.name]
     return shlex.join(["ringside", "run", *words])
 
@@ -72,8 +72,8 @@ def repeat_command(analysis: RunAnalysis, contender: str, levels: Mapping[str, A
     return with_store("repeat", analysis.run.id, contender, *settings, *with_options(analysis.plan.chosen))
 
 
-def _comparison(analysis: RunAnalysis) -> list[str]:
-    options = analysis.plan.options
+def option_words(options: KeptOptions) -> list[str]:
+    """Options as they are written on a command line."""
     words: list[str] = []
     for option, values in options.items():
         for value in values:
@@ -81,8 +81,14 @@ def _comparison(analysis: RunAnalysis) -> list[str]:
                 words.append(f"{option}={value}")
             else:
                 words += [option] if isinstance(value, bool) else [option, *value]
-    texts = [analysis.contenders[name].title for name in analysis.experiment.contenders]
-    if is_load(analysis):
+    return words
+
+
+def comparison_words(plan: RunPlan) -> list[str]:
+    """The command line of `vs` or `load --vs` without the program, but for what only shows the run."""
+    options, words = plan.options, option_words(plan.options)
+    texts = [plan.contenders[name].title for name in plan.experiment.contenders]
+    if plan.experiment.workload == TARGET.name:
         return ["load", *words, texts[0], *(word for text in texts[1:] for word in ("--vs", text))]
     texts = texts["--reference" in options : 1 if "--rev" in options else None]
     return ["vs", *words, *(["--"] if any(text.startswith("-") for text in texts) else []), *texts]
