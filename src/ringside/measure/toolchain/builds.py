@@ -303,7 +303,8 @@ def run_build(command: Sequence[str], folder: Path, log: str = "", timeout_s: fl
         raise BuildError(f"cannot be built: `{command[0]}`: {error.strerror}", log) from error
     except subprocess.TimeoutExpired as error:
         printed = f"$ {shown}\n{(error.output or b'').decode(errors='replace')}"
-        raise BuildError(f"cannot be built: `{command[0]}` took over {timeout_s:.0f} s", log + printed) from error
+        text = f"cannot be built: `{command[0]}` took over {timeout_s:.0f} s"
+        raise BuildError(text, log + printed) from error
     printed = f"$ {shown}\n{output}"
     if status != 0:
         raise BuildError(f"cannot be built: `{command[0]}` ended with {status}", log + printed)
