@@ -27,7 +27,7 @@ from ringside.render.html.pictures import (
     history_view,
 )
 from ringside.render.site.site import file_name
-from ringside.render.text import cells, families, words
+from ringside.render.text import cells, words
 from ringside.render.text.answers import answers
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.contenders import contender_table
@@ -312,7 +312,7 @@ def _folder(contender: str) -> str:
 
 
 def _family(name: str) -> str:
-    return families.FAMILIES.get(name, name or "not said")
+    return words.FAMILIES.get(name, name or "not said")
 
 
 def _once(texts: Iterable[str]) -> list[str]:

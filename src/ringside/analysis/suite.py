@@ -107,6 +107,12 @@ class Overview:
     columns: tuple[OverviewColumn, ...]
     names: tuple[str, ...]
 
+    @property
+    def kinds(self) -> dict[str, list[str]]:
+        """The classes that each contender has in these runs."""
+        runs = [column.analysis for column in self.columns]
+        return {name: sorted({run.kind(name) for run in runs if name in run.names}) for name in self.names}
+
 
 def overview(analyses: Sequence[RunAnalysis]) -> Overview:
     """The overview of some runs, at least one."""

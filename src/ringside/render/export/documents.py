@@ -21,8 +21,6 @@ from ringside.render.text.words import verdict_word
 from ringside.store.plans import PlannedContender
 from ringside.text import LOG_LINES, last_lines
 
-# Format 1 had two verdicts for inconclusive (`indistinguishable`, `too-few-blocks`), none for equivalent,
-# ranks as numbers, and a drift of the machine without intervals.
 FORMAT = 2
 
 

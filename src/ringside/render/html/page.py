@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn, SuiteAnalysis
+from ringside.analysis.suite import JudgedClaim, SuiteAnalysis
 from ringside.model.design import Point
 from ringside.model.results import Outcome
 from ringside.render.export.documents import FORMAT, document
@@ -37,7 +37,7 @@ from ringside.render.text.command import command, command_to_repeat, own_command
 from ringside.render.text.contenders import claim_summary, claim_table, contender_table
 from ringside.render.text.diagnostics import for_pages
 from ringside.render.text.tables import point_table, tables
-from ringside.render.text.words import listed, where
+from ringside.render.text.words import listed
 from ringside.store.plans import KeptSelection
 from ringside.text import capitalised, minute
 
@@ -156,10 +156,6 @@ def _data(analysis: RunAnalysis) -> dict[str, Any]:
     return values
 
 
-# The shares of a table's length at which a rank gets another tint.
-_TINTS = 4
-
-
 def front(suite: SuiteAnalysis) -> dict[str, Any]:
     """What the template shows before the problems."""
     analyses, is_single = suite.runs, len(suite.runs) == 1
@@ -168,7 +164,7 @@ def front(suite: SuiteAnalysis) -> dict[str, Any]:
         "title": title(analyses),
         "question": note.split("\n\n"),
         "questions": [answer for answer in suite.answers if answer.is_measured],
-        "overview": None if is_single else _overview(suite.overview),
+        "overview": None if is_single else suite.overview,
         "machines": list(dict.fromkeys(words.machine(analysis.run.host) for analysis in analyses)),
         "commands": commands(analyses),
         "begun": minute(min(analysis.run.started_at for analysis in analyses)),
@@ -212,61 +208,13 @@ def _note(analyses: Sequence[RunAnalysis]) -> str:
     return f"What does each of {units.count(len(names), 'contender')} cost in {listed(problems, most=None)}?"
 
 
-def _overview(overview: Overview) -> dict[str, Any]:
-    # The classes that each contender has in these runs.
-    kinds = {
-        name: sorted({each.analysis.kind(name) for each in overview.columns if name in each.analysis.names})
-        for name in overview.names
-    }
-    return {
-        "columns": [
-            {
-                "label": each.label,
-                "anchor": f"run-{number}",
-                "explained": f"{each.analysis.headline.noun}{where(each.analysis, each.point)}",
-            }
-            for number, each in enumerate(overview.columns, 1)
-        ],
-        "kinds": sorted(set().union(*kinds.values())),
-        "rows": [
-            {"name": name, "kinds": kinds[name], "cells": [_cell(each, name) for each in overview.columns]}
-            for name in overview.names
-        ],
-    }
-
-
-def _cell(column: OverviewColumn, name: str) -> dict[str, Any]:
-    """`sort`: by the ratio; cells without one are last. `tint`: from 0, the best ranks, to 3."""
-    cell = column.cell(name)
-    if cell is None:
-        return {"text": "", "small": "", "sort": 1e300, "tint": "none"}
-    if cell.ratio is None:
-        return {"text": str(cell.outcome or "–"), "small": "", "sort": 1e299, "tint": "failed"}
-    return {
-        "text": "1" if cell.is_best else units.significant(cell.ratio),
-        "small": units.rank_interval(cell.ranks) if cell.ranks else cell.other_class,
-        "sort": cell.ratio,
-        "tint": _tint(column, cell.ranks, cell.ratio) if cell.ranks else "none",
-    }
-
-
-def _tint(column: OverviewColumn, ranks: tuple[int, int], ratio: float) -> str:
-    """That of a rank; none for a difference within the margin, whatever its rank."""
-    low, high = ranks
-    if low > 1 and ratio <= 1 + column.analysis.experiment.margin:
-        return "none"
-    of_all = column.analysis.rankings[column.analysis.headline.name, column.point].ranks.values()
-    share = ((low + high) / 2 - 1) / max(1, max(last for _, last in of_all) - 1)
-    return "0" if low == 1 else str(min(_TINTS - 1, int(share * _TINTS)))
-
-
 # What the machine did when a run began, and what looked at it: they differ between runs of one machine.
 _MOMENTARY = {
     "load_average": "load average",
     "pressure_cpu": "CPU pressure (PSI)",
     "memory_available_bytes": "memory available",
+    **{key: key for key in ("ringside", "revision", "python")},
 }
-_OF_RINGSIDE = ("ringside", "revision", "python")
 _MACHINES = ("machines", "engines")
 _MANIFESTS = (".toml", ".lock", ".sum", ".mod", ".json")
 
@@ -288,23 +236,11 @@ def _lasting_facts(host: Mapping[str, Any]) -> list[tuple[str, str]]:
         for key, value in facts.items():
             # Receipts have a table of their own.
             is_own = isinstance(value, Mapping) and (key in _MACHINES or (machine and key == "contenders"))
-            if key in _MOMENTARY or key in _OF_RINGSIDE or is_own:
+            if key in _MOMENTARY or is_own:
                 continue
             for inside, item in value.items() if isinstance(value, Mapping) else [("", value)]:
                 name = " ".join(filter(None, (key, inside))).replace("_bytes", "").replace("_", " ")
                 rows.append((f"{machine}: {name}" if machine else name, _text(key, item)))
-    return rows
-
-
-def _momentary_facts(host: Mapping[str, Any]) -> list[dict[str, str]]:
-    """What each machine of a run did when the run began, by the headings of a table."""
-    rows = []
-    for machine, facts in _each_machine(host):
-        known = {key: value for key, value in facts.items() if value is not None}
-        row = {title: _text(key, known[key]) for key, title in _MOMENTARY.items() if key in known}
-        row |= {key: str(known[key]) for key in _OF_RINGSIDE if key in known}
-        if row:
-            rows.append({"machine": machine, **row} if machine else row)
     return rows
 
 
@@ -396,12 +332,13 @@ def _machines(analyses: Sequence[RunAnalysis]) -> list[dict[str, Any]]:
 
 def _moments(analyses: Sequence[RunAnalysis]) -> TableData:
     """What the machines did when each run began, and the version that ran it."""
-    rows = [
-        (analysis.run.id, facts) for analysis in analyses for facts in _momentary_facts(analysis.run.host)
-    ]
-    columns = tuple(dict.fromkeys(column for _, facts in rows for column in facts))
-    return plain_table(
-        "When each run began" if len(analyses) > 1 else "When the run began",
-        ("run", *columns),
-        [(run, *(facts.get(column, "–") for column in columns)) for run, facts in rows],
-    )
+    rows = []
+    for analysis in analyses:
+        for machine, facts in _each_machine(analysis.run.host):
+            known = (key for key in _MOMENTARY if facts.get(key) is not None)
+            row = {_MOMENTARY[key]: _text(key, facts[key]) for key in known}
+            if row:
+                rows.append({"run": analysis.run.id, **({"machine": machine} if machine else {}), **row})
+    columns = dict.fromkeys(column for row in rows for column in row)
+    title = "When each run began" if len(analyses) > 1 else "When the run began"
+    return plain_table(title, columns, [[row.get(column, "–") for column in columns] for row in rows])

@@ -15,6 +15,7 @@ from ringside import units
 from ringside.analysis.families import FamilyStanding
 from ringside.analysis.history import History
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import OverviewColumn
 from ringside.model.design import Point
 from ringside.model.results import Interval
 from ringside.render.plots.charts import config, missing
@@ -22,6 +23,7 @@ from ringside.render.plots.lines import history_chart
 from ringside.render.plots.spec import Json, ends, log_ticks
 from ringside.render.text import families
 from ringside.render.text.changes import change_table, run_table
+from ringside.render.text.words import FAMILIES
 from ringside.text import capitalised
 
 # The width of plots, in pixels.
@@ -122,9 +124,7 @@ def headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | No
         return None
     first = analysis.kind(ranking.order[0])
     notes = {
-        name: families.FAMILIES.get(planned.family, "")
-        if analysis.kind(name) == first
-        else analysis.kind(name)
+        name: FAMILIES.get(planned.family, "") if analysis.kind(name) == first else analysis.kind(name)
         for name, planned in analysis.contenders.items()
     }
     title = f"{capitalised(metric.noun)}: {analysis.label(point)}"
@@ -136,7 +136,7 @@ def headline_picture(analysis: RunAnalysis, point: Point) -> dict[str, Any] | No
 
 def standing_picture(standing: FamilyStanding) -> dict[str, Any]:
     """The figures of a question, family by family."""
-    names = {name: families.FAMILIES[each.name] for each in standing.families for name in each.members}
+    names = {name: FAMILIES[each.name] for each in standing.families for name in each.members}
     title = standing.metric.title
     if standing.over:
         title = f"Times better than at {families.other_point(standing)}"
@@ -170,3 +170,33 @@ def drawing(spec: Json, width: int = _WIDTH) -> Markup | None:
     convert = importlib.import_module("vl_convert")
     svg: str = convert.vegalite_to_svg(json.dumps({**spec, "width": width, "config": config()}))
     return Markup(svg)
+
+
+# The shares of a table's length at which a rank gets another tint.
+_TINTS = 4
+
+
+def overview_cell(column: OverviewColumn, name: str) -> dict[str, Any]:
+    """What the template shows of a contender in a problem. `sort`: by the ratio; cells without one are last.
+    `tint`: from 0, the best ranks, to 3."""
+    cell = column.cell(name)
+    if cell is None:
+        return {"text": "", "small": "", "sort": 1e300, "tint": "none"}
+    if cell.ratio is None:
+        return {"text": str(cell.outcome or "–"), "small": "", "sort": 1e299, "tint": "failed"}
+    return {
+        "text": "1" if cell.is_best else units.significant(cell.ratio),
+        "small": units.rank_interval(cell.ranks) if cell.ranks else cell.other_class,
+        "sort": cell.ratio,
+        "tint": _tint(column, cell.ranks, cell.ratio) if cell.ranks else "none",
+    }
+
+
+def _tint(column: OverviewColumn, ranks: tuple[int, int], ratio: float) -> str:
+    """That of a rank; none for a difference within the margin, whatever its rank."""
+    low, high = ranks
+    if low > 1 and ratio <= 1 + column.analysis.experiment.margin:
+        return "none"
+    of_all = column.analysis.rankings[column.analysis.headline.name, column.point].ranks.values()
+    share = ((low + high) / 2 - 1) / max(1, max(last for _, last in of_all) - 1)
+    return "0" if low == 1 else str(min(_TINTS - 1, int(share * _TINTS)))

@@ -23,7 +23,7 @@ from markupsafe import Markup
 
 from ringside import __version__
 from ringside.files import cache_folder, whole_file
-from ringside.render.html.pictures import standing_picture
+from ringside.render.html.pictures import overview_cell, standing_picture
 from ringside.render.plots.spec import colour
 from ringside.render.text import families
 from ringside.render.text.cells import column_kinds
@@ -174,6 +174,7 @@ def environment(*folders: Path) -> jinja2.Environment:
     templates.globals |= {
         "version": __version__,
         "colours": colour,
+        "overview_cell": overview_cell,
         "own_command": own_command,
         "sentences": families.sentences,
         "standing_picture": standing_picture,

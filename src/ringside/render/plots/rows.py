@@ -168,30 +168,16 @@ def _dumbbells(tint: str, rows: Sequence[spec.Json]) -> spec.Json:
     values = [row[key] for row in rows for key in ("low", "median", "high", "then") if row.get(key)]
     _, across = spec.axis(Metric("ratio", "", "times", ""), values, room=1.3, grid=True)
     low, high = across["scale"]["domain"]
-    y = spec.row_axis([row["contender"] for row in rows])
-    then, now = ({"x": spec.quantitative(field, **across), "y": y} for field in ("then", "median"))
-    tips = spec.tooltip(contender="point", then_shown="then", shown="now", interval="95 % interval", n="n")
-    bar = {"x": spec.quantitative("low", **across), "x2": {"field": "high"}, "y": y}
-    quiet = "var(--quiet)"
-    dot: spec.Json = {"opacity": 1, "size": 70}
-    equal = spec.layer("equal", "rule", color=quiet, strokeDash=[2, 3], encoding={"x": then["x"]})
-    change = {**then, "x2": {"field": "median"}}
-    layers = [
-        *([equal] if low < 1 < high else []),
-        spec.layer("rows", "rule", valid="median", color=quiet, opacity=0.6, encoding=change),
-        spec.layer("rows", "rule", valid="low", color=tint, strokeWidth=7, opacity=0.35, encoding=bar),
-        spec.layer(
-            "rows", "point", valid="median", filled=True, color=tint, encoding={**now, "tooltip": tips}, **dot
-        ),
-        spec.layer(
-            "rows",
-            "point",
-            color="var(--ink)",
-            fill="var(--paper)",
-            encoding={**then, "tooltip": tips},
-            **dot,
-        ),
-    ]
+    channels = {"then": "then", "now": "median", "low": "low"}
+    layers = spec.template(
+        "dumbbells",
+        y=spec.row_axis([row["contender"] for row in rows]),
+        tint=tint,
+        tips=spec.tooltip(contender="point", then_shown="then", shown="now", interval="95 % interval", n="n"),
+        **{name: spec.quantitative(field, **across) for name, field in channels.items()},
+    )
+    # The first is a line at 1.
+    layers = layers if low < 1 < high else layers[1:]
     return spec.layered(layers, _ROW_HEIGHT * len(rows), {"rows": rows, "equal": [{"then": 1.0}]})
 
 
@@ -214,28 +200,17 @@ def _scatter(analysis: RunAnalysis, metrics: Sequence[Metric], point: Point) -> 
     if len(places) < 2:
         return None
     rows: dict[str, spec.Json] = {name: {"contender": name} for name in places}
-    encodings: spec.Json = {"color": spec.hue(places, analysis.floor)}
-    bars, shown = {}, {}
+    channels: dict[str, spec.Json] = {}
+    shown = {}
     for field, metric, column in zip("xy", metrics, zip(*places.values(), strict=True), strict=True):
         unit, channel = spec.axis(metric, spec.ends(column), room=1.5)
         low, high = f"{field}_low", f"{field}_high"
-        encodings[field] = spec.quantitative(field, **channel)
-        bars[low] = {field: spec.quantitative(low, **channel), f"{field}2": {"field": high}}
+        channels |= {name: spec.quantitative(name, **channel) for name in (field, low)}
         shown[f"{field}_shown"] = metric.title
         for name, value in zip(places, column, strict=True):
             scaled = spec.estimate(name, value, metric, unit)
             rows[name] |= {field: scaled["median"], low: scaled["low"], high: scaled["high"]}
             rows[name][f"{field}_shown"] = units.with_interval(value, metric.unit)
-    dot = {**encodings, "tooltip": spec.tooltip(contender="contender", **shown)}
-    name_beside = {**encodings, "text": spec.nominal("contender")}
-    layers = [
-        *(
-            spec.layer("rows", "rule", valid=low, strokeWidth=4, opacity=0.35, encoding={**encodings, **bar})
-            for low, bar in bars.items()
-        ),
-        spec.layer("rows", "point", filled=True, size=90, opacity=1, encoding=dot),
-        spec.layer(
-            "rows", "text", align="left", baseline="middle", dx=9, dy=-9, fontSize=12, encoding=name_beside
-        ),
-    ]
+    tips = spec.tooltip(contender="contender", **shown)
+    layers = spec.template("scatter", color=spec.hue(places, analysis.floor), tips=tips, **channels)
     return spec.layered(layers, 320, {"rows": list(rows.values())})

@@ -133,14 +133,5 @@ def _span_bars(spans: Sequence[Span], view: SpansView, tint: str) -> spec.Json:
         }
         for job, span in enumerate(spans, 1)
     ]
-    ticks = {"grid": True, "tickCount": 6}
-    at = {
-        "x": spec.quantitative("begin", title=f"{unit_name} since {view.origin}", axis=ticks),
-        "x2": {"field": "end"},
-        "y": {"field": "unit", "type": "ordinal", "title": "unit", "axis": {"grid": False}},
-        "tooltip": [spec.quantitative("job"), spec.nominal("took")],
-    }
-    look: spec.Json = {"color": tint, "stroke": "var(--paper)", "strokeWidth": 0.5, "height": {"band": 0.8}}
-    return spec.layered(
-        [spec.layer("rows", "bar", encoding=at, **look)], max(60, 18 * len(numbers)), {"rows": rows}
-    )
+    layers = spec.template("spans", title=f"{unit_name} since {view.origin}", tint=tint)
+    return spec.layered(layers, max(60, 18 * len(numbers)), {"rows": rows})

@@ -10,9 +10,9 @@ from ringside.analysis.answers import FirstPlace, Standing
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
 from ringside.model.results import Obstacle
-from ringside.render.text.sentences import OBSTACLES
 from ringside.render.text.words import (
     MAX_NAMED,
+    OBSTACLES,
     OVERSTATED,
     Sentence,
     blocks,

@@ -117,8 +117,6 @@ _ANSWER_KINDS = {
     Answer.REFUTED: "slower",
     Answer.OTHER_CONDITIONS: "even",
     Answer.INCONCLUSIVE: "even",
-    Answer.UNTESTABLE: "quiet",
-    Answer.NOT_TESTED: "quiet",
 }
 
 
@@ -133,7 +131,7 @@ def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
         figure = cells.interval(finding.figure, finding.unit)
         if finding.figure and not finding.unit:
             figure = TableCell(units.ratio(finding.figure))
-        answer = TableCell(str(finding.answer), _ANSWER_KINDS[finding.answer])
+        answer = TableCell(str(finding.answer), _ANSWER_KINDS.get(finding.answer, "quiet"))
         texts = (cells.text(text) for text in (finding.sentence, each.command))
         rows.append((each.source.name, each.claim.text, answer, figure, *texts))
     return plain_table("Claims", columns, rows, claim_summary(examined), narrow=("command", "source"))

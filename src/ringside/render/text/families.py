@@ -12,24 +12,9 @@ from ringside.render.text import cells
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import own_command, with_store
 from ringside.render.text.diagnostics import words
-from ringside.render.text.words import Sentence, listed, machine, where
+from ringside.render.text.words import FAMILIES, Sentence, listed, machine, where
 from ringside.text import capitalised
 
-FAMILIES = {
-    "actors": "actors",
-    "channels": "channels",
-    "green-threads": "green threads",
-    "tasks": "tasks on worker threads",
-    "event-loop": "event loops",
-    "generators": "generators",
-    "threads": "threads",
-    "processes": "processes",
-    # Ways of sharing state.
-    "lock": "locks",
-    "owner": "an owner",
-    "transaction": "transactions",
-    "single-thread": "one thread",
-}
 # More orders of families than this are too many for a sentence.
 _MAX_ORDERS = 3
 

@@ -46,16 +46,8 @@ def _run(analysis: RunAnalysis, *, is_part: bool) -> list[str]:
 
 def render_diff(diff: RunDiff) -> str:
     """Two runs of one workload."""
-    return (
-        "\n\n".join(
-            [
-                f"{escape(changes.diff_answer(diff).text)}.",
-                *map(table_markdown, changes.diff_tables(diff)),
-                *map(warning, diff.diagnostics),
-            ]
-        )
-        + "\n"
-    )
+    answer, shown = changes.diff_answer(diff), map(table_markdown, changes.diff_tables(diff))
+    return "\n\n".join([f"{escape(answer.text)}.", *shown, *map(warning, diff.diagnostics)]) + "\n"
 
 
 def render_questions(answers: Sequence[QuestionAnswer]) -> str:

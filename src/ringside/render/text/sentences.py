@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from ringside import units
-from ringside.analysis.cells import MAX_FAILED_SHARE
 from ringside.analysis.examination import BLOCKS_FOR_VERDICT
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.render.text.words import (
+    OBSTACLES,
     OVERSTATED,
     Sentence,
     possessive,
     verdict_kind,
     verdict_word,
 )
-
-OBSTACLES = {
-    Obstacle.TOO_FEW_BLOCKS: "since there are too few blocks",
-    Obstacle.TOO_FEW_REQUESTS: "since fewer than ten requests lie beyond it",
-    Obstacle.FAILED_BLOCKS: f"since more than {units.percent(MAX_FAILED_SHARE)} of the blocks failed",
-    Obstacle.SAME_VALUES: "since both had the same value in every block",
-    Obstacle.NO_STEADY_STATE: "since there is no steady state",
-    Obstacle.WARMING_UP: "since one of the two was still warming up",
-    Obstacle.CARRY_OVER: "since what one program leaves to the next may explain it",
-    Obstacle.UNFINISHED: "since the run is not finished",
-    Obstacle.NO_REFERENCE: "since the change of the machine is not known",
-}
 
 
 def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:

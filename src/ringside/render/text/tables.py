@@ -10,12 +10,12 @@ from ringside import units
 from ringside.analysis.distributions import REPEATS_FOR_STEADY_STATE, WarmUp
 from ringside.analysis.published import ThenAndNowRow
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.scaling import CoresScaling, Outlook, ScaledContender
+from ringside.analysis.scaling import CoresScaling, ScaledContender
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Outcome
 from ringside.render.text import cells, contenders
 from ringside.render.text.cells import Row, TableCell, TableData, table
-from ringside.render.text.words import where
+from ringside.render.text.words import OUTLOOKS, where
 from ringside.text import one_line
 from ringside.workloads.process import FIRST_ANSWER, STEADY_AFTER
 
@@ -346,15 +346,6 @@ def _published_table(
 _UNLIMITED_CORES = 10_000
 # Parameters of the Universal Scalability Law, and so the fewest numbers of cores for a fit.
 _PARAMETERS = 3
-_OUTLOOKS = {
-    Outlook.NO_GAIN: "gains almost nothing from more cores",
-    Outlook.SLOWER_BEYOND: "gets slower beyond {ends} cores",
-    Outlook.GAINS_UP_TO: "still gains at {most}; by the law up to {ends} cores (not measured)",
-    Outlook.NEVER_MORE_THAN: "still gains at {most}; by the law at most {ends}× (not measured)",
-    Outlook.NO_LIMIT: "no limit visible up to {most} cores",
-    Outlook.NO_LAW: "the law does not fit; nothing is known beyond {most} cores",
-    Outlook.NOT_CLEAR: "intervals too wide to say",
-}
 
 
 def scaling_tables(analysis: RunAnalysis) -> Iterator[TableData]:
@@ -409,7 +400,7 @@ def outlook(row: ScaledContender) -> str:
     if row.fit is None or row.outlook is None:
         return ""
     ends = dict.fromkeys(f"{end:.0f}" for end in row.outlook_ends or (0.0, 0.0))
-    return _OUTLOOKS[row.outlook].format(most=row.fit.levels[-1], ends=" to ".join(ends))
+    return OUTLOOKS[row.outlook].format(most=row.fit.levels[-1], ends=" to ".join(ends))
 
 
 def _cores_table(analysis: RunAnalysis, scaling: CoresScaling) -> TableData:

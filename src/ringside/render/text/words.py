@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from ringside import units
+from ringside.analysis.cells import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
@@ -17,6 +20,12 @@ from ringside.text import one_line
 MAX_NAMED = 3
 # Behind a ratio at which a run ended once it was decided.
 OVERSTATED = " (stopped when decided: likely nearer to 1)"
+_TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+FAMILIES: dict[str, str] = _TEXTS["families"]
+OUTLOOKS: dict[str, str] = _TEXTS["outlooks"]
+OBSTACLES: dict[str, str] = {
+    name: text.format(share=units.percent(MAX_FAILED_SHARE)) for name, text in _TEXTS["obstacles"].items()
+}
 _KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.EQUIVALENT: "even"}
 
 
