@@ -1,4 +1,5 @@
-%% The accounts: a process for each unit and each auditor, and one (accounts_bank) that has all accounts.
+%% The accounts: a process for each unit and each auditor, and one (accounts_bank) that has all accounts; with
+%% sharing=ets they are in a row of ETS (accounts_row), and with sharing=mnesia in a table of Mnesia (accounts_mnesia).
 -module(accounts).
 -export([main/0]).
 
@@ -8,7 +9,7 @@
 %% A unit reads the clock before and after one of so many transfers.
 -define(TIMED, 16).
 
--record(problem, {accounts, units, transfers, auditors, every, hot, seed}).
+-record(problem, {accounts, units, transfers, auditors, every, hot, seed, module}).
 %% Of all repeats, but for what units and auditors saw in the last.
 -record(books, {folded = 0, transfers = 0, audits = 0, wrong = 0, seen = [], times = []}).
 
@@ -24,7 +25,12 @@ main() ->
         auditors = settings:whole_number("auditors", 1, 1000, Given),
         every = settings:whole_number("every", 1, 1000000, Given),
         hot = settings:whole_number("hot", 0, 100, 0, Given),
-        seed = settings:whole_number("seed", 0, 4294967295, 0, Given)
+        seed = settings:whole_number("seed", 0, 4294967295, 0, Given),
+        module = case settings:one_of("sharing", ["owner", "ets", "mnesia"], Given) of
+            "owner" -> accounts_bank;
+            "ets" -> accounts_row;
+            "mnesia" -> accounts_mnesia
+        end
     },
     Hold = settings:one_of("hold", ["0", "1"], Given) =:= "1",
     Repeats = settings:whole_number("repeats", 1, 3000, 1, Given),
@@ -32,8 +38,8 @@ main() ->
     report(lists:foldl(Once, #books{}, lists:seq(1, Repeats))),
     halt(0).
 
-once(Problem = #problem{accounts = Accounts}, Hold, Books) ->
-    Bank = accounts_bank:open(Accounts),
+once(Problem = #problem{accounts = Accounts, module = Module}, Hold, Books) ->
+    Bank = {Module, Module:open(Accounts)},
     case Hold of
         true ->
             output:write("accounts", "::await name=opened\n"),
@@ -54,8 +60,8 @@ once(Problem = #problem{accounts = Accounts}, Hold, Books) ->
     _ = [Pid ! ended || Pid <- Auditors],
     Seen = [joined(Auditor) || Auditor <- Auditors],
     output:phase("accounts", "transfer", now_ns() - Begin),
-    Balances = accounts_bank:balances(Bank),
-    accounts_bank:close(Bank),
+    Balances = balances(Bank),
+    ok = close(Bank),
     Fold = fun(Account, Folded) ->
         (31 * Folded + (maps:get(Account, Balances) rem ?MODULUS + ?MODULUS) rem ?MODULUS) rem ?MODULUS
     end,
@@ -89,7 +95,7 @@ joined(Pid) ->
 audit(Bank, Accounts, Counted, Seen) ->
     receive
         {audit, From, Reference} ->
-            Total = lists:sum(maps:values(accounts_bank:balances(Bank))),
+            Total = lists:sum(maps:values(balances(Bank))),
             Wrong = case Total =:= Accounts * ?OPENING_BALANCE of true -> 0; false -> 1 end,
             Now = counters:get(Counted, 1),
             Next = case Seen of
@@ -116,7 +122,7 @@ work(Made, X, Turn, Problem, Bank, Auditors, Counted, Times, Audits) ->
     X3 = ?FACTOR * X2 rem ?MODULUS,
     Source = case X1 div 1000 rem 100 < Hot of true -> 0; false -> X2 rem Accounts end,
     Target = case X3 rem (Accounts - 1) of Other when Other >= Source -> Other + 1; Other -> Other end,
-    Timed = transfer(Made rem ?TIMED, Bank, Source, Target, 1 + X1 rem 1000, Times),
+    Timed = timed(Made rem ?TIMED, Bank, Source, Target, 1 + X1 rem 1000, Times),
     case (Made + 1) rem Every of
         0 ->
             counters:add(Counted, 1, Every),
@@ -130,12 +136,12 @@ work(Made, X, Turn, Problem, Bank, Auditors, Counted, Times, Audits) ->
             work(Made + 1, X3, Turn, Problem, Bank, Auditors, Counted, Timed, Audits)
     end.
 
-transfer(0, Bank, Source, Target, Amount, Times) ->
+timed(0, Bank, Source, Target, Amount, Times) ->
     Begin = now_ns(),
-    ok = accounts_bank:transfer(Bank, Source, Target, Amount),
+    ok = transfer(Bank, Source, Target, Amount),
     [now_ns() - Begin | Times];
-transfer(_, Bank, Source, Target, Amount, Times) ->
-    ok = accounts_bank:transfer(Bank, Source, Target, Amount),
+timed(_, Bank, Source, Target, Amount, Times) ->
+    ok = transfer(Bank, Source, Target, Amount),
     Times.
 
 report(#books{folded = Folded, transfers = Made, audits = Audits, wrong = Wrong, seen = Seen, times = Times}) ->
@@ -156,5 +162,13 @@ percentiles(Name, Times) ->
     % The smallest time that so many percent do not exceed.
     At = fun(Percent) -> element((tuple_size(Sorted) * Percent + 99) div 100, Sorted) end,
     [io_lib:format(" ~ts_~ts_ns=~w", [Name, Level, At(P)]) || {Level, P} <- [{"p50", 50}, {"p99", 99}, {"max", 100}]].
+
+transfer({Module, Bank}, Source, Target, Amount) -> Module:transfer(Bank, Source, Target, Amount).
+
+balances({Module, Bank}) -> Module:balances(Bank).
+
+close({Module, Bank}) ->
+    _ = Module:close(Bank),
+    ok.
 
 now_ns() -> erlang:monotonic_time(nanosecond).

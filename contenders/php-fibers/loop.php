@@ -25,6 +25,13 @@ final class Loop
         self::$ready->enqueue($fiber);
     }
 
+    // Gives way to all others that can go on.
+    public static function pause(): void
+    {
+        self::resume(Fiber::getCurrent());
+        Fiber::suspend();
+    }
+
     public static function sleepUntil(int $instant): void
     {
         self::$sleeping ??= new SplPriorityQueue();

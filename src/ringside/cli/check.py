@@ -47,16 +47,16 @@ def check(
 
     contenders = _contenders(contender, outside)
     for each in contenders:
-        for name in chosen:
-            if name not in each.workloads:
-                known = ", ".join(each.workloads)
-                raise UsageError(f"contender `{each.name}` takes no part in `{name}`; it has: {known}")
+        for name in (name for name in chosen if name not in each.workloads):
+            known = ", ".join(each.workloads)
+            raise UsageError(f"contender `{each.name}` takes no part in `{name}`; it has: {known}")
     executor, toolchain = Executor(), context.toolchain()
     documents: list[dict[str, Any]] = []
     for each in contenders:
         document: dict[str, Any] = {"contender": each.name, "conforms": False, "reason": "", "workloads": []}
         documents.append(document)
-        ready = toolchain.prepare(each, lambda one: _say(f"building {one.name}; this may take a minute"))
+        program = chosen[0] if len(chosen) == 1 else ""
+        ready = toolchain.prepare(each, lambda c: _say(f"building {c.name}; this may take a minute"), program)
         if isinstance(ready, Unavailable):
             for line in last_lines(ready.log, LOG_LINES):
                 _say(f"  | {line}")
