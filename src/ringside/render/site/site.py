@@ -36,7 +36,7 @@ from ringside.render.text.answers import answers, short_answer
 from ringside.render.text.words import where
 from ringside.text import minute, one_line
 
-_TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
 _TITLE = "Runs of Ringside"
 _MAX_ENTRIES = 50
 _MAX_LENGTH = 2000
@@ -51,8 +51,8 @@ def render_pages(pages: Sequence[RunAnalysis], questions: Sequence[Question] = (
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    templates = environment(_TEMPLATES)
-    templates.globals["style"] = Markup(read_file("page.css") + (_TEMPLATES / "site.css").read_text("utf-8"))
+    templates = environment(TEMPLATES)
+    templates.globals["style"] = Markup(read_file("page.css") + (TEMPLATES / "site.css").read_text("utf-8"))
     return templates
 
 

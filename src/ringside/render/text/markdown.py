@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
 
 from ringside.analysis.families import QuestionAnswer
 from ringside.analysis.run import RunAnalysis
@@ -18,30 +22,17 @@ from ringside.render.text.tables import tables
 from ringside.render.text.words import heading, machine
 from ringside.text import one_line
 
+_FOLDER = Path(__file__).parent
+
 
 def render(analysis: RunAnalysis) -> str:
     """The whole run."""
-    return "\n\n".join(_run(analysis, is_part=False)) + "\n"
+    return rendered(_FOLDER / "run.md.j2", suite=None, runs=[analysis])
 
 
 def render_suite(suite: SuiteAnalysis) -> str:
     """The runs of a suite: the overview, each part, and once what holds for all."""
-    parts = [table_markdown(overview_table(suite.overview))]
-    for analysis in suite.runs:
-        parts += _run(analysis, is_part=True)
-    parts += [table_markdown(contender_table(*suite.runs)), escape(machine(suite.runs[-1].run.host))]
-    return "\n\n".join([*parts, *map(warning, suite.machine_diagnostics)]) + "\n"
-
-
-def _run(analysis: RunAnalysis, *, is_part: bool) -> list[str]:
-    return [
-        f"# {escape(analysis.experiment.title)}",
-        escape(heading(analysis)),
-        *([] if is_part else [escape(machine(analysis.run.host))]),
-        f"**{escape(answer_text(analysis))}**",
-        *map(table_markdown, tables(analysis, is_part=is_part)),
-        *map(warning, analysis.own_diagnostics if is_part else analysis.diagnostics),
-    ]
+    return rendered(_FOLDER / "run.md.j2", suite=suite, runs=suite.runs)
 
 
 def render_diff(diff: RunDiff) -> str:
@@ -52,21 +43,29 @@ def render_diff(diff: RunDiff) -> str:
 
 def render_questions(answers: Sequence[QuestionAnswer]) -> str:
     """Questions with what is known of each, family by family."""
-    parts = []
-    for answer in answers:
-        parts.append(f"## {escape(answer.question.text)}")
-        for part in answer.parts:
-            if part.standing:
-                sentences = families.sentences(part.standing)
-                parts += [" ".join(f"{escape(each.text)}." for each in sentences)] if sentences else []
-                parts.append(table_markdown(families.table(part.standing, part.figure.words), 3))
-        if not answer.is_measured:
-            parts.append("There is no run that answers it.")
-        parts += map(escape, families.conditions(answer.question))
-    if programs := families.programs_table(answers):
-        parts.append(table_markdown(programs))
-    parts += [escape(scope)] if (scope := families.scope(answers)) else []
-    return "\n\n".join(parts) + "\n"
+    return rendered(_FOLDER / "questions.md.j2", answers=answers)
+
+
+def rendered(template: Path, **values: Any) -> str:
+    """Markdown by a template, in which lines that are empty more than once are one."""
+    markdown = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(template.parent),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    markdown.filters |= {"text": escape, "table": table_markdown, "warning": warning}
+    markdown.globals |= {
+        "answer_text": answer_text,
+        "contender_table": contender_table,
+        "families": families,
+        "heading": heading,
+        "machine": machine,
+        "overview_table": overview_table,
+        "tables": tables,
+    }
+    text = markdown.get_template(template.name).render(**values)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
 def table_markdown(table: TableData, level: int = 2) -> str:
