@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Metric, Point, Unit
+from ringside.model.design import Metric, Unit
 from ringside.model.results import Comparison, Interval, LookVerdict, Obstacle, Verdict
 from ringside.render.text.sentences import comparison_sentence, pair_sentence
 from ringside.render.text.words import verdict_word
 from tests.support import TESTS
-from tests.support.analyses import CPU, HOP, MEMORY, NOISE, RATE, Values, analysis, point, scaled
+from tests.support.analyses import CPU, HOP, MEMORY, RATE, analysis, point, scaled
 
 FILE = TESTS / "golden" / "sentences.txt"
-P, Q, R = point(nodes=10), point(nodes=20), point(nodes=40)
+P = point(nodes=10)
 LOOKS: tuple[LookVerdict, ...] = ("different", "equivalent")
 # Times read as times or percentages; an interval that excludes 1 may still be chance.
 RATIOS = (
@@ -49,20 +49,6 @@ def at_one_point() -> Iterator[RunAnalysis]:
     """Ratios of 0, of no block together, and of one half; `idle` has no figure."""
     for erlang, go in ((scaled(100), [0.0] * 7), ([100.0, None], [None, 50.0]), (scaled(100), scaled(50))):
         yield analysis({("erlang", P): {"hop_ns": erlang}, ("go", P): {"hop_ns": go}, ("idle", P): {}})
-
-
-def at_three_points(*ratios: float | None) -> RunAnalysis:
-    """Around 1 the ratios vary; points without a figure are counted."""
-    values: dict[tuple[str, Point], dict[str, Values]] = {}
-    for place, ratio in zip((P, Q, R), ratios, strict=True):
-        values["erlang", place] = {"hop_ns": scaled(100)}
-        values["go", place] = {"hop_ns": scaled(100 * ratio)} if ratio else {}
-        if ratio and abs(ratio - 1) < 0.1:
-            shares = (1.02, 0.98, 0.99, 1.0, 1.01, 1.015, 0.985)
-            values["go", place] = {
-                "hop_ns": [100 * ratio * one * other for one, other in zip(NOISE, shares, strict=True)]
-            }
-    return analysis(values)
 
 
 def words() -> Iterator[str]:
