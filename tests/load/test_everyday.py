@@ -239,6 +239,63 @@ def test_targets_that_answer_differently_are_named() -> None:
         assert unequal(urls[0], urls[2]) == unequal(urls[0], urls[0]) == []
 
 
+def test_a_warm_up_counts_in_no_figure() -> None:
+    """autocannon 202: a server is slow until it is warm."""
+    numbers = itertools.count()
+
+    def reply(*_: bytes) -> bytes:
+        time.sleep(0.3 if next(numbers) < 20 else 0)
+        return OK
+
+    with serving(answering(reply)) as port:
+        words = (f"http://127.0.0.1:{port}/", "--staircase", "40:500ms,60:500ms", "--warmup", "500ms")
+        document = load(*words)
+        assert (document["requests"] + document["late_requests"], next(numbers)) == (50, 70)
+        assert (document["latency_ms"]["p50"] < 300, document["warmup_s"]) == (True, 0.5)
+        assert "after a warm-up of 0.5 s that does not count" in in_process("load", *words).stdout
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("errors>10%", "after 1 s errors are 100 %, above 10 % (--abort-if 'errors>10%')"),
+        ("rate<=20", "after 1 s rate is 0 per second, at or below 20 per second"),
+        ("p50>1us", ""),
+    ],
+)
+def test_a_load_is_given_up_when_a_condition_holds(condition: str, reason: str, tmp_path: Path) -> None:
+    """k6 449: what is broken from the first second on, and a time that was never measured."""
+    failed = OK.replace(b"200", b"500")
+    with serving(answering(lambda *_: failed)) as port:
+        words = (f"http://127.0.0.1:{port}/", "--rate", "40", "--abort-if", condition)
+        document = load(*words, "--duration", "30s" if reason else "2s", status=1)
+        assert document["outcome"] == ("aborted" if reason else "load-failed")
+        assert document["detail"].startswith(reason)
+        assert (document["duration_s"] < 10, document["statuses"]) == (
+            True,
+            {"500": document["errors"]["status"]},
+        )
+        if "rate" in condition:
+            kept = ("--store", f"{tmp_path}/store", "--blocks", "2", "--duration", "20s")
+            done = in_process("load", *words, *kept, status=1)
+            assert f"aborted: {reason}" in done.stderr
+            assert "1 of 2 blocks" in done.stdout or "0 of 2 blocks" in done.stdout
+
+
+def test_a_load_is_given_up_for_its_times() -> None:
+    numbers = itertools.count()
+
+    def slower(*_: bytes) -> bytes:
+        time.sleep(0.2 * (next(numbers) > 50))
+        return OK
+
+    with serving(answering(slower)) as port:
+        words = (f"http://127.0.0.1:{port}/", "--rate", "50", "--duration", "30s", "--abort-if", "p90>100ms")
+        document = load(*words, status=1)
+    assert (document["outcome"], document["requests"] > 20) == ("aborted", True)
+    assert re.search(r"after \d s p90 is (1\d\d|2\d\d) ms, above 100 ms", document["detail"])
+
+
 # --- what users of other load generators have reported as wrong ---
 
 

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from ringside.load import live
+from ringside.load.plan import max_duration_s
 from ringside.probe.protocol import LoadProgress
 from tests.support.loads import MS, STREAM, http_plan, load_plan, progress
 
@@ -70,14 +71,6 @@ def test_the_figures_are_of_the_last_interval() -> None:
     assert "in flight" not in text
 
 
-@pytest.mark.parametrize(("upper_ms", "row"), [(1.05, "    1 ms █"), (1.1, "    2 ms █")])
-def test_a_bucket_is_drawn_at_its_middle(upper_ms: float, row: str) -> None:
-    """Four buckets make a doubling: the middle of one that ends at 1.05 ms is 0.96 ms."""
-    view = live.View("t", http_plan(requests=5))
-    view.add(message(1, buckets=[[upper_ms * MS, 3]]))
-    assert view.render(80, 24).plain.splitlines()[-2].startswith(row)
-
-
 STEPS = ((1, 2), (3, 4))
 
 
@@ -95,12 +88,15 @@ STEPS = ((1, 2), (3, 4))
 def test_progress_is_finer_in_a_short_load(
     plan: dict[str, Any], interval_s: float, most_s: float | None
 ) -> None:
-    assert live.max_duration_s(http_plan(**plan)) == most_s
+    assert max_duration_s(http_plan(**plan)) == most_s
     assert live.progress_interval_s(http_plan(**plan)) == pytest.approx(interval_s)
 
 
 @pytest.mark.parametrize(("terminal", "wanted"), [(False, True), (True, False), (True, True)])
-def test_progress_is_drawn_where_somebody_looks(terminal: bool, wanted: bool) -> None:
+def test_progress_is_drawn_where_somebody_looks(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool, wanted: bool
+) -> None:
+    monkeypatch.setattr(live, "_LINE_S", 0)
     file = io.StringIO()
     console = Console(file=file, force_terminal=terminal, width=80, height=24)
     with live.Screen(console, wanted=wanted) as screen:
@@ -109,4 +105,10 @@ def test_progress_is_drawn_where_somebody_looks(terminal: bool, wanted: bool) ->
         screen.receive(message(1))
         screen.begin("another", http_plan(requests=5))
     shown = file.getvalue()
+    with live.Screen(console, wanted=wanted, says=True) as screen:
+        screen.begin("t", http_plan(duration_s=500))
+        for second in range(1, 30):
+            screen.receive(message(second))
+    lines = [line for line in file.getvalue()[len(shown) :].splitlines() if line.startswith("t:  2")]
+    assert lines == [] if terminal else "t:  2 of 500 s  100/s  p50 1.00 ms" in lines[0]
     assert ("1.0 of 5 s" in shown, "another" in shown, bool(shown)) == (terminal and wanted,) * 3

@@ -155,21 +155,36 @@ def test_a_staircase_has_a_row_for_each_step_and_the_last_rate_that_was_kept() -
     stairs = ("--staircase", "20:1s,60:1500ms,600:1s")
     with serving(handle) as port:
         url = f"http://127.0.0.1:{port}/"
-        steps = load_document(url, *stairs)["steps"]
+        document = load_document(url, *stairs, "--fail-if", "p50>200ms", "--fail-if", "max<1ns", status=1)
+        steps = document["steps"]
+        assert document["highest_rates"]["p50>200ms"] in (20, 60)
+        assert document["highest_rates"]["max<1ns"] in (20, 60, 600)
         assert [step["due"] for step in steps] == [20, 90, 600]
         assert steps[0]["answered"] == 20
         assert 5 <= steps[0]["p50_ms"] < steps[2]["p50_ms"] <= steps[2]["p99_ms"] <= steps[2]["max_ms"]
-        gates = ("--fail-if", "p50@600>50ms", "--fail-if", "p50@20>900ms", "--fail-if", "errors@20>0")
+        gates = [f"--fail-if={text}" for text in ("p50>200ms", "p50@600>50ms", "p50@20>900ms", "errors@20>0")]
         ended = in_process("load", url, *stairs, *gates, status=1)
-    assert re.findall(r", (not above|above) .*--fail-if", ended.stderr) == ["above", "not above", "not above"]
+    sides = re.findall(r", (not above|above) .*--fail-if", ended.stderr)
+    assert sides == ["above", "above", "not above", "not above"]
     assert re.search(r"Steps, latency.*\n.*rate.*\n.*\n +20/s +20 +20 +100.0% ", ended.stdout)
     words = " ".join(ended.stdout.split())
     assert re.search(r"answered as expected: (20|60|600)/s was the last that was, with a p99 of", words)
+    assert re.search(r"The highest rate that was kept with p50 at or below 200 ms: (20|60)/s\.", words)
     for wrong, message in (
         ("p99@30>1s", "30/s, which is no step"),
         ("p90@20>1s", "steps have p50, p99, max"),
     ):
         assert message in in_process("load", url, *stairs, "--fail-if", wrong, status=2).stderr
+
+
+def test_a_rate_rises_linearly(http: str) -> None:
+    document = load_document(f"{http}/", "--rate", "10..90", "--duration", "2s")
+    due = [step["due"] for step in document["steps"]]
+    # After t seconds: 10t + 20t² requests.
+    assert (len(due), sum(due[:5]), sum(due), document["intended"]) == (10, 30, 100, 100)
+    assert (document["steps"][0]["rate_per_s"], document["steps"][9]["to_per_s"]) == (10, 90)
+    assert due == sorted(due)
+    assert document["pacing"]["steps"][0]["to_per_s"] == 90
 
 
 def test_connections_come_from_the_addresses_that_are_named() -> None:

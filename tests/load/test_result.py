@@ -95,6 +95,7 @@ def test_a_document() -> None:
         "pacing": {"kind": "closed"},
         "slack_ms": None,
         "duration_s": 2,
+        "warmup_s": None,
         "intended_rate": 65,
         "achieved_rate": 50,
         "intended": 130,

@@ -21,7 +21,6 @@ class LoadCommand(SectionedCommand):
         "-X": "--method NAME",
         "-R": "--rate N",
         "-q": "--rate N, for all connections together",
-        "--warmup": "a load before, whose output you ignore, warms up; --vs does it by itself",
     }
 
 

@@ -7,7 +7,7 @@ import json
 import re
 import secrets
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
@@ -25,16 +25,17 @@ from ringside.load import document, summary, thresholds, versus
 from ringside.load import plan as load_plan
 from ringside.load import result as results
 from ringside.load import target as targets
-from ringside.load.live import Screen, progress_interval_s
+from ringside.load.live import Screen, Watch
 from ringside.load.options import LoadSettings
 from ringside.load.result import LoadResult
+from ringside.load.search import find_rate
 from ringside.load.target import Target
 from ringside.measure.host import memory_available_bytes
 from ringside.measure.host.exclusive import alone
 from ringside.measure.runs.events import Event
 from ringside.model.design import DEFAULT_MARGIN
 from ringside.probe.process import Probe, find_probe
-from ringside.probe.protocol import LoadPlan, LoadRequest
+from ringside.probe.protocol import EngineMessage, LoadPlan, LoadRequest
 from ringside.render.export import documents
 from ringside.render.text import paired
 from ringside.store.plans import read_plan
@@ -44,7 +45,7 @@ from ringside.units import MILLISECONDS, TIME_UNITS
 _BLOCKS = 10
 # What the command for the same again leaves out: what is compared has a place of its own there, and how a run
 # is shown changes nothing.
-_SHOWN = {"as_json", "store", "other_target"}
+_SHOWN = {"as_json", "store", "other_target", "quiet"}
 _SECRET = re.compile(r"([^:]*(?:auth|cookie|token|secret|key|password)[^:]*:).*", re.I | re.S)
 
 
@@ -55,8 +56,9 @@ def drive(settings: LoadSettings) -> int:
     load_plan.check(settings, parsed[0], other)
     seed = secrets.randbelow(2**32) if settings.seed is None else settings.seed
     plan = _plan(settings, parsed, seed)
+    warm_up = load_plan.warm_up(plan, settings.warmup_s) if settings.warmup_s else None
+    # A load of minutes should not end in a file that cannot be written.
     if settings.hdr_file:
-        # A load of minutes should not end in a file that cannot be written.
         with streams.writing("--hdr", settings.hdr_file):
             streams.open_to_write(settings.hdr_file)
     for each in (parsed[0], other) if other else (parsed[0],):
@@ -77,7 +79,7 @@ def drive(settings: LoadSettings) -> int:
         # Runs wait for a load from this machine. It does not wait itself: several may be what is wanted.
         warning = "another ringside is measuring on this machine: the figures of both may suffer"
         with nullcontext() if settings.cluster else alone(partial(streams.say, warning), waits=False):
-            return _load(settings, parsed, plan)
+            return _load(settings, parsed, plan, warm_up)
     except ProbeError as error:
         # The engine knows its limits, and its patterns: its refusal is a wrong use of options.
         _, refused, why = str(error).partition("ringside-probe: load: ")
@@ -112,17 +114,35 @@ def _driver(settings: LoadSettings, addresses: Sequence[str]) -> Iterator[Any]:
 
 def _screen(settings: LoadSettings) -> Screen:
     """Draws a load while it runs, but those of engines elsewhere, which report at the end."""
-    return Screen(context.stderr_console(), wanted=settings.form is None and settings.cluster is None)
+    wanted = settings.form is None and settings.cluster is None and not settings.quiet
+    console, says = context.stderr_console(), not settings.quiet
+    return Screen(console, wanted=wanted, says=says, reports=not settings.cluster)
 
 
-def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan) -> int:
+def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm_up: LoadPlan | None) -> int:
     target = dataclasses.replace(parsed[0], text=" + ".join(each.text for each in parsed))
     addresses, silent = ([], []) if plan.unix else _addresses(_dialed(settings, target))
     with _driver(settings, addresses) as driver, _screen(settings) as screen:
-        progress_s = progress_interval_s(plan) if screen.is_shown else None
-        screen.begin(target.text, plan)
-        request = LoadRequest(replace(plan, addresses=tuple(addresses), progress_s=progress_s))
-        result = results.from_messages(driver.load(request, screen.receive), plan)
+        progress_s = screen.progress_s(plan)
+        watch, rate = Watch(settings.aborts, lambda: driver.interrupt(), screen.receive), None
+
+        def carry_out(
+            plan: LoadPlan, receive: Callable[[EngineMessage], None] = screen.receive
+        ) -> LoadResult:
+            screen.begin(target.text, plan)
+            request = LoadRequest(replace(plan, addresses=tuple(addresses), progress_s=progress_s))
+            return results.from_messages(driver.load(request, receive), plan)
+
+        if warm_up:
+            carry_out(warm_up)
+        if settings.found:
+            plan, result, rate = find_rate(settings.found, plan, carry_out)
+        else:
+            result = carry_out(plan, watch.receive)
+        result = dataclasses.replace(result, warmup_s=settings.warmup_s)
+        if watch.reason:
+            figures = replace(result.figures, outcome="aborted", detail=watch.reason)
+            result = dataclasses.replace(result, figures=figures)
         if not isinstance(driver, Probe):
             within_s = driver.started_within_s
             result = dataclasses.replace(result, engines=driver.parts, started_within_s=within_s)
@@ -132,30 +152,36 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan) -> i
             f"{address} is another address of the target and does not answer: no load was sent to it",
             "name the address in the target to be sure which one is measured",
         )
-    if settings.hdr_file:
-        _write_hdr(settings.hdr_file, result)
     if result.is_refused:
         is_there = "certificate" in result.figures.errors
         remedy = "" if is_there else "; start the server, name its port, or wait for it with --wait-ready 10s"
         streams.say(f"{one_line(result.figures.detail)}{remedy}")
     conditions = (each for each in settings.thresholds if not isinstance(each, tuple))
     checks = [thresholds.check(condition, result) for condition in conditions]
+    highest = thresholds.highest_rates((check.threshold for check in checks), result)
+    highest |= {settings.found: rate} if settings.found else {}
     several = parsed if len(parsed) > 1 else ()
     unit = TIME_UNITS[settings.time_unit] if settings.time_unit else MILLISECONDS
+    if settings.hdr_file:
+        _write_hdr(settings.hdr_file, result)
     with streams.output():
         if settings.form == "json":
-            whole = document.as_document(target, plan, result, checks, several)
+            whole = document.as_document(target, plan, result, checks, several, highest)
             print(json.dumps(whole, indent=2))
         elif settings.form == "csv":
             sys.stdout.write(document.as_csv(parsed, result, unit))
         elif not result.is_refused:
             # A load without a server that is trusted has a line on stderr alone.
-            summary.show(target, plan, result, context.stdout_console(), unit=unit, several=several)
+            to = context.stdout_console()
+            summary.show(target, plan, result, to, unit=unit, several=several, highest=highest)
     for check in checks:
         streams.say(check.sentence())
-    if result.figures.outcome == "interrupted" or driver.interrupted:
+    if watch.reason and settings.form:
+        streams.say(f"aborted: {watch.reason}")
+    if not watch.reason and (result.figures.outcome == "interrupted" or driver.interrupted):
         return EXIT_INTERRUPTED
     is_good = result.is_answered and not result.ceased and result.figures.outcome == "ok"
+    is_good = is_good and not (settings.found and rate is None)
     return 0 if is_good and not any(check.is_crossed for check in checks) else EXIT_FAILED
 
 
@@ -213,16 +239,19 @@ def _compare(
         )
         # Who gives up while another one measures leaves no empty run behind.
         run = versus.begin(targets, plan, blocks, margin, seed, storage, engines, options)
-        progress_s = progress_interval_s(part) if screen.is_shown else None
+        progress_s = screen.progress_s(part)
+        watch = Watch((), lambda: driver.interrupt(), screen.receive)
         whole = {
             name: replace(plans[name], addresses=addresses[name], progress_s=progress_s) for name in targets
         }
 
         def show_turn(event: Event) -> None:
+            nonlocal watch
             if event.what == "message":
-                screen.receive(*event.about)
+                watch.receive(*event.about)
             elif event.what == "load":
                 block, name, load = event.about
+                watch = Watch(settings.aborts if block else (), lambda: driver.interrupt(), screen.receive)
                 turn = f"block {block} of {blocks}" if block else "warm-up"
                 screen.begin(f"{turn}: {name} = {targets[name].text}", load)
 
@@ -244,6 +273,9 @@ def _compare(
         else:
             how = versus.how(analysis, targets, plans, list(engines))
             paired.show(analysis, how, context.stdout_console())
+    if watch.reason:
+        streams.say(f"aborted: {watch.reason}")
+        return EXIT_FAILED
     if interrupted:
         streams.say("interrupted")
         return EXIT_INTERRUPTED

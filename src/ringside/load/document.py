@@ -4,14 +4,14 @@ targets, a row for the whole load."""
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from ringside.load.result import PERCENTILES, EnginePart, LoadResult, unsupported
 from ringside.load.target import Target
-from ringside.load.thresholds import Check
+from ringside.load.thresholds import Check, Threshold
 from ringside.probe.protocol import LatencySummary, LoadPlan, Pacing
 from ringside.text import CsvWriter
 from ringside.units import TimeUnit
@@ -32,9 +32,10 @@ def as_document(
     result: LoadResult,
     checks: Iterable[Check] = (),
     several: Sequence[Target] = (),
+    highest: Mapping[Threshold, float | None] = {},
 ) -> dict[str, Any]:
     """One load as plain data; times in the unit that the key names, null where nothing was measured.
-    `several`: targets that took turns."""
+    `several`: targets that took turns. `highest`: as in the summary."""
     figures, started = result.figures, result.started
     is_stream = target.protocol == "stream"
     document: dict[str, Any] = {
@@ -45,6 +46,7 @@ def as_document(
         "pacing": None if is_stream else _pacing(plan.pacing),
         "slack_ms": None if plan.slack_s is None else plan.slack_s * 1e3,
         "duration_s": figures.duration_ns / 1e9,
+        "warmup_s": result.warmup_s,
         "intended_rate": figures.intended_rate_per_s,
         "achieved_rate": figures.achieved_rate_per_s,
         **_same(figures, "intended", *_COUNTS, "unsent"),
@@ -67,12 +69,13 @@ def as_document(
     if result.steps:
         document["steps"] = [
             {
-                "rate_per_s": rate,
+                **_same(rate, "rate_per_s", "to_per_s"),
                 **_same(step, "due", "answered"),
                 **{f"{name}_ms": getattr(step, f"{name}_ns") / 1e6 for name in ("p50", "p99", "max")},
             }
             for rate, step in result.steps
         ]
+        document["highest_rates"] = {limit.text: rate for limit, rate in highest.items()}
     if result.engines:
         document["engines_started_within_ms"] = (result.started_within_s or 0.0) * 1e3
         document["engines"] = [_engine(part) for part in result.engines]

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from ringside import units as numbers
-from ringside.probe.protocol import EngineMessage, LoadPlan, LoadProgress, Staircase
+from ringside.load import thresholds
+from ringside.load.plan import max_duration_s
+from ringside.load.result import PERCENTILES, LoadResult
+from ringside.load.thresholds import Threshold
+from ringside.probe.protocol import EngineMessage, LatencySummary, LoadFigures, LoadPlan, LoadProgress
 from ringside.render.text import terminal
+from ringside.stats.samples import ValueCounts
 from ringside.text import one_line
 
 _STYLES = ("", "blue", "cyan", "yellow", "bright_red")
@@ -19,20 +27,16 @@ _LABEL = 8
 _MAX_ROWS = 12
 # What stands above and below the strip, and the line in which the cursor waits.
 _OTHER_LINES = 7
-# The middle of a bucket, of which four make a doubling, as a share of its upper end.
-_MIDDLE = 2 ** (-1 / 8)
+# So many to a doubling are drawn: the engine has more.
+_BANDS = 8
 # The strip gets a column each second, and more columns in a short load.
 _PROGRESS_S = 1.0
 _MIN_PROGRESS_S = 0.1
 _COLUMNS = 40
-
-
-def max_duration_s(plan: LoadPlan) -> float | None:
-    """How long the load lasts at the most, its drain apart; None where only a count ends it."""
-    ends = [] if plan.duration_s is None else [plan.duration_s]
-    if isinstance(plan.pacing, Staircase):
-        ends.append(sum(step.duration_s for step in plan.pacing.steps))
-    return min(ends, default=None)
+# Of a load of hours; an odd number is one too many.
+_MAX_COLUMNS = 1999
+# From one line to the next where there is no terminal: services end jobs that say nothing for minutes.
+_LINE_S = 10.0
 
 
 def progress_interval_s(plan: LoadPlan) -> float:
@@ -47,7 +51,7 @@ class View:
     """The progress of a load so far, as text for a screen of any size."""
 
     def __init__(self, title: str, plan: LoadPlan) -> None:
-        self._title = title
+        self.title = title
         self._plan = plan
         self._total_s = max_duration_s(plan)
         self._columns: list[tuple[float, Counter[float]]] = []
@@ -59,19 +63,25 @@ class View:
         self._last = progress
         self._answered += progress.requests
         self._errors += progress.errors
-        counts = Counter({upper_ns * _MIDDLE: count for upper_ns, count in progress.buckets})
+        counts: Counter[float] = Counter()
+        for upper_ns, count in progress.buckets:
+            counts[2 ** (math.floor(math.log2(upper_ns) * _BANDS) / _BANDS)] += count
         self._columns.append((progress.t_ns / 1e9, counts))
+        if len(self._columns) > _MAX_COLUMNS:
+            pairs = zip(self._columns[::2], self._columns[1::2], strict=False)
+            self._columns = [(end_s, earlier + later) for (_, earlier), (end_s, later) in pairs]
 
     def render(self, width: int, height: int) -> Text:
         """The view in so many columns and lines."""
-        lines = [Text(_cut(one_line(self._title), width), style="bold")]
-        lines += [Text(line) for line in pack(self._fields(), width)]
+        lines = [Text(_cut(one_line(self.title), width), style="bold")]
+        lines += [Text(line) for line in pack(self.fields(), width)]
         room = min(_MAX_ROWS, height - _OTHER_LINES)
         if room >= 2 and width > _LABEL + 2:
             lines += self._strip(width - _LABEL - 1, room)
         return Text("\n").join(lines)
 
-    def _fields(self) -> list[str]:
+    def fields(self) -> list[str]:
+        """The figures of the last interval, each with its name."""
         last = self._last
         if last is None:
             return ["waiting for the first replies"]
@@ -126,11 +136,11 @@ class View:
 def pack(fields: list[str], width: int) -> list[str]:
     """Fields into lines of this width, two spaces between; a field that is longer is cut."""
     lines: list[str] = []
-    for field in (_cut(text, width) for text in fields):
-        if lines and len(lines[-1]) + 2 + len(field) <= width:
-            lines[-1] += f"  {field}"
+    for each in (_cut(text, width) for text in fields):
+        if lines and len(lines[-1]) + 2 + len(each) <= width:
+            lines[-1] += f"  {each}"
         else:
-            lines.append(field)
+            lines.append(each)
     return lines
 
 
@@ -138,11 +148,58 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
-class Screen:
-    """Draws a load on a terminal at each progress of it; draws nothing elsewhere."""
+@dataclass(eq=False)
+class Watch:
+    """Keeps the progress of a load, and gives it up once a condition holds for what it showed so far. It is
+    judged each second; a percentile once enough requests lie beyond it."""
 
-    def __init__(self, console: Console, *, wanted: bool) -> None:
-        self._console = console
+    conditions: Sequence[Threshold]
+    give_up: Callable[[], None]
+    forward: Callable[[EngineMessage], None]
+    # Why the load was given up; empty where it was not.
+    reason: str = ""
+    _total: Counter[str] = field(default_factory=Counter)
+    _times: Counter[int] = field(default_factory=Counter)
+    _judged_s: int = 0
+    _max_ns: int = 0
+
+    def receive(self, message: EngineMessage) -> None:
+        """Take the progress of another interval, where the message reports it."""
+        self.forward(message)
+        if not isinstance(message, LoadProgress) or not self.conditions or self.reason:
+            return
+        self._total.update(requests=message.requests, errors=message.errors)
+        self._times.update({int(upper_ns): count for upper_ns, count in message.buckets})
+        self._max_ns = max(self._max_ns, message.max_ns or 0)
+        if self._judged_s == message.t_ns // 1_000_000_000:
+            return
+        self._judged_s = message.t_ns // 1_000_000_000
+        so_far = self._so_far(message.t_ns)
+        for check in (thresholds.check(condition, so_far) for condition in self.conditions):
+            if check.value is not None and check.is_crossed and not check.is_thin:
+                self.reason = f"after {self._judged_s} s {check.sentence()}"
+                self.give_up()
+                return
+
+    def _so_far(self, t_ns: int) -> LoadResult:
+        counts, requests = ValueCounts(sorted(self._times.items())), self._total["requests"]
+        times = {}
+        if counts.total:
+            percentiles = {f"{name}_ns": int(counts.percentile(level)) for name, level in PERCENTILES.items()}
+            times["latency"] = LatencySummary(count=counts.total, max_ns=self._max_ns, **percentiles)
+        errors = {"": self._total["errors"]}
+        rate_per_s = requests / t_ns * 1e9
+        figures = LoadFigures("", "", t_ns, None, None, requests, rate_per_s, errors=errors, histograms=times)
+        return LoadResult(figures, {"latency": tuple(self._times.items())})
+
+
+class Screen:
+    """Draws a load on a terminal at each progress of it; elsewhere, if it `says` so, prints a line now and
+    then."""
+
+    def __init__(self, console: Console, *, wanted: bool, says: bool = False, reports: bool = True) -> None:
+        self._console, self._reports = console, reports
+        self._line_at = time.monotonic() + _LINE_S if says and not console.is_terminal else math.inf
         self.is_shown = wanted and console.is_terminal
         # No thread of its own: nothing but the engine should run beside a load.
         self._live = Live(console=console, auto_refresh=False, transient=True, vertical_overflow="crop")
@@ -156,6 +213,10 @@ class Screen:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
+    def progress_s(self, plan: LoadPlan) -> float | None:
+        """How often the engine is to report; None of engines elsewhere, which do not."""
+        return (progress_interval_s(plan) if self.is_shown else _PROGRESS_S) if self._reports else None
+
     def begin(self, title: str, plan: LoadPlan) -> None:
         """Show another load from now on."""
         self._view = View(title, plan)
@@ -166,6 +227,10 @@ class Screen:
         if self._view and isinstance(message, LoadProgress):
             self._view.add(message)
             self._draw(self._view)
+            if time.monotonic() >= self._line_at:
+                self._line_at = time.monotonic() + _LINE_S
+                line = Text("  ".join([f"{one_line(self._view.title, 60)}:", *self._view.fields()]))
+                self._console.print(line, soft_wrap=True)
 
     def _draw(self, view: View) -> None:
         if self.is_shown:

@@ -7,46 +7,23 @@ from collections.abc import Sequence
 from itertools import starmap
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ringside.cli.options import option_fields
 from ringside.errors import UsageError
 from ringside.files import read_at_most
 from ringside.load import templates
-from ringside.load.options import MAX_BODY_BYTES, LoadSettings
+from ringside.load.options import MAX_BODY_BYTES, TABLES, LoadSettings
+from ringside.load.result import ROWS
 from ringside.load.target import Target
 from ringside.load.templates import wire_text
 from ringside.probe import protocol as ipc
 from ringside.text import one_line
 
-# Options that are not for every kind of target: for which kinds, what to do instead where the target is a
-# stream, and the options.
-_SUITED = (
-    ("http", "", "--close"),
-    ("http stream", "", "--method --body --placeholders --expect-status"),
-    (
-        "http tcp ws",
-        "its server sends by itself, and --ramp says how fast streams are opened",
-        "--rate --burst --poisson --staircase --slack",
-    ),
-    (
-        "http tcp ws",
-        "--first and --chunk say what its messages must be",
-        "--expect-body --expect-contains --expect-pattern",
-    ),
-    ("http tcp ws", "give --duration", "--requests"),
-    ("http stream ws stream+ws", "", "--header"),
-    ("tcp ws stream+ws", "", "--line"),
-    ("tcp", "", "--crlf"),
-    ("stream", "", "--framing"),
-    ("stream stream+ws", "", "--first --chunk --interval --due-field"),
-)
-_KINDS = {
-    "http": "an http target",
-    "stream": "a stream",
-    "tcp": "a tcp target",
-    "ws": "a WebSocket",
-    "stream+ws": "a stream of a WebSocket",
-}
 _DURATION_S = 10.0
+# Of a search for a rate.
+_TRY_S = 3.0
+_FIRST_RATE = 100.0
 _CONNECTIONS = {"http": 64, "tcp": 64, "ws": 64, "stream": 100}
 
 
@@ -59,32 +36,22 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
         if getattr(settings, name) != field.default
     }
     both = [each for each in (target, other) if each]
-    is_http2 = settings.is_http2 or any(each.carrier == "http2" for each in both)
-    is_secure = any(each.is_secure for each in both)
-    for options, is_met, remedy in (
-        (
-            "--cacert --insecure --cert --key --sni",
-            is_secure,
-            "is for TLS: leave it out, or name the target as https://…",
-        ),
-        ("--window", is_http2, "is for HTTP/2: add --http2, or name the target as h2://…"),
-        (
-            "--streams",
-            is_http2,
-            "is for HTTP/2 (no pipelining in HTTP/1.1): add --http2, or name it as h2://…",
-        ),
-    ):
+    met = {
+        "http2": settings.is_http2 or any(each.carrier == "http2" for each in both),
+        "tls": any(each.is_secure for each in both),
+    }
+    for need, options, remedy in TABLES["needs"]["rows"]:
         for name in options.split():
-            if name in used and not is_met:
+            if name in used and not met[need]:
                 raise UsageError(f"{name} {remedy}")
     is_stream = target.protocol == "stream"
     kind = "stream+ws" if is_stream and target.is_websocket else target.protocol
-    for kinds, instead, options in _SUITED:
+    for kinds, instead, options in TABLES["suited"]["rows"]:
         for name in options.split():
             if name in used and kind not in kinds.split():
                 if is_stream and instead:
                     raise UsageError(f"{name} is not for a stream: {instead}")
-                raise UsageError(f"{name} is not for {_KINDS[kind]}: leave it out")
+                raise UsageError(f"{name} is not for {TABLES['suited']['kinds'][kind]}: leave it out")
     if any(isinstance(each, tuple) != bool(other) for each in settings.thresholds):
         raise UsageError("--fail-if: of one target write 'p99>200ms', with --vs worse:5%")
     for each in settings.thresholds:
@@ -94,6 +61,8 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
         raise UsageError(
             f"{'--vs compares two targets' if other else '--store keeps one'}: name one before it"
         )
+    if settings.store == "":
+        raise UsageError("--store '' names no store: write its path, or leave it out")
     if settings.blocks and not (other or settings.store):
         raise UsageError("--blocks is for --vs and --store: leave it out")
     if settings.store and settings.thresholds and not other:
@@ -112,13 +81,15 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
     target = targets[0]
     duration_s = settings.duration_s
     if duration_s is None and settings.requests is None and not settings.steps:
-        duration_s = _DURATION_S
+        duration_s = _TRY_S if settings.found else _DURATION_S
     connections = settings.connections or _CONNECTIONS[target.protocol]
     if settings.requests:
         connections = min(connections, max(settings.threads, settings.requests))
     # Whole nanoseconds: `10us` is a little less than 1e-5.
     slack_s = settings.slack_s and round(settings.slack_s, 9)
     request, line, placeholders = _texts(settings, targets)
+    pacing = _pacing(settings, seed)
+    steps = pacing.steps if isinstance(pacing, ipc.Staircase) else ()
     if settings.seed is not None and not (settings.poisson or settings.other_target):
         raise UsageError("--seed is for --poisson or --vs: leave it out")
     return ipc.LoadPlan(
@@ -131,7 +102,8 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
         io=settings.io,
         http2=_http2(settings, target),
         tls=_tls(settings, target) if target.is_secure else None,
-        pacing=_pacing(settings, seed),
+        pacing=pacing,
+        course_s=steps[0].duration_s / ROWS if steps and steps[0].to_per_s is not None else None,
         slack_s=slack_s,
         duration_s=duration_s,
         requests=settings.requests,
@@ -145,8 +117,29 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
     )
 
 
+def max_duration_s(plan: ipc.LoadPlan) -> float | None:
+    """How long the load lasts at the most, its drain apart; None where only a count ends it."""
+    ends = [] if plan.duration_s is None else [plan.duration_s]
+    if isinstance(plan.pacing, ipc.Staircase):
+        ends.append(sum(step.duration_s for step in plan.pacing.steps))
+    return min(ends, default=None)
+
+
+def warm_up(plan: ipc.LoadPlan, seconds: float) -> ipc.LoadPlan:
+    """What goes before a load for so long: the same, at its first rate. Raises UsageError."""
+    whole_s = max_duration_s(plan)
+    if whole_s is not None and seconds > whole_s:
+        raise UsageError(f"--warmup {seconds:g}s is longer than the load, {whole_s:g} s: give it less time")
+    pacing = plan.pacing
+    if isinstance(pacing, ipc.Staircase):
+        pacing = ipc.ConstantRate(pacing.steps[0].rate_per_s)
+    return replace(plan, pacing=pacing, duration_s=seconds, requests=None)
+
+
 def _pacing(settings: LoadSettings, seed: int) -> ipc.Pacing:
     rate_per_s, burst = settings.rate_per_s, settings.burst
+    if settings.found:
+        rate_per_s = rate_per_s or _FIRST_RATE
     if settings.steps:
         return ipc.Staircase(tuple(starmap(ipc.StaircaseStep, settings.steps)))
     if rate_per_s is None:
@@ -155,6 +148,13 @@ def _pacing(settings: LoadSettings, seed: int) -> ipc.Pacing:
             if is_used:
                 raise UsageError(f"{option} needs a schedule: add --rate N")
         return ipc.ClosedLoop()
+    if isinstance(rate_per_s, tuple):
+        if burst or settings.poisson or settings.found:
+            raise UsageError(
+                "--rate: one that rises is not for --burst, --poisson or --find-rate: give one rate"
+            )
+        first, last = rate_per_s
+        return ipc.Staircase((ipc.StaircaseStep(first, settings.duration_s or _DURATION_S, last),))
     return ipc.PoissonRate(rate_per_s, seed) if settings.poisson else ipc.ConstantRate(rate_per_s, burst or 1)
 
 

@@ -10,23 +10,15 @@ from itertools import pairwise
 from msgspec import structs
 
 from ringside.errors import ProbeError
-from ringside.probe.protocol import (
-    EngineMessage,
-    EngineWarning,
-    Histogram,
-    LatencySummary,
-    LoadFigures,
-    LoadOutcome,
-    LoadPlan,
-    SlotOfLoad,
-    Started,
-)
+from ringside.probe import protocol as ipc
 from ringside.stats.samples import is_supported
 
 # Those of a summary, with their levels.
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
 # A p99 of a target that loses more is not one of its users'.
 MAX_FAILED_SHARE = 0.01
+# Of a rate that rises.
+ROWS = 10
 _TICKS_PER_HALF = 5
 # Of a histogram with three significant digits.
 _SUB_BUCKETS = 2048
@@ -38,24 +30,26 @@ class EnginePart:
 
     node: str
     address: str
-    started: Started
-    figures: LoadFigures
+    started: ipc.Started
+    figures: ipc.LoadFigures
 
 
 @dataclass(frozen=True, slots=True)
 class LoadResult:
     """What one load showed."""
 
-    figures: LoadFigures
+    figures: ipc.LoadFigures
     # All counts of each histogram by its name: pairs of value in nanoseconds and count.
     counts: Mapping[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     # How the engine began; None where it did not.
-    started: Started | None = None
+    started: ipc.Started | None = None
     # Of a load from several nodes: what each engine did, and how far apart they started at most.
     engines: tuple[EnginePart, ...] = ()
     started_within_s: float | None = None
-    # Of a staircase: the rate of each step, and what became of its requests.
-    steps: tuple[tuple[float, SlotOfLoad], ...] = ()
+    # Of a staircase: what became of the requests of each step.
+    steps: tuple[tuple[ipc.StaircaseStep, ipc.SlotOfLoad], ...] = ()
+    # How long the same load went before, which counts in no figure.
+    warmup_s: float | None = None
 
     @property
     def is_open_loop(self) -> bool:
@@ -110,32 +104,44 @@ class LoadResult:
 
     def with_warning(self, code: str, text: str, remedy: str) -> LoadResult:
         """The same with one more warning."""
-        warnings = (*self.figures.warnings, EngineWarning(code, text, remedy))
+        warnings = (*self.figures.warnings, ipc.EngineWarning(code, text, remedy))
         return replace(self, figures=structs.replace(self.figures, warnings=warnings))
 
 
-def unsupported(summary: LatencySummary) -> tuple[str, ...]:
+def is_kept(slot: ipc.SlotOfLoad) -> bool:
+    """Whether a rate was: all but MAX_FAILED_SHARE of its requests were answered as expected."""
+    return slot.answered >= (1 - MAX_FAILED_SHARE) * slot.due > 0
+
+
+def unsupported(summary: ipc.LatencySummary) -> tuple[str, ...]:
     """The names of the percentiles beyond which fewer than MIN_BEYOND values lie: they describe those few."""
     return tuple(name for name, level in PERCENTILES.items() if not is_supported(level, summary.count))
 
 
-def from_messages(messages: Iterable[EngineMessage], plan: LoadPlan | None = None) -> LoadResult:
+def from_messages(messages: Iterable[ipc.EngineMessage], plan: ipc.LoadPlan | None = None) -> LoadResult:
     """The result in an engine's messages to a plan. Raises ProbeError where there is no outcome."""
-    started: Started | None = None
-    outcome: LoadOutcome | None = None
+    started: ipc.Started | None = None
+    outcome: ipc.LoadOutcome | None = None
     counts = {}
     for message in messages:
         match message:
-            case Started():
+            case ipc.Started():
                 started = message
-            case Histogram():
+            case ipc.Histogram():
                 counts[message.name] = message.counts
-            case LoadOutcome():
+            case ipc.LoadOutcome():
                 outcome = message
     if outcome is None:
         raise ProbeError("the probe sent no outcome of the load: run `make setup`")
-    rates = [step.rate_per_s for step in getattr(plan and plan.pacing, "steps", ())]
-    result = LoadResult(outcome, counts, started, steps=tuple(zip(rates, outcome.steps or (), strict=False)))
+    steps, slots = getattr(plan and plan.pacing, "steps", ()), outcome.steps or ()
+    if steps and (last := steps[0].to_per_s) is not None:
+        first, length_s = steps[0].rate_per_s, steps[0].duration_s / ROWS
+        rates = [first + (last - first) * row / ROWS for row in range(ROWS + 1)]
+        steps, slots = (
+            [ipc.StaircaseStep(low, length_s, high) for low, high in pairwise(rates)],
+            outcome.course or (),
+        )
+    result = LoadResult(outcome, counts, started, steps=tuple(zip(steps, slots, strict=False)))
     return replace(result, figures=structs.replace(outcome, warnings=causes(result, plan)))
 
 
@@ -145,12 +151,14 @@ FIRST = {"answers-ceased", "not-kept-alive"}
 _FOLLOW = {"rate-not-kept", "errors", "unfinished", "little", "closed-loop-stalls"}
 
 
-def causes(result: LoadResult, plan: LoadPlan | None) -> tuple[EngineWarning, ...]:
+def causes(result: LoadResult, plan: ipc.LoadPlan | None) -> tuple[ipc.EngineWarning, ...]:
     """The warnings of a load: first what Ringside itself sees, then the engine's that no other explains."""
     figures, opened = result.figures, result.figures.connections.get("opened", 0)
     first, explained = [], set[str]()
     if ceased := result.ceased:
-        first.append(EngineWarning("answers-ceased", ceased, "look at what the server says of that moment"))
+        first.append(
+            ipc.EngineWarning("answers-ceased", ceased, "look at what the server says of that moment")
+        )
         explained |= _FOLLOW
     if not figures.latency("latency"):
         # They are shares of the latency.
@@ -163,12 +171,12 @@ def causes(result: LoadResult, plan: LoadPlan | None) -> tuple[EngineWarning, ..
     if plan and is_kept and is_closed_loop and opened > max(2 * plan.connections, figures.requests // 2):
         text = f"the server closes connections after their replies: {opened:,} were opened, and the time of "
         text += "that is in `connect`, not in the latency"
-        first.append(EngineWarning("not-kept-alive", text, "use --close to count it"))
+        first.append(ipc.EngineWarning("not-kept-alive", text, "use --close to count it"))
         explained.add("little")
     return (*first, *(warning for warning in figures.warnings if warning.code not in explained))
 
 
-def failure(figures: LoadFigures) -> str:
+def failure(figures: ipc.LoadFigures) -> str:
     """Why a load says nothing of how fast its target is: more than MAX_FAILED_SHARE of its requests failed.
     Empty where it does."""
     if figures.failed <= MAX_FAILED_SHARE * figures.attempted:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ringside.load.result import FIRST, MAX_FAILED_SHARE, PERCENTILES, LoadResult, unsupported
+from ringside.load.result import FIRST, PERCENTILES, LoadResult, is_kept, unsupported
 from ringside.load.target import Target
-from ringside.probe.protocol import ClosedLoop, LatencySummary, LoadFigures, LoadPlan, PoissonRate, Staircase
+from ringside.load.thresholds import Threshold, highest_sentence
+from ringside.probe import protocol as ipc
 from ringside.render.text import terminal
 from ringside.render.text.cells import TableCell, TableData
 from ringside.stats.samples import MIN_BEYOND
@@ -44,20 +46,24 @@ _MIN_POLLING_SHARE = 0.01
 
 def show(
     target: Target,
-    plan: LoadPlan,
+    plan: ipc.LoadPlan,
     result: LoadResult,
     console: Console,
     *,
     unit: TimeUnit = MILLISECONDS,
     several: Sequence[Target] = (),
+    highest: Mapping[Threshold, float | None] = {},
 ) -> None:
-    """Print one load. `several`: targets that took turns, which are combined in `target`."""
+    """Print one load. `several`: targets that took turns, which are combined in `target`. `highest`: the
+    highest rate of a step that was kept without crossing a threshold."""
     figures = result.figures
     console.print(Text(one_line(target.text), style="bold"))
     console.print(Text(how(target, plan, result)))
     if figures.outcome == "load-failed":
         detail = one_line(figures.detail) or "for an unknown reason"
         console.print(Text.assemble(("The load failed: ", "bold red"), detail))
+    elif figures.outcome == "aborted":
+        console.print(Text(f"Aborted: {figures.detail}.", style="bold red"))
     elif figures.outcome == "interrupted":
         console.print(Text("Interrupted: these are the figures until then.", style="yellow"))
     number = errors_text(sum(figures.errors.values()))
@@ -71,19 +77,14 @@ def show(
     grid = Table.grid(padding=(0, 2))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, text in _facts(target, result):
+    for name, text in facts(target, result):
         grid.add_row(Text(name), Text(text))
     console.print(grid)
-    tables = []
-    if any(figures.latency(name) for name in _ROWS):
-        tables.append(_times(result, unit))
-        tables += [_targets(several, result, unit)] if several else []
-        tables += [_engines(result, unit)] if result.engines else []
-        tables += [_steps(result, unit)] if result.steps else []
-    for table in tables:
+    shown = tables(result, unit, several, highest)
+    for table in shown:
         console.print()
         terminal.render(table, console)
-    if tables and (bars := bar_lines(result.counts.get(result.main_histogram, ()), console.width)):
+    if shown and (bars := bar_lines(result.counts.get(result.main_histogram, ()), console.width)):
         console.print()
         console.print(Text(f"{result.main_histogram.capitalize()}, up to", style="bold"))
         for line in bars:
@@ -97,12 +98,29 @@ def show(
     terminal.warn(warnings.values(), console)
 
 
-def how(target: Target, plan: LoadPlan, result: LoadResult) -> str:
+def tables(
+    result: LoadResult,
+    unit: TimeUnit,
+    several: Sequence[Target] = (),
+    highest: Mapping[Threshold, float | None] = {},
+) -> list[TableData]:
+    """The tables of a load: times, targets, engines, steps."""
+    if not any(result.figures.latency(name) for name in _ROWS):
+        return []
+    shown = [_times(result, unit)]
+    shown += [_targets(several, result, unit)] if several else []
+    shown += [_engines(result, unit)] if result.engines else []
+    return [*shown, _steps(result, unit, highest)] if result.steps else shown
+
+
+def how(target: Target, plan: ipc.LoadPlan, result: LoadResult) -> str:
     """The load in one line: its schedule, connections, duration, threads."""
     started = result.started
     threads = (started and started.threads) or plan.threads
     seconds = significant(result.figures.duration_ns / 1e9)
     parts = [_schedule(target, plan), f"{seconds} s", count(threads, "thread")]
+    if result.warmup_s:
+        parts.append(f"after a warm-up of {result.warmup_s:g} s that does not count")
     if plan.http2:
         parts.append(version(plan))
     if plan.request and plan.request.close:
@@ -112,33 +130,33 @@ def how(target: Target, plan: LoadPlan, result: LoadResult) -> str:
     return one_line(", ".join(parts))
 
 
-def version(plan: LoadPlan) -> str:
+def version(plan: ipc.LoadPlan) -> str:
     """The version of HTTP of a load by HTTP."""
     if not plan.http2:
         return "HTTP/1.1"
     return f"HTTP/2 with {count(plan.http2.streams, 'stream')} on each connection"
 
 
-def _schedule(target: Target, plan: LoadPlan) -> str:
+def _schedule(target: Target, plan: ipc.LoadPlan) -> str:
     if target.protocol == "stream":
         ramp = f", opened at {plan.ramp_per_s:,.10g} per second" if plan.ramp_per_s else ""
         return f"{count(plan.connections, 'stream')}{ramp}"
     pacing, connections = plan.pacing, count(plan.connections, "connection")
-    if isinstance(pacing, ClosedLoop):
+    if isinstance(pacing, ipc.ClosedLoop):
         return f"closed loop, {connections}"
     slack = f", sent together within {quantity(plan.slack_s, 's')}" if plan.slack_s else ""
-    if isinstance(pacing, Staircase):
-        steps = ", ".join(f"{step.rate_per_s:,.10g}/s for {step.duration_s:g} s" for step in pacing.steps)
+    if isinstance(pacing, ipc.Staircase):
+        steps = ", ".join(f"{rate_text(step)} for {step.duration_s:g} s" for step in pacing.steps)
         return f"open loop, {steps}{slack}; {connections}"
     spacing = "at even intervals"
-    if isinstance(pacing, PoissonRate):
+    if isinstance(pacing, ipc.PoissonRate):
         spacing = f"Poisson, seed {pacing.seed}"
     elif pacing.burst > 1:
         spacing = f"in bursts of {pacing.burst:,}"
     return f"open loop, {pacing.rate_per_s:,.10g} requests per second {spacing}{slack}; {connections}"
 
 
-def _facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
+def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
     """Names and texts of the figures other than times."""
     figures, is_stream = result.figures, target.protocol == "stream"
     rows = []
@@ -184,7 +202,7 @@ def _facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
     ]
 
 
-def _engine(figures: LoadFigures) -> str:
+def _engine(figures: ipc.LoadFigures) -> str:
     busy_share = figures.busy_share_most or 0.0
     parts = [f"busiest thread {busy_share:.0%} of a core"]
     polling_share = figures.cpu_share_most - busy_share
@@ -198,7 +216,7 @@ def _engine(figures: LoadFigures) -> str:
     return ", ".join(parts)
 
 
-def _ends(latency: LatencySummary | None, unit: TimeUnit) -> list[str]:
+def _ends(latency: ipc.LatencySummary | None, unit: TimeUnit) -> list[str]:
     """Median, p99 and maximum, as the table of times has them."""
     if latency is None or not latency.count:
         return ["–"] * 3
@@ -223,19 +241,27 @@ def _targets(several: Sequence[Target], result: LoadResult, unit: TimeUnit) -> T
     )
 
 
-def _steps(result: LoadResult, unit: TimeUnit) -> TableData:
+def rate_text(step: ipc.StaircaseStep) -> str:
+    """The rate of a step, or the rates between which it changes."""
+    rise = "" if step.to_per_s is None else f"..{step.to_per_s:,.10g}"
+    return f"{step.rate_per_s:,.10g}{rise}/s"
+
+
+def _steps(result: LoadResult, unit: TimeUnit, highest: Mapping[Threshold, float | None]) -> TableData:
     """A row for each step of a staircase, and the highest rate that was kept."""
     rows, kept = [], "no rate was"
     for rate, step in result.steps:
-        times = [significant(ns / unit.ns) for ns in (step.p50_ns, step.p99_ns, step.max_ns)]
+        ends = (step.p50_ns, step.p99_ns, step.max_ns)
+        times = [significant(ns / unit.ns) if step.answered else "–" for ns in ends]
         share = step.answered / max(1, step.due)
-        texts = (f"{rate:,.10g}/s", f"{step.due:,}", f"{step.answered:,}", f"{share:.1%}", *times)
+        texts = (rate_text(rate), f"{step.due:,}", f"{step.answered:,}", f"{share:.1%}", *times)
         rows.append(tuple(map(TableCell, texts)))
-        if 1 - share <= MAX_FAILED_SHARE:
+        if is_kept(step):
             kept = f"{texts[0]} was the last that was, with a p99 of {quantity(step.p99_ns, 'ns')}"
     note = f"A rate is kept where 99 % are answered as expected: {kept}."
     columns = ("rate", "due", "answered", "kept", "p50", "p99", "max")
-    return TableData(f"Steps, latency in {unit.word}", columns, tuple(rows), notes=(note,))
+    notes = (note, *itertools.starmap(highest_sentence, highest.items()))
+    return TableData(f"Steps, latency in {unit.word}", columns, tuple(rows), notes=notes)
 
 
 def _engines(result: LoadResult, unit: TimeUnit) -> TableData:

@@ -16,22 +16,13 @@ from ringside.text import one_line
 
 # By scheme without TLS: the protocol of the load, and what carries it.
 _SCHEMES = {
-    "http": ("http", "http"),
-    "stream+http": ("stream", "http"),
-    "h2": ("http", "http2"),
-    "stream+h2": ("stream", "http2"),
-    "ws": ("ws", "websocket"),
-    "stream+ws": ("stream", "websocket"),
-    "tcp": ("tcp", "tcp"),
+    **{"http": ("http", "http"), "stream+http": ("stream", "http"), "tcp": ("tcp", "tcp")},
+    **{"h2": ("http", "http2"), "stream+h2": ("stream", "http2")},
+    **{"ws": ("ws", "websocket"), "stream+ws": ("stream", "websocket")},
 }
 # Inside TLS.
-_SECURE_SCHEMES = {
-    "https": "http",
-    "stream+https": "stream+http",
-    "h2s": "h2",
-    "stream+h2s": "stream+h2",
-    "wss": "ws",
-    "stream+wss": "stream+ws",
+_SECURE_SCHEMES = {"wss": "ws", "stream+wss": "stream+ws"} | {
+    f"{scheme}s": scheme for scheme in ("http", "stream+http", "h2", "stream+h2")
 }
 _EXAMPLE = "http://127.0.0.1:8080/, stream+http://127.0.0.1:8080/feed or tcp://127.0.0.1:7000"
 # Of HTTP: without TLS, and inside it.

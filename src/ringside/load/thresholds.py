@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from ringside import units as numbers
-from ringside.load.result import LoadResult
+from ringside.load.result import LoadResult, is_kept
+from ringside.probe.protocol import SlotOfLoad
 from ringside.stats.samples import MIN_BEYOND, ValueCounts, is_supported
 from ringside.text import nearest, one_line
 
 _OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _WORDS = {"<": "below", "<=": "at or below", ">": "above", ">=": "at or above"}
+# What holds where a condition does not.
+_OPPOSITES = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 _CONDITION = re.compile(r"\s*(?P<figure>[^<>=\s]*)\s*(?P<operator>[<>]=?)\s*(?P<limit>[^<>=]*?)\s*")
 _PERCENTILE = re.compile(r"p([5-9]\d(?:\.\d{1,2})?)")
 _NUMBER = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>.*)")
@@ -22,6 +26,7 @@ _TIMES = ("p50", "p90", "p95", "p99", "p99.9", "p99.99", "max", "min", "mean")
 # Requests that failed, in one way or in any.
 _FAILURES = ("errors", "unfinished", "unsent")
 _KNOWN = (*_TIMES, *_FAILURES, "rate")
+_AT_THE_END = ("min", "mean", "unfinished", "unsent")
 _OF_STEPS = ("p50", "p99", "max", "errors")
 # Percentiles that the engine itself computes; others come from the histogram's counts.
 _SUMMARY = {*_TIMES} - {"p99.99"}
@@ -38,6 +43,7 @@ class Threshold:
     limit: float
     unit: str
     rate: float | None = None
+    option: str = "--fail-if"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ class Check:
     def sentence(self) -> str:
         """What was measured, and on which side of the limit it is."""
         threshold = self.threshold
-        source = f"(--fail-if '{one_line(threshold.text)}')"
+        source = f"({threshold.option} '{one_line(threshold.text)}')"
         if self.value is None:
             return f"{threshold.figure} was not measured, since nothing was answered as expected {source}"
         verb = "are" if threshold.figure in _FAILURES else "is"
@@ -90,7 +96,7 @@ class Check:
         }
 
 
-def parse(text: str) -> Threshold:
+def parse(text: str, option: str = "--fail-if") -> Threshold:
     """`p99>200ms`, `errors>1%`, `errors>0` or `rate<1000`. Raises ValueError with how to write it."""
     match, quoted = _CONDITION.fullmatch(text), f"'{one_line(text, 60)}'"
     if not match:
@@ -116,7 +122,15 @@ def parse(text: str) -> Threshold:
         raise ValueError(f"{quoted} has {wrong}: {hint}")
     if unit == "%" and value > 100:
         raise ValueError(f"{quoted} is more than 100 %")
-    return Threshold(text, figure, sign, value, units[unit], numbers.number(rate) if at else None)
+    if option == "--find-rate":
+        if at or figure == "rate" or sign.startswith(">"):
+            raise ValueError(f"{quoted} is nothing to keep: write it like 'p99<50ms' or 'errors<1%'")
+        sign = _OPPOSITES[sign]
+    if option == "--abort-if" and (at or figure in _AT_THE_END):
+        raise ValueError(
+            f"{quoted}: {figure} is known at the end only; write percentiles, max, errors or rate"
+        )
+    return Threshold(text, figure, sign, value, units[unit], numbers.number(rate) if at else None, option)
 
 
 def check(threshold: Threshold, result: LoadResult) -> Check:
@@ -125,11 +139,8 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
     (`unfinished`, of which `unsent` were never sent); shares are those of all requests."""
     figures = result.figures
     value: float | None
-    if step := dict(result.steps).get(threshold.rate or 0):
-        failed = step.due - step.answered
-        value = 100 * failed / max(1, step.due) if threshold.unit else failed
-        value = value if threshold.figure == "errors" else float(getattr(step, f"{threshold.figure}_ns"))
-        return Check(threshold, value, is_lower_bound=failed > 0)
+    if step := next((slot for step, slot in result.steps if step.rate_per_s == threshold.rate), None):
+        return _of_step(threshold, step)
     if threshold.figure == "rate":
         return Check(threshold, figures.achieved_rate_per_s)
     if threshold.figure in _FAILURES:
@@ -149,6 +160,38 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
         value = float(histogram.percentile(level)) if histogram.total else None
     is_thin = level is not None and not is_supported(level, summary.count)
     return Check(threshold, value, result.is_lower_bound, is_thin)
+
+
+def _of_step(threshold: Threshold, step: SlotOfLoad) -> Check:
+    failed = step.due - step.answered
+    value = 100 * failed / max(1, step.due) if threshold.unit else failed
+    value = value if threshold.figure == "errors" else float(getattr(step, f"{threshold.figure}_ns"))
+    return Check(threshold, value, is_lower_bound=failed > 0)
+
+
+def highest_rates(thresholds: Iterable[Threshold], result: LoadResult) -> dict[Threshold, float | None]:
+    """By threshold of times, the highest rate of a staircase that was kept without crossing it."""
+    return {
+        each: max(
+            (
+                step.to_per_s or step.rate_per_s
+                for step, slot in result.steps
+                if is_kept(slot) and not _of_step(each, slot).is_crossed
+            ),
+            default=None,
+        )
+        for each in thresholds
+        if each.rate is None and each.unit == "ns" and each.figure in _OF_STEPS and result.steps
+    }
+
+
+def highest_sentence(threshold: Threshold, rate_per_s: float | None) -> str:
+    """Up to which rate a threshold was not crossed."""
+    side, limit = _WORDS[_OPPOSITES[threshold.operator]], _shown(threshold.limit, threshold.unit)
+    condition = f"was kept with {threshold.figure} {side} {limit}"
+    if rate_per_s is None:
+        return f"No rate {condition}."
+    return f"The highest rate that {condition}: {rate_per_s:,.10g}/s."
 
 
 def _shown(value: float, unit: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,21 +23,8 @@ from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.runs.trials import outcome_of
 from ringside.model.design import Cell, Experiment, Point, Show
 from ringside.model.results import Outcome, Run, Trial
+from ringside.probe import protocol as ipc
 from ringside.probe.process import Probe
-from ringside.probe.protocol import (
-    VERSION,
-    Limits,
-    LoadFigures,
-    LoadMessage,
-    LoadOutcome,
-    LoadPlan,
-    LoadRequest,
-    PoissonRate,
-    Staircase,
-    Started,
-    TrialOutcome,
-    TrialRequest,
-)
 from ringside.store import Store, now
 from ringside.store.plans import KeptOptions, PlannedContender, plan_values
 from ringside.text import one_line
@@ -51,27 +39,20 @@ POINT = Point(())
 LOAD = "all"
 
 
+@dataclass(eq=False)
 class TargetTrials(TrialMaker):
     """Carries out loads at targets, one after another, by a probe, or by engines on several machines.
     `plans`: by target the plan of a block (0 is the warm-up). `references`: each block times the fixed
     computations, by which runs of different times are compared."""
 
-    def __init__(
-        self,
-        plans: Mapping[str, Callable[[int], LoadPlan]],
-        driver: Probe,
-        notify: Notify,
-        *,
-        references: bool = False,
-    ) -> None:
-        self._references = references
-        self._plans = plans
-        self._driver = driver
-        self._notify = notify
+    plans: Mapping[str, Callable[[int], ipc.LoadPlan]]
+    driver: Probe
+    notify: Notify
+    references: bool = False
 
     def warm_up(self, notify: Notify) -> None:
         """One load at each target."""
-        for name in self._plans:
+        for name in self.plans:
             cell = Cell(name, POINT)
             notify(Event("warm-up", cell))
             trial = self.trial(0, 0, cell, first=False, tick=partial(notify, TICK))
@@ -80,24 +61,24 @@ class TargetTrials(TrialMaker):
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
         """One load."""
-        report = self._reference(tick) if first and self._references else None
-        plan = self._plans[cell.contender](block)
+        report = self._reference(tick) if first and self.references else None
+        plan = self.plans[cell.contender](block)
         begun = now()
-        self._notify(Event("load", block, cell.contender, plan))
-        messages = self._driver.load(
-            LoadRequest(plan), lambda message: self._notify(Event("message", message))
+        self.notify(Event("load", block, cell.contender, plan))
+        messages = self.driver.load(
+            ipc.LoadRequest(plan), lambda message: self.notify(Event("message", message))
         )
-        started = next((message for message in messages if isinstance(message, Started)), None)
+        started = next((message for message in messages if isinstance(message, ipc.Started)), None)
         outcome = messages[-1]
-        assert isinstance(outcome, LoadOutcome)
-        if self._driver.interrupted or outcome.outcome == "interrupted":
+        assert isinstance(outcome, ipc.LoadOutcome)
+        if self.driver.interrupted or outcome.outcome == "interrupted":
             # A load that was cut short is not comparable.
             return Trial(block, position, cell, Outcome.INTERRUPTED, outcome.detail, started_at=begun)
         ended, detail = outcome_of(outcome), outcome.detail
         if ended is Outcome.OK and (why := failure(outcome)):
             ended, detail = Outcome.LOAD_FAILED, why
         outcome = structs.replace(outcome, warnings=causes(LoadResult(outcome), plan))
-        load = load_message(outcome, started, self._driver.started_within_s)
+        load = load_message(outcome, started, self.driver.started_within_s)
         missing = started.missing if started else ()
         return Trial(
             block,
@@ -111,42 +92,42 @@ class TargetTrials(TrialMaker):
             report=report,
         )
 
-    def _reference(self, tick: Callable[[], None]) -> TrialOutcome:
-        limits = Limits(_REFERENCE_LIMIT_S, 1 << 30, 1 << 20, 100)
-        request = TrialRequest(("true",), "/", {}, limits, plain=True, reference=True)
-        outcome = self._driver.trial(request, tick)[-1]
-        assert isinstance(outcome, TrialOutcome)
+    def _reference(self, tick: Callable[[], None]) -> ipc.TrialOutcome:
+        limits = ipc.Limits(_REFERENCE_LIMIT_S, 1 << 30, 1 << 20, 100)
+        request = ipc.TrialRequest(("true",), "/", {}, limits, plain=True, reference=True)
+        outcome = self.driver.trial(request, tick)[-1]
+        assert isinstance(outcome, ipc.TrialOutcome)
         times = (outcome.reference_ns, outcome.memory_reference_ns)
-        return TrialOutcome("ok", reference_ns=times[0], memory_reference_ns=times[1])
+        return ipc.TrialOutcome("ok", reference_ns=times[0], memory_reference_ns=times[1])
 
 
 def load_message(
-    outcome: LoadOutcome, started: Started | None, started_within_s: float | None = None
-) -> LoadMessage:
+    outcome: ipc.LoadOutcome, started: ipc.Started | None, started_within_s: float | None = None
+) -> ipc.LoadMessage:
     """What a load by itself showed, as the load of a trial. `started_within_s`: how far apart its engines
     started at most; None of one."""
-    figures = {name: getattr(outcome, name) for name in LoadFigures.__struct_fields__}
+    figures = {name: getattr(outcome, name) for name in ipc.LoadFigures.__struct_fields__}
     within_ns = None if started_within_s is None else round(started_within_s * 1e9)
     io = started.io if started else ""
-    return LoadMessage(**figures, step=STEP, name=LOAD, io=io, started_within_ns=within_ns)
+    return ipc.LoadMessage(**figures, step=STEP, name=LOAD, io=io, started_within_ns=within_ns)
 
 
-def check(targets: Mapping[str, Target], plan: LoadPlan) -> None:
+def check(targets: Mapping[str, Target], plan: ipc.LoadPlan) -> None:
     """Raise UsageError where targets cannot be compared by this load."""
     if len({(target.protocol, target.is_websocket) for target in targets.values()}) > 1:
         raise UsageError("--vs compares like with like: name two targets of one scheme")
-    if isinstance(plan.pacing, Staircase):
-        raise UsageError("blocks have one rate: give --rate instead of --staircase")
+    if isinstance(plan.pacing, ipc.Staircase):
+        raise UsageError("blocks have one rate: give --rate N")
     if plan.protocol == "stream" and plan.stream.interval_s is None and plan.stream.due_field is None:
         raise UsageError(
             "--vs compares how late messages are: say when they are due, by --interval or --due-field"
         )
 
 
-def part(plan: LoadPlan, blocks: int, block: int) -> LoadPlan:
+def part(plan: ipc.LoadPlan, blocks: int, block: int) -> ipc.LoadPlan:
     """The load of one block, with a schedule of its own where that is random."""
     schedule = plan.pacing
-    if isinstance(schedule, PoissonRate):
+    if isinstance(schedule, ipc.PoissonRate):
         schedule = replace(schedule, seed=schedule.seed + block)
     return replace(
         plan,
@@ -158,7 +139,7 @@ def part(plan: LoadPlan, blocks: int, block: int) -> LoadPlan:
 
 def begin(
     targets: Mapping[str, Target],
-    plan: LoadPlan,
+    plan: ipc.LoadPlan,
     blocks: int,
     margin: float,
     seed: int,
@@ -196,7 +177,7 @@ def begin(
 def conduct(
     run: Run,
     experiment: Experiment,
-    plans: Mapping[str, LoadPlan],
+    plans: Mapping[str, ipc.LoadPlan],
     store: Store,
     driver: Probe,
     notify: Notify,
@@ -210,11 +191,12 @@ def conduct(
     BlockLoop(*what, maker=maker).conduct()
 
 
-def _results(analysis: RunAnalysis, plan: LoadPlan) -> list[tuple[Trial, LoadResult]]:
+def _results(analysis: RunAnalysis, plan: ipc.LoadPlan) -> list[tuple[Trial, LoadResult]]:
     """The loads of a run that were not cut short, in the order in which they were carried out."""
     threads = plan.threads * (analysis.experiment.engines or 1)
+    started = partial(ipc.Started, ipc.VERSION, threads=threads)
     return [
-        (trial, LoadResult(load, {}, Started(VERSION, io=load.io, threads=threads, missing=trial.missing)))
+        (trial, LoadResult(load, {}, started(io=load.io, missing=trial.missing)))
         for trial in analysis.trials
         for load in trial.loads
     ]
@@ -226,7 +208,9 @@ def started_within_ns(analysis: RunAnalysis) -> int:
     return max(within, default=0)
 
 
-def documents(analysis: RunAnalysis, targets: Mapping[str, Target], plan: LoadPlan) -> list[dict[str, Any]]:
+def documents(
+    analysis: RunAnalysis, targets: Mapping[str, Target], plan: ipc.LoadPlan
+) -> list[dict[str, Any]]:
     """The document of each load, with its block (from 0) and the name of its target."""
     loads = []
     for trial, result in _results(analysis, plan):
@@ -238,7 +222,7 @@ def documents(analysis: RunAnalysis, targets: Mapping[str, Target], plan: LoadPl
 def how(
     analysis: RunAnalysis,
     targets: Mapping[str, Target],
-    plans: Mapping[str, LoadPlan],
+    plans: Mapping[str, ipc.LoadPlan],
     engines: Sequence[str],
 ) -> str:
     """The load of each block, the blocks, and the nodes of engines elsewhere, in one line."""

@@ -125,6 +125,7 @@ mod tests {
         let step = |rate_per_s, duration_s| StepPlan {
             rate_per_s,
             duration_s,
+            to_per_s: None,
         };
         let mut steps = Timeline::of_steps(&[step(5.0, 1.0), step(9.0, 0.5)]);
         for at_ns in [0, 999_999_999, 1_000_000_000, 1_500_000_000] {

@@ -89,12 +89,7 @@ fn counts(significant_digits: u8) -> Counts<u64> {
 }
 
 impl Histogram {
-    /// With one significant digit, in some kilobytes; to be merged with others of its kind only.
-    pub fn coarse() -> Histogram {
-        Histogram::with_digits(1)
-    }
-
-    /// With two significant digits, for time lines.
+    /// With two significant digits, for time lines; to be merged with others of its kind only.
     pub fn compact() -> Histogram {
         Histogram::with_digits(CURVE_DIGITS)
     }

@@ -2,7 +2,7 @@
 
 use super::histogram::Histogram;
 
-/// What happened in an interval. Its times are coarse, so that it is small enough to be copied.
+/// What happened in an interval. Its times have two digits, so that it is small enough to be copied.
 pub struct Interval {
     pub requests: u64,
     pub errors: u64,
@@ -20,7 +20,7 @@ impl Default for Interval {
             intended: 0,
             open: 0,
             in_flight: 0,
-            times: Histogram::coarse(),
+            times: Histogram::compact(),
         }
     }
 }

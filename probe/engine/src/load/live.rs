@@ -31,7 +31,11 @@ pub fn watch(
         let _ = poll(&mut files, timeout.as_ref());
         let [ended, signalled] = files.map(|file| !file.revents().is_empty());
         if ended {
-            return written;
+            // What came since the last one, too.
+            return written.and_then(|()| match period_ns {
+                Some(_) => write_progress(engine, now_ns(), last_ns, writer),
+                None => Ok(()),
+            });
         }
         if signalled && sys::end_requested(signals) {
             engine.interrupt();

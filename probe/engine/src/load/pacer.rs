@@ -11,14 +11,28 @@ pub enum Pacing {
     Constant(f64, u64),
     /// Requests per second on average, with exponential gaps, and a seed.
     Poisson(f64, u64),
-    /// Constant rates, one after the other.
+    /// Rates that are constant or change linearly, one after the other.
     Staircase(Vec<RateStep>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateStep {
     pub rate_per_s: f64,
+    /// The rate at its end.
+    pub to_per_s: f64,
     pub duration_ns: u64,
+}
+
+impl RateStep {
+    /// When a request, by its number from 0, is due in the step; None after its end.
+    fn instant_ns(&self, number: u64) -> Option<u64> {
+        let (number, rate_per_s) = (number as f64, self.rate_per_s);
+        let per_s_per_s = (self.to_per_s - rate_per_s) / self.duration_ns as f64 * 1e9;
+        // The root of `rate * t + per_s_per_s * t² / 2 = number`; not a number where a falling rate ends before.
+        let root = (rate_per_s * rate_per_s + 2.0 * per_s_per_s * number).sqrt();
+        let at_ns = 2.0 * number / (rate_per_s + root) * 1e9;
+        (at_ns < self.duration_ns as f64).then_some(at_ns as u64)
+    }
 }
 
 /// The instants of one shard, in order.
@@ -149,8 +163,7 @@ impl Schedule {
                 index,
             } => loop {
                 let current = steps.get(*step)?;
-                let at = (share.request(*index) as f64 / current.rate_per_s * 1e9) as u64;
-                if at < current.duration_ns {
+                if let Some(at) = current.instant_ns(share.request(*index)) {
                     *index += 1;
                     return Some(*start_ns + at);
                 }
@@ -200,12 +213,23 @@ mod tests {
         assert!(all(&Pacing::Closed, 1, None, Some(5)).is_empty());
         let step = |rate_per_s, seconds| RateStep {
             rate_per_s,
+            to_per_s: rate_per_s,
             duration_ns: seconds * SECOND,
         };
         let stairs = Pacing::Staircase(vec![step(2.0, 1), step(1.0, 2), step(4.0, 1)]);
         let halves = [0, 2, 4, 8, 12, 13, 14, 15].map(|quarter| quarter * SECOND / 4);
         for shards in 1..=4 {
             assert_eq!(all(&stairs, shards, None, None), halves, "{shards}");
+            // After t seconds: 20t + 10t² and 20t - 2.5t² requests.
+            for (to_per_s, halfway, whole) in [(60.0, 30, 80), (10.0, 18, 30)] {
+                let change = RateStep {
+                    to_per_s,
+                    ..step(20.0, 2)
+                };
+                let instants = all(&Pacing::Staircase(vec![change]), shards, None, None);
+                let early = instants.iter().filter(|&&at| at < SECOND).count();
+                assert_eq!((early, instants.len()), (halfway, whole), "{shards}");
+            }
         }
     }
 

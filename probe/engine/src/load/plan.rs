@@ -152,6 +152,8 @@ impl Default for PacingPlan {
 pub struct StepPlan {
     pub rate_per_s: f64,
     pub duration_s: f64,
+    /// With it, the rate changes linearly to this one until the step ends.
+    pub to_per_s: Option<f64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -263,6 +265,7 @@ impl Plan {
             PacingPlan::Staircase { steps, .. } => {
                 let step = |step: &StepPlan| RateStep {
                     rate_per_s: step.rate_per_s,
+                    to_per_s: step.to_per_s.unwrap_or(step.rate_per_s),
                     duration_ns: nanoseconds(step.duration_s),
                 };
                 Pacing::Staircase(steps.iter().map(step).collect())
@@ -345,6 +348,7 @@ impl Plan {
             *of = None;
             for step in steps {
                 step.rate_per_s *= rate_per_s;
+                step.to_per_s = step.to_per_s.map(|to_per_s| to_per_s * rate_per_s);
             }
         }
         plan

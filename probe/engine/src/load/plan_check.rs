@@ -227,7 +227,9 @@ impl Plan {
                     return Err("load: staircase: name at least one step".into());
                 }
                 for step in steps {
-                    positive("rate_per_s", step.rate_per_s, MAX_RATE)?;
+                    for rate_per_s in [Some(step.rate_per_s), step.to_per_s].into_iter().flatten() {
+                        positive("rate_per_s", rate_per_s, MAX_RATE)?;
+                    }
                     positive("duration_s", step.duration_s, MAX_SECONDS)?;
                 }
                 return Ok(());

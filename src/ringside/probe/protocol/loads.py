@@ -46,10 +46,11 @@ class PoissonRate(Request, frozen=True, tag_field="kind", tag="poisson"):
 
 
 class StaircaseStep(Request, frozen=True):
-    """One rate of a staircase."""
+    """One rate of a staircase; with `to_per_s` one that changes linearly to this until the step ends."""
 
     rate_per_s: float
     duration_s: float
+    to_per_s: float | None = None
 
 
 class Staircase(Request, frozen=True, tag_field="kind", tag="staircase"):
