@@ -14,7 +14,7 @@ import pytest
 
 from ringside.errors import NoStoreError, StoreError
 from ringside.store import Store, connection
-from ringside.store.tables import FORMAT
+from ringside.store.connection import FORMAT
 from tests.support.command_line import RINGSIDE, in_process
 from tests.support.postgresql import Server
 from tests.support.processes import is_over

@@ -16,7 +16,7 @@ from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Sample
 from ringside.store import Store, record, text_hash
-from ringside.store.tables import FORMAT
+from ringside.store.connection import FORMAT
 from tests.support.command_line import in_process
 from tests.support.runs import experiment, make_run
 

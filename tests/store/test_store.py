@@ -17,7 +17,7 @@ from ringside.model.design import Cell
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import LoadMessage, Sample, SecondOfLoad
 from ringside.store import Store, text_hash
-from ringside.store.tables import FORMAT
+from ringside.store.connection import FORMAT
 from tests.support import ROOT
 from tests.support.postgresql import Server
 from tests.support.stores import POINT, begin, holding, trial

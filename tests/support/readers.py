@@ -39,7 +39,7 @@ from ringside.render.site import site
 from ringside.render.site.site import render_pages
 from ringside.render.text import markdown, terminal
 from ringside.store import Store, record
-from ringside.store.tables import FORMAT
+from ringside.store.connection import FORMAT
 from ringside.workloads import workload as find_workload
 from tests.support import ROOT
 from tests.support.runs import experiment, make_run

@@ -19,9 +19,8 @@ from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, RunState, StoredSamples, Trial, Usage
 from ringside.probe.protocol import Sample
 from ringside.store import rows
-from ringside.store.connection import Database
+from ringside.store.connection import COLUMNS, Database, insertion, placeholders
 from ringside.store.samples import samples_of, samples_text, usage_of
-from ringside.store.tables import COLUMNS, insertion, placeholders
 from ringside.text import one_line
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from ringside.errors import StoreError
 from ringside.files import whole_file
 from ringside.model.results import Run
+from ringside.store.connection import FORMAT
 from ringside.store.database import Store
-from ringside.store.tables import FORMAT
 from ringside.text import one_line
 
 SUFFIX = ".json.xz"

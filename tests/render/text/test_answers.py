@@ -22,9 +22,8 @@ from ringside.model.results import Outcome, Trial
 from ringside.render.export.documents import document
 from ringside.render.site import post, site
 from ringside.render.text import markdown, terminal
-from ringside.render.text.answers import answers, short_answer
+from ringside.render.text.answers import answers, pair_sentence, short_answer
 from ringside.render.text.diagnostics import words
-from ringside.render.text.sentences import pair_sentence
 from tests.support import TESTS
 from tests.support.analyses import (
     HOP,

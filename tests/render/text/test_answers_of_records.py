@@ -20,8 +20,7 @@ from rich.console import Console
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Point
 from ringside.render.text import terminal
-from ringside.render.text.answers import answers
-from ringside.render.text.sentences import pair_sentence
+from ringside.render.text.answers import answers, pair_sentence
 from tests.support import TESTS
 
 FILE = TESTS / "golden" / "answers.txt"

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Unit
 from ringside.model.results import Comparison, Interval, LookVerdict, Obstacle, Verdict
-from ringside.render.text.sentences import comparison_sentence, pair_sentence
+from ringside.render.text.answers import comparison_sentence, pair_sentence
 from ringside.render.text.words import verdict_word
 from tests.support import TESTS
 from tests.support.analyses import CPU, HOP, MEMORY, RATE, analysis, point, scaled

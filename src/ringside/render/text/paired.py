@@ -17,9 +17,9 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Description, Diagnostic, Interval, Verdict
 from ringside.render.text import cells, diagnostics, markdown, terminal
+from ringside.render.text.answers import comparison_sentence, pair_sentence
 from ringside.render.text.cells import Row, TableCell, TableData
 from ringside.render.text.command import is_load
-from ringside.render.text.sentences import comparison_sentence, pair_sentence
 from ringside.render.text.tables import other_metrics, point_notes, point_rows
 from ringside.render.text.words import Sentence, listed
 
