@@ -237,17 +237,11 @@ def layer(data: str, mark: str, *, valid: str = "", encoding: Json, **properties
 def layered(
     layers: Sequence[Json], height: int, data: Mapping[str, Any], *, independent: Sequence[str] = ()
 ) -> Json:
-    """Layers over each other, with their data by name; the channels in `independent` have a scale in each."""
-    return {
-        "width": "container",
-        "height": height,
-        "padding": {"left": 4, "top": 8, "right": 8, "bottom": 4},
-        # Text beside the plot counts as a part of it, so it has its room.
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "layer": list(layers),
-        "datasets": dict(data),
-        **({"resolve": {"scale": dict.fromkeys(independent, "independent")}} if independent else {}),
-    }
+    """Layers over each other, with their data by name; the channels in `independent` have a scale in each.
+    Text beside the plot counts as a part of it, so it has its room."""
+    frame: Json = template("frame", layers=list(layers), height=height, data=dict(data))
+    scales = dict.fromkeys(independent, "independent")
+    return frame | ({"resolve": {"scale": scales}} if scales else {})
 
 
 def beside(data: str, *, text: str, y: Json, colour: Json) -> Json:
@@ -259,13 +253,10 @@ def beside(data: str, *, text: str, y: Json, colour: Json) -> Json:
 def interval_rows(field: str, across: Json, y: Json, colours: Json, tips: list[Json]) -> list[Json]:
     """The layers of rows with intervals: a bar from `low` to `high`, a point at `field`, which has the
     tooltip, and the row's `text` beside the right edge. `across`: properties of the horizontal channel."""
-    bar = {"x": quantitative("low", **across), "x2": {"field": "high"}, "y": y, "color": colours}
-    dot = {"x": quantitative(field, **across), "y": y, "color": colours, "tooltip": tips}
-    return [
-        layer("rows", "rule", valid="low", strokeWidth=7, opacity=0.35, encoding=bar),
-        layer("rows", "point", valid=field, filled=True, size=70, opacity=1, encoding=dot),
-        beside("rows", text="text", y=y, colour={"value": "var(--ink)"}),
-    ]
+    low, x = (quantitative(name, **across) for name in ("low", field))
+    channels = {"low": low, "x": x, "y": y, "colours": colours, "tips": tips}
+    rows = template("intervals", **channels, valid=f"isValid(datum.{field})")
+    return [*rows, beside("rows", text="text", y=y, colour={"value": "var(--ink)"})]
 
 
 def estimate(name: str, value: Interval | None, metric: Metric, unit: float, **more: Any) -> Json:
