@@ -81,6 +81,7 @@ bench: setup-dev
 	.venv/bin/python benchmarks/batch.py
 	.venv/bin/python benchmarks/engine.py
 	.venv/bin/python benchmarks/engine_secure.py
+	.venv/bin/python benchmarks/clients.py
 	.venv/bin/python benchmarks/truth.py
 	.venv/bin/python benchmarks/traps.py
 	.venv/bin/python benchmarks/cluster_cost.py

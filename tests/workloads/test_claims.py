@@ -22,7 +22,7 @@ from ringside.model.design import Level, Point
 from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.store import Store
 from ringside.workloads import WORKLOADS
-from ringside.workloads.claims import band_of, decided_by, elsewhere, evaluate
+from ringside.workloads.claims import _NO_CODE, band_of, decided_by, elsewhere, evaluate
 from tests.support import ROOT, points
 from tests.support.analyses import analysis, with_figures
 from tests.support.command_line import in_process
@@ -258,6 +258,22 @@ def test_the_two_servers_in_go_differ_in_one_line() -> None:
     assert {*after[1:]} - {*before} == {"\t\tgo answer(connection)"}
     for shared in ("service/service.go", "settings/settings.go"):
         assert (go / "go-sync" / shared).read_bytes() == (go / "go" / shared).read_bytes()
+
+
+def test_the_batch_is_longer_in_go() -> None:
+    """POSTS says by how much."""
+    go = [*(f"go/batch/{name}.go" for name in ("batch", "input", "product")), "go/settings/settings.go"]
+    processes = [f"python-processes/{name}.py" for name in ("batch", "arguments", "workers")]
+    counts = [
+        sum(not _NO_CODE.match(line.strip()) for path in paths for line in _lines(ROOT / "contenders" / path))
+        for paths in (processes, ["python-threads/batch.py", "python-threads/arguments.py"], go)
+    ]
+    said = "{} lines in `python-processes`, {} in `python-threads` and {} in `go`".format(*counts)
+    assert any(said in line for line in _lines(ROOT / "docs" / "POSTS.md"))
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
 
 
 def test_conditions_of_the_source_decide() -> None:
