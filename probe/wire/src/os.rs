@@ -2,14 +2,13 @@
 #![allow(unsafe_code)]
 
 use libc::{c_int, c_long, c_uint};
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
 use std::mem::{size_of, MaybeUninit};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
 use std::ptr;
 
 /// The kernel's number of an error.
@@ -47,18 +46,18 @@ impl fmt::Display for Errno {
 }
 
 /// What a call returned, unless it failed.
-fn checked<T: PartialOrd + Default>(returned: T) -> Result<T> {
+pub(crate) fn checked<T: PartialOrd + Default>(returned: T) -> Result<T> {
     match returned < T::default() {
         true => Err(Errno::last()),
         false => Ok(returned),
     }
 }
 
-fn done(returned: c_int) -> Result<()> {
+pub(crate) fn done(returned: c_int) -> Result<()> {
     checked(returned).map(drop)
 }
 
-fn opened(returned: c_int) -> Result<OwnedFd> {
+pub(crate) fn opened(returned: c_int) -> Result<OwnedFd> {
     // SAFETY: the kernel has just made this descriptor, which belongs to nobody else.
     checked(returned).map(|file| unsafe { OwnedFd::from_raw_fd(file) })
 }
@@ -68,75 +67,32 @@ fn raw(file: &impl AsFd) -> c_int {
     file.as_fd().as_raw_fd()
 }
 
-/// The name of a file, as the kernel takes it.
-pub trait Name {
-    fn to_c(&self) -> Result<CString>;
-}
-
-impl Name for [u8] {
-    fn to_c(&self) -> Result<CString> {
-        CString::new(self).map_err(|_| Errno::INVAL)
-    }
-}
-
-impl Name for str {
-    fn to_c(&self) -> Result<CString> {
-        self.as_bytes().to_c()
-    }
-}
-
-impl Name for String {
-    fn to_c(&self) -> Result<CString> {
-        self.as_bytes().to_c()
-    }
-}
-
-impl Name for Path {
-    fn to_c(&self) -> Result<CString> {
-        self.as_os_str().as_bytes().to_c()
-    }
-}
-
-impl Name for PathBuf {
-    fn to_c(&self) -> Result<CString> {
-        self.as_path().to_c()
-    }
-}
-
-impl Name for CStr {
-    fn to_c(&self) -> Result<CString> {
-        Ok(self.to_owned())
-    }
-}
-
-impl Name for CString {
-    fn to_c(&self) -> Result<CString> {
-        Ok(self.clone())
-    }
-}
-
-impl<T: Name + ?Sized> Name for &T {
-    fn to_c(&self) -> Result<CString> {
-        (**self).to_c()
-    }
+/// A name, as the kernel takes it.
+fn to_c(name: impl AsRef<OsStr>) -> Result<CString> {
+    CString::new(name.as_ref().as_bytes()).map_err(|_| Errno::INVAL)
 }
 
 // SAFETY of all that follows: pointers are to values that outlive the call, of the size that the kernel reads or writes;
 // descriptors are borrowed meanwhile.
 
-pub fn open(path: impl Name, flags: c_int) -> Result<OwnedFd> {
-    let path = path.to_c()?;
+pub fn open(path: impl AsRef<OsStr>, flags: c_int) -> Result<OwnedFd> {
+    let path = to_c(path)?;
     opened(unsafe { libc::open(path.as_ptr(), flags | libc::O_CLOEXEC) })
 }
 
-pub fn openat(folder: impl AsFd, name: impl Name, flags: c_int) -> Result<OwnedFd> {
-    let name = name.to_c()?;
+pub fn openat(folder: impl AsFd, name: impl AsRef<OsStr>, flags: c_int) -> Result<OwnedFd> {
+    let name = to_c(name)?;
     opened(unsafe { libc::openat(raw(&folder), name.as_ptr(), flags | libc::O_CLOEXEC) })
 }
 
 /// `resolve`: flags RESOLVE_….
-pub fn openat2(folder: impl AsFd, name: impl Name, flags: c_int, resolve: u64) -> Result<OwnedFd> {
-    let name = name.to_c()?;
+pub fn openat2(
+    folder: impl AsFd,
+    name: impl AsRef<OsStr>,
+    flags: c_int,
+    resolve: u64,
+) -> Result<OwnedFd> {
+    let name = to_c(name)?;
     let how = [(flags | libc::O_CLOEXEC) as u64, 0, resolve];
     opened(unsafe {
         let size = size_of::<[u64; 3]>();
@@ -183,7 +139,7 @@ pub fn unread_bytes(file: impl AsFd) -> Result<u64> {
     Ok(bytes as u64)
 }
 
-fn written<T>(call: impl FnOnce(*mut T) -> c_int) -> Result<T> {
+pub(crate) fn written<T>(call: impl FnOnce(*mut T) -> c_int) -> Result<T> {
     let mut value = MaybeUninit::uninit();
     done(call(value.as_mut_ptr()))?;
     // SAFETY: where the call succeeds, the kernel has written all of the value.
@@ -195,8 +151,8 @@ pub fn fstat(file: impl AsFd) -> Result<libc::stat> {
 }
 
 /// `flags`: AT_….
-pub fn statat(folder: impl AsFd, name: impl Name, flags: c_int) -> Result<libc::stat> {
-    let name = name.to_c()?;
+pub fn statat(folder: impl AsFd, name: impl AsRef<OsStr>, flags: c_int) -> Result<libc::stat> {
+    let name = to_c(name)?;
     written(|to| unsafe { libc::fstatat(raw(&folder), name.as_ptr(), to, flags) })
 }
 
@@ -209,18 +165,18 @@ pub fn fstatvfs(file: impl AsFd) -> Result<libc::statvfs> {
 }
 
 pub fn statvfs(path: &str) -> Result<libc::statvfs> {
-    let path = path.to_c()?;
+    let path = to_c(path)?;
     written(|to| unsafe { libc::statvfs(path.as_ptr(), to) })
 }
 
-pub fn unlinkat(folder: impl AsFd, name: impl Name, flags: c_int) -> Result<()> {
-    let name = name.to_c()?;
+pub fn unlinkat(folder: impl AsFd, name: impl AsRef<OsStr>, flags: c_int) -> Result<()> {
+    let name = to_c(name)?;
     done(unsafe { libc::unlinkat(raw(&folder), name.as_ptr(), flags) })
 }
 
 /// For its owner alone.
-pub fn mkdirat(folder: impl AsFd, name: impl Name) -> Result<()> {
-    let name = name.to_c()?;
+pub fn mkdirat(folder: impl AsFd, name: impl AsRef<OsStr>) -> Result<()> {
+    let name = to_c(name)?;
     done(unsafe { libc::mkdirat(raw(&folder), name.as_ptr(), 0o700) })
 }
 
@@ -233,8 +189,8 @@ pub fn try_lock(file: impl AsFd) -> Result<()> {
     done(unsafe { libc::flock(raw(&file), libc::LOCK_EX | libc::LOCK_NB) })
 }
 
-pub fn readlinkat(folder: impl AsFd, name: impl Name) -> Result<Vec<u8>> {
-    let name = name.to_c()?;
+pub fn readlinkat(folder: impl AsFd, name: impl AsRef<OsStr>) -> Result<Vec<u8>> {
+    let name = to_c(name)?;
     let mut target = vec![0; libc::PATH_MAX as usize];
     let (at, bytes) = (target.as_mut_ptr().cast(), target.len());
     let count = checked(unsafe { libc::readlinkat(raw(&folder), name.as_ptr(), at, bytes) })?;
@@ -243,7 +199,7 @@ pub fn readlinkat(folder: impl AsFd, name: impl Name) -> Result<Vec<u8>> {
 }
 
 pub fn is_readable(path: &str) -> bool {
-    let path = path.to_c();
+    let path = to_c(path);
     path.is_ok_and(|path| unsafe { libc::access(path.as_ptr(), libc::R_OK) } == 0)
 }
 
@@ -295,12 +251,15 @@ pub struct PollFd<'a>(libc::pollfd, PhantomData<BorrowedFd<'a>>);
 
 impl<'a> PollFd<'a> {
     fn new(file: BorrowedFd<'a>, events: i16) -> PollFd<'a> {
-        let poll = libc::pollfd {
-            fd: file.as_raw_fd(),
-            events,
-            revents: 0,
-        };
-        PollFd(poll, PhantomData)
+        let (fd, revents) = (file.as_raw_fd(), 0);
+        PollFd(
+            libc::pollfd {
+                fd,
+                events,
+                revents,
+            },
+            PhantomData,
+        )
     }
 
     /// Until there is something to read, or its end.
@@ -359,16 +318,9 @@ pub fn sleep_until(at_ns: u64) {
 pub struct Dir(ptr::NonNull<libc::DIR>);
 
 pub struct DirEntry {
-    name: CString,
-    kind: FileType,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileType(u8);
-
-impl FileType {
-    pub const DIRECTORY: FileType = FileType(libc::DT_DIR);
-    pub const UNKNOWN: FileType = FileType(libc::DT_UNKNOWN);
+    pub name: OsString,
+    /// Not every file system says what a file is.
+    pub may_be_folder: bool,
 }
 
 impl Dir {
@@ -400,8 +352,10 @@ impl Iterator for Dir {
                 return (error.0 != 0).then_some(Err(error));
             }
             Some(Ok(DirEntry {
-                name: CStr::from_ptr((*entry).d_name.as_ptr()).to_owned(),
-                kind: FileType((*entry).d_type),
+                name: OsString::from_vec(
+                    CStr::from_ptr((*entry).d_name.as_ptr()).to_bytes().to_vec(),
+                ),
+                may_be_folder: [libc::DT_DIR, libc::DT_UNKNOWN].contains(&(*entry).d_type),
             }))
         }
     }
@@ -411,16 +365,6 @@ impl Drop for Dir {
     fn drop(&mut self) {
         // SAFETY: it is open, and not used again.
         unsafe { libc::closedir(self.0.as_ptr()) };
-    }
-}
-
-impl DirEntry {
-    pub fn file_name(&self) -> &CStr {
-        &self.name
-    }
-
-    pub fn file_type(&self) -> FileType {
-        self.kind
     }
 }
 
@@ -467,8 +411,13 @@ pub fn group_id() -> u32 {
     unsafe { libc::getegid() }
 }
 
+/// A number of the system by its name _SC_…; `least` where the kernel does not say.
+pub(crate) fn setting(name: c_int, least: u64) -> u64 {
+    u64::try_from(unsafe { libc::sysconf(name) }).map_or(least, |number| number.max(1))
+}
+
 pub fn page_bytes() -> usize {
-    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+    setting(libc::_SC_PAGESIZE, 4096) as usize
 }
 
 /// This process gets the signal when its parent ends.
@@ -552,7 +501,7 @@ pub fn mount(
     flags: libc::c_ulong,
     data: Option<&CStr>,
 ) -> Result<()> {
-    let (source, target, kind) = (source.to_c()?, target.to_c()?, kind.to_c()?);
+    let (source, target, kind) = (to_c(source)?, to_c(target)?, to_c(kind)?);
     let data = data.map_or(ptr::null(), CStr::as_ptr).cast();
     done(unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, data) })
 }
@@ -562,7 +511,7 @@ pub fn detached_mount(kind: &str) -> Result<OwnedFd> {
     const FSOPEN_CLOEXEC: c_uint = 1;
     const FSCONFIG_CMD_CREATE: c_uint = 6;
     const FSMOUNT_CLOEXEC: c_uint = 1;
-    let kind = kind.to_c()?;
+    let kind = to_c(kind)?;
     unsafe {
         let system = libc::syscall(libc::SYS_fsopen, kind.as_ptr(), FSOPEN_CLOEXEC);
         let system = opened(system as c_int)?;

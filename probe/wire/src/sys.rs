@@ -1,9 +1,11 @@
-//! System calls that rustix does not wrap: signals as a file, waiting for any child, accounting, the page cache, System V.
+//! System calls about processes as safe functions: signals as a file, waiting for any child, accounting; and about the
+//! page cache, System V objects and keys.
 #![allow(unsafe_code)]
 
-use crate::os;
+use crate::os::{self, done, opened, page_bytes, written};
 use std::io;
-use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::mem::{size_of, size_of_val, zeroed};
+use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
 pub const SIGNALS: [i32; 5] = [
@@ -16,22 +18,16 @@ pub const SIGNALS: [i32; 5] = [
 
 /// Blocks `SIGNALS` and gives a file from which they can be read.
 pub fn signal_file() -> io::Result<OwnedFd> {
-    // SAFETY: the set is initialised by sigemptyset before it is read, and lives on this stack;
-    // the new file descriptor belongs to nobody else.
+    // SAFETY: the set is initialised by sigemptyset before it is read, and lives on this stack.
     unsafe {
-        let mut set = std::mem::zeroed::<libc::sigset_t>();
+        let mut set = zeroed::<libc::sigset_t>();
         libc::sigemptyset(&mut set);
         for signal in SIGNALS {
             libc::sigaddset(&mut set, signal);
         }
-        if libc::sigprocmask(libc::SIG_BLOCK, &set, ptr::null_mut()) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let fd = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(OwnedFd::from_raw_fd(fd))
+        done(libc::sigprocmask(libc::SIG_BLOCK, &set, ptr::null_mut()))?;
+        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+        Ok(opened(libc::signalfd(-1, &set, flags))?)
     }
 }
 
@@ -69,7 +65,7 @@ pub fn pending_signals(signals: BorrowedFd<'_>) -> impl Iterator<Item = Received
 }
 
 fn next_signal(signals: BorrowedFd) -> Option<Received> {
-    let mut buffer = [0; std::mem::size_of::<libc::signalfd_siginfo>()];
+    let mut buffer = [0; size_of::<libc::signalfd_siginfo>()];
     // ssi_signo, ssi_errno, ssi_code and ssi_pid stand first, four bytes each.
     let number = |buffer: &[u8], at: usize| {
         let bytes = [buffer[at], buffer[at + 1], buffer[at + 2], buffer[at + 3]];
@@ -121,9 +117,8 @@ fn wait(pid: i32, flags: i32) -> io::Result<Option<Reaped>> {
     let mut status = 0;
     // SAFETY: a zeroed rusage is valid; it and `status` outlive the call.
     let (pid, usage) = unsafe {
-        let mut usage = std::mem::zeroed::<libc::rusage>();
-        let pid = libc::wait4(pid, &mut status, flags, &mut usage);
-        (pid, usage)
+        let mut usage = zeroed::<libc::rusage>();
+        (libc::wait4(pid, &mut status, flags, &mut usage), usage)
     };
     let reaped = |pid| Reaped {
         pid,
@@ -137,15 +132,15 @@ fn wait(pid: i32, flags: i32) -> io::Result<Option<Reaped>> {
     }
 }
 
+/// The kernel's account of this process, or of its children.
+fn usage_of(whom: i32) -> libc::rusage {
+    // SAFETY: the value outlives the call, and zeroes are valid for it.
+    written(|to| unsafe { libc::getrusage(whom, to) }).unwrap_or_else(|_| unsafe { zeroed() })
+}
+
 /// The largest resident size that this process has had.
 pub fn own_max_rss_bytes() -> u64 {
-    // SAFETY: a zeroed rusage is valid, and getrusage writes only into it.
-    let usage = unsafe {
-        let mut usage = std::mem::zeroed::<libc::rusage>();
-        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
-        usage
-    };
-    usage.ru_maxrss as u64 * 1024
+    usage_of(libc::RUSAGE_SELF).ru_maxrss as u64 * 1024
 }
 
 /// Exit status and signal of a wait status.
@@ -186,12 +181,7 @@ impl Usage {
 
 /// The kernel's account of all children that were waited for, and of theirs.
 pub fn children_usage() -> Usage {
-    // SAFETY: a zeroed rusage is valid, and getrusage writes only into it.
-    let usage = unsafe {
-        let mut usage = std::mem::zeroed::<libc::rusage>();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
-        usage
-    };
+    let usage = usage_of(libc::RUSAGE_CHILDREN);
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
     Usage {
         user_ns: ns(usage.ru_utime),
@@ -207,13 +197,10 @@ pub fn children_usage() -> Usage {
 pub fn process_cpu_ns(pid: i32) -> Option<u64> {
     const CPUCLOCK_SCHED: i32 = 2;
     let clock = (!pid << 3) | CPUCLOCK_SCHED;
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `time` outlives the call; the kernel checks the clock's number.
-    let done = unsafe { libc::clock_gettime(clock, &mut time) };
-    (done == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    // SAFETY: the value outlives the call; the kernel checks the clock's number.
+    let time = written(|to| unsafe { libc::clock_gettime(clock, to) });
+    time.ok()
+        .map(|time: libc::timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// Hides the probe's files and memory below /proc, and closes it to tracers, for processes without privileges.
@@ -223,61 +210,37 @@ pub fn hide_from_others() -> io::Result<()> {
 
 /// Whether files below /proc belong to the user.
 pub fn set_dumpable(dumpable: bool) -> io::Result<()> {
+    let dumpable = libc::c_ulong::from(dumpable);
     // SAFETY: the call takes numbers only.
-    match unsafe {
-        libc::prctl(
-            libc::PR_SET_DUMPABLE,
-            libc::c_ulong::from(dumpable),
-            0,
-            0,
-            0,
-        )
-    } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(done(unsafe {
+        libc::prctl(libc::PR_SET_DUMPABLE, dumpable, 0, 0, 0)
+    })?)
 }
 
 /// The scheduling policy of a thread.
-pub fn policy_of(thread: i32) -> io::Result<i32> {
+pub fn policy_of(thread: i32) -> os::Result<i32> {
     // SAFETY: the call takes a number only.
-    match unsafe { libc::sched_getscheduler(thread) } {
-        -1 => Err(io::Error::last_os_error()),
-        policy => Ok(policy),
-    }
+    os::checked(unsafe { libc::sched_getscheduler(thread) })
 }
 
 /// The soft and the hard limit of a process, one that has ended included; 0 is this one.
 pub fn limit_of(pid: i32, resource: u32) -> Option<(u64, u64)> {
-    let mut limit = libc::rlimit64 {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` outlives the call; without a new limit none is set.
-    let done = unsafe {
-        libc::syscall(
-            libc::SYS_prlimit64,
-            pid,
-            resource,
-            ptr::null::<libc::rlimit64>(),
-            &mut limit,
-        )
-    };
-    (done == 0).then_some((limit.rlim_cur, limit.rlim_max))
+    let none = ptr::null::<libc::rlimit64>();
+    // SAFETY: the value outlives the call; without a new limit none is set.
+    let limit = written(|to: *mut libc::rlimit64| unsafe {
+        libc::syscall(libc::SYS_prlimit64, pid, resource, none, to) as i32
+    });
+    limit.ok().map(|limit| (limit.rlim_cur, limit.rlim_max))
 }
 
 /// Clock ticks per second, the unit of CPU times in /proc.
 pub fn ticks_per_second() -> u64 {
-    // SAFETY: sysconf has no preconditions.
-    let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    u64::try_from(ticks).unwrap_or(100).max(1)
+    os::setting(libc::_SC_CLK_TCK, 100)
 }
 
 /// How many CPUs the host has that are online.
 pub fn online_cpus() -> u64 {
-    // SAFETY: sysconf has no preconditions.
-    let cpus = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-    u64::try_from(cpus).unwrap_or(1).max(1)
+    os::setting(libc::_SC_NPROCESSORS_ONLN, 1)
 }
 
 /// The share of a file's pages that are in the page cache; None for an empty file, or where the kernel does not
@@ -288,15 +251,8 @@ pub fn cached_share(file: &std::fs::File, bytes: u64) -> Option<f64> {
     // SAFETY: the mapping is never read, only passed to mincore and unmapped again; `pages` has a byte for each
     // of its pages, which have 4 KiB at least.
     unsafe {
-        let fd = file.as_raw_fd();
-        let start = libc::mmap(
-            ptr::null_mut(),
-            bytes,
-            libc::PROT_READ,
-            libc::MAP_SHARED,
-            fd,
-            0,
-        );
+        let (kind, fd) = (libc::MAP_SHARED, file.as_raw_fd());
+        let start = libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ, kind, fd, 0);
         if start == libc::MAP_FAILED {
             return None;
         }
@@ -317,7 +273,7 @@ pub fn advise_large_pages(words: &mut Vec<u64>) {
     let room = words.spare_capacity_mut();
     let start = room.as_mut_ptr().cast::<u8>();
     let inset = start.align_offset(LARGE);
-    let bytes = std::mem::size_of_val(room).saturating_sub(inset);
+    let bytes = size_of_val(room).saturating_sub(inset);
     // SAFETY: the range lies within the vector's own allocation; the advice changes no content.
     unsafe {
         if bytes >= LARGE {
@@ -397,7 +353,7 @@ const USER_KEYRINGS: [i32; 2] = [-4, -5];
 /// kernel has no keys, or the user too many.
 pub fn join_new_session_keyring() {
     const JOIN_SESSION_KEYRING: i32 = 1;
-    let anonymous = std::ptr::null::<libc::c_char>();
+    let anonymous = ptr::null::<libc::c_char>();
     // SAFETY: a null pointer is allowed, and means a keyring without a name.
     unsafe {
         libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, anonymous);
@@ -410,11 +366,11 @@ pub fn user_keys() -> Vec<i32> {
     let mut keys = Vec::new();
     for keyring in USER_KEYRINGS {
         let mut own = [0i32; 1000];
-        let bytes = std::mem::size_of_val(&own);
+        let bytes = size_of_val(&own);
         // SAFETY: the kernel writes so many bytes at most, all of which are numbers of keys.
         let used =
             unsafe { libc::syscall(libc::SYS_keyctl, READ, keyring, own.as_mut_ptr(), bytes) };
-        let count = usize::try_from(used).unwrap_or(0).min(bytes) / std::mem::size_of::<i32>();
+        let count = usize::try_from(used).unwrap_or(0).min(bytes) / size_of::<i32>();
         keys.extend(&own[..count]);
     }
     keys
@@ -422,19 +378,10 @@ pub fn user_keys() -> Vec<i32> {
 
 /// Memory of the whole host in files that have none on a disk: shared memory, memfd, tmpfs.
 pub fn shared_bytes() -> u64 {
-    // SAFETY: a zeroed sysinfo is valid, and the call writes only into it.
-    let info = unsafe {
-        let mut info = std::mem::zeroed::<libc::sysinfo>();
-        libc::sysinfo(&mut info);
-        info
-    };
+    // SAFETY: the value outlives the call, and zeroes are valid for it.
+    let info = written(|to| unsafe { libc::sysinfo(to) });
+    let info: libc::sysinfo = info.unwrap_or_else(|_| unsafe { zeroed() });
     info.sharedram * u64::from(info.mem_unit)
-}
-
-fn page_bytes() -> usize {
-    // SAFETY: sysconf has no preconditions.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(4096).max(4096)
 }
 
 #[cfg(test)]
@@ -445,7 +392,7 @@ mod tests {
     fn a_flood_of_signals_is_taken_in_parts() {
         let (read, write) = rustix::pipe::pipe().unwrap();
         // As signalfd writes it: SIGTERM, then the other fields.
-        let mut signal = [0u8; std::mem::size_of::<libc::signalfd_siginfo>()];
+        let mut signal = [0u8; size_of::<libc::signalfd_siginfo>()];
         signal[0] = libc::SIGTERM as u8;
         for _ in 0..2 * MAX_SIGNALS {
             rustix::io::write(&write, &signal).unwrap();

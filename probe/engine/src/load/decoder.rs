@@ -47,7 +47,6 @@ pub struct Decoder {
     format: ReplyFormat,
     no_body: bool,
     closes: bool,
-    is_http2: bool,
     /// The first answer that was not what was expected.
     first_wrong: OnceCell<String>,
     /// How many bodies were begun whose content is to be known, and what the right ones of them were.
@@ -66,8 +65,6 @@ pub enum ReplyState {
     Http(ResponseParser, BodyState),
     Line(BodyState),
     Stream(Box<Stream>),
-    /// A response that a layer decodes.
-    Response(Box<Response>),
     /// A message that equals this one, where there is no other expectation.
     Message(Option<Rc<[u8]>>),
 }
@@ -78,13 +75,6 @@ pub struct Stream {
     response: ResponseParser,
     splitter: Splitter,
     state: StreamState,
-}
-
-/// A response so far.
-#[derive(Debug, Default)]
-pub struct Response {
-    status: u16,
-    body: BodyState,
 }
 
 /// A part of a reply that is to be recorded.
@@ -116,7 +106,6 @@ impl Decoder {
             format: format.clone(),
             no_body: request.is_some_and(|request| request.method == "HEAD"),
             closes: is_http && request.is_some_and(|request| request.close),
-            is_http2: plan.http2.is_some(),
             first_wrong: OnceCell::new(),
             sampled: Cell::new(0),
             bodies: RefCell::default(),
@@ -181,10 +170,6 @@ impl Decoder {
                 response.reset();
                 body.reset(self.samples_body());
             }
-            ReplyState::Response(response) => {
-                response.status = 0;
-                response.body.reset(self.samples_body());
-            }
             ReplyState::Line(body) => body.reset(self.samples_body()),
             ReplyState::Message(echo) => {
                 *echo = self.format.check.is_empty().then(|| Rc::clone(request));
@@ -197,7 +182,6 @@ impl Decoder {
     fn first(&self, now_ns: u64) -> ReplyState {
         let response = || ResponseParser::new(self.no_body, self.format.max_head_bytes);
         match self.protocol {
-            Protocol::Http if self.is_http2 => ReplyState::Response(Box::default()),
             Protocol::Http => ReplyState::Http(response(), BodyState::default()),
             Protocol::Tcp => ReplyState::Line(BodyState::default()),
             Protocol::Ws => ReplyState::Message(None),
@@ -222,7 +206,7 @@ impl Decoder {
         }
     }
 
-    /// Decodes what arrived at `now_ns` on connection `id`.
+    /// Decodes what arrived at `now_ns` on connection `id`: bytes, or parts that a layer has decoded.
     pub fn decode(
         &self,
         reply: &mut ReplyState,
@@ -231,47 +215,31 @@ impl Decoder {
         now_ns: u64,
         on_event: &mut impl FnMut(ReplyEvent),
     ) -> Progress {
-        let mut message = |state: &mut StreamState, message: &[u8]| {
+        let message = |state: &mut StreamState, message: &[u8]| {
             ReplyEvent::Message(self.format.stream.check(state, message, id, now_ns))
         };
-        let Part::Bytes(bytes) = part else {
-            return self.decode_part(reply, part, &mut message, on_event);
-        };
-        match reply {
-            ReplyState::Idle | ReplyState::Message(_) | ReplyState::Response(_) => {
-                Progress::Broken(ErrorKind::Unsolicited)
+        match (reply, part) {
+            (ReplyState::Line(body), Part::Bytes(bytes)) => self.decode_line(body, bytes),
+            (ReplyState::Http(response, body), Part::Bytes(bytes)) => {
+                self.decode_http(response, body, bytes, on_event)
             }
-            ReplyState::Line(body) => self.decode_line(body, bytes),
-            ReplyState::Http(response, body) => {
-                let check = &self.format.check;
-                let (had_bytes, mut first) = (body.bytes(), None);
-                let read = response.feed(bytes, &mut |piece| {
-                    first.get_or_insert(piece.bytes);
-                    check.feed(body, piece.bytes);
-                });
-                let (done, rest) = match read {
-                    Err(kind) => {
-                        if kind == ErrorKind::Protocol {
-                            self.first_wrong.get_or_init(|| refusal(response, bytes));
-                        }
-                        return Progress::Broken(kind);
-                    }
-                    Ok(Read::More) => return Progress::More,
-                    Ok(Read::Done(done, rest)) => (done, rest),
-                };
-                on_event(ReplyEvent::Status(done.status));
-                // What most servers say of a failure comes in one piece; nothing is kept of the others.
-                if had_bytes == 0 && check.check_status(Some(done.status)).is_err() {
-                    body.show(first.unwrap_or_default());
-                }
-                let keep = done.keep_alive && !self.closes;
-                let result = self.finish(body, Some(done.status));
-                match rest.is_empty() {
-                    true => Progress::Done(result, keep),
-                    false => Progress::Unsolicited(result),
-                }
+            (ReplyState::Http(response, _), Part::Head(status)) => {
+                response.begin(status);
+                Progress::More
             }
-            ReplyState::Stream(stream) => {
+            (ReplyState::Http(response, body), Part::Body(bytes)) => {
+                if self.format.check.check_status(response.status()).is_err() {
+                    body.show(bytes);
+                }
+                self.format.check.feed(body, bytes);
+                Progress::More
+            }
+            (ReplyState::Http(response, body), Part::End) => {
+                let status = response.status();
+                status.map(ReplyEvent::Status).map(on_event);
+                Progress::Done(self.finish(body, status), true)
+            }
+            (ReplyState::Stream(stream), Part::Bytes(bytes)) => {
                 let Stream {
                     response,
                     splitter,
@@ -284,9 +252,8 @@ impl Decoder {
                     framing = framing.and(splitter.feed(piece.bytes, piece.last, &mut take));
                 });
                 if let (false, Some(status)) = (had_status, response.status()) {
-                    on_event(ReplyEvent::Status(status));
-                    if let Err(kind) = self.format.check.check_status(Some(status)) {
-                        return Progress::Broken(kind);
+                    if let broken @ Progress::Broken(_) = self.stream_head(status, on_event) {
+                        return broken;
                     }
                 }
                 match (read, framing) {
@@ -296,18 +263,17 @@ impl Decoder {
                     (Ok(Read::Done(..)), _) => Progress::Broken(ErrorKind::Ended),
                 }
             }
-        }
-    }
-
-    /// Takes a part that a layer has decoded. `message`: the event of a message of a stream.
-    fn decode_part(
-        &self,
-        reply: &mut ReplyState,
-        part: Part<'_>,
-        message: &mut impl FnMut(&mut StreamState, &[u8]) -> ReplyEvent,
-        on_event: &mut impl FnMut(ReplyEvent),
-    ) -> Progress {
-        match (reply, part) {
+            (ReplyState::Stream(_), Part::Head(status)) => self.stream_head(status, on_event),
+            // The server should have held it open.
+            (ReplyState::Stream(_), Part::End) => Progress::Broken(ErrorKind::Ended),
+            (ReplyState::Stream(stream), Part::Message(piece) | Part::Body(piece)) => {
+                let Stream {
+                    splitter, state, ..
+                } = &mut **stream;
+                let mut take = |bytes: &[u8]| on_event(message(state, bytes));
+                let fed = splitter.feed(piece, true, &mut take);
+                fed.map_or_else(Progress::Broken, |()| Progress::More)
+            }
             (ReplyState::Message(echo), Part::Message(answer)) => {
                 let mut body = BodyState::default();
                 self.format.check.feed(&mut body, answer);
@@ -324,58 +290,52 @@ impl Decoder {
                 };
                 Progress::Done(result, true)
             }
-            (ReplyState::Response(response), part) => {
-                self.decode_response(response, part, on_event)
-            }
-            (ReplyState::Stream(_), Part::Head(status)) => {
-                on_event(ReplyEvent::Status(status));
-                match self.format.check.check_status(Some(status)) {
-                    Ok(()) => Progress::More,
-                    Err(kind) => Progress::Broken(kind),
-                }
-            }
-            // The server should have held it open.
-            (ReplyState::Stream(_), Part::End) => Progress::Broken(ErrorKind::Ended),
-            (ReplyState::Stream(stream), Part::Message(piece) | Part::Body(piece)) => {
-                let Stream {
-                    splitter, state, ..
-                } = &mut **stream;
-                let mut take = |bytes: &[u8]| on_event(message(state, bytes));
-                match splitter.feed(piece, true, &mut take) {
-                    Ok(()) => Progress::More,
-                    Err(kind) => Progress::Broken(kind),
-                }
-            }
+            (_, Part::Bytes(_)) => Progress::Broken(ErrorKind::Unsolicited),
             _ => Progress::Broken(ErrorKind::Protocol),
         }
     }
 
-    fn decode_response(
+    #[inline]
+    fn decode_http(
         &self,
-        response: &mut Response,
-        part: Part<'_>,
+        response: &mut ResponseParser,
+        body: &mut BodyState,
+        bytes: &[u8],
         on_event: &mut impl FnMut(ReplyEvent),
     ) -> Progress {
-        match part {
-            Part::Message(_) | Part::Bytes(_) => return Progress::Broken(ErrorKind::Protocol),
-            Part::Head(status) => {
-                response.status = status;
-                return Progress::More;
-            }
-            Part::Body(bytes) => {
-                let check = &self.format.check;
-                if check.check_status(Some(response.status)).is_err() {
-                    response.body.show(bytes);
+        let check = &self.format.check;
+        let (had_bytes, mut first) = (body.bytes(), None);
+        let read = response.feed(bytes, &mut |piece| {
+            first.get_or_insert(piece.bytes);
+            check.feed(body, piece.bytes);
+        });
+        let (done, rest) = match read {
+            Err(kind) => {
+                if kind == ErrorKind::Protocol {
+                    self.first_wrong.get_or_init(|| refusal(response, bytes));
                 }
-                check.feed(&mut response.body, bytes);
-                return Progress::More;
+                return Progress::Broken(kind);
             }
-            Part::End => {}
+            Ok(Read::More) => return Progress::More,
+            Ok(Read::Done(done, rest)) => (done, rest),
+        };
+        on_event(ReplyEvent::Status(done.status));
+        // What most servers say of a failure comes in one piece; nothing is kept of the others.
+        if had_bytes == 0 && check.check_status(Some(done.status)).is_err() {
+            body.show(first.unwrap_or_default());
         }
-        let status = response.status;
+        let result = self.finish(body, Some(done.status));
+        match rest.is_empty() {
+            true => Progress::Done(result, done.keep_alive && !self.closes),
+            false => Progress::Unsolicited(result),
+        }
+    }
+
+    /// The status of a stream has come.
+    fn stream_head(&self, status: u16, on_event: &mut impl FnMut(ReplyEvent)) -> Progress {
         on_event(ReplyEvent::Status(status));
-        let result = self.finish(&response.body, Some(status));
-        Progress::Done(result, true)
+        let right = self.format.check.check_status(Some(status));
+        right.map_or_else(Progress::Broken, |()| Progress::More)
     }
 
     fn decode_line(&self, body: &mut BodyState, bytes: &[u8]) -> Progress {
@@ -403,7 +363,6 @@ impl Decoder {
     ) -> Progress {
         let has_begun = match reply {
             ReplyState::Idle | ReplyState::Message(_) => false,
-            ReplyState::Response(response) => response.status != 0,
             ReplyState::Line(body) => body.bytes() > 0,
             ReplyState::Http(response, body) => {
                 if let Some(done) = response.at_eof() {

@@ -14,6 +14,8 @@ enum State {
     Chunked(ChunkedDecoder),
     /// Until the connection ends.
     Open,
+    /// Until the layer that decodes the response says so.
+    Layered,
 }
 
 /// Parses one response.
@@ -80,6 +82,11 @@ impl ResponseParser {
         self.drop_head();
     }
 
+    /// A layer has decoded a head with this status.
+    pub fn begin(&mut self, status: u16) {
+        (self.state, self.status) = (State::Layered, status);
+    }
+
     /// The first line of a head that could not be read, after `feed` has failed with these bytes; empty where each is a
     /// line of a response.
     pub fn refused_line<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
@@ -135,7 +142,7 @@ impl ResponseParser {
             }
         }
         match &mut self.state {
-            State::Head => Ok(Read::More),
+            State::Head | State::Layered => Ok(Read::More),
             State::Open => {
                 sink(Piece { bytes, last: false });
                 Ok(Read::More)

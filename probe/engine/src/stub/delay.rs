@@ -13,12 +13,6 @@ pub enum Delay {
         median_s: f64,
         sigma: f64,
     },
-    /// `slow_s` with a probability of `slow_share`, else `fast_s`.
-    Bimodal {
-        fast_s: f64,
-        slow_s: f64,
-        slow_share: f64,
-    },
     /// Lognormal, but `tail_s` with a probability of `tail_share`.
     Tailed {
         median_s: f64,
@@ -36,11 +30,6 @@ impl Delay {
         let (times, shares, sigma): (Vec<f64>, f64, f64) = match *self {
             Delay::Constant { s } => (vec![s], 0.0, 0.0),
             Delay::Lognormal { median_s, sigma } => (vec![median_s], 0.0, sigma),
-            Delay::Bimodal {
-                fast_s,
-                slow_s,
-                slow_share,
-            } => (vec![fast_s, slow_s], slow_share, 0.0),
             Delay::Tailed {
                 median_s,
                 sigma,
@@ -67,14 +56,6 @@ impl Delay {
         let seconds = match *self {
             Delay::Constant { s } => s,
             Delay::Lognormal { median_s, sigma } => lognormal(median_s, sigma, random),
-            Delay::Bimodal {
-                fast_s,
-                slow_s,
-                slow_share,
-            } => match random.f64() < slow_share {
-                true => slow_s,
-                false => fast_s,
-            },
             Delay::Tailed {
                 median_s,
                 sigma,
@@ -120,13 +101,6 @@ mod tests {
         assert!((lognormal[50_000] - 0.1).abs() < 0.002);
         // One standard deviation up: 84.13 %.
         assert!((lognormal[84_134] - 0.1 * 0.5f64.exp()).abs() < 0.003);
-        let bimodal = drawn(&Delay::Bimodal {
-            fast_s: 0.01,
-            slow_s: 1.0,
-            slow_share: 0.2,
-        });
-        let slow = bimodal.iter().filter(|&&s| s > 0.5).count() as f64 / 1e5;
-        assert!((slow - 0.2).abs() < 0.01);
         let tailed = drawn(&Delay::Tailed {
             median_s: 0.1,
             sigma: 0.1,
@@ -146,15 +120,17 @@ mod tests {
                 median_s: 0.1,
                 sigma: 9.0,
             },
-            Delay::Bimodal {
-                fast_s: 0.1,
-                slow_s: 1e9,
-                slow_share: 0.1,
+            Delay::Tailed {
+                median_s: 0.1,
+                sigma: 0.1,
+                tail_s: 1e9,
+                tail_share: 0.1,
             },
-            Delay::Bimodal {
-                fast_s: 0.1,
-                slow_s: 1.0,
-                slow_share: 1.1,
+            Delay::Tailed {
+                median_s: 0.1,
+                sigma: 0.1,
+                tail_s: 1.0,
+                tail_share: 1.1,
             },
         ] {
             assert!(delay.check().is_err(), "{delay:?}");

@@ -81,12 +81,6 @@ pub struct Stub {
     flood: Option<String>,
 }
 
-enum Reaction {
-    Answer(u64),
-    Reset,
-    Never,
-}
-
 impl Stub {
     /// Listens; nothing is answered before `serve`.
     pub fn listen(plan: &StubPlan) -> io::Result<Stub> {
@@ -355,37 +349,14 @@ impl Stub {
             connection.id = head.id.clone();
             let generation = connection.generation;
             self.calls[upstream] += 1;
-            match self.draw(upstream, now) {
-                Reaction::Reset => {
-                    if let Some(connection) = &self.connections[index] {
-                        let none = Some(std::time::Duration::ZERO);
-                        let _ = net::sockopt::set_socket_linger(&connection.socket, none);
-                    }
-                    return self.close(index);
-                }
-                Reaction::Never => return,
-                Reaction::Answer(at) => {
-                    self.ledger.add(head.id.as_deref(), now, at);
-                    if at <= now {
-                        self.answer(index, now);
-                    } else {
-                        self.due.push(Reverse((at, index, generation)));
-                        return;
-                    }
-                }
+            let delay = &self.plan.upstreams[upstream].delay;
+            let at = now + delay.draw_ns(&mut self.random);
+            self.ledger.add(head.id.as_deref(), now, at);
+            if at > now {
+                self.due.push(Reverse((at, index, generation)));
+                return;
             }
-        }
-    }
-
-    fn draw(&mut self, upstream: usize, now: u64) -> Reaction {
-        let plan = &self.plan.upstreams[upstream];
-        let share = self.random.f64();
-        if share < plan.reset_share {
-            Reaction::Reset
-        } else if share < plan.reset_share + plan.hang_share {
-            Reaction::Never
-        } else {
-            Reaction::Answer(now + plan.delay.draw_ns(&mut self.random))
+            self.answer(index, now);
         }
     }
 

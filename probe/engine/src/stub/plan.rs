@@ -23,12 +23,6 @@ pub struct Upstream {
     pub status: u16,
     #[serde(default)]
     pub body: String,
-    /// The share of calls that are reset.
-    #[serde(default)]
-    pub reset_share: f64,
-    /// The share of calls that are never answered.
-    #[serde(default)]
-    pub hang_share: f64,
 }
 
 fn two_hundred() -> u16 {
@@ -44,11 +38,6 @@ impl StubPlan {
             upstream.delay.check()?;
             if !(200..=599).contains(&upstream.status) {
                 return Err("stub: status: 200 to 599".into());
-            }
-            for share in [upstream.reset_share, upstream.hang_share] {
-                if !(0.0..=1.0).contains(&share) {
-                    return Err("stub: reset_share, hang_share: 0 to 1".into());
-                }
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 //! trees may be deeper than a path may be long, and folders may lack permissions.
 
 use std::collections::HashSet;
-use std::ffi::CString;
+use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
@@ -20,8 +20,8 @@ pub struct Removed {
 /// A folder on the way down: its own identity, its name in the one above, and what stays in it.
 struct Level {
     identity: (u64, u64),
-    name: CString,
-    stays: HashSet<CString>,
+    name: OsString,
+    stays: HashSet<OsString>,
 }
 
 /// Removes what is below an open folder; the folder itself stays. What cannot be removed stays as well, and so does what
@@ -35,12 +35,12 @@ pub fn remove_below(top: BorrowedFd, deadline: Instant) -> Removed {
 /// One folder is open at a time, so however deep a tree is, few descriptors are enough.
 fn remove(top: BorrowedFd, deadline: Instant, count: &mut u64) -> os::Result<bool> {
     let mut folder = openat(top, ".", libc::O_RDONLY | libc::O_DIRECTORY)?;
-    let mut levels = vec![Level::of(&folder, CString::default())?];
+    let mut levels = vec![Level::of(&folder, OsString::new())?];
     while let Some(level) = levels.last_mut() {
         let mut inner = None;
         for entry in Dir::read_from(&folder)? {
-            let name = entry?.file_name().to_owned();
-            if matches!(name.to_bytes(), b"." | b"..") || level.stays.contains(&name) {
+            let name = entry?.name;
+            if name == "." || name == ".." || level.stays.contains(&name) {
                 continue;
             }
             if Instant::now() > deadline {
@@ -75,7 +75,7 @@ fn remove(top: BorrowedFd, deadline: Instant, count: &mut u64) -> os::Result<boo
         };
         folder = openat(&folder, "..", libc::O_RDONLY | libc::O_DIRECTORY)?;
         // Somebody may have moved the folder meanwhile, and what is above it now is not to be removed.
-        if Level::of(&folder, CString::default())?.identity != above.identity {
+        if Level::of(&folder, OsString::new())?.identity != above.identity {
             return Ok(false);
         }
         match unlinkat(&folder, &done.name, libc::AT_REMOVEDIR) {
@@ -87,7 +87,7 @@ fn remove(top: BorrowedFd, deadline: Instant, count: &mut u64) -> os::Result<boo
 }
 
 impl Level {
-    fn of(folder: &OwnedFd, name: CString) -> os::Result<Level> {
+    fn of(folder: &OwnedFd, name: OsString) -> os::Result<Level> {
         let own = fstat(folder)?;
         Ok(Level {
             identity: (own.st_dev, own.st_ino),
@@ -98,7 +98,7 @@ impl Level {
 }
 
 /// Opens a folder, with all permissions for its owner. None where it is a mount, or no folder.
-fn open_for_removal(parent: &OwnedFd, name: &CString) -> Option<OwnedFd> {
+fn open_for_removal(parent: &OwnedFd, name: &OsString) -> Option<OwnedFd> {
     // Not by the device's number: that of a mount may be the same.
     let resolve = libc::RESOLVE_NO_XDEV | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_BENEATH;
     let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;

@@ -2,14 +2,14 @@
 //! removed. Its lock says that a probe uses it; the next probe removes the folders of those that were killed.
 
 use crate::leave::removal::{remove_below, Removed};
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use wire::os;
-use wire::os::{
-    fchmod, fstat, mkdirat, openat, statat, try_lock, unlinkat, user_id, Dir, Errno, FileType, Name,
-};
+use wire::os::{fchmod, fstat, mkdirat, openat, statat, try_lock, unlinkat, user_id, Dir, Errno};
 
 /// Short, for the paths of sockets. What is named so, belongs to the user, and is not locked, is removed.
 const PREFIX: &str = "ringside-tmp-";
@@ -91,10 +91,10 @@ impl Drop for Temporary {
 pub fn sweep(shared: &str) -> io::Result<()> {
     let folder = open_shared(shared)?;
     for entry in Dir::read_from(&folder)?.flatten() {
-        let name = entry.file_name();
-        let random = name.to_bytes().strip_prefix(PREFIX.as_bytes());
-        let is_ours = random.is_some_and(|random| random.len() == RANDOM_CHARACTERS)
-            && matches!(entry.file_type(), FileType::DIRECTORY | FileType::UNKNOWN);
+        let name = &entry.name;
+        let random = name.as_bytes().strip_prefix(PREFIX.as_bytes());
+        let is_ours =
+            random.is_some_and(|random| random.len() == RANDOM_CHARACTERS) && entry.may_be_folder;
         if !is_ours {
             continue;
         }
@@ -125,7 +125,7 @@ fn random_name() -> String {
 }
 
 /// Opens and locks a folder; None where somebody else has it, or has just removed it.
-fn lock(parent: &OwnedFd, name: impl Name + Copy) -> Option<OwnedFd> {
+fn lock(parent: &OwnedFd, name: impl AsRef<OsStr> + Copy) -> Option<OwnedFd> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let folder = openat(parent, name, flags).ok()?;
     try_lock(&folder).ok()?;
@@ -139,7 +139,7 @@ fn is_empty(folder: &OwnedFd) -> bool {
         Ok(entries) => entries.flatten(),
         Err(_) => return false,
     };
-    entries.all(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
+    entries.all(|entry| entry.name == "." || entry.name == "..")
 }
 
 #[cfg(test)]

@@ -25,14 +25,13 @@ use crate::tree::cgroup::Cgroup;
 use crate::tree::namespace;
 use crate::tree::supervise::Supervisor;
 use end::End;
-use outcome::Parts;
+use outcome::Findings;
 use program_output::ProgramOutput;
 pub use setup::{Condition, Setup};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::io::OwnedFd;
 use std::rc::Rc;
-use wait::{Files, Ready};
 use wire::cause::Cause;
 use wire::clock;
 use wire::messages::{Message, Verdict};
@@ -94,35 +93,33 @@ struct Trial<'a, 'w> {
 /// the trial could not begin, or the probe itself has failed.
 pub fn run(
     request: &Request,
-    setup: Setup,
+    mut setup: Setup,
     signals: OwnedFd,
     notices: &mut Requests,
     writer: &mut Writer,
 ) -> io::Result<Result<(Condition, Option<Cgroup>), ReaderGone>> {
     let probe_cpu_ns = clock::process_cpu_ns();
-    let Setup {
-        mut loads,
-        mut missing,
-        inherited_cpus,
-        reference,
-        cgroup,
-        files,
-        places,
-        launcher,
-        is_compared,
-    } = setup;
-    let program_cpus = pin::program_cpus(request, &inherited_cpus);
-    let host = is_compared.then(|| HostBaseline::read(&files, &program_cpus));
+    let program_cpus = pin::program_cpus(request, &setup.inherited_cpus);
+    let host = setup
+        .is_compared
+        .then(|| HostBaseline::read(&setup.files, &program_cpus));
     // Before there is a program that could change what it finds.
-    let interference = Interference::watch(Rc::clone(&files), request.plain, is_compared);
+    let interference =
+        Interference::watch(Rc::clone(&setup.files), request.plain, setup.is_compared);
     let Launched {
         mut started,
         cgroup,
         pipes,
-    } = launch(request, &inherited_cpus, launcher, cgroup, &mut missing)?;
+    } = launch(
+        request,
+        &setup.inherited_cpus,
+        setup.launcher,
+        setup.cgroup.take(),
+        &mut setup.missing,
+    )?;
     let (start_ns, failure) = (started.start_ns, started.failure.take());
-    let mut procfs = files.procfs.clone();
-    procfs.launcher = launcher.pid();
+    let mut procfs = setup.files.procfs.clone();
+    procfs.launcher = setup.launcher.pid();
     let supervisor = Supervisor::new(started, cgroup, signals, procfs.clone());
     let Pipes {
         stdin,
@@ -131,7 +128,7 @@ pub fn run(
     } = pipes;
     // Not before the program was started: until then this process must have one thread.
     let service = request.service.as_ref();
-    if let Some(loads) = &mut loads {
+    if let Some(loads) = &mut setup.loads {
         loads.serve_upstreams()?;
     }
     let interval_ns = request
@@ -156,9 +153,9 @@ pub fn run(
             Schedule::new(interval_ns, !request.plain),
             limits,
             request.timeline,
-            places.shared(),
+            setup.places.shared(),
         )),
-        places,
+        places: setup.places,
         start_ns,
         stdin,
         started_due_ns: None,
@@ -170,9 +167,9 @@ pub fn run(
         ),
         host,
         cpus: pin::set_of(&program_cpus),
-        reference,
+        reference: setup.reference,
         service: service.map(Service::new),
-        loads,
+        loads: setup.loads,
         port: None,
         result: None,
         paused_ns: 0,
@@ -187,7 +184,7 @@ pub fn run(
         end: None,
     };
     let begun = match failure {
-        None => trial.write_started(&missing),
+        None => trial.write_started(&setup.missing),
         Some((step, error)) => {
             trial.stop(Cause::NotStarted(setup::start_error(request, step, &error)));
             Ok(())
@@ -261,27 +258,13 @@ impl Trial<'_, '_> {
         }
         // When nobody is left who could write more.
         let left_files = self.places.clear();
-        let (shares_cpus, cpus) = (self.shares_cpus(), self.usable_cpus());
-        let mut outcome = outcome::assemble(Parts {
-            request: self.request,
-            cause: self.cause.as_ref().unwrap_or(&Cause::Exited),
-            supervisor: &mut self.supervisor,
+        let mut outcome = self.assemble(Findings {
+            end,
             leftover: &leftover,
             left_files,
             sampler: &sampler,
-            service: self.service.as_ref(),
-            output: &self.output,
-            result: self.result.take(),
-            last_line_error: last_line_error.as_deref(),
+            last_line_error,
             late_output,
-            end,
-            paused_ns: self.paused_ns,
-            worked_ns: self.worked_ns,
-            probe_cpu_ns: self.probe_cpu_ns,
-            shares_cpus,
-            cpus,
-            interference: &mut self.interference,
-            reference: self.reference,
         });
         if let Some(loads) = &self.loads {
             if let Some((verdict, why)) = loads.fault(outcome.outcome) {
@@ -415,21 +398,6 @@ impl Trial<'_, '_> {
     /// Ends the trial. The first cause counts.
     fn stop(&mut self, cause: Cause) {
         self.cause.get_or_insert(cause);
-    }
-
-    fn wait(&self, now_ns: u64, until_ns: u64) -> io::Result<Ready> {
-        let files = Files {
-            signals: self.supervisor.signals(),
-            program: self.supervisor.pidfd(),
-            messages: self.writer.file(),
-            samples: self.sampling.file(),
-            stdout: self.output.stdout.waiting(now_ns),
-            stderr: self.output.stderr.waiting(now_ns),
-            notices: self.notices.as_ref().map(|notices| notices.file()),
-        };
-        let timeout_ns = until_ns.saturating_sub(self.now_ns());
-        let loads = self.loads.as_ref().map(|loads| loads.files());
-        wait::wait(&files, loads.unwrap_or_default(), timeout_ns)
     }
 
     fn write_started(&mut self, missing: &[String]) -> Result<(), Abort> {

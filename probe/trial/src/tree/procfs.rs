@@ -1,6 +1,8 @@
 //! Files below /proc.
 
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::Arc;
 use wire::os;
@@ -49,7 +51,7 @@ impl Clone for Spares {
 }
 
 impl Spares {
-    fn open(&mut self, root: &OwnedFd, path: &[u8], flags: i32) -> os::Result<OwnedFd> {
+    fn open(&mut self, root: &OwnedFd, path: &OsStr, flags: i32) -> os::Result<OwnedFd> {
         while self.0.len() < SPARES {
             match duplicate(root) {
                 Ok(spare) => self.0.push(spare),
@@ -109,7 +111,10 @@ impl ProcFs {
         self.path.clear();
         self.path.write_fmt(path).ok()?;
         let flags = libc::O_RDONLY;
-        let file = self.spares.open(&self.root, &self.path, flags).ok()?;
+        let file = self
+            .spares
+            .open(&self.root, OsStr::from_bytes(&self.path), flags)
+            .ok()?;
         let mut done = 0;
         loop {
             if done == self.buffer.len() {
@@ -179,11 +184,13 @@ impl ProcFs {
             return;
         }
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-        let file = self.spares.open(&self.root, &self.path, flags);
+        let file = self
+            .spares
+            .open(&self.root, OsStr::from_bytes(&self.path), flags);
         let folder = file.and_then(os::Dir::new);
         if let Ok(folder) = folder {
             for entry in folder.flatten() {
-                let name = entry.file_name().to_str().ok();
+                let name = entry.name.to_str();
                 into.extend(name.and_then(|name| name.parse::<i32>().ok()));
             }
         }
@@ -201,7 +208,7 @@ impl ProcFs {
         let mut sockets = Vec::new();
         for entry in os::Dir::read_from(&folder).ok()?.flatten() {
             // A file may have been closed meanwhile.
-            let target = readlinkat(&folder, entry.file_name());
+            let target = readlinkat(&folder, &entry.name);
             if let Some(inode) = target.ok().and_then(|target| socket_inode(&target)) {
                 sockets.push(inode);
             }

@@ -1,10 +1,10 @@
 //! The user of the back-end, on behalf of the load: what arrives goes through the layers to the load, and what that
 //! answers back through them.
 
-use super::channel::Fault;
 use super::http2::{Arrived, Http2, Upload};
 use super::link::{recycled, ConnectionIndex, Links, Sender, Session};
 use super::websocket::{Incoming, WebSocket};
+use super::Fault;
 use crate::io::{Ending, Handler, Next, Part, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::plan::Http2Plan;
@@ -41,21 +41,27 @@ impl<H: Handler> LayeredHandler<'_, H> {
         let Some(link) = self.links.get(number) else {
             return Err(End::Closed);
         };
-        let decrypted = link.channel.decrypt(wire, &mut plain);
+        let decrypted = match &mut link.tls {
+            Some(tls) => tls.decrypt(wire, &mut plain),
+            None => {
+                plain.extend_from_slice(wire);
+                Ok(())
+            }
+        };
         let done = self.hand_over(number, &plain, arrived_ns, out);
         self.links.plain = recycled(plain);
         done?;
         decrypted?;
         // Many servers wait for the client's end after their own: the socket alone would not tell.
         let link = self.links.get(number).ok_or(End::Closed)?;
-        if link.channel.has_ended() {
+        if link.has_ended() == Some(true) {
             self.end_all(number, Ending::Finished, Ending::ConnectionFailed);
             return Err(End::Closed);
         }
         Ok(())
     }
 
-    /// The end of the channel's handshake, and decrypted bytes, to the session.
+    /// The end of the handshake of TLS, and decrypted bytes, to the session.
     fn hand_over(
         &mut self,
         number: ConnectionIndex,
@@ -64,7 +70,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         out: &mut Vec<u8>,
     ) -> Result<(), End> {
         let link = self.links.get(number).ok_or(End::Closed)?;
-        if !link.channel.is_open() {
+        if !link.is_secured() {
             return Ok(());
         }
         let slot = link.opener;
@@ -104,7 +110,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         }
     }
 
-    /// Begins the session of a channel that is open.
+    /// Begins the session of a connection that is ready for it.
     fn begin(&mut self, number: ConnectionIndex, slot: Slot, out: &mut Vec<u8>) -> Result<(), End> {
         self.links.note_security(number);
         let id = self.links.id(slot);
@@ -134,7 +140,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         let lanes = plan.streams;
         let lane = self.links.lane(slot);
         let link = self.links.get(number).ok_or(End::Closed)?;
-        let chosen = link.channel.session().map(|session| session.protocol());
+        let chosen = link.tls.as_ref().map(|tls| tls.protocol());
         if chosen.is_some_and(|protocol| protocol != Some(b"h2")) {
             return Err(Fault::new(ErrorKind::NoHttp2, "it does not choose HTTP/2").into());
         }
@@ -354,7 +360,7 @@ impl<H: Handler> Handler for LayeredHandler<'_, H> {
             return Next::Close;
         };
         let opener = link.opener;
-        if !link.channel.is_open() || self.links.layers.websocket.is_some() {
+        if !link.is_secured() || self.links.layers.websocket.is_some() {
             self.handler.handshaking(opener);
         }
         self.flush_after(number, |above, out| above.hand_over(number, &[], None, out))
@@ -401,7 +407,7 @@ impl<H: Handler> Handler for LayeredHandler<'_, H> {
 
     fn ended(&mut self, number: Slot, reason: Ending) {
         let link = self.links.get(number);
-        let is_cut = link.is_some_and(|link| link.is_open && link.channel.can_be_cut());
+        let is_cut = link.is_some_and(|link| link.is_open && link.has_ended() == Some(false));
         let ending = match reason {
             Ending::Finished if is_cut => Ending::Cut,
             reason => reason,

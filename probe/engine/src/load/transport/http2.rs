@@ -1,8 +1,8 @@
 //! HTTP/2 on a connection: requests as streams of it, driven by hand. The library is written for tasks of an executor;
 //! here its wakers only note what there is to look at.
 
-use super::channel::Fault;
 use super::request::Http2Request;
+use super::Fault;
 use crate::load::error::ErrorKind;
 use crate::load::http_head::MAX_HEAD_BYTES;
 use crate::load::plan::Http2Plan;

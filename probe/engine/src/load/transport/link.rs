@@ -1,10 +1,10 @@
 //! The state of the layers of each connection.
 
-use super::channel::{Channel, Fault};
 use super::http2::{Http2, Lane};
 use super::request::Http2Requests;
-use super::tls::TlsConfig;
+use super::tls::{TlsConfig, TlsSession};
 use super::websocket::{WebSocket, WebSocketPlan};
+use super::Fault;
 use crate::io::{LayerReport, Next, Slot};
 use crate::load::plan::{Http2Plan, Plan};
 use crate::load::shard::ShardConfig;
@@ -44,10 +44,10 @@ impl Layers {
 /// The number of a connection of the back-end. Each has as many slots of the load as it has lanes.
 pub type ConnectionIndex = usize;
 
-/// What speaks on a channel.
+/// What speaks on a connection.
 #[derive(Default)]
 pub enum Session {
-    /// The channel is not open yet, or the session is at work.
+    /// TLS is not ready yet, or the session is at work.
     #[default]
     None,
     /// Bytes, which the load itself decodes.
@@ -63,6 +63,18 @@ pub enum Sender<'a> {
     Http2(&'a mut Http2),
 }
 
+impl Link {
+    /// Whether bytes can be sent.
+    pub fn is_secured(&self) -> bool {
+        !self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    /// With TLS: whether the peer has ended what it sends, whatever its socket does.
+    pub fn has_ended(&self) -> Option<bool> {
+        self.tls.as_ref().map(|tls| tls.ended)
+    }
+}
+
 impl Session {
     /// None before the session has begun.
     pub fn sender(&mut self) -> Option<Sender<'_>> {
@@ -76,7 +88,8 @@ impl Session {
 }
 
 pub struct Link {
-    pub channel: Channel,
+    /// Between the socket and the session, where the load has TLS.
+    pub tls: Option<Box<TlsSession>>,
     pub session: Session,
     /// The slot that opened it.
     pub opener: Slot,
@@ -162,8 +175,9 @@ impl Links {
     /// A slot opens a connection.
     pub fn open(&mut self, slot: Slot) -> Result<(), Fault> {
         let number = self.number(slot);
+        let tls = self.layers.tls.as_ref().map(TlsSession::new).transpose()?;
         self.links[number] = Some(Box::new(Link {
-            channel: Channel::new(self.layers.tls.as_ref())?,
+            tls: tls.map(Box::new),
             session: Session::None,
             opener: slot,
             is_open: false,
@@ -202,12 +216,16 @@ impl Links {
         taken
     }
 
-    /// Bytes for the socket: these, and what the channel itself has to send.
+    /// Bytes for the socket: these, and what TLS itself has to send.
     pub fn seal(&mut self, number: ConnectionIndex, plain: &[u8]) -> Result<Next, Fault> {
         let mut wire = std::mem::take(&mut self.wire);
         wire.clear();
-        let encrypted = match self.get(number) {
-            Some(link) => link.channel.encrypt(plain, &mut wire),
+        let encrypted = match self.get(number).map(|link| link.tls.as_mut()) {
+            Some(Some(tls)) => tls.encrypt(plain, &mut wire),
+            Some(None) => {
+                wire.extend_from_slice(plain);
+                Ok(())
+            }
             None => Ok(()),
         };
         let encrypted = encrypted.map(|()| {
@@ -240,9 +258,8 @@ impl Links {
     pub fn note_security(&mut self, number: ConnectionIndex) {
         if self.report.security.is_empty() {
             let link = self.links[number].as_deref();
-            let session = link.and_then(|link| link.channel.session());
-            self.report.security =
-                session.map_or_else(String::new, |session| session.description());
+            let tls = link.and_then(|link| link.tls.as_ref());
+            self.report.security = tls.map_or_else(String::new, |tls| tls.description());
         }
     }
 

@@ -1,7 +1,6 @@
 //! Layers between the sockets and a load: TLS, and what is not HTTP/1.1. They are a back-end to the load, and the user
 //! of a back-end, so that both back-ends have them, and connections without them do not pay.
 
-pub mod channel;
 pub mod handler;
 pub mod http2;
 pub mod link;
@@ -12,6 +11,7 @@ pub mod verify;
 pub mod websocket;
 
 use crate::io::{Ending, Handler, Io, LayerReport, Next, Slot, Wait};
+use crate::load::error::ErrorKind;
 use crate::load::shard::ShardConfig;
 use handler::{End, LayeredHandler};
 pub use link::Layers;
@@ -21,6 +21,20 @@ use rustix::net::SocketAddrAny;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// What was wrong with a connection.
+#[derive(Debug)]
+pub struct Fault {
+    pub kind: ErrorKind,
+    pub text: String,
+}
+
+impl Fault {
+    pub fn new(kind: ErrorKind, text: &str) -> Fault {
+        let text = text.into();
+        Fault { kind, text }
+    }
+}
 
 /// A back-end with layers above its sockets.
 pub struct Layered<I> {

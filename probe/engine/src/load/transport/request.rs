@@ -1,6 +1,6 @@
 //! Converts HTTP/1.1 request bytes to HTTP/2 requests.
 
-use super::channel::Fault;
+use super::Fault;
 use crate::load::error::ErrorKind;
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};

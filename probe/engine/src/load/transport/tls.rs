@@ -1,7 +1,7 @@
 //! TLS of connections: what all of a load have in common, and the session of one.
 
-use super::channel::Fault;
 use super::verify::{is_self_signed, Verifier};
+use super::Fault;
 use crate::load::error::ErrorKind;
 use crate::load::plan::TlsPlan;
 use rustls::client::{ResolvesClientCert, Resumption};

@@ -1,6 +1,6 @@
 //! The handshake of WebSocket (RFC 6455, section 4.1).
 
-use super::channel::Fault;
+use super::Fault;
 use crate::load::error::ErrorKind;
 use crate::load::http_head::{trimmed, MAX_FIELDS, MAX_HEAD_BYTES};
 use ring::digest::{digest, SHA1_FOR_LEGACY_USE_ONLY};

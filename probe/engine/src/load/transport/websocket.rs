@@ -1,7 +1,7 @@
 //! WebSocket (RFC 6455) on a connection: its handshake, then messages.
 
-use super::channel::Fault;
 use super::upgrade::Upgrade;
+use super::Fault;
 use crate::load::error::ErrorKind;
 use crate::load::http_request::{HttpTemplate, TemplatePlan};
 use crate::load::placeholder::{Rows, Values};

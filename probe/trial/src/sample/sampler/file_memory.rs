@@ -4,7 +4,7 @@ use crate::leave::shared_memory::SharedMemory;
 use crate::sample::budget::SamplingBudget;
 use crate::tree::procfs::{ProcFs, Process};
 use std::collections::HashSet;
-use std::ffi::CStr;
+use std::ffi::OsStr;
 use std::os::unix::io::OwnedFd;
 use std::sync::Arc;
 use wire::clock::thread_cpu_ns;
@@ -137,7 +137,7 @@ fn of_process(
     let folder = procfs.open_files(thread)?;
     let mut bytes = 0;
     for entry in Dir::read_from(&folder).ok()?.flatten() {
-        let name = entry.file_name();
+        let name = &entry.name;
         // It may have been closed meanwhile.
         let Ok(file) = statat(&folder, name, 0) else {
             continue;
@@ -153,7 +153,7 @@ fn of_process(
 }
 
 /// Whether a file is one of a tmpfs, as memfds are.
-fn is_in_memory(folder: &OwnedFd, name: &CStr, file: &libc::stat) -> bool {
+fn is_in_memory(folder: &OwnedFd, name: &OsStr, file: &libc::stat) -> bool {
     let may_be = file.st_mode & libc::S_IFMT == libc::S_IFREG
         && file.st_blocks > 0
         && libc::major(file.st_dev) == 0;
