@@ -277,7 +277,7 @@ impl Loads for LoadRunner {
         };
         pin::check("stub: cpus", &plan.cpus)?;
         let stub = Stub::listen(plan).map_err(|error| format!("stub: cannot listen: {error}"))?;
-        let ports = stub.ports().to_vec();
+        let ports = stub.ports.clone();
         self.stub = Some(stub);
         Ok(ports)
     }
@@ -431,10 +431,10 @@ impl Loads for LoadRunner {
         if verdict != Verdict::Ok {
             return None;
         }
-        let calls = self.check_calls(stub.ledger(), stub.ports().len());
+        let calls = self.check_calls(&stub.ledger, stub.ports.len());
         let wrong = calls.err().map(|why| (Verdict::WrongEvidence, why));
         wrong.or_else(|| {
-            let hang_ups = self.check_hang_ups(stub.ledger()).err();
+            let hang_ups = self.check_hang_ups(&stub.ledger).err();
             hang_ups.map(|why| (Verdict::LoadFailed, why))
         })
     }
@@ -453,7 +453,7 @@ impl Loads for LoadRunner {
                 line["engines"] = sharing.engines.into();
                 line["started_within_ns"] = sharing.within_ns.into();
             }
-            if let Some(ledger) = self.stub.as_ref().map(Stub::ledger) {
+            if let Some(ledger) = self.stub.as_ref().map(|stub| &stub.ledger) {
                 line["upstreams"] = load.overhead(ledger);
             }
             writer.send(&line, false)?;

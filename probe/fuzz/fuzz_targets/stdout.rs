@@ -16,7 +16,7 @@ fn read<'a>(mut parser: StdoutParser, pieces: impl Iterator<Item = &'a [u8]>) ->
     }
     parser.finish(&mut |event| events.push(event));
     let hash = parser.hash().or_else(|| parser.plain_hash());
-    (parser.total(), parser.starting(), hash, events)
+    (parser.total, parser.starting(), hash, events)
 }
 
 fuzz_target!(|data: &[u8]| {

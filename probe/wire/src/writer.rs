@@ -16,7 +16,7 @@ const WRITE_BYTES: usize = 4096;
 pub struct ReaderGone;
 
 pub struct Writer<'a> {
-    file: BorrowedFd<'a>,
+    pub file: BorrowedFd<'a>,
     buffer: Vec<u8>,
 }
 
@@ -26,10 +26,6 @@ impl<'a> Writer<'a> {
             file,
             buffer: Vec::with_capacity(BUFFER_BYTES),
         }
-    }
-
-    pub fn file(&self) -> BorrowedFd<'a> {
-        self.file
     }
 
     /// Buffers a message; writes the buffer when the message is urgent or the buffer is full. Never blocks:

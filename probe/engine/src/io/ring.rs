@@ -1,33 +1,19 @@
 //! The two queues of io_uring, and the system call between them.
-#![allow(unsafe_code)]
 
-use io_uring::types::Timespec;
-use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter};
+use io_uring::types::{SubmitArgs, Timespec};
+use io_uring::{CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter};
 use std::io;
 use std::time::Duration;
 use wire::clock::now_ns;
 
 pub const SUBMISSIONS: u32 = 4096;
 pub const COMPLETIONS: u32 = 65_536;
-/// IORING_ENTER_GETEVENTS, EXT_ARG and ABS_TIMER of linux/io_uring.h; the last is of Linux 6.12.
-const ENTER_GETEVENTS: u32 = 1;
-const ENTER_EXT_ARG: u32 = 1 << 3;
-const ENTER_ABS_TIMER: u32 = 1 << 5;
 /// More completions than there can be: nothing but the time ends the wait.
 pub const ALL: u32 = COMPLETIONS;
 
-/// struct io_uring_getevents_arg of linux/io_uring.h.
-#[repr(C)]
-struct EnterArgument {
-    signals: u64,
-    signals_bytes: u32,
-    least_wait_us: u32,
-    timeout: u64,
-}
-
 pub struct Ring {
     inner: IoUring,
-    /// Whether the kernel takes instants.
+    /// Whether the kernel takes instants (Linux 6.12).
     absolute: bool,
     /// System calls that wait or look.
     #[cfg(test)]
@@ -76,8 +62,7 @@ impl Ring {
     /// Submits operations and lets the kernel complete what is ready; without a system call where there is neither.
     pub fn submit(&mut self) -> io::Result<()> {
         let queue = self.inner.submission();
-        let count = queue.len() as u32;
-        if count == 0 && !queue.taskrun() && !queue.cq_overflow() {
+        if queue.is_empty() && !queue.taskrun() && !queue.cq_overflow() {
             return Ok(());
         }
         drop(queue);
@@ -85,12 +70,7 @@ impl Ring {
         {
             self.calls += 1;
         }
-        // SAFETY: without a signal mask no memory is passed.
-        let done = unsafe {
-            let submitter = self.inner.submitter();
-            submitter.enter::<libc::sigset_t>(count, 0, ENTER_GETEVENTS, None)
-        };
-        soft_errors(done)
+        soft_errors(self.inner.submit())
     }
 
     /// Submits operations, and waits for so many completions, or until an instant. What completes meanwhile does not
@@ -111,24 +91,14 @@ impl Ring {
         {
             self.calls += 1;
         }
-        let submissions = self.inner.submission().len() as u32;
-        let (time_ns, absolute) = match self.absolute {
-            true => (until_ns, ENTER_ABS_TIMER),
-            false => (until_ns.saturating_sub(now_ns()), 0),
+        let (time_ns, flags) = match self.absolute {
+            true => (until_ns, EnterFlags::ABS_TIMER),
+            false => (until_ns.saturating_sub(now_ns()), EnterFlags::empty()),
         };
         let time = Timespec::from(Duration::from_nanos(time_ns));
-        let argument = EnterArgument {
-            signals: 0,
-            signals_bytes: 0,
-            least_wait_us: 0,
-            timeout: &time as *const Timespec as u64,
-        };
-        let flags = ENTER_GETEVENTS | ENTER_EXT_ARG | absolute;
-        // SAFETY: the argument has the kernel's layout, and refers to a time that outlives the call.
-        unsafe {
-            let submitter = self.inner.submitter();
-            submitter.enter(submissions, completions, flags, Some(&argument))
-        }
+        let arguments = SubmitArgs::new().timespec(&time);
+        let submitter = self.inner.submitter();
+        submitter.submit_with_args_and_flags(completions as usize, &arguments, flags)
     }
 }
 

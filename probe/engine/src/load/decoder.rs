@@ -46,7 +46,8 @@ pub struct Decoder {
     protocol: Protocol,
     format: ReplyFormat,
     no_body: bool,
-    closes: bool,
+    /// Whether each request has a connection of its own.
+    pub closes: bool,
     /// The first answer that was not what was expected.
     first_wrong: OnceCell<String>,
     /// How many bodies were begun whose content is to be known, and what the right ones of them were.
@@ -153,11 +154,6 @@ impl Decoder {
     /// Whether replies are streams that are held open.
     pub fn streams(&self) -> bool {
         self.protocol == Protocol::Stream
-    }
-
-    /// Whether each request has a connection of its own.
-    pub fn closes(&self) -> bool {
-        self.closes
     }
 
     /// Begins the reply to a request that is sent at `now_ns`. The state of the reply before it is used again.

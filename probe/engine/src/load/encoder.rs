@@ -13,8 +13,10 @@ pub struct Encoder {
     constant: Vec<Option<Rc<[u8]>>>,
     /// What follows a request that is composed: the file of its body.
     body: Rc<[u8]>,
-    keeps_service_times: bool,
-    listens: bool,
+    /// Whether service times are kept by the requests' numbers.
+    pub keeps_service_times: bool,
+    /// Whether nothing is sent on a connection.
+    pub listens: bool,
 }
 
 impl Encoder {
@@ -25,7 +27,7 @@ impl Encoder {
             Some(bytes) => outgoing.with_body_file(bytes).map(Some),
             None => Ok(None),
         };
-        let constant: io::Result<Vec<_>> = outgoing.constant().iter().map(whole).collect();
+        let constant: io::Result<Vec<_>> = outgoing.constant.iter().map(whole).collect();
         let constant = constant?;
         let body = match constant.iter().any(Option::is_none) {
             true => outgoing.with_body_file(&[])?,
@@ -38,16 +40,6 @@ impl Encoder {
             listens: plan.is_websocket() && plan.line.is_none(),
             outgoing: Arc::clone(outgoing),
         })
-    }
-
-    /// Whether nothing is sent on a connection.
-    pub fn listens(&self) -> bool {
-        self.listens
-    }
-
-    /// Whether service times are kept by the requests' numbers.
-    pub fn keeps_service_times(&self) -> bool {
-        self.keeps_service_times
     }
 
     /// The number of targets.

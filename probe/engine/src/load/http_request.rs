@@ -42,22 +42,6 @@ pub struct TemplatePlan {
 }
 
 impl TemplatePlan {
-    /// Splits a text, by its name in errors, into its pieces.
-    pub fn pieces(&self, what: &str, text: &str) -> Result<Pieces, String> {
-        let bytes =
-            latin1_bytes(text).ok_or_else(|| format!("load: {what}: a character above U+00FF"))?;
-        Pieces::parse(&bytes, true, &|name| {
-            let column = self.columns.iter().position(|column| column == name);
-            let piece = match name {
-                "n" => Some(Piece::Number),
-                "id" => Some(Piece::Id),
-                _ => column.map(Piece::Column),
-            };
-            let unknown = || format!("load: {what}: the placeholder {{{name}}} is unknown");
-            piece.map(Some).ok_or_else(unknown)
-        })
-    }
-
     /// The rows as bytes.
     pub fn rows(&self) -> Result<Rows, String> {
         let bytes = |row: &Vec<String>| -> Option<Vec<Vec<u8>>> {
@@ -116,6 +100,31 @@ impl BodyFile {
     }
 }
 
+/// Splits a text, by its name in errors, into its pieces; without templates only these names are placeholders.
+pub fn pieces(
+    templates: Option<&TemplatePlan>,
+    what: &str,
+    text: &str,
+    names: &[&str],
+) -> Result<Pieces, String> {
+    let bytes = latin1_bytes(text);
+    let bytes = bytes.ok_or_else(|| format!("load: {what}: a character above U+00FF"))?;
+    Pieces::parse(&bytes, templates.is_some(), &|name| {
+        let piece = match name {
+            "n" => Some(Piece::Number),
+            "id" => Some(Piece::Id),
+            _ => None,
+        };
+        let Some(templates) = templates else {
+            return Ok(piece.filter(|_| names.contains(&name)));
+        };
+        let mut columns = templates.columns.iter();
+        let piece = piece.or_else(|| columns.position(|own| own == name).map(Piece::Column));
+        let unknown = || format!("load: {what}: the placeholder {{{name}}} is unknown");
+        piece.map(Some).ok_or_else(unknown)
+    })
+}
+
 fn get() -> String {
     "GET".into()
 }
@@ -149,7 +158,7 @@ impl RequestPlan {
     fn id_pieces(&self) -> Option<Pieces> {
         let mut headers = self.headers.iter();
         let (_, value) = headers.find(|(name, _)| name.eq_ignore_ascii_case(ID_HEADER))?;
-        let pieces = self.pieces(None, ID_HEADER, value, &["n"]).ok()?;
+        let pieces = pieces(None, ID_HEADER, value, &["n"]).ok()?;
         Some(pieces).filter(|pieces| !pieces.is_constant())
     }
 
@@ -168,29 +177,6 @@ impl RequestPlan {
         }
     }
 
-    /// Splits a text; without templates only these names are placeholders.
-    fn pieces(
-        &self,
-        templates: Option<&TemplatePlan>,
-        what: &str,
-        text: &str,
-        names: &[&str],
-    ) -> Result<Pieces, String> {
-        if let Some(templates) = templates {
-            return templates.pieces(what, text);
-        }
-        let bytes = latin1_bytes(text)
-            .ok_or_else(|| format!("load: request: {what} has a character above U+00FF"))?;
-        Pieces::parse(&bytes, false, &|name| {
-            let known = names.contains(&name);
-            Ok(known.then_some(if name == "n" {
-                Piece::Number
-            } else {
-                Piece::Id
-            }))
-        })
-    }
-
     /// The request in its parts. The error: the plan is invalid.
     pub fn template(&self, templates: Option<&TemplatePlan>) -> Result<HttpTemplate, String> {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -202,7 +188,7 @@ impl RequestPlan {
         }
         let mut targets = Vec::new();
         for target in self.targets() {
-            let pieces = self.pieces(templates, "the target", target, &["id", "n"])?;
+            let pieces = pieces(templates, "the target", target, &["id", "n"])?;
             let is_plain = |text: &[u8]| text.iter().all(|byte| (0x21..0x7f).contains(byte));
             if pieces.is_empty() || !pieces.texts().all(is_plain) {
                 return Err(
@@ -215,7 +201,7 @@ impl RequestPlan {
             method: self.method.clone().into_bytes(),
             targets,
             headers: self.header_lines(templates, token)?,
-            body: self.pieces(templates, "the body", &self.body, &[])?,
+            body: pieces(templates, "the body", &self.body, &[])?,
             body_file: self.body_path.as_deref().map(BodyFile::open).transpose()?,
         })
     }
@@ -233,7 +219,7 @@ impl RequestPlan {
                 ));
             }
             let what = format!("the value of {name}");
-            let value = self.pieces(templates, &what, value, &["n"])?;
+            let value = pieces(templates, &what, value, &["n"])?;
             if value.texts().flatten().any(|byte| b"\r\n\0".contains(byte)) {
                 return Err(format!("load: request: the value of {name} cannot be sent"));
             }

@@ -1,9 +1,8 @@
 //! The requests of a load as bytes: prepared once, before its threads start, and shared by them.
 
-use super::http_request::{HttpTemplate, TemplatePlan};
+use super::http_request::{pieces, HttpTemplate, TemplatePlan};
 use super::placeholder::{Pieces, Rows, Values};
 use super::plan::{Plan, Protocol};
-use super::text::latin1_bytes;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
@@ -12,7 +11,7 @@ use std::rc::Rc;
 pub struct Outgoing {
     message: RequestTemplate,
     /// By target: the message, where all requests for it are the same, without a body that is a file.
-    constant: Vec<Option<Box<[u8]>>>,
+    pub constant: Vec<Option<Box<[u8]>>>,
     rows: Rows,
 }
 
@@ -74,11 +73,6 @@ impl Outgoing {
         Ok(bytes)
     }
 
-    /// By target: the bytes of its requests, where all are the same, without a body that is a file.
-    pub fn constant(&self) -> &[Option<Box<[u8]>>] {
-        &self.constant
-    }
-
     /// The target of request `number`.
     pub fn target(&self, number: u64) -> usize {
         match self.constant.len() {
@@ -108,15 +102,7 @@ impl Outgoing {
 /// The line of a plan, with its newline, or its message.
 fn line(plan: &Plan) -> Result<Pieces, String> {
     let text = plan.line.as_deref().unwrap_or_default();
-    let mut pieces = match &plan.templates {
-        Some(templates) => templates.pieces("line", text)?,
-        None => {
-            let mut pieces = Pieces::default();
-            let bytes = latin1_bytes(text).ok_or("load: line: a character above U+00FF")?;
-            pieces.push_text(&bytes);
-            pieces
-        }
-    };
+    let mut pieces = pieces(plan.templates.as_ref(), "line", text, &[])?;
     if plan.protocol != Protocol::Ws && plan.protocol != Protocol::Stream {
         pieces.push_text(b"\n");
     }
@@ -138,14 +124,14 @@ mod tests {
     fn requests_that_are_all_the_same_are_composed_once() {
         let same = outgoing(r#""request": {"headers": [["Host", "h"]]}"#);
         let bytes = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-        assert_eq!(same.constant()[0].as_deref(), Some(&bytes[..]));
+        assert_eq!(same.constant[0].as_deref(), Some(&bytes[..]));
         assert_eq!(same.compose(0, 3, 4), bytes);
         let own = outgoing(r#""request": {"target": "/{n}", "headers": [["Host", "h"]]}"#);
-        assert_eq!(own.constant(), [None]);
+        assert_eq!(own.constant, [None]);
         let bytes = own.compose(0, 3, 4);
         assert!(bytes.starts_with(b"GET /4 "));
         let line = outgoing(r#""line": "x""#);
-        assert_eq!(line.constant()[0].as_deref(), Some(&b"x\n"[..]));
+        assert_eq!(line.constant[0].as_deref(), Some(&b"x\n"[..]));
     }
 
     #[test]

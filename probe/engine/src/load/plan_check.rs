@@ -1,6 +1,6 @@
 //! Whether a plan is possible: its limits, and which of its keys go together.
 
-use super::http_request::RequestPlan;
+use super::http_request::{pieces, RequestPlan};
 use super::plan::{Framing, PacingPlan, Plan, Protocol, StreamPlan};
 use super::service_times::MAX_SENT;
 use super::text::{latin1_bytes, whole_pattern, MAX_MESSAGE_BYTES};
@@ -77,12 +77,11 @@ impl Plan {
         }
         match (self.protocol, &self.request, &self.line) {
             (Protocol::Tcp, None, Some(line)) => {
-                let line = latin1_bytes(line).ok_or("load: line: a character above U+00FF")?;
-                if line.contains(&b'\n') {
+                let pieces = pieces(self.templates.as_ref(), "line", line, &[])?;
+                if line.contains('\n') {
                     return Err("load: line: a newline cannot stand inside".into());
                 }
-                if let (Some(templates), Some(line)) = (&self.templates, &self.line) {
-                    let pieces = templates.pieces("line", line)?;
+                if let Some(templates) = &self.templates {
                     templates.check_values("line", &pieces, &['\n'])?;
                 }
             }
@@ -189,15 +188,12 @@ impl Plan {
         if !is_plain || !request.targets.is_empty() {
             return Err("load: a WebSocket begins with a GET of one target, without a body".into());
         }
-        let bytes = latin1_bytes(line).ok_or("load: line: a character above U+00FF")?;
-        if bytes.len() > MAX_MESSAGE_BYTES {
+        pieces(self.templates.as_ref(), "line", line, &[])?;
+        // A byte for each character.
+        if line.chars().count() > MAX_MESSAGE_BYTES {
             return Err(format!("load: line: at most {MAX_MESSAGE_BYTES} bytes"));
         }
-        let pieces = self
-            .templates
-            .as_ref()
-            .map(|templates| templates.pieces("line", line));
-        pieces.map_or(Ok(()), |pieces| pieces.map(|_| ()))
+        Ok(())
     }
 
     fn check_pacing(&self) -> Result<(), String> {

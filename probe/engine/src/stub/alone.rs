@@ -20,7 +20,7 @@ pub fn run(
     let mut stub = Stub::listen(plan).map_err(|error| format!("stub: cannot listen: {error}"))?;
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let listening =
-        json!({"type": "listening", "version": wire::request::PROTOCOL, "ports": stub.ports()});
+        json!({"type": "listening", "version": wire::request::PROTOCOL, "ports": stub.ports});
     if let Err(gone) = writer.send(&listening, true) {
         return Ok(Err(gone));
     }
@@ -30,7 +30,7 @@ pub fn run(
             PollFd::from_borrowed_fd(file, PollFlags::IN),
             PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(writer.file(), PollFlags::empty()),
+            PollFd::from_borrowed_fd(writer.file, PollFlags::empty()),
         ];
         let fails = matches!(poll(&mut files, time), Err(error) if error != Errno::INTR);
         let [_, signalled, input, reader_gone] = files.map(|file| !file.revents().is_empty());

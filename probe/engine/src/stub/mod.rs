@@ -63,7 +63,7 @@ pub struct Stub {
     plan: StubPlan,
     epoll: OwnedFd,
     listeners: Vec<OwnedFd>,
-    ports: Vec<u16>,
+    pub ports: Vec<u16>,
     replies: Vec<[Vec<u8>; 3]>,
     connections: Vec<Option<Caller>>,
     free: Vec<usize>,
@@ -73,7 +73,8 @@ pub struct Stub {
     random: fastrand::Rng,
     calls: Vec<u64>,
     refused: u64,
-    ledger: Ledger,
+    /// The calls of each request.
+    pub ledger: Ledger,
     /// How many connections may be open; of the probe's descriptors the others are left for all else.
     max_connections: usize,
     held_bytes: usize,
@@ -139,10 +140,6 @@ impl Stub {
         })
     }
 
-    pub fn ports(&self) -> &[u16] {
-        &self.ports
-    }
-
     /// Serves until `wait` returns true. `wait` polls the file that it gets, at most for the time that it gets, and
     /// whatever ends the stub.
     pub fn serve(&mut self, mut wait: impl FnMut(BorrowedFd, Option<&Timespec>) -> bool) {
@@ -194,11 +191,6 @@ impl Stub {
             }
         }
         !events.is_empty()
-    }
-
-    /// The calls of each request.
-    pub fn ledger(&self) -> &Ledger {
-        &self.ledger
     }
 
     /// In words what a gateway took of the probe, its memory or its descriptors, that none needs.

@@ -10,7 +10,7 @@ use wire::sys;
 const TMPDIR: &str = "TMPDIR";
 
 pub struct Places {
-    shared: Option<Arc<SharedMemory>>,
+    pub shared: Option<Arc<SharedMemory>>,
     temporary: Option<Temporary>,
     /// Where folders of killed probes were removed.
     swept: Option<String>,
@@ -59,10 +59,6 @@ impl Places {
             None => Temporary::new(common)?,
         };
         Ok(self.temporary.insert(temporary).path.clone())
-    }
-
-    pub fn shared(&self) -> Option<Arc<SharedMemory>> {
-        self.shared.clone()
     }
 
     /// How many files, objects of IPC, and keys in its user's keyrings, a program has left. Files of the temporary folder

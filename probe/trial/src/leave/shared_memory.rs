@@ -12,7 +12,8 @@ const PLACE: &str = "/dev/shm";
 
 pub struct SharedMemory {
     folder: OwnedFd,
-    device: u64,
+    /// The number that the kernel gives to its file system.
+    pub device: u64,
     /// What the file system has without any file.
     inodes: u64,
     /// The POSIX queues of the namespace; None where the kernel does not show them.
@@ -45,11 +46,6 @@ impl SharedMemory {
             inodes,
             queues: queues().ok(),
         }))
-    }
-
-    /// The number that the kernel gives to its file system.
-    pub fn device(&self) -> u64 {
-        self.device
     }
 
     /// How many files, System V objects and POSIX queues there are. With millions it takes no longer than with one.

@@ -153,7 +153,7 @@ pub fn run(
             Schedule::new(interval_ns, !request.plain),
             limits,
             request.timeline,
-            setup.places.shared(),
+            setup.places.shared.clone(),
         )),
         places: setup.places,
         start_ns,

@@ -44,7 +44,7 @@ impl Trial<'_, '_> {
         let cpu = supervisor.cpu();
         let waited_ns = usage.user_ns + usage.system_ns;
         let lacks = |tolerance| cpu.is_some_and(|cpu| cpu.total_ns + tolerance < waited_ns);
-        let has_left = findings.sampler.left_cgroup().is_some() || lacks(UNACCOUNTED_NS);
+        let has_left = findings.sampler.left_cgroup.is_some() || lacks(UNACCOUNTED_NS);
         let escaped = cgroup.filter(|_| has_left);
         if let Some(cgroup) = escaped {
             interference.left_cgroup(&cgroup.path().display().to_string());
@@ -57,7 +57,7 @@ impl Trial<'_, '_> {
         if cpu.is_none() {
             // Samples do not say of which kind it was. The cgroup has children that nobody waited for.
             let inside_ns = supervisor.cpu().map_or(0, |cpu| cpu.total_ns);
-            let sampled_ns = findings.sampler.sampled_cpu_ns().max(inside_ns);
+            let sampled_ns = findings.sampler.last_cpu_ns.max(inside_ns);
             let lost_ns = sampled_ns.saturating_sub(cpu_user_ns + cpu_system_ns);
             cpu_user_ns += lost_ns;
             if lost_ns > UNACCOUNTED_NS {
@@ -73,7 +73,7 @@ impl Trial<'_, '_> {
         let late = late_work(&findings.end, findings.late_output, used_ns, cpus);
         let observed = Observed {
             result: self.result.take(),
-            lines: self.output.parser.total(),
+            lines: self.output.parser.total,
             starting: self.output.parser.starting(),
             hash: self.output.parser.hash(),
         };
@@ -93,7 +93,7 @@ impl Trial<'_, '_> {
             let count = findings.leftover.unkillable;
             detail = format!("{detail} ({count} processes could not be ended)");
         }
-        let (samples, sample_interval_ns) = findings.sampler.regular_samples();
+        let (samples, sample_interval_ns) = findings.sampler.schedule.taken();
         let peaks = &findings.sampler.peaks;
         let peak = supervisor.high_water.peak(&findings.sampler.seen());
         let terminated_ns = self.service.as_ref().and_then(Service::terminated_ns);
@@ -117,7 +117,7 @@ impl Trial<'_, '_> {
             peak_memory_bytes: peak.as_ref().ok().copied(),
             peak_memory_unknown: peak.err(),
             peak_process_bytes: supervisor.high_water.largest_bytes(),
-            unmapped_bytes: findings.sampler.unmapped_bytes(),
+            unmapped_bytes: findings.sampler.files.peak,
             kernel_bytes: findings.end.kernel_bytes,
             peak_threads: (!is_hidden).then_some(peaks.threads),
             peak_processes: (!is_hidden).then_some(peaks.processes),
@@ -125,7 +125,7 @@ impl Trial<'_, '_> {
             involuntary_switches: usage.involuntary_switches,
             minor_faults: usage.minor_faults,
             major_faults: usage.major_faults,
-            run_queue_ns: findings.sampler.run_queue_ns(),
+            run_queue_ns: findings.sampler.threads.total.run_queue_ns,
             result: observed.result,
             output: Output {
                 stdout_bytes: self.output.stdout.bytes(),
@@ -144,10 +144,10 @@ impl Trial<'_, '_> {
                 true => probe_cpu_ns,
                 false => 0,
             },
-            reading_ns: self.output.reading_ns(),
+            reading_ns: self.output.reading_ns,
             samples,
             sample_interval_ns,
-            threads: findings.sampler.busiest(),
+            threads: findings.sampler.threads.busiest(),
             cpus: findings.end.cpus,
             pressure: findings.end.pressure,
             reference_ns: self.reference.map(|times| times.computing_ns),

@@ -11,7 +11,8 @@ pub struct ProgramOutput {
     pub stderr: OutputPipe,
     pub parser: StdoutParser,
     max_bytes: u64,
-    reading_ns: u64,
+    /// CPU time of the reading while the program ran.
+    pub reading_ns: u64,
 }
 
 impl ProgramOutput {
@@ -29,11 +30,6 @@ impl ProgramOutput {
             max_bytes,
             reading_ns: 0,
         }
-    }
-
-    /// CPU time of the reading while the program ran.
-    pub fn reading_ns(&self) -> u64 {
-        self.reading_ns
     }
 
     /// Reads and parses stdout; `clock`: nanoseconds of the trial. Returns the protocol lines, each with the time at

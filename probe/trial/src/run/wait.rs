@@ -29,7 +29,7 @@ impl Trial<'_, '_> {
         let mut polled = vec![
             PollFd::readable(signals),
             PollFd::readable(self.supervisor.pidfd()),
-            PollFd::hung_up(self.writer.file()),
+            PollFd::hung_up(self.writer.file),
             optional(self.sampling.file()),
             optional(self.output.stdout.waiting(now_ns)),
             optional(self.output.stderr.waiting(now_ns)),

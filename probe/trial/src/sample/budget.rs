@@ -6,7 +6,7 @@ pub struct SamplingBudget {
     /// The inverse of the share: 250 is 0.4 %.
     share_divisor: u64,
     max_rest_ns: u64,
-    free_at_ns: u64,
+    pub free_at_ns: u64,
 }
 
 impl SamplingBudget {
@@ -23,10 +23,6 @@ impl SamplingBudget {
         let rest = cpu_ns.saturating_mul(self.share_divisor);
         let free_at = self.free_at_ns.max(now_ns).saturating_add(rest);
         self.free_at_ns = free_at.min(now_ns.saturating_add(self.max_rest_ns));
-    }
-
-    pub fn free_at_ns(&self) -> u64 {
-        self.free_at_ns
     }
 
     pub fn allows(&self, now_ns: u64) -> bool {
@@ -58,11 +54,11 @@ mod tests {
             let (mut now, mut used) = (0, 0);
             for _ in 0..random.usize(1..200) {
                 let cost = random.u64(1..10_000_000);
-                now = budget.free_at_ns().max(now + 50_000_000);
+                now = budget.free_at_ns.max(now + 50_000_000);
                 budget.spent(now, cost);
                 used += cost;
             }
-            assert!(used * 200 <= budget.free_at_ns(), "seed {seed}");
+            assert!(used * 200 <= budget.free_at_ns, "seed {seed}");
         }
     }
 }

@@ -24,15 +24,14 @@ pub type TakenSample = (Sample, Option<Excess>);
 /// A mark whose sample is to be taken at once.
 type MarkName = String;
 
-pub enum Sampling {
+pub struct Sampling {
     /// Until the first sample is due.
-    Idle(Box<Sampler>),
-    Running(Running),
-    /// Between two states only.
-    Moved,
+    idle: Option<Box<Sampler>>,
+    /// From then on until the end.
+    running: Option<Running>,
 }
 
-pub struct Running {
+struct Running {
     thread: JoinHandle<Box<Sampler>>,
     /// None: the thread has been told to end.
     orders: Option<Sender<MarkName>>,
@@ -43,25 +42,21 @@ pub struct Running {
 
 impl Sampling {
     pub fn new(sampler: Sampler) -> Sampling {
-        Sampling::Idle(Box::new(sampler))
+        Sampling {
+            idle: Some(Box::new(sampler)),
+            running: None,
+        }
     }
 
     /// When the thread has to begin; None once it runs.
     pub fn due_ns(&self) -> Option<u64> {
-        match self {
-            Sampling::Idle(sampler) => sampler.due_ns(),
-            _ => None,
-        }
+        self.idle.as_ref()?.schedule.due_ns
     }
 
     /// Starts the thread where it does not run. `start_ns`: the zero of all times.
     pub fn begin(&mut self, cgroup: Option<&Arc<Cgroup>>, start_ns: u64) -> io::Result<()> {
-        let mut sampler = match std::mem::replace(self, Sampling::Moved) {
-            Sampling::Idle(sampler) => sampler,
-            other => {
-                *self = other;
-                return Ok(());
-            }
+        let Some(mut sampler) = self.idle.take() else {
+            return Ok(());
         };
         let ready = Arc::new(eventfd()?);
         let (orders, ordered) = channel();
@@ -78,7 +73,7 @@ impl Sampling {
             );
             sampler
         })?;
-        *self = Sampling::Running(Running {
+        self.running = Some(Running {
             thread,
             orders: Some(orders),
             taken,
@@ -88,24 +83,18 @@ impl Sampling {
     }
 
     pub fn has_thread(&self) -> bool {
-        matches!(self, Sampling::Running(_))
+        self.running.is_some()
     }
 
     /// Readable when samples have been taken.
     pub fn file(&self) -> Option<BorrowedFd<'_>> {
-        match self {
-            Sampling::Running(running) => Some(running.ready.as_fd()),
-            _ => None,
-        }
+        self.running.as_ref().map(|running| running.ready.as_fd())
     }
 
     /// Orders the sample of a mark. The thread must run.
     pub fn order(&self, name: &str) {
-        if let Sampling::Running(Running {
-            orders: Some(orders),
-            ..
-        }) = self
-        {
+        let running = self.running.as_ref();
+        if let Some(orders) = running.and_then(|running| running.orders.as_ref()) {
             // The thread is there until it is told to end, or panics: its end is handled in `finish`.
             let _ = orders.send(name.to_owned());
         }
@@ -113,46 +102,41 @@ impl Sampling {
 
     /// The samples that were taken since the last call.
     pub fn taken(&self) -> Vec<TakenSample> {
-        match self {
-            Sampling::Running(running) => {
-                let _ = os::read(&running.ready, &mut [0; 8]);
-                running.taken.try_iter().collect()
-            }
-            _ => Vec::new(),
-        }
+        let Some(running) = &self.running else {
+            return Vec::new();
+        };
+        let _ = os::read(&running.ready, &mut [0; 8]);
+        running.taken.try_iter().collect()
     }
 
     /// Takes no more samples.
     pub fn stop(&mut self) {
-        if let Sampling::Running(running) = self {
+        if let Some(running) = &mut self.running {
             running.orders = None;
         }
     }
 
-    /// The sampler with what it has found, and the samples that nobody has taken yet. The error: the last one does not
-    /// end within `patience`.
-    pub fn finish(&mut self, patience: Duration) -> io::Result<(Box<Sampler>, Vec<TakenSample>)> {
+    /// The sampler with what it has found, and the samples that nobody has taken yet; once. The error: the last one does
+    /// not end within `timeout`.
+    pub fn finish(&mut self, timeout: Duration) -> io::Result<(Box<Sampler>, Vec<TakenSample>)> {
         self.stop();
-        match std::mem::replace(self, Sampling::Moved) {
-            Sampling::Idle(sampler) => Ok((sampler, Vec::new())),
-            Sampling::Running(running) => {
-                let mut left = Vec::new();
-                loop {
-                    match running.taken.recv_timeout(patience) {
-                        Ok(taken) => left.push(taken),
-                        Err(RecvTimeoutError::Disconnected) => break,
-                        Err(RecvTimeoutError::Timeout) => {
-                            let why = format!("a sample did not end within {patience:?}");
-                            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
-                        }
-                    }
-                }
-                match running.thread.join() {
-                    Ok(sampler) => Ok((sampler, left)),
-                    Err(panic) => resume_unwind(panic),
+        let mut left = Vec::new();
+        let Some(running) = self.running.take() else {
+            return Ok((self.idle.take().expect("finished once"), left));
+        };
+        loop {
+            match running.taken.recv_timeout(timeout) {
+                Ok(taken) => left.push(taken),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    let why = format!("a sample did not end within {timeout:?}");
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, why));
                 }
             }
-            Sampling::Moved => unreachable!("finished once"),
+        }
+        match running.thread.join() {
+            Ok(sampler) => Ok((sampler, left)),
+            Err(panic) => resume_unwind(panic),
         }
     }
 }
@@ -168,7 +152,7 @@ fn take_samples(
 ) {
     let now_ns = || clock::now_ns().saturating_sub(start_ns);
     loop {
-        let order = match sampler.due_ns() {
+        let order = match sampler.schedule.due_ns {
             Some(due) => ordered.recv_timeout(Duration::from_nanos(due.saturating_sub(now_ns()))),
             None => ordered.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
@@ -228,7 +212,7 @@ mod tests {
         assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
         let count = times.len() as u64;
         let (sampler, left) = sampling.finish(SAMPLE_TIMEOUT).unwrap();
-        assert_eq!(sampler.regular_samples().0, count + left.len() as u64);
+        assert_eq!(sampler.schedule.taken().0, count + left.len() as u64);
     }
 
     #[test]
@@ -251,7 +235,7 @@ mod tests {
         }
         assert_eq!(names, ["idle", "begin"]);
         let (sampler, _) = sampling.finish(SAMPLE_TIMEOUT).unwrap();
-        assert_eq!(sampler.regular_samples(), (0, None));
+        assert_eq!(sampler.schedule.taken(), (0, None));
     }
 
     #[test]
@@ -264,12 +248,15 @@ mod tests {
             drop(give);
             unreachable!("nobody waits for it")
         });
-        let mut sampling = Sampling::Running(Running {
-            thread: thread.unwrap(),
-            orders: None,
-            taken,
-            ready: Arc::new(eventfd().unwrap()),
-        });
+        let mut sampling = Sampling {
+            idle: None,
+            running: Some(Running {
+                thread: thread.unwrap(),
+                orders: None,
+                taken,
+                ready: Arc::new(eventfd().unwrap()),
+            }),
+        };
         let error = sampling.finish(Duration::from_millis(1)).err().unwrap();
         assert_eq!(error.to_string(), "a sample did not end within 1ms");
     }
@@ -278,6 +265,6 @@ mod tests {
     fn without_a_sample_there_is_no_thread() {
         let mut sampling = sampling(Some(1_000_000));
         let (sampler, left) = sampling.finish(SAMPLE_TIMEOUT).unwrap();
-        assert_eq!((sampler.regular_samples().0, left.len()), (0, 0));
+        assert_eq!((sampler.schedule.taken().0, left.len()), (0, 0));
     }
 }

@@ -22,7 +22,7 @@ pub struct Figures {
 #[derive(Default)]
 pub struct Threads {
     processes: HashMap<i32, Tasks>,
-    total: Figures,
+    pub total: Figures,
     round: u64,
     /// For a time line: the CPU time of each thread, including those that have ended.
     timeline: Option<HashMap<i32, ThreadTime>>,
@@ -95,10 +95,6 @@ impl Threads {
         let round = self.round;
         self.processes.retain(|_, tasks| tasks.round == round);
         escaped
-    }
-
-    pub fn total(&self) -> Figures {
-        self.total
     }
 
     /// CPU times by thread, of those that have changed since the last call.
@@ -335,9 +331,9 @@ mod tests {
             threads.read_next(&mut procfs, &[process], None);
         }
         assert!(threads.processes[&process.pid].last.len() > MAX_PER_SAMPLE * 2);
-        assert!(threads.total().voluntary_switches > 0);
+        assert!(threads.total.voluntary_switches > 0);
         threads.read_next(&mut procfs, &[], None);
-        assert!(threads.processes.is_empty() && threads.total().voluntary_switches > 0);
+        assert!(threads.processes.is_empty() && threads.total.voluntary_switches > 0);
         drop(release);
         for handle in handles {
             handle.join().unwrap();

@@ -14,7 +14,8 @@ pub const MAX_LINES: u64 = 25_000;
 const HEAD_BYTES: usize = 4;
 
 pub struct StdoutParser {
-    total: u64,
+    /// The number of ordinary lines: those that are not protocol lines.
+    pub total: u64,
     ascii: [u64; 128],
     /// Counts by prefixes that are not ASCII.
     non_ascii: Vec<(char, u64)>,
@@ -74,11 +75,6 @@ impl StdoutParser {
             plain: Some(Box::default()),
             ..StdoutParser::new(std::iter::empty(), false)
         }
-    }
-
-    /// The number of ordinary lines: those that are not protocol lines.
-    pub fn total(&self) -> u64 {
-        self.total
     }
 
     /// The number of ordinary lines by prefix.
@@ -266,7 +262,7 @@ mod tests {
         }
         parser.finish(&mut |event| events.push(event));
         assert!(events.is_empty());
-        assert_eq!(parser.total(), 2);
+        assert_eq!(parser.total, 2);
         // As `xxhsum -H2` has it.
         let whole = "10d9a3c7bdf5c853a75c853fdef3e7ce";
         assert_eq!(parser.plain_hash().as_deref(), Some(whole));
@@ -288,7 +284,7 @@ mod tests {
         }
         parser.finish(&mut |event| events.push(event));
         let hash = parser.hash().unwrap();
-        (parser.total(), parser.starting(), events, hash)
+        (parser.total, parser.starting(), events, hash)
     }
 
     #[test]

@@ -159,20 +159,9 @@ impl Supervisor {
     /// Reaps orphans that have ended, so that they do not fill the table of processes. True when the program itself
     /// was among them.
     pub fn reap_some(&mut self) -> bool {
-        self.look_for_children();
-        for _ in 0..256 {
-            match sys::reap() {
-                Ok(Some(ended)) => {
-                    self.high_water.add(&ended);
-                    if ended.pid == self.pid {
-                        self.status = Some(ended.status);
-                        return true;
-                    }
-                }
-                Ok(None) | Err(_) => break,
-            }
-        }
-        false
+        let had_ended = self.status.is_some();
+        self.reap(256);
+        self.status.is_some() && !had_ended
     }
 
     /// Where the program itself has ended and was not reaped yet: whether it waited for children.
@@ -183,11 +172,11 @@ impl Supervisor {
         }
     }
 
-    /// Reaps all children that have ended, and counts them; None when there is no child at all.
-    fn reap_all(&mut self) -> Option<u64> {
-        let mut count = 0;
+    /// Reaps children that have ended, so many at most, and counts them; None when there is no child at all.
+    fn reap(&mut self, most: u64) -> Option<u64> {
         self.look_for_children();
-        loop {
+        let mut count = 0;
+        while count < most {
             match sys::reap() {
                 Ok(Some(ended)) => {
                     count += 1;
@@ -196,11 +185,12 @@ impl Supervisor {
                         self.status = Some(ended.status);
                     }
                 }
-                Ok(None) => return Some(count),
+                Ok(None) => break,
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
                 Err(_) => return None,
             }
         }
+        Some(count)
     }
 
     /// Kills the program and all its descendants, and waits for them. Afterwards no process of the trial is alive,
@@ -213,7 +203,7 @@ impl Supervisor {
             ..Leftover::default()
         };
         // All that it started would be children of the probe by now.
-        if counted.is_none() && self.reap_all().is_none() {
+        if counted.is_none() && self.reap(u64::MAX).is_none() {
             return leftover;
         }
         let mut priority = None;
@@ -249,7 +239,7 @@ impl Supervisor {
         }
         let begin = Instant::now();
         let mut last = begin;
-        while let Some(ended) = self.reap_all() {
+        while let Some(ended) = self.reap(u64::MAX) {
             if ended > 0 {
                 last = Instant::now();
             }
@@ -288,7 +278,7 @@ impl Supervisor {
 
     /// How many processes are alive, when the program itself has ended. Those that have ended are reaped.
     pub fn survivors(&mut self) -> u64 {
-        match self.reap_all() {
+        match self.reap(u64::MAX) {
             None => 0,
             Some(_) => self.alive().len() as u64,
         }

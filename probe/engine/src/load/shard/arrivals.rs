@@ -6,7 +6,8 @@ use crate::load::plan::Protocol;
 
 pub struct Arrivals {
     start_ns: u64,
-    end_ns: Option<u64>,
+    /// When the load ends, where it has a duration.
+    pub end_ns: Option<u64>,
     /// A request may wait for so long, so that others are sent with it.
     slack_ns: u64,
     /// When the requests that wait for one another are sent: the instant of the last.
@@ -63,11 +64,6 @@ impl Arrivals {
 
     pub fn is_closed_loop(&self) -> bool {
         matches!(self.source, Source::Closed(_))
-    }
-
-    /// When the load ends, where it has a duration.
-    pub fn end_ns(&self) -> Option<u64> {
-        self.end_ns
     }
 
     pub fn is_past_end(&self, now_ns: u64) -> bool {

@@ -1,5 +1,6 @@
 //! Opens connections: at the rate of the ramp, again after failures, and a limited number at a time.
 
+use super::connection::Stage;
 use super::ShardConfig;
 use crate::io::{socket, Io, Slot};
 use crate::load::error::ErrorKind;
@@ -16,14 +17,6 @@ const RETRY_NS: u64 = 100_000_000;
 /// Pending connects of all shards, whichever engines they belong to: below half of a usual backlog.
 const MAX_CONNECTING: usize = 512;
 
-/// How a slot gets its connection.
-pub enum Dialed {
-    /// Its connect began at this instant.
-    Opening(u64),
-    /// By that of another slot.
-    Joining,
-}
-
 /// An attempt to connect a slot.
 pub struct Dial {
     pub slot: Slot,
@@ -31,7 +24,8 @@ pub struct Dial {
     pub due_ns: u64,
     /// From when on it could be started: not before there was room for another pending connect.
     pub ready_ns: u64,
-    pub result: Result<Dialed, ErrorKind>,
+    /// How it gets its connection: by a connect of its own, or by that of another slot.
+    pub result: Result<Stage, ErrorKind>,
 }
 
 pub struct Dialer {
@@ -136,7 +130,7 @@ impl Dialer {
         };
         if io.join(slot) {
             self.connecting += 1;
-            return Some(dial(Ok(Dialed::Joining)));
+            return Some(dial(Ok(Stage::Joining(now_ns()))));
         }
         let id = config.connection_id(slot);
         let number = config.connection_number(slot);
@@ -164,7 +158,7 @@ impl Dialer {
             self.failed(errno)
         });
         self.connecting += usize::from(result.is_ok());
-        Some(dial(result.map(Dialed::Opening)))
+        Some(dial(result.map(Stage::Connecting)))
     }
 
     /// A connect has succeeded, failed, or was given up.

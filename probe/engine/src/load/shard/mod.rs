@@ -102,7 +102,7 @@ pub fn run<I: Io>(config: ShardConfig, mut io: I) -> io::Result<(Record, u64)> {
             let stopped = *stopped_ns.get_or_insert_with(|| {
                 // The share of a core is that of the load, not of the wait for the last replies.
                 let cpu_ns = thread_cpu_ns() - cpu_before;
-                shard.stop(now, cpu_ns, cpu_ns.saturating_sub(waiter.busy_poll_ns()))
+                shard.stop(now, cpu_ns, cpu_ns.saturating_sub(waiter.busy_poll_ns))
             });
             if shard.is_drained(now, stopped) {
                 break;

@@ -36,7 +36,8 @@ pub struct Waiter {
     /// A sleep that must end at an instant is to end so long before it, and the thread polls for the rest.
     early_ns: u64,
     brief: BriefPoll,
-    busy_poll_ns: u64,
+    /// CPU time spent busy-polling, because the next instant was too near for a sleep.
+    pub busy_poll_ns: u64,
 }
 
 impl Waiter {
@@ -47,11 +48,6 @@ impl Waiter {
             brief: BriefPoll::new(polls_briefly),
             busy_poll_ns: 0,
         }
-    }
-
-    /// CPU time spent busy-polling, because the next instant was too near for a sleep.
-    pub fn busy_poll_ns(&self) -> u64 {
-        self.busy_poll_ns
     }
 
     /// Waits by turns of the back-end, until an event or the instant.
@@ -198,7 +194,8 @@ pub struct ReadLateness {
     wait_began_ns: u64,
     /// What is read now arrived at this time or later.
     unread_from_ns: u64,
-    woken_ns: u64,
+    /// When the last wait ended: what is handed over now had happened by then.
+    pub woken_ns: u64,
 }
 
 impl ReadLateness {
@@ -219,11 +216,6 @@ impl ReadLateness {
         let was_ready = now_ns.saturating_sub(self.wait_began_ns) <= MAX_LOOK_NS;
         self.unread_from_ns = if was_ready { self.woken_ns } else { now_ns };
         self.woken_ns = now_ns;
-    }
-
-    /// When the last wait ended: what is handed over now had happened by then.
-    pub fn woken_ns(&self) -> u64 {
-        self.woken_ns
     }
 
     /// How late bytes are read now, at most; or, of those that came before others, how much earlier at most.

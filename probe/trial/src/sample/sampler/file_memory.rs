@@ -31,7 +31,8 @@ pub struct FileMemory {
     budget: SamplingBudget,
     /// What the last reading found.
     last: u64,
-    peak: Option<u64>,
+    /// The most that no process mapped; None for less than 16 MiB.
+    pub peak: Option<u64>,
 }
 
 impl FileMemory {
@@ -46,11 +47,6 @@ impl FileMemory {
             last: 0,
             peak: None,
         }
-    }
-
-    /// The most that no process mapped; None for less than 16 MiB.
-    pub fn peak(&self) -> Option<u64> {
-        self.peak
     }
 
     /// Whether these processes have much memory in files, mapped or not. In most cases the host's shared memory has hardly
@@ -107,7 +103,7 @@ impl FileMemory {
         let mut bytes = self.own_bytes();
         let mut files = HashSet::new();
         for process in tree.iter().filter(|process| process.alive) {
-            let device = shared.map(SharedMemory::device);
+            let device = shared.map(|shared| shared.device);
             bytes += of_process(
                 procfs,
                 process.living_thread,
@@ -208,6 +204,6 @@ mod tests {
         assert_eq!(memory.lasting(50 * MIB), 50 * MIB);
         assert_eq!(memory.lasting(10 * MIB), 0);
         assert_eq!(memory.lasting(70 * MIB), 0);
-        assert_eq!(memory.peak(), Some(50 * MIB));
+        assert_eq!(memory.peak, Some(50 * MIB));
     }
 }

@@ -19,7 +19,7 @@ use pss::{PssReader, Resident};
 use schedule::Schedule;
 use std::sync::Arc;
 use wire::clock::thread_cpu_ns;
-use wire::messages::{Sample, ThreadCpu};
+use wire::messages::Sample;
 use wire::os;
 use wire::os::CpuSet;
 use wire::sys::{self, Usage};
@@ -70,13 +70,14 @@ pub struct Peaks {
 pub struct Sampler {
     procfs: ProcFs,
     probe: i32,
-    schedule: Schedule,
+    /// Of regular samples.
+    pub schedule: Schedule,
     limits: Limits,
-    threads: Threads,
+    pub threads: Threads,
     tree_budget: SamplingBudget,
     threads_budget: SamplingBudget,
     pss: PssReader,
-    files: FileMemory,
+    pub files: FileMemory,
     known: Vec<i32>,
     /// The tree has processes whose children are not read thread by thread.
     wide: bool,
@@ -86,13 +87,14 @@ pub struct Sampler {
     samples: u64,
     /// A sample has seen a process.
     has_seen: bool,
-    last_cpu_ns: u64,
+    /// CPU time of the tree up to the last sample.
+    pub last_cpu_ns: u64,
     process_times: ProcessTimes,
     /// Page faults until memory was seen last.
     faults: ProcessTimes,
     seen_faults: u64,
     /// A process that is not in the trial's cgroup, or was not.
-    left_cgroup: Option<i32>,
+    pub left_cgroup: Option<i32>,
     page_bytes: u64,
     tick_ns: u64,
     timeline: bool,
@@ -149,21 +151,6 @@ impl Sampler {
         }
     }
 
-    /// When the next regular sample is to be taken.
-    pub fn due_ns(&self) -> Option<u64> {
-        self.schedule.due_ns()
-    }
-
-    /// How many regular samples were taken, and their mean interval.
-    pub fn regular_samples(&self) -> (u64, Option<u64>) {
-        self.schedule.taken()
-    }
-
-    /// Of a time line: the busiest threads.
-    pub fn busiest(&self) -> Vec<ThreadCpu> {
-        self.threads.busiest()
-    }
-
     /// The kernel's account of all children that were waited for in this trial.
     pub fn children_usage(&self) -> Usage {
         sys::children_usage().since(&self.before)
@@ -180,28 +167,9 @@ impl Sampler {
         }
     }
 
-    /// The most memory in files that no process maps.
-    pub fn unmapped_bytes(&self) -> Option<u64> {
-        self.files.peak()
-    }
-
-    /// CPU time of the tree up to the last sample.
-    pub fn sampled_cpu_ns(&self) -> u64 {
-        self.last_cpu_ns
-    }
-
     /// Whether there were samples, none of which saw a process.
     pub fn saw_nothing(&self) -> bool {
         self.samples > 0 && !self.has_seen
-    }
-
-    /// A process that has left the trial's cgroup, whose account of CPU time is then too small.
-    pub fn left_cgroup(&self) -> Option<i32> {
-        self.left_cgroup
-    }
-
-    pub fn run_queue_ns(&self) -> u64 {
-        self.threads.total().run_queue_ns
     }
 
     /// A regular sample.
@@ -209,7 +177,7 @@ impl Sampler {
         let before = thread_cpu_ns();
         let sample = self.sample(now_ns, None, cgroup);
         let cost = thread_cpu_ns().saturating_sub(before);
-        let free_at_ns = self.tree_budget.free_at_ns();
+        let free_at_ns = self.tree_budget.free_at_ns;
         self.schedule.took(now_ns, cost, self.growing, free_at_ns);
         sample
     }
@@ -280,7 +248,7 @@ impl Sampler {
             self.threads_budget
                 .spent(now_ns, after_threads - after_tree);
         }
-        let figures = self.threads.total();
+        let figures = self.threads.total;
         sample.voluntary_switches = figures.voluntary_switches;
         sample.involuntary_switches = figures.involuntary_switches;
         sample.run_queue_ns = figures.run_queue_ns;
@@ -431,18 +399,22 @@ mod tests {
     #[test]
     fn samples_a_tree() {
         let mut sampler = sampler(u64::MAX, 10_000);
-        assert_eq!(sampler.due_ns(), Some(2_000_000));
+        assert_eq!(sampler.schedule.due_ns, Some(2_000_000));
         let (sample, excess) = sampler.regular(2_000_000, None);
         assert!(excess.is_none());
         assert!(sample.processes >= 1 && sample.threads >= 1 && sample.cpu_ns > 0);
         assert!(sample.pss_bytes.unwrap() <= sample.rss_bytes * 2);
-        assert!(sampler.due_ns().unwrap() >= 5_000_000);
+        assert!(sampler.schedule.due_ns.unwrap() >= 5_000_000);
         let (sample, _) = sampler.mark(3_000_000, "spawned", None);
         assert_eq!(sample.mark.as_deref(), Some("spawned"));
         assert!(sample.pss_bytes.is_some());
         assert!(sample.kernel.unwrap().kernel_bytes.is_some());
-        assert!(sampler.busiest().iter().any(|thread| thread.cpu_ns > 0));
-        assert_eq!(sampler.regular_samples(), (1, None));
+        assert!(sampler
+            .threads
+            .busiest()
+            .iter()
+            .any(|thread| thread.cpu_ns > 0));
+        assert_eq!(sampler.schedule.taken(), (1, None));
     }
 
     #[test]

@@ -12,7 +12,7 @@ const GROWING_NS: u64 = 5_000_000;
 pub struct Schedule {
     interval_ns: Option<u64>,
     is_dense: bool,
-    due_ns: Option<u64>,
+    pub due_ns: Option<u64>,
     count: u64,
     first_ns: u64,
     last_ns: u64,
@@ -34,10 +34,6 @@ impl Schedule {
             first_ns: 0,
             last_ns: 0,
         }
-    }
-
-    pub fn due_ns(&self) -> Option<u64> {
-        self.due_ns
     }
 
     /// How many samples were taken, and their mean interval.
@@ -77,7 +73,7 @@ mod tests {
         let mut schedule = Schedule::new(Some(50 * MS), true);
         let mut dues = Vec::new();
         while dues.len() < 7 {
-            let due = schedule.due_ns().unwrap();
+            let due = schedule.due_ns.unwrap();
             dues.push(due / MS);
             schedule.took(due, 1, false, 0);
         }
@@ -88,36 +84,36 @@ mod tests {
     #[test]
     fn short_intervals_and_expensive_samples_end_the_dense_samples() {
         let mut schedule = Schedule::new(Some(MS), true);
-        assert_eq!(schedule.due_ns(), Some(MS));
+        assert_eq!(schedule.due_ns, Some(MS));
         schedule.took(MS, 1, false, 0);
-        assert_eq!(schedule.due_ns(), Some(2 * MS));
+        assert_eq!(schedule.due_ns, Some(2 * MS));
         let mut schedule = Schedule::new(Some(50 * MS), true);
         schedule.took(2 * MS, CHEAP_SAMPLE_NS, false, 0);
-        assert_eq!(schedule.due_ns(), Some(52 * MS));
+        assert_eq!(schedule.due_ns, Some(52 * MS));
     }
 
     #[test]
     fn the_budget_delays_samples_but_not_those_of_a_growing_tree() {
         let mut schedule = Schedule::new(Some(50 * MS), true);
         schedule.took(100 * MS, MS, false, 900 * MS);
-        assert_eq!(schedule.due_ns(), Some(900 * MS));
+        assert_eq!(schedule.due_ns, Some(900 * MS));
         schedule.took(900 * MS, MS, true, 2_000 * MS);
-        assert_eq!(schedule.due_ns(), Some(905 * MS));
+        assert_eq!(schedule.due_ns, Some(905 * MS));
         assert_eq!(schedule.taken(), (2, Some(800 * MS)));
     }
 
     #[test]
     fn without_dense_samples_the_first_is_due_after_the_interval() {
         let mut schedule = Schedule::new(Some(50 * MS), false);
-        assert_eq!(schedule.due_ns(), Some(50 * MS));
+        assert_eq!(schedule.due_ns, Some(50 * MS));
         // A mark before it.
         schedule.took(MS, 1, false, 0);
-        assert_eq!(schedule.due_ns(), Some(51 * MS));
+        assert_eq!(schedule.due_ns, Some(51 * MS));
     }
 
     #[test]
     fn without_an_interval_no_sample_is_due() {
         let schedule = Schedule::new(None, true);
-        assert_eq!((schedule.due_ns(), schedule.taken()), (None, (0, None)));
+        assert_eq!((schedule.due_ns, schedule.taken()), (None, (0, None)));
     }
 }

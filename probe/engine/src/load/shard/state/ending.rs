@@ -26,7 +26,7 @@ impl Shard {
             return false;
         }
         // Without a duration, a server that accepts no connection any more would keep the load for ever.
-        let no_end = self.arrivals.end_ns().is_none();
+        let no_end = self.arrivals.end_ns.is_none();
         if no_end && now > self.last_event_ns + 4 * self.timeout_ns + SILENCE_NS {
             return true;
         }
@@ -63,7 +63,7 @@ impl Shard {
         self.stopping = true;
         self.recorder.record.max_thread_cpu_ns = cpu_ns;
         self.recorder.record.max_thread_busy_ns = busy_ns;
-        self.arrivals.end_ns().map_or(now, |end| end.min(now))
+        self.arrivals.end_ns.map_or(now, |end| end.min(now))
     }
 
     /// Whether no more replies are waited for.
@@ -164,7 +164,7 @@ impl Shard {
                 continue;
             }
             let (number, target) = (connection.request.number, connection.request.target);
-            let number = Some(number).filter(|_| self.encoder.keeps_service_times());
+            let number = Some(number).filter(|_| self.encoder.keeps_service_times);
             if !self.arrivals.is_closed_loop() {
                 // As many as an overload makes would use up all ports.
                 io.reset_when_closed(slot);

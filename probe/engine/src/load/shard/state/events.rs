@@ -283,7 +283,7 @@ impl Shard {
     /// A socket is connected. It was when the last wait ended, though others may have been handled since.
     fn connect_ended(&mut self, slot: Slot) {
         let began_ns = self.connections[slot].stage.opening_ns().unwrap_or(0);
-        let ended_ns = self.read_lateness.woken_ns().max(began_ns);
+        let ended_ns = self.read_lateness.woken_ns.max(began_ns);
         self.recorder.record.connect.add(ended_ns - began_ns);
     }
 

@@ -139,7 +139,7 @@ impl Shard {
         }
         let request = self.arrivals.wake_ns().filter(|_| !self.free.is_empty());
         let times = [
-            self.arrivals.end_ns(),
+            self.arrivals.end_ns,
             self.faults.next_ns(),
             self.dialer.next_ns(),
         ];
@@ -174,7 +174,7 @@ impl Shard {
             let Some(slot) = self.free.pop_front() else {
                 return;
             };
-            let closes = self.decoder.closes();
+            let closes = self.decoder.closes;
             let connection = &mut self.connections[slot];
             connection.is_listed = false;
             let free_ns = match connection.stage {
@@ -267,7 +267,7 @@ impl Shard {
             self.recorder.intended(intended);
         }
         // A server that is sent nothing begins at the handshake, which has ended now.
-        let begin = if self.encoder.listens() {
+        let begin = if self.encoder.listens {
             self.recorder.schedule_error(&mut connection.request, now);
             intended
         } else {
@@ -327,9 +327,9 @@ impl Shard {
                 self.recorder.hung_up(arrived, None, target);
             }
             Ok(()) => {
-                let is_kept = self.encoder.keeps_service_times();
+                let is_kept = self.encoder.keeps_service_times;
                 let number = is_kept.then_some(connection.request.number);
-                let end = self.arrivals.end_ns().filter(|&end| arrived > end);
+                let end = self.arrivals.end_ns.filter(|&end| arrived > end);
                 let before = end.map(|end| end.saturating_sub(arrived - service));
                 let late_share = before.map(|before| before as f64 / service.max(1) as f64);
                 let reply = Reply {

@@ -5,7 +5,7 @@ use super::Shard;
 use crate::io::{Io, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::shard::connection::Stage;
-use crate::load::shard::dialer::{Dial, Dialed};
+use crate::load::shard::dialer::Dial;
 use std::io;
 use wire::clock::now_ns;
 
@@ -41,10 +41,8 @@ impl Shard {
     fn dialed(&mut self, dial: Dial) {
         let slot = dial.slot;
         let connection = &mut self.connections[slot];
-        let now = match dial.result {
-            Ok(Dialed::Opening(at_ns)) => at_ns,
-            Ok(Dialed::Joining) | Err(_) => now_ns(),
-        };
+        let begun_ns = dial.result.ok().and_then(Stage::opening_ns);
+        let now = begun_ns.unwrap_or_else(now_ns);
         let late_ns = now.saturating_sub(dial.ready_ns);
         if self.decoder.streams() {
             // Nothing else is due for a stream than its opening.
@@ -63,8 +61,7 @@ impl Shard {
             }
         }
         match dial.result {
-            Ok(Dialed::Opening(_)) => connection.stage = Stage::Connecting(now),
-            Ok(Dialed::Joining) => connection.stage = Stage::Joining(now),
+            Ok(stage) => connection.stage = stage,
             Err(kind) => self.connect_failed(slot, now, kind),
         }
     }
@@ -73,7 +70,7 @@ impl Shard {
     fn reopen(&mut self, slot: Slot, now: u64, due_ns: u64) {
         let pause = &mut self.connections[slot].pause;
         pause.end = pause.end.min(now);
-        if !self.decoder.closes() {
+        if !self.decoder.closes {
             self.dialer.enqueue(slot, due_ns);
         } else if !self.arrivals.is_closed_loop() {
             self.connections[slot].stage = Stage::Closed(now);

@@ -30,7 +30,7 @@ fn in_vain(mut waiter: Waiter, waits: usize) -> (usize, usize, u64) {
         .iter()
         .filter(|wait| matches!(wait, Wait::Event(_)));
     let polls = io.waits.iter().filter(|wait| matches!(wait, Wait::No));
-    (sleeps.count(), polls.count(), waiter.busy_poll_ns())
+    (sleeps.count(), polls.count(), waiter.busy_poll_ns)
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_poll_that_is_preempted_counts_as_a_short_one() {
             .unwrap();
     }
     // Milliseconds without the CPU are no polling, and must not be taken off the time in which the thread was busy.
-    assert!(waiter.busy_poll_ns() <= io.waits.len() as u64 * MAX_POLL_NS);
+    assert!(waiter.busy_poll_ns <= io.waits.len() as u64 * MAX_POLL_NS);
 }
 
 mod brief {
