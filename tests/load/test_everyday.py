@@ -296,6 +296,22 @@ def test_a_load_is_given_up_for_its_times() -> None:
     assert re.search(r"after \d s p90 is (1\d\d|2\d\d) ms, above 100 ms", document["detail"])
 
 
+def test_a_load_second_by_second(tmp_path: Path) -> None:
+    with serving(answering(lambda *_: OK)) as port:
+        files = ("--report", f"{tmp_path}/page", "--seconds", f"{tmp_path}/csv")
+        document = load(f"http://127.0.0.1:{port}/<b>", "--rate", "50", "--duration", "2s", *files)
+    rows = [line.split(",") for line in (tmp_path / "csv").read_text().splitlines()]
+    assert [sum(int(row[column]) for row in rows[1:]) for column in (1, 2)] == [100, 100]
+    assert [list(map(str, second.values())) for second in document["course"]] == rows[1:]
+    assert all(0 < each["p50_ms"] <= each["p90_ms"] <= each["max_ms"] for each in document["course"])
+    page = (tmp_path / "page").read_text()
+    assert ("<script" in page, page.count("<svg"), "/%3Cb%3E" in page or "/&lt;b&gt;" in page) == (
+        False,
+        2,
+        True,
+    )
+
+
 # --- what users of other load generators have reported as wrong ---
 
 

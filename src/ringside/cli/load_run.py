@@ -38,6 +38,7 @@ from ringside.probe.process import Probe, find_probe
 from ringside.probe.protocol import EngineMessage, LoadPlan, LoadRequest
 from ringside.render.export import documents
 from ringside.render.text import paired
+from ringside.render.text.cells import TableData
 from ringside.store.plans import read_plan
 from ringside.text import one_line
 from ringside.units import MILLISECONDS, TIME_UNITS
@@ -58,9 +59,10 @@ def drive(settings: LoadSettings) -> int:
     plan = _plan(settings, parsed, seed)
     warm_up = load_plan.warm_up(plan, settings.warmup_s) if settings.warmup_s else None
     # A load of minutes should not end in a file that cannot be written.
-    if settings.hdr_file:
-        with streams.writing("--hdr", settings.hdr_file):
-            streams.open_to_write(settings.hdr_file)
+    # A load of minutes should not end in a file that cannot be written.
+    for option, path in _files(settings).items():
+        with streams.writing(option, path):
+            streams.open_to_write(path)
     for each in (parsed[0], other) if other else (parsed[0],):
         if settings.unix or settings.wait_ready_s is None:
             break
@@ -139,7 +141,8 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
             plan, result, rate = find_rate(settings.found, plan, carry_out)
         else:
             result = carry_out(plan, watch.receive)
-        result = dataclasses.replace(result, warmup_s=settings.warmup_s)
+        intervals = tuple(watch.intervals)
+        result = dataclasses.replace(result, warmup_s=settings.warmup_s, intervals=intervals)
         if watch.reason:
             figures = replace(result.figures, outcome="aborted", detail=watch.reason)
             result = dataclasses.replace(result, figures=figures)
@@ -162,8 +165,11 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
     highest |= {settings.found: rate} if settings.found else {}
     several = parsed if len(parsed) > 1 else ()
     unit = TIME_UNITS[settings.time_unit] if settings.time_unit else MILLISECONDS
-    if settings.hdr_file:
-        _write_hdr(settings.hdr_file, result)
+    for option, path in _files(settings).items():
+        text = _text(option, target, plan, result, summary.tables(result, unit, several, highest))
+        with streams.writing(option, path):
+            streams.write_whole(path, text)
+        streams.say(f"{one_line(str(path))} is written")
     with streams.output():
         if settings.form == "json":
             whole = document.as_document(target, plan, result, checks, several, highest)
@@ -202,13 +208,27 @@ def _addresses(target: Target) -> tuple[list[str], list[str]]:
     return answering, silent
 
 
-def _write_hdr(path: Path, result: LoadResult) -> None:
+def _files(settings: LoadSettings) -> dict[str, Path]:
+    """The files that are to be written, by their options."""
+    files = {"--hdr": settings.hdr_file, "--seconds": settings.seconds_file, "--report": settings.report_file}
+    return {option: path for option, path in files.items() if path}
+
+
+def _text(
+    option: str, target: Target, plan: LoadPlan, result: LoadResult, tables: Sequence[TableData]
+) -> str:
+    """What such a file holds."""
+    if option == "--seconds":
+        return document.course_csv(result)
+    if option == "--report":
+        # Pages need packages that take longer to start than a load.
+        from ringside.load import report
+
+        return report.page(target, plan, result, tables)
     name = result.main_histogram
     latency = result.figures.latency(name)
     mean_ns, stdev_ns = (latency.mean_ns, latency.stdev_ns) if latency else (0, 0)
-    with streams.writing("--hdr", path):
-        streams.write_whole(path, results.hdr_text(result.counts.get(name, ()), mean_ns, stdev_ns))
-    streams.say(f"{one_line(str(path))}: percentiles of {name} for a plotter of HdrHistogram")
+    return results.hdr_text(result.counts.get(name, ()), mean_ns, stdev_ns)
 
 
 def _compare(

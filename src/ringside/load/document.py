@@ -22,6 +22,7 @@ _CSV_HEADER = (
     *("intended_rate_per_s", "late_requests", "unfinished", "errors", "messages"),
 )
 _HISTOGRAMS = ("latency", "service", "queue", "connect", "handshake", "first_byte", "schedule_error")
+_COURSE_TIMES = ("p50", "p90", "p99", "max")
 # What a load and each of several targets have.
 _COUNTS = ("requests", "late_requests", "unfinished", "errors", "statuses")
 
@@ -99,9 +100,31 @@ def as_document(
             }
             for second in figures.series
         ],
+        "course": course(result),
         "thresholds": [check.document() for check in checks],
         "warnings": [msgspec.to_builtins(warning) for warning in figures.warnings],
     }
+
+
+def course(result: LoadResult) -> list[dict[str, Any]]:
+    """Each second of a load: when it ended, what was answered in it, and how fast."""
+    return [
+        {
+            "t_s": each.t_ns / 1e9,
+            **_same(each, "intended", "requests", "errors", "open", "in_flight"),
+            **{f"{time}_ms": (ns := getattr(each, f"{time}_ns")) and ns / 1e6 for time in _COURSE_TIMES},
+        }
+        for each in result.intervals
+    ]
+
+
+def course_csv(result: LoadResult) -> str:
+    """The same as CSV: a header, and a row for each second."""
+    text, rows = io.StringIO(), course(result)
+    writer = CsvWriter(text)
+    for row in (rows[0] if rows else (), *(row.values() for row in rows)):
+        writer.writerow(row)
+    return text.getvalue()
 
 
 def _same(figures: object, *names: str) -> dict[str, Any]:

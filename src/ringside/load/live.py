@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from msgspec import structs
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
@@ -35,6 +36,8 @@ _MIN_PROGRESS_S = 0.1
 _COLUMNS = 40
 # Of a load of hours; an odd number is one too many.
 _MAX_COLUMNS = 1999
+# A day.
+_MAX_INTERVALS = 86_400
 # From one line to the next where there is no terminal: services end jobs that say nothing for minutes.
 _LINE_S = 10.0
 
@@ -158,6 +161,7 @@ class Watch:
     forward: Callable[[EngineMessage], None]
     # Why the load was given up; empty where it was not.
     reason: str = ""
+    intervals: list[LoadProgress] = field(default_factory=list)
     _total: Counter[str] = field(default_factory=Counter)
     _times: Counter[int] = field(default_factory=Counter)
     _judged_s: int = 0
@@ -166,7 +170,11 @@ class Watch:
     def receive(self, message: EngineMessage) -> None:
         """Take the progress of another interval, where the message reports it."""
         self.forward(message)
-        if not isinstance(message, LoadProgress) or not self.conditions or self.reason:
+        if not isinstance(message, LoadProgress):
+            return
+        if len(self.intervals) < _MAX_INTERVALS:
+            self.intervals.append(structs.replace(message, buckets=()))
+        if not self.conditions or self.reason:
             return
         self._total.update(requests=message.requests, errors=message.errors)
         self._times.update({int(upper_ns): count for upper_ns, count in message.buckets})

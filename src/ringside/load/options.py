@@ -210,6 +210,8 @@ class LoadSettings:
     time_unit: str | None = _option("time_unit", ["ns", "us", "ms", "s"])
     quiet: bool = _flag("quiet")
     hdr_file: Path | None = _option("hdr_file", FILE)
+    seconds_file: Path | None = _option("seconds_file", FILE)
+    report_file: Path | None = _option("report_file", FILE)
     threads: int = _option("threads", Whole(1, 256), default=1)
     cpus: tuple[int, ...] = _option("cpus", params.cpus, default=())
     io: str = _option("io", ["auto", "uring", "epoll"], default="auto")

@@ -50,6 +50,8 @@ class LoadResult:
     steps: tuple[tuple[ipc.StaircaseStep, ipc.SlotOfLoad], ...] = ()
     # How long the same load went before, which counts in no figure.
     warmup_s: float | None = None
+    # What its progress said of each second, without the counts.
+    intervals: tuple[ipc.LoadProgress, ...] = ()
 
     @property
     def is_open_loop(self) -> bool:
