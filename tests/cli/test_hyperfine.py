@@ -19,6 +19,7 @@ import pytest
 from ringside.analysis.run import analysis_of
 from ringside.cli import context
 from ringside.cli import vs as vs_command
+from ringside.cli.main import ANSWERS
 from ringside.measure.host.exclusive import VARIABLE
 from ringside.render.text.command import command
 from ringside.store.runs import single_run
@@ -366,8 +367,8 @@ def test_every_option_of_hyperfine_is_there_or_answered(vs: Vs) -> None:
     assert len(words) > 40
     ours = {word for parameter in vs_command.vs.params for word in parameter.opts}
     # The help, and those whose value is part of the word, are read before the parser.
-    assert words - ours - {"-h", "--help", "-S", "-i"} == set(vs_command.ANSWERS)
-    for word, answer in vs_command.ANSWERS.items():
+    assert words - ours - {"-h", "--help", "-S", "-i"} == set(ANSWERS["vs"])
+    for word, answer in ANSWERS["vs"].items():
         ended = vs(word, "true")
         assert ended.status == 2
         (line,) = ended.stderr.strip().splitlines()

@@ -18,6 +18,7 @@ import click
 
 from ringside import __version__
 from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, streams
+from ringside.cli.options import SectionedCommand
 from ringside.errors import RingsideError, UsageError
 from ringside.text import nearest, one_line
 
@@ -30,6 +31,7 @@ _FILES = 64
 _SECTIONS = tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
 # The first sentence of each command's help. Its module has its name.
 COMMANDS = {name: each["help"] for section in _SECTIONS.values() for name, each in section.items()}
+ANSWERS = {name: each.get("answers", {}) for section in _SECTIONS.values() for name, each in section.items()}
 EXAMPLES = {name: each["examples"] for section in _SECTIONS.values() for name, each in section.items()}
 
 
@@ -48,6 +50,8 @@ class _LazyGroup(click.Group):
         if command.short_help is None:
             command.short_help = COMMANDS[cmd_name]
             examples = "\n".join(EXAMPLES[cmd_name])
+            if isinstance(command, SectionedCommand):
+                command.answers = ANSWERS[cmd_name]
             command.help = f"\b\n{examples}\n\n{inspect.cleandoc(command.help or '')}"
         return command
 

@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -66,7 +66,7 @@ class SectionedCommand(click.Command):
     """A command whose help lists options by section, in the order in which these are first used. `answers`:
     what to write instead, by options that users of other tools know."""
 
-    answers: ClassVar[Mapping[str, str]] = {}
+    answers: Mapping[str, str] = {}
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:

@@ -12,15 +12,6 @@ from click.parser import _OptionParser, _ParsingState
 from ringside.cli.options import COMMON, SectionedCommand, help_records, takes
 from ringside.cli.vs_options import VsSettings
 
-# Options of hyperfine 1.20 that `vs` does not have, and the line for a user of one. docs/COMMANDS.md compares
-# the others with those of `vs`.
-ANSWERS = {
-    **dict.fromkeys(("-V", "--version"), "the version is printed by `ringside --version`"),
-    "--min-benchmarking-time": (
-        "`--time 10s` limits the time and `--min-runs N` gives a least number of executions"
-    ),
-    "--debug-mode": "there is no mode without real executions; `--runs 1` executes each command once",
-}
 # Options whose value stands in the same word, and what they mean without one.
 _ALONE = {"-S": "--shell=default", "--shell": "--shell=default"}
 _ALONE |= dict.fromkeys(("-i", "--ignore-failure"), "--ignore-failure=all-non-zero")
@@ -50,8 +41,6 @@ class _Parser(_OptionParser):
 
 class VsCommand(SectionedCommand):
     """The command `vs`: its help shows the common options first."""
-
-    answers = ANSWERS
 
     def make_parser(self, ctx: click.Context) -> _Parser:
         parser = _Parser(ctx)
