@@ -11,6 +11,7 @@ from ringside.analysis.examination import BLOCKS_FOR_VERDICT
 from ringside.analysis.plausibility import POINTER_BYTES
 from ringside.model.results import Diagnostic
 from ringside.render.text.command import with_store
+from ringside.render.text.words import NOISE
 from ringside.text import capitalised
 from ringside.units import count, percent, quantity, significant
 from ringside.workloads.phases import CYCLE_NS
@@ -19,12 +20,6 @@ from ringside.workloads.phases import CYCLE_NS
 _MAX_NAMED = 3
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 CODES = tuple(_TEXTS)
-NOISE = {
-    "steal": "the hypervisor took {} of the CPUs' time (steal)",
-    "others": "other programs used {} of the contenders' CPUs",
-    "memory_pressure": "memory pressure (PSI): {} of the time",
-    "io_pressure": "I/O pressure (PSI): {} of the time",
-}
 
 
 def words(diagnostic: Diagnostic) -> tuple[str, str]:

@@ -58,6 +58,7 @@ def rendered(template: Path, **values: Any) -> str:
     markdown.globals |= {
         "answer_text": answer_text,
         "contender_table": contender_table,
+        "diagnostics": diagnostics,
         "families": families,
         "heading": heading,
         "machine": machine,

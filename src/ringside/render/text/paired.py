@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -58,15 +59,14 @@ def show(
 
 def as_markdown(analysis: RunAnalysis, how: str, order: str = "auto") -> str:
     """Verdicts as a list, the figures, what each name stands for."""
-    lines = [f"- {markdown.escape(sentence.text)}" for sentence in verdicts(analysis, order)]
-    lines += [*([""] if lines else []), markdown.table_markdown(table(analysis, order)), ""]
-    lines += [
-        f"- {markdown.escape(name)}: {markdown.escape(contender.title)}"
-        for name, contender in analysis.contenders.items()
-    ]
-    lines += ["", markdown.escape(how), ""]
-    lines += [f"- Warning: {markdown.escape(diagnostics.sentences(each))}" for each in _warnings(analysis)]
-    return "\n".join(lines).rstrip() + "\n"
+    return markdown.rendered(
+        Path(__file__).with_name("paired.md.j2"),
+        analysis=analysis,
+        how=how,
+        sentences=verdicts(analysis, order),
+        figures=table(analysis, order),
+        warnings=_warnings(analysis),
+    )
 
 
 def _warnings(analysis: RunAnalysis) -> list[Diagnostic]:

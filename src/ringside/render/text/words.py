@@ -23,6 +23,7 @@ OVERSTATED = " (stopped when decided: likely nearer to 1)"
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 FAMILIES: dict[str, str] = _TEXTS["families"]
 OUTLOOKS: dict[str, str] = _TEXTS["outlooks"]
+NOISE: dict[str, str] = _TEXTS["noise"]
 OBSTACLES: dict[str, str] = {
     name: text.format(share=units.percent(MAX_FAILED_SHARE)) for name, text in _TEXTS["obstacles"].items()
 }
