@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 import pytest
@@ -47,6 +49,20 @@ def ready(name: str, catalogue: Catalogue = CATALOGUE, toolchain: Toolchain = TO
     if isinstance(result, Unavailable):
         skip(result.contender, f"{name}: {result.reason}; {result.remedy}\n{result.log}")
     return result
+
+
+def assert_wrong(how: Mapping[str, Any], folder: Path, workload: str, **levels: Level) -> None:
+    """A contender of the repository that is changed so breaks the evidence, for the reason that is given."""
+    copy = folder / "contenders" / "python-threads"
+    shutil.copytree(ROOT / "contenders" / "python-threads", copy)
+    for file, old, new in how["changes"]:
+        text = (copy / file).read_text(encoding="utf-8")
+        assert old in text
+        (copy / file).write_text(text.replace(old, new), encoding="utf-8")
+    wrong = ready("python-threads", Catalogue([folder]))
+    seen = carry_out(workload, wrong, Executor(), point(workload, **levels))
+    assert seen.outcome is Outcome.WRONG_EVIDENCE, f"{seen.outcome}: {seen.detail} {seen.report}"
+    assert how["reason"] in seen.detail
 
 
 def skip(contender: Contender, reason: str) -> NoReturn:

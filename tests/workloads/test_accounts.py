@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.catalogue.loader import Catalogue
-from ringside.measure.host.executor import Executor
 from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.accounts import ACCOUNTS
-from tests.support import ROOT
 from tests.support.points import ok_trial, point
-from tests.support.programs import carry_out, ready
-from tests.support.programs import point as point_of
+from tests.support.programs import assert_wrong
 
 MODULUS = 2147483647
 MS = 10**6
@@ -112,14 +107,5 @@ WRONG = tomllib.loads((Path(__file__).parent / "wrong_accounts.toml").read_text(
 
 @pytest.mark.parametrize("how", WRONG)
 def test_a_program_without_isolation_has_no_figures(how: str, tmp_path: Path) -> None:
-    folder = tmp_path / "contenders" / "python-threads"
-    shutil.copytree(ROOT / "contenders" / "python-threads", folder)
-    for file, old, new in WRONG[how]["changes"]:
-        text = (folder / file).read_text(encoding="utf-8")
-        assert old in text
-        (folder / file).write_text(text.replace(old, new), encoding="utf-8")
-    wrong = ready("python-threads", Catalogue([tmp_path]))
-    at = point_of("accounts", accounts=10, units=4, transfers=400, auditors=2, every=20, hot=50)
-    seen = carry_out("accounts", wrong, Executor(), at)
-    assert seen.outcome is Outcome.WRONG_EVIDENCE, f"{seen.outcome}: {seen.detail} {seen.report}"
-    assert WRONG[how]["reason"] in seen.detail
+    levels = {"accounts": 10, "units": 4, "transfers": 400, "auditors": 2, "every": 20, "hot": 50}
+    assert_wrong(WRONG[how], tmp_path, "accounts", **levels)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.catalogue.loader import Catalogue
-from ringside.measure.host.executor import Executor
 from ringside.measure.runs.trials import validated
 from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.workloads.restarts import RESTARTS
 from ringside.workloads.restarts.workload import expected
-from tests.support import ROOT
 from tests.support.points import ok_trial, point
-from tests.support.programs import carry_out, ready
-from tests.support.programs import point as point_of
+from tests.support.programs import assert_wrong
 
 UNITS, MESSAGES, EVERY, SEED = 5, 100, 10, 3
 FAILURES = expected(UNITS, MESSAGES, EVERY, SEED).failures
@@ -112,14 +107,4 @@ PRETENDERS = tomllib.loads((Path(__file__).parent / "pretenders.toml").read_text
 
 @pytest.mark.parametrize("how", PRETENDERS)
 def test_a_program_that_only_pretends_has_no_figures(how: str, tmp_path: Path) -> None:
-    folder = tmp_path / "contenders" / "python-threads"
-    shutil.copytree(ROOT / "contenders" / "python-threads", folder)
-    for file, old, new in PRETENDERS[how]["changes"]:
-        text = (folder / file).read_text(encoding="utf-8")
-        assert old in text
-        (folder / file).write_text(text.replace(old, new), encoding="utf-8")
-    pretender = ready("python-threads", Catalogue([tmp_path]))
-    at = point_of("restarts", units=4, messages=60, every=4)
-    seen = carry_out("restarts", pretender, Executor(), at)
-    assert seen.outcome is Outcome.WRONG_EVIDENCE, f"{seen.outcome}: {seen.detail} {seen.report}"
-    assert PRETENDERS[how]["reason"] in seen.detail
+    assert_wrong(PRETENDERS[how], tmp_path, "restarts", units=4, messages=60, every=4)
