@@ -70,6 +70,8 @@ def test_a_response_whose_end_nobody_can_know(io: tuple[str, str]) -> None:
 
 
 def test_why_no_connection_can_be_made() -> None:
+    words = ("load", "http://255.255.255.255:9/", "--requests", "1", "--duration", "300ms")
+    assert "HTTP_PROXY: not used" in in_process(*words, status=1, HTTP_PROXY="http://h:1").stderr
     # Addresses of no single machine.
     document = load("http://255.255.255.255:9/", "--connections", "1", "--duration", "300ms", status=1)
     assert set(document["errors"]) == {"connect-failed"}

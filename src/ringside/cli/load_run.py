@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 import secrets
 import sys
@@ -44,6 +45,8 @@ from ringside.text import one_line
 from ringside.units import MILLISECONDS, TIME_UNITS
 
 _BLOCKS = 10
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_LOOPBACK = re.compile(r"localhost|127\.|::1")
 # What the command for the same again leaves out: what is compared has a place of its own there, and how a run
 # is shown changes nothing.
 _SHOWN = {"as_json", "store", "other_target", "quiet"}
@@ -58,7 +61,9 @@ def drive(settings: LoadSettings) -> int:
     seed = secrets.randbelow(2**32) if settings.seed is None else settings.seed
     plan = _plan(settings, parsed, seed)
     warm_up = load_plan.warm_up(plan, settings.warmup_s) if settings.warmup_s else None
-    # A load of minutes should not end in a file that cannot be written.
+    proxies = [name for name in os.environ if name.lower() in _PROXIES and os.environ[name]]
+    if proxies and not (settings.unix or _LOOPBACK.match(parsed[0].host)):
+        streams.say(f"{', '.join(proxies)}: not used; the load goes to the target itself")
     # A load of minutes should not end in a file that cannot be written.
     for option, path in _files(settings).items():
         with streams.writing(option, path):
