@@ -193,7 +193,7 @@ def test_output_goes_where_it_is_told(vs: Vs) -> None:
         (("-P", "x", "1", "1000000000"), "up to 1,000 levels"),
         (("-L", "x", LONG_LIST, "-L", "y", LONG_LIST), "1,600 combinations"),
         (("--ignore-failure=some",), "write exit statuses as 1 or 1,2"),
-        (("--output=nowhere",), "write null, pipe, inherit, or a file with its folder: ./nowhere"),
+        (("--output=nowhere",), "write null, pipe, tty, inherit, or a file with its folder: ./nowhere"),
         (("--show-output", "--output=null"), "exclude each other"),
         (("--show-output", "--json"), "would mix on stdout"),
         (("--json", "--export-json", "-"), "would mix on stdout"),

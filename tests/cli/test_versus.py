@@ -228,34 +228,17 @@ def test_an_interrupt_leaves_no_worktree(
 
 
 def test_ctrl_c_shows_what_is_there(workplace: Path, complaint: Callable[..., str]) -> None:
-    process = subprocess.Popen(
-        [
-            *RINGSIDE,
-            "vs",
-            "sh -c 'echo >> made; sleep 0.01'",
-            "sleep 0.01",
-            "-r50",
-            "--export-json",
-            "a.json",
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 240
+    counted = "sh -c 'echo >> made; sleep 0.01'"
+    words = [*RINGSIDE, "vs", counted, "sleep 0.01", "-r50", "--export-json", "a.json"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     # The warm-ups and two blocks at least.
-    while time.monotonic() < deadline:
-        if Path("made").exists() and len(Path("made").read_text(encoding="utf-8")) > 5:
-            break
+    while not Path("made").exists() or Path("made").stat().st_size < 6:
+        assert process.poll() is None
         time.sleep(0.1)
     os.kill(process.pid, signal.SIGINT)
     out, errors = process.communicate(timeout=240)
     assert process.returncode == 130, errors
-    hint = re.fullmatch(
-        r"ringside: interrupted; `ringside (vs --resume (\S+) --export-json=a.json)` continues it",
-        errors.strip(),
-    )
+    hint = re.search(r"interrupted; `ringside (vs --resume (\S+) --export-json=a.json)` continues it", errors)
     assert hint, errors
     assert "A = sh -c" in out
     # What was not finished has no verdict, however clear it may look.
@@ -273,6 +256,24 @@ def test_ctrl_c_shows_what_is_there(workplace: Path, complaint: Callable[..., st
     assert [*map(len, after)] == [50, 50]
     finished = in_process("vs", "--resume", "latest", "--time", "1m")
     assert finished.stderr == f"ringside: {hint[2]} is finished: nothing is left\n"
+
+
+def test_steps_that_need_each_other_come_in_the_order_given(workplace: Path) -> None:
+    """In each block, the decided ones too, without an execution in between that does not count."""
+    steps = [f"sh -c 'test $(cat at) = {n} && echo {n} >> log && echo {(n + 1) % 3} > at'" for n in range(3)]
+    Path("at").write_text("0", encoding="utf-8")
+    done = json.loads(in_process("vs", *steps, "--order", "given", "--min-runs", "9", "--json").stdout)
+    assert (done["order"], "given-order" in str(done["warnings"])) == ("given", True)
+    assert Path("log").read_text(encoding="utf-8").split() == ["0", "1", "2"] * (1 + done["blocks_done"])
+    assert "9 blocks in the order given; run" in in_process("vs", *steps, "--order", "given", "-r9").stdout
+    assert in_process("vs", *steps, "-r9", status=1).stderr.count("crashed") == 1
+
+
+def test_a_command_can_have_a_terminal(workplace: Path) -> None:
+    """Whose reader never lets it wait; stderr and stdin are as they were."""
+    asks = "sh -c 'test -t 1 && test ! -t 0 && test ! -t 2 && stty size <&1 && seq 20000 >&1'"
+    in_process("vs", asks, "-r3", "--output", "tty", "--timeout", "20s")
+    assert "exit status 1" in in_process("vs", asks, "-r3", status=1).stderr
 
 
 def test_a_run_is_resumed_as_it_began_or_not_at_all(

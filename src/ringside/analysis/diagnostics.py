@@ -122,6 +122,7 @@ def diagnose(
         *(two_sided(run.experiment, measured) if has_contract else ()),
         *noisy_neighbour(measured),
         *_drifted(measured),
+        *([Diagnostic("given-order")] if "given" in run.plan.options.get("--order", ()) else ()),
         *([Diagnostic("carry-over", tuple(effects), {"effects": effects})] if effects else ()),
         *_bimodal(modes),
         *engine_warnings(run.measurement, measured),

@@ -42,14 +42,12 @@ class VsSettings:
     texts: tuple[str, ...]
     names: tuple[str, ...] = option(
         "-n, --command-name, --name NAME",
-        "Instead of A, B, …, in order.",
+        "Instead of A, B, ….",
         multiple=True,
         shown="-n, --command-name NAME",
     )
     warmup: int = option("-w, --warmup N", "Untimed executions first [1].", params.Whole(0, 1000), default=1)
-    prepare: tuple[str, ...] = option(
-        "-p, --prepare CMD", "Run before each execution, untimed.", multiple=True
-    )
+    prepare: tuple[str, ...] = option("-p, --prepare CMD", "Before each execution, untimed.", multiple=True)
     runs: int | None = option("-r, --runs N", "Exactly N executions of each command.", _RUNS)
     time_s: float | None = option("--time 1m", "Time limit [30s or 7 blocks].", params.duration)
     fail_if: tuple[tuple[str, float], ...] = option(
@@ -60,48 +58,30 @@ class VsSettings:
         "--ignore-failure CODES", "Include failed executions.", shown="-i, --ignore-failure[=1,2]"
     )
     scan: tuple[str, str, str] | None = option(
-        "-P, --parameter-scan VAR MIN MAX",
-        "Numbers for {VAR} in commands; -D is the step.",
-        nargs=3,
-        shown="-P VAR MIN MAX",
+        "-P, --parameter-scan VAR MIN MAX", "Numbers for {VAR}; -D: step.", nargs=3, shown="-P VAR MIN MAX"
     )
     lists: tuple[tuple[str, str], ...] = option(
-        "-L, --parameter-list VAR A,B,…",
-        "Values for {VAR} in commands.",
-        nargs=2,
-        multiple=True,
-        shown="-L VAR A,B,…",
+        "-L, --parameter-list VAR A,B,…", "Values for {VAR}.", nargs=2, multiple=True, shown="-L VAR A,B,…"
     )
     as_json: bool = flag("--json", "One JSON document with every time.")
     export_json: str | None = option("--export-json FILE", "Times in hyperfine's layout.")
     revisions: tuple[str, ...] = option(
-        "--rev REV",
-        "Git revisions of the command, the first the baseline.",
-        multiple=True,
-        section="Commands",
+        "--rev REV", "Git revisions; the first is the baseline.", multiple=True, section="Commands"
     )
     build: str | None = option("--build CMD", "Run once in the folder of each --rev.")
-    patterns: tuple[str, ...] = option(
-        "--metric PATTERN", "A number in the output: 'items/s: ([0-9.]+)'.", multiple=True
-    )
-    judged: str = option(
-        "--judge METRIC", "wall, cpu, memory or one of --metric decides [wall].", default="wall"
-    )
+    patterns: tuple[str, ...] = option("--metric PATTERN", "A number: 'items/s: ([0-9.]+)'.", multiple=True)
+    judged: str = option("--judge METRIC", "wall, cpu, memory or a --metric decides [wall].", default="wall")
     reference: str | None = option("--reference CMD", "The baseline, in place of the first command.")
     reference_name: str | None = option("--reference-name NAME", "The name of --reference.")
     no_shell: bool = flag("-N", "Without a shell, whatever it looks like.")
     stdin: str | None = option("--input FILE", "A file that each command reads as stdin.")
     output: tuple[str, ...] = option(
-        "--output WHERE", "null, pipe (default: read and compared), inherit, or ./FILE.", multiple=True
+        "--output WHERE", "null, pipe (default: read and compared), tty, inherit, or ./FILE.", multiple=True
     )
     setup: str | None = option("-s, --setup CMD", "Run once for each command, before all blocks.")
-    conclude: tuple[str, ...] = option(
-        "-C, --conclude CMD", "Run after each execution, untimed.", multiple=True
-    )
+    conclude: tuple[str, ...] = option("-C, --conclude CMD", "After each execution, untimed.", multiple=True)
     cleanup: str | None = option("-c, --cleanup CMD", "Run once for each command, at the end.")
-    timeout_s: float = option(
-        "--timeout 5m", "Time limit of one execution [5m].", params.duration, default=300.0
-    )
+    timeout_s: float = option("--timeout 5m", "Limit of one execution.", params.duration, default=300.0)
     cpus: tuple[int, ...] = option("--cpus LIST", "Pin the commands: 1 or 0,2-3.", params.cpus, default=())
     step: str | None = option("-D, --parameter-step-size DELTA", "The step of -P [1].", section="Parameters")
     min_runs: int | None = option("-m, --min-runs N", "N blocks at least.", _RUNS, section="How often")
@@ -109,6 +89,9 @@ class VsSettings:
     until: Goal | None = option("--until GOAL", params.UNTIL_HELP, ["decided", "end"])
     margin: float | None = option("--margin 5%", f"{params.MARGIN_HELP} [default: 5%].", units.margin)
     seed: int | None = option("--seed N", "Seed of the random orders [default: a new one].", params.SEED)
+    order: str = option(
+        "--order ORDER", "given: as they are written, in each block.", ["random", "given"], default="random"
+    )
     resume: str | None = option("--resume RUN", "Continue an interrupted run.")
     everything: bool = flag("--all", "All columns.", section="Output")
     quiet: bool = flag("--quiet", "No lines on what slow commands are at.")
@@ -118,15 +101,8 @@ class VsSettings:
     export_markdown: str | None = option("--export-markdown FILE", "A table in Markdown.")
     export_asciidoc: str | None = option("--export-asciidoc FILE", "A table in AsciiDoc.")
     export_orgmode: str | None = option("--export-orgmode FILE", "A table for Emacs org-mode.")
-    sort: str = option(
-        "--sort ORDER",
-        "auto (best first), command, or mean-time.",
-        ["auto", "command", "mean-time"],
-        default="auto",
-    )
-    time_unit: str | None = option(
-        "-u, --time-unit UNIT", "millisecond, second, or microsecond.", list(UNITS)
-    )
+    sort: str = option("--sort ORDER", "auto: best first.", ["auto", "command", "mean-time"], default="auto")
+    time_unit: str | None = option("-u, --time-unit UNIT", "The unit of all times.", list(UNITS))
     style: str = option(
         "--style STYLE",
         "nocolor, color, or none: only exports.",

@@ -29,13 +29,12 @@ from ringside.measure.vs import command_trials
 from ringside.measure.vs import commands as parsing
 from ringside.measure.vs.outputs import INHERIT, check_output, pattern
 from ringside.measure.vs.revisions import Revision, worktrees
-from ringside.model.design import DEFAULT_MARGIN, Experiment, Level, Point
+from ringside.model.design import DEFAULT_MARGIN, Level, Point
 from ringside.model.results import Outcome, Run
 from ringside.render.export import documents, formats
 from ringside.render.text import paired
 from ringside.render.text.command import comparison_words, option_words, with_store
 from ringside.stats.sequential import FIRST_LOOK
-from ringside.store import Store
 from ringside.store.plans import read_plan
 from ringside.store.runs import single_run
 from ringside.text import LOG_LINES, last_lines, one_line
@@ -121,8 +120,7 @@ def _compare(
     # Who gives up while another one measures leaves no empty run behind.
     progress = LiveProgress(context.stderr_console(), quiet=True, paces=not settings.quiet)
     with alone(progress.on_wait):
-        memory_bytes = int(host.memory_available_bytes() * _MEMORY_SHARE)
-        execution = replace(execution, memory_bytes=memory_bytes)
+        execution = replace(execution, memory_bytes=int(host.memory_available_bytes() * _MEMORY_SHARE))
         if resumed:
             run = resumed
             command_trials.check_unchanged(run, commands, execution)
@@ -133,7 +131,9 @@ def _compare(
         before = host.quota()
         status, is_whole = 0, True
         if run.ended_at is None:
-            status, is_whole = _measure(run, experiment, points, rule, trials, storage, progress)
+            of = (run, experiment, CommandTimes(experiment.outputs), points, rule, storage, progress)
+            loop = BlockLoop(*of, maker=trials, is_drawn=settings.order == "random")
+            status, is_whole = _measure(loop, trials, progress)
         else:
             streams.say(f"{run.id} is finished: nothing is left")
     quota = host.quota()
@@ -160,23 +160,16 @@ def _compare(
 
 
 def _measure(
-    run: Run,
-    experiment: Experiment,
-    points: tuple[Point, ...],
-    rule: StoppingRule,
-    trials: command_trials.CommandTrials,
-    store: Store,
-    progress: LiveProgress,
+    loop: BlockLoop, trials: command_trials.CommandTrials, progress: LiveProgress
 ) -> tuple[int, bool]:
     """Carry out all trials while this process has the lock of the machine. The exit status, and whether what
     was measured can be compared."""
     status, is_whole = 0, True
     try:
         with progress:
-            of = (run, experiment, CommandTimes(experiment.outputs), points, rule, store, progress)
-            BlockLoop(*of, maker=trials).conduct()
+            loop.conduct()
     except command_trials.CommandFailedError as error:
-        what = "is compared" if len(experiment.contenders) > 1 else "is shown"
+        what = "is compared" if len(loop.experiment.contenders) > 1 else "is shown"
         streams.say(f"{error}; nothing {what}")
         status, is_whole = EXIT_FAILED, False
     except KeyboardInterrupt:
@@ -340,7 +333,7 @@ def _show(
     run = analysis.run
     how = count(analysis.blocks_done, "block")
     if len(analysis.cells) > 1:
-        how += f" in random order, seed {run.seed}"
+        how += f" in random order, seed {run.seed}" if settings.order == "random" else " in the order given"
     how += f"; run {run.id}"
     if settings.as_json:
         facts = {
@@ -351,6 +344,7 @@ def _show(
             "time_s": rule.time_s,
             "warmups": execution.warmups,
             "cpus": list(execution.cpus),
+            "order": settings.order,
             "host": dict(run.host),
         }
         sys.stdout.write(documents.as_json(documents.vs_document(analysis, facts)))

@@ -31,6 +31,7 @@ CASES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "same-values": (("a", "b", "c", "d", "e"), {}),
     "no-steady-state": (("go / c", "d / c"), {}),
     "warming-up": (("java / c",), {}),
+    "given-order": ((), {}),
     "carry-over": (("go", "erlang"), {"effects": {"go": 0.0312, "erlang": -0.015}}),
     "noisy-neighbour": (("B", "C"), {"steal": 0.031, "others": 0.12, "memory_pressure": 0.28}),
     "drift": ((), {"share": 0.2}),

@@ -65,6 +65,8 @@ def blocks(
     count: int,
     seed: int,
     is_needed: Callable[[Cell], bool] = lambda cell: True,
+    *,
+    is_drawn: bool = True,
 ) -> Iterator[Block]:
     """`count` blocks, counted from 1, of the cells that are needed when each begins. In each the points come
     in a random order, and the contenders of a point stand next to each other, in a random order too: drift of
@@ -73,18 +75,22 @@ def blocks(
     with the previous block's last point, so its last cell runs twice in a row. Two contenders would alternate
     for ever (AB, BA, AB …), in step with whatever happens at every fourth trial: which of them begins is
     drawn anew for each two blocks. The same seed gives the same order, so an unfinished run can be
-    resumed."""
+    resumed. Where nothing `is_drawn`, all of them come as they are given."""
+    if not is_drawn:
+        cells = [Cell(name, point) for point in points for name in contenders]
+        yield from (Block(index, tuple(cells)) for index in range(1, count + 1))
+        return
     last = random.Random(f"{seed}/0").choice(contenders)
     last_point: list[Point] = []
     for index in range(1, count + 1):
         generator = random.Random(f"{seed}/{index}")
-        cells: list[Cell] = []
+        cells = []
         other_points = [each for each in generator.sample(points, len(points)) if each not in last_point]
         for point in (*last_point, *other_points):
             names = [name for name in contenders if is_needed(Cell(name, point))]
             names = generator.sample(names, len(names))
-            is_drawn = len(names) == 2 and index % 2 and not cells
-            if last in names and not is_drawn:
+            is_new_pair = len(names) == 2 and index % 2 and not cells
+            if last in names and not is_new_pair:
                 names.remove(last)
                 names.insert(0, last)
             cells += [Cell(name, point) for name in names]
@@ -97,7 +103,8 @@ def blocks(
 class RunLoop(ABC):
     """The blocks of one run: planned, kept and judged; subclasses carry them out. `unavailable`: the cells
     that cannot be measured, each with its reason. `unjudged`: trials of blocks that are not yet judged.
-    `measured`: a planned cell as it is measured, with the number of its repeats."""
+    `measured`: a planned cell as it is measured, with the number of its repeats.
+    `is_drawn`: see `blocks`."""
 
     run: Run
     experiment: Experiment
@@ -108,6 +115,7 @@ class RunLoop(ABC):
     notify: Notify
     unavailable: Mapping[Cell, str] = field(default_factory=dict)
     classes: Sequence[Sequence[str]] | None = None
+    is_drawn: bool = True
 
     def __post_init__(self) -> None:
         self.progress = BlockProgress(self.rule, self.experiment, self.measurement, self.points, self.classes)
@@ -180,7 +188,7 @@ class RunLoop(ABC):
             return cell not in self.unavailable and self.progress.is_needed(cell)
 
         what = (self.points, self.experiment.contenders, self.rule.max_blocks, self.run.seed, is_needed)
-        for block in blocks(*what):
+        for block in blocks(*what, is_drawn=self.is_drawn):
             if self.is_over:
                 return
             places = enumerate(block.cells)
@@ -277,7 +285,7 @@ class BlockLoop(RunLoop):
         return False
 
     def _measure_cell(self, block: int, position: int, cell: Cell, *, is_first: bool) -> None:
-        if self.follows_another(block, cell):
+        if self.is_drawn and self.follows_another(block, cell):
             before = self.rehearse(self.measured(cell), cell)
             if before and before.outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt

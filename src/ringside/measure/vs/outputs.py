@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import tempfile
+import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from ringside.text import one_line
 INHERIT = "inherit"
 NULL = "null"
 PIPE = "pipe"
+TTY = "tty"
 KEPT = "kept"  # A file that is there until the figures in it are read.
 _PIECE_BYTES = 1 << 16
 
@@ -34,13 +36,17 @@ class Output(NamedTuple):
 
 @contextmanager
 def output_to(where: str | None, folder: Path) -> Iterator[Output]:
-    """The output of one execution, while it lasts. `where`: `pipe` or None, `null`, `inherit` (it is shown as
-    it comes), or a file, which each execution writes anew. Raises UsageError where that cannot be written."""
+    """The output of one execution, while it lasts. `where`: `pipe` or None, `null`, `tty` (stdout is a
+    terminal that nobody looks at), `inherit` (it is shown as it comes), or a file, which each execution
+    writes anew. Raises UsageError where that cannot be written."""
     if where in (None, PIPE, NULL):
         yield Output(os.devnull if where == NULL else None)
     elif where == KEPT:
         with tempfile.NamedTemporaryFile(prefix="ringside-output-") as file:
             yield Output(file.name)
+    elif where == TTY:
+        with _terminal() as stdout:
+            yield Output(stdout)
     elif where == INHERIT:
         sys.stdout.flush()
         errors: list[OSError] = []
@@ -55,6 +61,27 @@ def output_to(where: str | None, folder: Path) -> Iterator[Output]:
         except OSError as error:
             raise UsageError(f"--output {where}: {error.strerror}") from error
         yield Output(str(path.resolve()))
+
+
+@contextmanager
+def _terminal() -> Iterator[str]:
+    """The path of a pseudo-terminal of the usual size. What is written to it is read and thrown away."""
+    own, its = os.openpty()
+    termios.tcsetwinsize(its, (24, 80))
+
+    def drain() -> None:
+        with suppress(OSError):  # It has no writer any more.
+            while os.read(own, _PIECE_BYTES):
+                pass
+
+    thread = threading.Thread(target=drain, daemon=True)
+    thread.start()
+    try:
+        yield os.ttyname(its)
+    finally:
+        os.close(its)
+        thread.join()
+        os.close(own)
 
 
 @contextmanager
@@ -86,8 +113,10 @@ def _shown(target: BinaryIO, errors: list[OSError]) -> Iterator[str]:
 
 def check_output(where: str) -> str:
     """The value of `--output`. Raises UsageError for a word that is neither known nor a path."""
-    if where not in (NULL, PIPE, INHERIT) and os.sep not in where:
-        raise UsageError(f"--output {where}: write null, pipe, inherit, or a file with its folder: ./{where}")
+    if where not in (NULL, PIPE, TTY, INHERIT) and os.sep not in where:
+        raise UsageError(
+            f"--output {where}: write null, pipe, tty, inherit, or a file with its folder: ./{where}"
+        )
     return where
 
 
