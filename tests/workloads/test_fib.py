@@ -71,6 +71,9 @@ def test_its_loads() -> None:
     assert (short.line, short.pacing, short.connections) == ("1", protocol.ConstantRate(200), 4)
     assert (long.line, long.pacing, long.connections) == ("30", protocol.ClosedLoop(), 1)
     assert plans(load="mixed", clients=4, n=30, seconds=7)["alone"] == [short]
+    # All connections are open and were answered once before anything is measured.
+    assert short.lead_s == long.lead_s == pytest.approx(0.25, abs=0.01)
+    assert all((plan.lead_s or 0) > 5 for plan in plans(load="mixed", clients=10_000, n=30)["measured"])
     for seconds, warm_up_s in ((2, 1.0), (7, 3.5), (8, 4.0), (30, 4.0)):
         warming = replace(short, duration_s=warm_up_s, counts=False)
         assert plans(load="mixed", clients=4, n=30, seconds=seconds)["warm-up"] == [warming]
@@ -176,6 +179,8 @@ def test_an_overload() -> None:
     named = ("requests_per_s", "goodput_percent", "lost_percent", "overload_bytes", "recovered_s")
     assert [figures[name] for name in named] == pytest.approx([200, 100, 50, 70, 0.75])
     assert figures["timely_percent_at_0"] == pytest.approx(50)
+    more = FIB.figures(overloaded([CALM] * 4 + [(100, 90, 300)] * 4 + [CALM] * 12))
+    assert more["goodput_percent"] == 100
     assert figures["timely_p50_s_at_4"] == pytest.approx(0.3)
     assert "timely_p50_s_at_8" not in figures
 

@@ -132,6 +132,7 @@ impl PreparedLoad {
         let (done, running) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let mut engine = Engine {
             start_ns,
+            lead_ns: self.plan.lead_ns(),
             descriptors: self.descriptors,
             stop: Arc::default(),
             interrupted: false,
@@ -184,6 +185,7 @@ pub struct Engine {
     pub start_ns: u64,
     /// Has a hang-up when all shards have ended.
     pub done: OwnedFd,
+    lead_ns: u64,
     descriptors: u64,
     stop: Arc<AtomicBool>,
     interrupted: bool,
@@ -226,7 +228,7 @@ impl Engine {
                 Err(_) => outcome.failed = Some("a shard panicked: please report it".into()),
             }
         }
-        outcome.duration_ns = stopped_ns - self.start_ns;
+        outcome.duration_ns = (stopped_ns - self.start_ns).saturating_sub(self.lead_ns);
         outcome
     }
 }

@@ -38,6 +38,9 @@ pub struct Plan {
     pub duration_s: Option<f64>,
     pub requests: Option<u64>,
     pub ramp_per_s: Option<f64>,
+    /// The load begins so much later. An open loop has its connections until then, each of which is asked once: of that
+    /// only errors count.
+    pub lead_s: Option<f64>,
     #[serde(default = "five")]
     pub timeout_s: f64,
     /// How long a client waits for its answer, from the request's instant on, before it hangs up.
@@ -374,6 +377,10 @@ impl Plan {
     /// Whether a thread polls for a moment before it sleeps: in a closed loop, where it has a CPU of its own.
     pub fn polls_briefly(&self) -> bool {
         self.stamping() != Stamping::All && !self.cpus.is_empty()
+    }
+
+    pub fn lead_ns(&self) -> u64 {
+        self.lead_s.map_or(0, nanoseconds)
     }
 
     /// The maximum duration.

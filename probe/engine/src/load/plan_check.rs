@@ -60,6 +60,7 @@ impl Plan {
         for (key, value) in [
             ("duration_s", self.duration_s),
             ("progress_s", self.progress_s),
+            ("lead_s", self.lead_s),
             ("patience_s", self.patience_s),
             ("course_s", self.course_s),
             ("stream.interval_s", self.stream.interval_s),

@@ -156,7 +156,8 @@ class PartOfLoad(Request, frozen=True):
 class LoadPlan(Request, frozen=True):
     """A load: what is sent, how fast, and what must come back. Times in seconds. `unix`: the path of a socket
     in place of addresses. `sources`: addresses from which connections come in turn. `patience_s`: clients
-    hang up when an answer takes longer. `course_s`: the length of the slots of a time line."""
+    hang up when an answer takes longer. `course_s`: the length of the slots of a time line. `lead_s`: the
+    load begins so much later; before, connections of an open loop are opened, and each is asked once."""
 
     protocol: str
     addresses: tuple[str, ...] = ()
@@ -173,6 +174,7 @@ class LoadPlan(Request, frozen=True):
     duration_s: float | None = None
     requests: int | None = None
     ramp_per_s: float | None = None
+    lead_s: float | None = None
     timeout_s: float = 5.0
     patience_s: float | None = None
     course_s: float | None = None

@@ -52,13 +52,15 @@ def figures(trial: Trial) -> dict[str, float]:
         return {}
     seconds, course = float(trial.cell.point["seconds"]), load.course[:_ALL_SLOTS]
     overload, due_per_slot = course[_OVERLOAD], capacity.achieved_rate_per_s * seconds / _SLOTS
+    answered = sum(slot.answered for slot in overload)
     figures = {
         "requests_per_s": capacity.achieved_rate_per_s,
-        "goodput_percent": 100 * sum(slot.answered for slot in overload) / (due_per_slot * _SLOTS),
+        # More answers than the closed loop found are an error of its rate.
+        "goodput_percent": min(100.0, 100 * answered / (due_per_slot * _SLOTS)),
         "recovered_s": _recovered_slots(course) * seconds / _SLOTS,
     }
     if due := sum(slot.due for slot in overload):
-        figures["lost_percent"] = 100 * (1 - sum(slot.answered for slot in overload) / due)
+        figures["lost_percent"] = 100 * (1 - answered / due)
     if "p99" in (latencies_s := percentiles_s(load)):
         figures["timely_p99_s"] = latencies_s["p99"]
     calm, overloaded = trial.marks.get("calm"), trial.marks.get("overloaded")

@@ -32,6 +32,8 @@ _BROKEN_S = 0.100
 # At most so long, in which compilers of virtual machines are done.
 _MAX_WARM_UP_S = 4.0
 _MIXED_RATE_PER_S = 200
+# Connections of short requests are opened and asked once before: for so long, and so many in a second.
+_LEAD_S, _LEAD_PER_S = 0.25, 2000
 # The percentiles that are metrics at each rate.
 _OVER_RATES = ("p50", "p99")
 _SINGLE_REQUESTS = 10
@@ -81,10 +83,12 @@ class Fib(serving.Serving):
             capacity = serving.step(overload.CAPACITY, all=closed)
             return serving.service([first, *windows, capacity, overload.step_of(closed, seconds)])
         if load == "mixed":
-            short = _plan(1, clients, seconds, rate_per_s=_MIXED_RATE_PER_S)
+            lead_s = _LEAD_S + clients / _LEAD_PER_S
+            short = replace(_plan(1, clients, seconds, rate_per_s=_MIXED_RATE_PER_S), lead_s=lead_s)
             slowly = serving.step("warm-up", all=replace(short, duration_s=warm_up_s))
             alone = serving.step("alone", counts=True, all=short)
-            beside = serving.step("measured", counts=True, all=short, long=_plan(n, 1, seconds))
+            long = replace(closed, connections=1, lead_s=lead_s)
+            beside = serving.step("measured", counts=True, all=short, long=long)
             return serving.service([first, slowly, alone, beside])
         if load == "single":
             windows = [serving.step("warm-up", all=_plan(n, requests=1))]

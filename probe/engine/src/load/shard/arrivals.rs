@@ -5,7 +5,8 @@ use crate::load::pacer::{Pacer, Pacing};
 use crate::load::plan::Protocol;
 
 pub struct Arrivals {
-    start_ns: u64,
+    /// When the load begins.
+    pub start_ns: u64,
     /// When the load ends, where it has a duration.
     pub end_ns: Option<u64>,
     /// A request may wait for so long, so that others are sent with it.
@@ -36,11 +37,10 @@ impl Arrivals {
             let pacer = || Pacer::new(&pacing, shard, share, plan.duration_ns(), plan.requests);
             Source::Open(pacer(), pacer().into())
         };
+        let start_ns = config.start_ns + plan.lead_ns();
         let mut arrivals = Arrivals {
-            start_ns: config.start_ns,
-            end_ns: plan
-                .duration_ns()
-                .map(|duration| config.start_ns + duration),
+            start_ns,
+            end_ns: plan.duration_ns().map(|duration| start_ns + duration),
             slack_ns: config.slack_ns,
             together_ns: 0,
             source,

@@ -57,8 +57,9 @@ impl Dialer {
         let total = plan.connections as u64;
         // Without a ramp all are due at once.
         let ramp = Pacing::Constant(plan.ramp_per_s.unwrap_or(1e18), 1);
+        let lead_ns = if plan.open_loop() { 0 } else { plan.lead_ns() };
         Dialer {
-            start_ns: config.start_ns,
+            start_ns: config.start_ns + lead_ns,
             sources: Sources::new(&plan.addresses, &plan.sources, plan.connections),
             unix: (plan.unix.as_deref()).and_then(|path| SocketAddrUnix::new(path).ok()),
             ramp: Pacer::new(&ramp, shard, share, None, Some(total)),

@@ -87,6 +87,22 @@ impl Recorder {
         }
     }
 
+    /// The load begins: of what came before only errors count.
+    pub fn begin(&mut self) {
+        self.settle();
+        let record = &mut self.record;
+        for replies in std::iter::once(&mut record.replies).chain(&mut record.targets) {
+            *replies = Replies {
+                errors: replies.errors,
+                ..Replies::default()
+            };
+        }
+        record.first_byte = Histogram::default();
+        record.schedule_error = Histogram::default();
+        record.queue = Histogram::default();
+        record.intended = 0;
+    }
+
     /// Counts the statuses of replies in succession.
     fn end_run(&mut self) {
         let Run {

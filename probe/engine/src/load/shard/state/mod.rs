@@ -51,6 +51,8 @@ pub struct Shard {
     dialer: Dialer,
     arrivals: Arrivals,
     faults: FaultSchedule,
+    /// Before the load begins: each connection is asked once.
+    is_lead: bool,
     recorder: Recorder,
     /// Closed loop: stamps tell how long replies wait for this thread, on some connections.
     samples_reads: bool,
@@ -86,6 +88,7 @@ impl Shard {
             dialer: Dialer::new(&config),
             arrivals,
             faults: FaultSchedule::new(&plan.stream, config.start_ns),
+            is_lead: plan.lead_s.is_some() && plan.open_loop(),
             recorder,
             samples_reads: plan.stamping() == Stamping::Sampled,
             timeout_ns: nanoseconds(plan.timeout_s),
@@ -169,6 +172,10 @@ impl Shard {
 
     /// Open loop: sends the requests that are due on free connections.
     pub fn dispatch<I: Io>(&mut self, now: u64, io: &mut I) {
+        if self.is_lead && now >= self.arrivals.start_ns {
+            self.is_lead = false;
+            self.recorder.begin();
+        }
         self.give_up_waiting(now);
         while self.arrivals.is_due(now) {
             let Some(slot) = self.free.pop_front() else {
@@ -225,6 +232,10 @@ impl Shard {
             }
         }
         let connection = &mut self.connections[slot];
+        if self.is_lead && !self.stopping && !connection.has_answered {
+            connection.request.ready_ns = now;
+            return self.start(slot, now, now);
+        }
         connection.stage = Stage::Free(arrived);
         if !self.arrivals.is_closed_loop() {
             self.list_free(slot);
@@ -321,6 +332,8 @@ impl Shard {
                 self.recorder.error(arrived, kind, Some(target));
                 self.note_wrong(slot);
             }
+            // That of the lead.
+            Ok(()) if connection.request.intended_ns < self.arrivals.start_ns => {}
             // Its client would have hung up, had this thread looked in time.
             Ok(()) if self.patience_ns.is_some_and(|most| latency > most) => {
                 self.recorder.first_byte(first_byte_ns);

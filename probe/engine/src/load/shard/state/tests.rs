@@ -52,6 +52,42 @@ fn sends(next: &Next) -> bool {
     matches!(next, Next::Send(_))
 }
 
+/// Before a load with a lead begins, each connection is asked once; of that only errors count.
+#[test]
+fn connections_are_asked_once_before_the_load_begins() {
+    let plan = r#""connections": 2, "lead_s": 1, "duration_s": 9,
+        "pacing": {"kind": "constant", "rate_per_s": 1}"#;
+    let (mut shard, start_ns) = idle(plan);
+    let (mut io, begin_ns) = (FakeIo::default(), start_ns + 1000 * MS);
+    shard.open_connections(start_ns + MS, &mut io).unwrap();
+    // The first was connected before the second was dialled.
+    assert!(sends(&shard.connected(1)));
+    (0..2).for_each(|slot| shard.sending(slot, now_ns()));
+    assert_eq!(shard.received(0, Part::Bytes(OK), None), Next::Wait);
+    shard.dispatch(begin_ns - 1, &mut io);
+    assert_eq!(io.sends, 0);
+    shard.dispatch(begin_ns, &mut io);
+    assert_eq!((io.sends, shard.recorder.record.intended), (1, 1));
+    shard.sending(0, begin_ns);
+    // The second connection is answered late.
+    let answered = Instants::of;
+    let at = answered(begin_ns + 20 * MS);
+    assert_eq!(shard.complete(1, at, Ok(()), true, None), Next::Wait);
+    let at = answered(begin_ns + 30 * MS);
+    assert_eq!(shard.complete(0, at, Ok(()), true, None), Next::Wait);
+    shard.recorder.settle();
+    let replies = &shard.recorder.record.replies;
+    assert_eq!((replies.requests, replies.latency.max()), (1, 30 * MS));
+    assert!(!shard.is_over(begin_ns + 8999 * MS) && shard.is_over(begin_ns + 9000 * MS));
+}
+
+/// A closed loop begins to connect when it begins.
+#[test]
+fn a_closed_loop_with_a_lead_connects_after_it() {
+    let (shard, start_ns) = idle(r#""lead_s": 1, "duration_s": 9"#);
+    assert_eq!(shard.dialer.next_ns(), Some(start_ns + 1000 * MS));
+}
+
 /// What the client does between a reply and its next request is in no service time.
 #[test]
 fn service_begins_when_the_request_goes_to_the_kernel() {
