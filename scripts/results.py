@@ -29,7 +29,7 @@ from ringside.render.plots.charts import standing_alone
 from ringside.render.text.contenders import claim_summary as claims_summary
 from ringside.render.text.contenders import claim_table as claims_table
 from ringside.render.text.markdown import escape
-from ringside.render.text.words import verdict_word
+from ringside.render.text.words import verdict_text
 from ringside.stats.paired import paired_ratio
 from ringside.store import record
 from ringside.workloads import WORKLOADS
@@ -275,7 +275,7 @@ def waiting(records: Mapping[str, Record]) -> str:
         memory = units.with_interval(cell, run.headline.unit)
         each = compared.get((name, "go"))
         ratio = (
-            f"{units.ratio(each.ratio)} | {verdict_word(each.verdict, run.headline)}"
+            f"{units.ratio(each.ratio)} | {verdict_text(each, run.headline, run.experiment.margin)}"
             if each
             else "1 | baseline"
         )

@@ -89,11 +89,6 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def all_of(number: int, noun: str) -> str:
-    """`both points`, `all 3 points`."""
-    return f"both {noun}s" if number == 2 else f"all {count(number, noun)}"
-
-
 def duration(seconds: float) -> str:
     """`45 s`, `3 min 20 s`, `2 h 05 min`."""
     minutes, rest = divmod(round(seconds), 60)

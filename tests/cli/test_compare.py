@@ -194,7 +194,7 @@ def test_what_is_undecided_passes_and_is_said_where_it_may_be_beyond_the_gate(
     subject, _, comparison = judged(1.0, Verdict.INCONCLUSIVE, metric)
     pair = (subject, metric, dataclasses.replace(comparison, ratio=Interval(1.0, low, high, 7)))
     assert gates.status([gate], [pair]) == 0
-    assert ("undecided, so --fail-if lets pass: B over A" in capsys.readouterr().err) is is_said
+    assert ("--fail-if lets pass: B over A (too close to call)" in capsys.readouterr().err) is is_said
     assert gates.status([gate, ("inconclusive", 0.0)], [pair]) == 1
 
 

@@ -65,7 +65,6 @@ def test_ratios_shares_counts_and_ranks() -> None:
     assert units.percent(0.194) == "19 %"
     assert (units.count(1, "block"), units.count(1200, "trial")) == ("1 block", "1,200 trials")
     assert (units.rank_interval((1, 1)), units.rank_interval((2, 14))) == ("1", "2–14")
-    assert (units.all_of(2, "point"), units.all_of(3, "point")) == ("both points", "all 3 points")
 
 
 @given(st.floats(1e-6, 1e12))

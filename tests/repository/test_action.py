@@ -97,7 +97,7 @@ def test_a_condition_that_applies_fails_the_job(job: Job) -> None:
     assert job.run().returncode == 0
     done = job.run(FAIL_IF="inconclusive")
     assert done.returncode == 1, done.stderr
-    assert "inconclusive" in done.stdout
+    assert re.search("too close to call|no verdict possible", done.stdout)
 
 
 def test_without_a_token_there_is_no_comment(job: Job) -> None:

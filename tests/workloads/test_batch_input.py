@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringside.workloads.batch.workload import MAX, MIN, max_bytes, pieces
+from ringside.workloads.batch.workload import BATCH, MAX, MIN, pieces
+from tests.support.points import point
 
 
 def smallest_product(first: list[int], second: list[int]) -> int:
@@ -20,7 +21,8 @@ def smallest_product(first: list[int], second: list[int]) -> int:
 def test_inputs_keep_the_contract_and_answers_are_right(cases: int, size: int, seed: int) -> None:
     parts = list(pieces(cases, size, seed))
     text, answers = b"".join(text for text, _ in parts), b"".join(lines for _, lines in parts)
-    assert len(text) <= max_bytes(cases, size)
+    levels = {"cases": cases, "size": size, "seed": seed}
+    assert len(text) <= BATCH.input(point(BATCH, **levels)).most_bytes
     assert text.endswith(b"\n")
     lines = text.decode().split("\n")[:-1]
     assert len(lines) == 1 + 3 * cases

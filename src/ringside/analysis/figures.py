@@ -281,12 +281,14 @@ class RunFigures:
     @cached_property
     def overview_point(self) -> Point:
         """The point that stands for the run in an overview: the last of those that the most contenders can be
-        at. Some have no queue of that bound, say."""
-
-        def present(point: Point) -> int:
-            return sum(set(self.outcomes(name, point)) != {Outcome.UNAVAILABLE} for name in self.names)
-
-        return max(reversed(self.points), key=present)
+        at; where a factor is swept, that more than half of these can."""
+        present = {
+            point: sum(set(self.outcomes(name, point)) != {Outcome.UNAVAILABLE} for name in self.names)
+            for point in self.points
+        }
+        most = max(present.values())
+        least = most // 2 + 1 if self.experiment.show.sweep else most
+        return next(point for point in reversed(self.points) if present[point] >= least)
 
     @cached_property
     def median_trials(self) -> dict[Cell, Trial]:

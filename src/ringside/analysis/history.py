@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
@@ -41,6 +41,7 @@ class HistoryRun:
     versions: Mapping[str, str]
     contents: Mapping[str, str]
     references_ns: Mapping[str, float]
+    labels: Mapping[Point, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +113,9 @@ class History:
         return differences(before, run, sorted(before.versions.keys() & run.versions.keys()))
 
     def label(self, point: Point) -> str:
-        """A point by what varies between the points; by all of it where nothing does."""
-        return point.label(varying_factors(self.points))
+        """A point in the words of its latest run."""
+        own = (run.labels[point] for run in reversed(self.runs) if point in run.labels)
+        return next(own, point.label(varying_factors(self.points)))
 
 
 def of_analysis(analysis: RunAnalysis) -> HistoryRun:
@@ -130,6 +132,7 @@ def of_analysis(analysis: RunAnalysis) -> HistoryRun:
         },
         versions={name: each.version or "" for name, each in analysis.contenders.items()},
         contents={name: each.content or "" for name, each in analysis.contenders.items()},
+        labels={point: analysis.label(point) for point in analysis.points},
         references_ns={
             name: median(by_block.values()) for name, by_block in analysis.references_ns.items() if by_block
         },

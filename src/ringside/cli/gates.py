@@ -12,7 +12,7 @@ from ringside.cli import EXIT_FAILED, streams
 from ringside.model.design import Metric
 from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.render.text.command import is_load
-from ringside.render.text.words import listed, verdict_word
+from ringside.render.text.words import listed, undecided, verdict_text
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.text import one_line
 
@@ -44,24 +44,24 @@ def status(gates: Sequence[tuple[str, float]], judged: Sequence[Judged]) -> int:
         remedy = f"; make {FIRST_LOOK} blocks or more" if is_short else ""
         streams.say(f"--fail-if cannot decide: there are no verdicts{remedy}")
         return EXIT_FAILED
-    status, undecided = 0, []
+    status, passed = 0, []
     for verdict, share in gates:
         for subject, metric, judgement in judged:
             ratio = judgement.ratio if metric.smaller_is_better else judgement.ratio.inverse
             low, high = ratio.low or 0, ratio.high or math.inf
             reach = high - 1 if verdict == Verdict.SLOWER else 1 - low
             if judgement.verdict is Verdict.INCONCLUSIVE and reach >= share:
-                undecided.append(subject)
+                passed.append(f"{subject} ({undecided(judgement)})")
             estimate, worse_by = judgement.ratio.estimate, ratio.estimate - 1
             if judgement.verdict is not Verdict(verdict) or abs(worse_by) < share:
                 continue
             status = EXIT_FAILED
-            word = verdict_word(judgement.verdict, metric)
+            word = verdict_text(judgement, metric)
             allowed = f"; --fail-if allows {share * 100:.3g} %" if share else ""
             # Half as many requests are 100 % worse, as twice the time is: the gate is for that figure.
             by = "" if metric.smaller_is_better else f", {worse_by * 100:.1f} % worse"
             streams.say(f"{subject}: {metric.title} is {word} ({estimate - 1:+.1%}{by}){allowed}")
-    if undecided and not status:
-        names = listed(list(dict.fromkeys(undecided)))
-        streams.say(f"undecided, so --fail-if lets pass: {names}; --fail-if inconclusive fails then")
+    if passed and not status:
+        names = listed(list(dict.fromkeys(passed)))
+        streams.say(f"--fail-if lets pass: {names}; --fail-if inconclusive fails then")
     return status

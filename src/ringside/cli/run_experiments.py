@@ -30,6 +30,8 @@ from ringside.text import one_line
 from ringside.units import duration
 from ringside.workloads import workload as find_workload
 
+_MANY_CELLS = 500  # At half a second a trial.
+
 
 def conduct(settings: RunSettings) -> int:
     """Carry out the command; the exit status."""
@@ -150,7 +152,10 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
                 return LocalCampaign(task, catalogue, store, progress, *tools)
 
         for each in task.experiments:
-            check(each, catalogue, capacity)
+            cells = len(check(each, catalogue, capacity)) * len(each.contenders)
+            if cells >= _MANY_CELLS:
+                time = f"{duration(cells / 2)} for each of up to {each.blocks:,} blocks"
+                streams.say(f"{each.name}: {cells:,} cells take {time}; a part: --only, --set, --time 10m")
         # Only now: a wrong name leaves no store behind.
         store = storage or context.open_store(settings.store)
         if task.is_empty:

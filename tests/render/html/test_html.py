@@ -160,10 +160,10 @@ def test_ratios_without_a_column_of_verdicts_have_their_word(without_vega: None)
     assert made.count("<small>higher</small>") == 5
     assert made.count("<small>no verdict possible</small>") == 3
     # The same value in every block is not equivalence.
-    assert "<small>equivalent</small>" not in made
+    assert "<small>equal" not in made
     text = Reader(made).text()
     assert "Where the interval includes 1" not in text
-    assert "ratios within the margin are equivalent; all else is inconclusive" in text
+    assert "ratios within the margin are equal; all else is too close to call" in text
 
 
 def test_hostile_texts_stay_texts(without_vega: None) -> None:

@@ -42,7 +42,7 @@ BEHIND = re.compile(
 )
 PAIR = re.compile(
     rf"({NAME}) (?:took|has) ({NUMBER})× ({NAME}?)'s? (?!mean).+? \(({NUMBER})–({NUMBER})\): "
-    rf"(faster|less|lower|slower|more|higher|equivalent|inconclusive)?"
+    rf"(faster|less|lower|slower|more|higher|equal within|too close|no verdict)?"
 )
 
 

@@ -37,22 +37,23 @@ def run_of(
         (
             run_of(200.0, 1000, 2000),
             run_of(200.0, 1100, 1600),
-            "inconclusive",
+            "too close to call",
             ["in registers 1.10 (1.10–1.10) and waiting for memory 0.800 (0.800–0.800)"],
         ),
-        (run_of(200.0, None), run_of(300.0), "inconclusive", []),
+        (run_of(200.0, None), run_of(300.0), "no verdict possible", []),
     ],
 )
 def test_two_runs(first: RunAnalysis, second: RunAnalysis, verdict: str, machine: list[str]) -> None:
     both = diff(first, with_figures(second, run=dataclasses.replace(second.run, id="run-2")))
     (table,) = changes.diff_tables(both)
-    assert (table.title, column(table, "verdict")) == ("nodes=10", ["inconclusive", verdict])
+    none = "too close to call" if machine else "no verdict possible"
+    assert (table.title, column(table, "verdict")) == ("nodes=10", [none, verdict])
     assert table.columns == ("contender", "after / before", "verdict", "before", "after")
     assert texts(table)[1][::3] == ["go", "200 ns"]
-    assert [row[2].kind for row in table.rows] == ["number", verdict.replace("inconclusive", "number")]
-    none = "No change is shown from run-1 to run-2 (2 inconclusive)"
+    assert [row[2].kind for row in table.rows] == ["number", verdict.replace(none, "number")]
+    unchanged = f"No change is shown from run-1 to run-2 (2 {none})"
     slower = "From run-1 to run-2 go is slower in time per hop, 1.50 (1.43–1.58) times"
-    assert changes.diff_answer(both).text == (slower if verdict == "slower" else none)
+    assert changes.diff_answer(both).text == (slower if verdict == "slower" else unchanged)
     begin = "The machine: in the second run a reference computation took "
     assert table.notes == tuple(f"{begin}{ratios} times as long." for ratios in machine)
 

@@ -62,7 +62,7 @@ def words() -> Iterator[str]:
 
 def golden() -> str:
     made = ["# Comparisons"]
-    sentences = [comparison_sentence(*each) for each in comparisons()]
+    sentences = [comparison_sentence(*each, 0.05) for each in comparisons()]
     made += [f"{each.text} ({each.kind})" for each in sentences]
     made.append("# At one point")
     for run in at_one_point():

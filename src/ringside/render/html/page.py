@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from ringside import units
@@ -55,7 +54,8 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
     library, packed_library = _library() if specs else (Markup(), "")
     behaviour = script("".join(map(templates.read_file, ("sources.js", "page.js", "overview.js"))))
     top = front(suite)
-    return _template().render(
+    template = environment().get_template("page.html.j2")
+    return template.render(
         title=top["title"],
         front=top,
         sections=sections,
@@ -79,11 +79,6 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         style=Markup(templates.read_file("page.css")),
         data=json_element({"format": FORMAT, "runs": list(map(_data, analyses))}),
     )
-
-
-@functools.cache
-def _template() -> jinja2.Template:
-    return environment().get_template("page.html.j2")
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from ringside.model.design import Metric, Point
 from ringside.model.results import Interval, Outcome
 from ringside.render.plots import spec
 from ringside.render.plots.lines import both_scales, following
-from ringside.render.text.words import verdict_word, where
+from ringside.render.text.words import verdict_text, where
 
 _ROW_HEIGHT = 24
 
@@ -121,7 +121,7 @@ def diff_chart(diff: RunDiff) -> spec.Chart:
             times, interval = units.ratio_parts(ratio)
             low = ratio.low if ratio.low and ratio.low > 0 else None
             shown = {"contender": label, "text": f"{times}×", "interval": interval}
-            shown["verdict"] = verdict_word(change.verdict, metric)
+            shown["verdict"] = verdict_text(change, metric, diff.margin)
             rows.append({**shown, "ratio": ratio.estimate, "low": low, "high": ratio.high})
         ends = [*limits, *(row[key] for row in rows for key in ("low", "ratio", "high") if row[key])]
         title = "times the first run (logarithmic)"
@@ -138,7 +138,7 @@ def diff_chart(diff: RunDiff) -> spec.Chart:
         drawn.append(spec.Panel(metric.title, spec.layered(layers, _ROW_HEIGHT * len(rows), data)))
     caption = (
         "The figures of the second run over those of the first, with the interval of the ratio. Between the "
-        f"dashed lines, {units.percent(diff.margin)} around 1, two are equivalent."
+        f"dashed lines, {units.percent(diff.margin)} around 1, two are equal."
     )
     return spec.Chart("Second over first", caption, tuple(drawn))
 

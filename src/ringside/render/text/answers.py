@@ -12,6 +12,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Obstacle, Verdict
 from ringside.render.text.words import (
+    KINDS,
     MAX_NAMED,
     OBSTACLES,
     OVERSTATED,
@@ -19,8 +20,7 @@ from ringside.render.text.words import (
     blocks,
     listed,
     possessive,
-    verdict_kind,
-    verdict_word,
+    verdict_text,
     where,
 )
 
@@ -167,7 +167,8 @@ def _elsewhere(analysis: RunAnalysis) -> str:
     for standing in analysis.conclusion.standings:
         points.setdefault(_first(standing), []).append(analysis.label(standing.point))
     if len(points) == 1 < len(analysis.points):
-        return f"At {units.all_of(len(analysis.points), 'point')} {_first(analysis.conclusion.here)}"
+        every = "both" if len(analysis.points) == 2 else f"all {len(analysis.points):,}"
+        return f"At {every} points {_first(analysis.conclusion.here)}"
     parts = [
         f"{text} at {listed(labels) if len(labels) <= MAX_NAMED else units.count(len(labels), 'point')}"
         for text, labels in sorted(points.items(), key=lambda item: -len(item[1]))
@@ -187,11 +188,11 @@ def _first(standing: Standing) -> str:
     }[standing.first_place]
 
 
-def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
+def comparison_sentence(comparison: Comparison, metric: Metric, margin: float) -> Sentence:
     """`B was 1.45 times faster than A in wall time (1.42–1.47)`, `B took 2.50× A's wall time (2.20–2.90):
     slower`: with one figure."""
     contender, baseline, ratio = comparison.contender, comparison.baseline, comparison.ratio
-    word, noun = verdict_word(comparison.verdict, metric), f"{'mean ' * bool(comparison.modes)}{metric.noun}"
+    word, noun = verdict_text(comparison, metric, margin), f"{'mean ' * bool(comparison.modes)}{metric.noun}"
     above_1 = ratio if ratio.estimate > 1 else ratio.inverse
     is_plain = above_1 is ratio and not units.is_small_excess(ratio)
     if comparison.verdict in (Verdict.FASTER, Verdict.SLOWER) and metric.is_time and not is_plain:
@@ -210,7 +211,7 @@ def comparison_sentence(comparison: Comparison, metric: Metric) -> Sentence:
     text += OVERSTATED if comparison.overstated else ""
     if comparison.verdict is Verdict.INCONCLUSIVE and (why := _why(comparison)):
         text += f", {why}"
-    return Sentence(text, verdict_kind(comparison.verdict, "quiet"))
+    return Sentence(text, KINDS.get(comparison.verdict, "quiet"))
 
 
 def _why(comparison: Comparison) -> str:
@@ -234,5 +235,5 @@ def pair_sentence(
     """A pair at a point, or that it cannot be compared there."""
     comparison = analysis.comparison(metric, contender, baseline, point)
     if comparison:
-        return comparison_sentence(comparison, metric)
+        return comparison_sentence(comparison, metric, analysis.experiment.margin)
     return Sentence(f"No block measured the {metric.noun} of both {baseline} and {contender}")

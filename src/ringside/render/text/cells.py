@@ -9,8 +9,8 @@ from ringside import units
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Metric
-from ringside.model.results import Comparison, Interval, Outcome
-from ringside.render.text.words import undecided, verdict_kind, verdict_word
+from ringside.model.results import Comparison, Interval, Obstacle, Outcome
+from ringside.render.text.words import KINDS, undecided, verdict_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,9 @@ def verdict(
         return TableCell("baseline", "quiet")
     if comparison is None:
         return ABSENT
-    word = undecided(comparison, margin) or verdict_word(comparison.verdict, metric)
-    return TableCell(word, "quiet" if word == "warming up" else verdict_kind(comparison.verdict))
+    if comparison.obstacle is Obstacle.WARMING_UP:
+        return TableCell("warming up", "quiet")
+    return TableCell(verdict_text(comparison, metric, margin), KINDS.get(comparison.verdict, "number"))
 
 
 def distance(comparison: Comparison | None, metric: Metric, margin: float) -> TableCell:

@@ -21,7 +21,7 @@ from ringside.model.design import Point
 from ringside.model.results import Verdict
 from ringside.render.text import cells
 from ringside.render.text.cells import Row, TableCell, TableData, plain_table, table
-from ringside.render.text.words import MAX_NAMED, Sentence, verdict_kind, verdict_word, where
+from ringside.render.text.words import KINDS, MAX_NAMED, Sentence, undecided, verdict_text, where
 from ringside.text import minute, one_line
 
 _CHANGE_COLUMNS = (
@@ -37,18 +37,17 @@ def diff_answer(diff: RunDiff) -> Sentence:
     one, other = diff.names
     changed = [each for each in diff.changes if each.verdict in (Verdict.FASTER, Verdict.SLOWER)]
     if not changed:
-        counts = Counter(change.verdict for change in diff.changes)
-        details = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        counts = Counter(undecided(change, diff.margin) for change in diff.changes)
+        details = ", ".join(f"{count} {word}" for word, count in counts.items())
         return Sentence(one_line(f"No change is shown from {one} to {other} ({details})"))
     parts = []
     for each in changed[:MAX_NAMED]:
-        who, word = each.cell.contender, verdict_word(each.verdict, each.metric)
+        who, word = each.cell.contender, verdict_text(each, each.metric)
         at, noun = where(diff.first, each.cell.point), each.metric.noun
         parts.append(f"{who} is {word}{at} in {noun}, {units.ratio(each.ratio)} times")
     if len(changed) > MAX_NAMED:
         parts.append(units.count(len(changed) - MAX_NAMED, "more change"))
-    kinds = {each.verdict for each in changed}
-    kind = verdict_kind(kinds.pop()) if len(kinds) == 1 else "even"
+    kind = KINDS[changed[0].verdict] if len({each.verdict for each in changed}) == 1 else "even"
     return Sentence(one_line(f"From {one} to {other} {'; '.join(parts)}"), kind)
 
 
@@ -61,10 +60,10 @@ def diff_tables(diff: RunDiff) -> list[TableData]:
     several = len({change.metric.name for change in diff.changes}) > 1
     by_point: dict[Point, list[Row]] = {}
     for change in diff.changes:
-        metric, kind = change.metric, verdict_kind(change.verdict)
+        metric, kind = change.metric, KINDS.get(change.verdict, "number")
         row: Row = [("contender", change.cell.contender), *([("metric", metric.title)] if several else [])]
         row += [("after / before", TableCell(units.ratio(change.ratio), kind))]
-        row += [("verdict", TableCell(verdict_word(change.verdict, metric), kind))]
+        row += [("verdict", TableCell(verdict_text(change, metric, diff.margin), kind))]
         levels = (("before", change.before), ("after", change.after))
         row += [(title, cells.estimate(level, metric.unit)) for title, level in levels]
         by_point.setdefault(change.cell.point, []).append(row)

@@ -10,10 +10,10 @@ from ringside import units
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import JudgedClaim, Overview, OverviewColumn
 from ringside.model.design import Cell
-from ringside.model.results import Answer, Outcome
+from ringside.model.results import Answer, ClaimResult, Outcome
 from ringside.render.text import cells, command
 from ringside.render.text.cells import Row, TableCell, TableData, plain_table, table
-from ringside.render.text.words import where
+from ringside.render.text.words import NO_VERDICT, TOO_CLOSE, where
 from ringside.store.plans import PlannedContender
 from ringside.text import one_line
 
@@ -112,11 +112,14 @@ def _explanation(column: OverviewColumn) -> str:
     return f"{column.label}: {analysis.headline.noun}{where(analysis, column.point)}{amount}"
 
 
-_ANSWER_KINDS = {
+_ANSWER_KINDS: dict[str, str] = {
     Answer.CONFIRMED: "faster",
     Answer.REFUTED: "slower",
     Answer.OTHER_CONDITIONS: "even",
-    Answer.INCONCLUSIVE: "even",
+    TOO_CLOSE: "even",
+    NO_VERDICT: "quiet",
+    Answer.UNTESTABLE: "quiet",
+    Answer.NOT_TESTED: "quiet",
 }
 
 
@@ -131,7 +134,7 @@ def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
         figure = cells.interval(finding.figure, finding.unit)
         if finding.figure and not finding.unit:
             figure = TableCell(units.ratio(finding.figure))
-        answer = TableCell(str(finding.answer), _ANSWER_KINDS.get(finding.answer, "quiet"))
+        answer = TableCell(text := _answer_text(finding), _ANSWER_KINDS[text])
         texts = (cells.text(text) for text in (finding.sentence, each.command))
         rows.append((each.source.name, each.claim.text, answer, figure, *texts))
     return plain_table("Claims", columns, rows, claim_summary(examined), narrow=("command", "source"))
@@ -139,14 +142,16 @@ def claim_table(examined: Sequence[JudgedClaim]) -> TableData:
 
 def claim_summary(examined: Sequence[JudgedClaim]) -> str:
     """`3 confirmed, 4 refuted, 1 not tested here`."""
-    counts = Counter(each.finding.answer for each in examined)
-    words = {
-        Answer.OTHER_CONDITIONS: "hold under other conditions",
-        Answer.UNTESTABLE: "cannot be tested as they were",
-    }
+    counts = Counter(_answer_text(each.finding) for each in examined)
     each = (
-        f"{count} {words.get(answer, answer) if count > 1 else answer}"
-        for answer in Answer
-        if (count := counts[answer])
+        f"{count} {text if count == 1 else text.replace('holds', 'hold').replace('it was', 'they were')}"
+        for text in _ANSWER_KINDS
+        if (count := counts[text])
     )
     return ", ".join(each) or "no claims"
+
+
+def _answer_text(finding: ClaimResult) -> str:
+    if finding.answer is not Answer.INCONCLUSIVE:
+        return str(finding.answer)
+    return TOO_CLOSE if finding.figure and finding.figure.low is not None else NO_VERDICT

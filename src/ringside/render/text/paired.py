@@ -115,7 +115,7 @@ def _sweep(analysis: RunAnalysis) -> list[Sentence]:
     sentences = [Sentence(text)]
     for before, point in itertools.pairwise(points) if 2 < len(points) <= _MAX_STEPS else ():
         steps = analysis.over_points(name, before, [point], len(points) - 1)
-        sentences += [comparison_sentence(each, metric) for each in steps]
+        sentences += [comparison_sentence(each, metric, analysis.experiment.margin) for each in steps]
     return sentences
 
 

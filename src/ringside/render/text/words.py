@@ -12,8 +12,9 @@ from typing import Any
 from ringside import units
 from ringside.analysis.cells import MAX_FAILED_SHARE
 from ringside.analysis.run import RunAnalysis
+from ringside.analysis.run_diff import CellChange
 from ringside.model.design import Metric, Point
-from ringside.model.results import Comparison, Obstacle, Verdict
+from ringside.model.results import Comparison, Verdict
 from ringside.text import one_line
 
 # More names, or points, are a count.
@@ -27,7 +28,9 @@ NOISE: dict[str, str] = _TEXTS["noise"]
 OBSTACLES: dict[str, str] = {
     name: text.format(share=units.percent(MAX_FAILED_SHARE)) for name, text in _TEXTS["obstacles"].items()
 }
-_KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.EQUIVALENT: "even"}
+TOO_CLOSE, NO_VERDICT = "too close to call", "no verdict possible"
+# The kinds of table cells, and of sentences, with a verdict.
+KINDS = {Verdict.FASTER: "faster", Verdict.SLOWER: "slower", Verdict.EQUIVALENT: "even"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,35 +41,28 @@ class Sentence:
     kind: str = "quiet"
 
 
-def verdict_kind(verdict: Verdict, inconclusive: str = "number") -> str:
-    """The kind of table cell, or of sentence, that a verdict is."""
-    return _KINDS.get(verdict, inconclusive)
-
-
 def verdict_word(verdict: Verdict, metric: Metric) -> str:
-    """A verdict in words that suit the metric: a time is faster or slower, memory is less or more, all else
-    is lower or higher."""
+    """A verdict as documents have it: a time is faster or slower, memory less or more, all else lower or
+    higher."""
     if verdict not in (Verdict.FASTER, Verdict.SLOWER):
         return str(verdict)
-    words = (
-        ("faster", "slower")
-        if metric.is_time
-        else ("less", "more")
-        if metric.unit == "B"
-        else ("lower", "higher")
-    )
+    words = ("less", "more") if metric.unit == "B" else ("lower", "higher")
+    words = ("faster", "slower") if metric.is_time else words
     return words[(verdict is Verdict.FASTER) != metric.smaller_is_better]
 
 
-def undecided(comparison: Comparison, margin: float | None = None) -> str:
+def undecided(judged: Comparison | CellChange, margin: float | None = None) -> str:
     """What is shown in place of a difference: three things that are not the same; empty for a difference."""
-    if comparison.obstacle is Obstacle.WARMING_UP:
-        return "warming up"
-    if comparison.obstacle:
-        return "no verdict possible"
-    if comparison.verdict is Verdict.EQUIVALENT:
-        return "equivalent" if margin is None else f"equal within {units.percent(margin)}"
-    return "too close to call" if comparison.verdict is Verdict.INCONCLUSIVE else ""
+    if judged.obstacle:
+        return NO_VERDICT
+    if judged.verdict is Verdict.EQUIVALENT:
+        return f"equal within {'the margin' if margin is None else units.percent(margin)}"
+    return TOO_CLOSE if judged.verdict is Verdict.INCONCLUSIVE else ""
+
+
+def verdict_text(judged: Comparison | CellChange, metric: Metric, margin: float | None = None) -> str:
+    """A verdict as people read it. `margin`: within which two are equal, where it is to be named."""
+    return undecided(judged, margin) or verdict_word(judged.verdict, metric)
 
 
 def listed(names: Sequence[str], last: str = "and", most: int | None = MAX_NAMED) -> str:

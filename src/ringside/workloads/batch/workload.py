@@ -24,11 +24,6 @@ _WORD_BYTES = 8
 _PIECE_NUMBERS = 400_000
 
 
-def max_bytes(cases: int, size: int) -> int:
-    """An upper bound of the size of the input."""
-    return len(str(cases)) + 1 + cases * (len(str(size)) + 3 + 2 * size * _WORD_BYTES)
-
-
 def pieces(cases: int, size: int, seed: int) -> Iterator[tuple[bytes, bytes]]:
     """The input in pieces, each with the lines that answer its cases.
 
@@ -160,7 +155,7 @@ class Batch(Workload):
         cases, size, seed = (int(point[name]) for name in ("cases", "size", "seed"))
         return InputFile(
             name=f"batch-{cases}x{size}-seed{seed}.txt",
-            most_bytes=max_bytes(cases, size),
+            most_bytes=len(str(cases)) + 1 + cases * (len(str(size)) + 3 + 2 * size * _WORD_BYTES),
             pieces=partial(pieces, cases, size, seed),
             smaller="take fewer cases with --set cases=N",
         )
