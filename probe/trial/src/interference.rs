@@ -8,7 +8,6 @@ use std::rc::Rc;
 use wire::os;
 use wire::os::{sched_getaffinity, CpuSet};
 use wire::sys;
-use wire::text::quoted;
 
 /// Texts that are kept.
 const MAX_TEXTS: usize = 8;
@@ -78,11 +77,6 @@ impl Interference {
         self.add(format!("{name} to the probe from {by}"));
     }
 
-    /// The process that started the probe was stopped.
-    pub fn stopped_parent(&mut self) {
-        self.add("ringside was stopped by a signal".into());
-    }
-
     /// Compares all threads of the probe with what they were given: the schedule of its first, and either the CPUs of
     /// that one or some of these. `is_alone`: there is one thread.
     pub fn compare_threads(&mut self, cpus: &[CpuSet], is_alone: bool) {
@@ -112,22 +106,6 @@ impl Interference {
                 self.add("the probe was moved to other CPUs".into());
             }
         }
-    }
-
-    /// A process that left the trial's cgroup.
-    pub fn left_cgroup(&mut self, name: &str) {
-        self.add(format!(
-            "a process left the trial's cgroup {}",
-            quoted(name)
-        ));
-    }
-
-    /// CPU time of processes that ended and that nobody waited for: their parent ignored SIGCHLD.
-    pub fn unaccounted(&mut self, cpu_ns: u64) {
-        let ms = cpu_ns / 1_000_000;
-        self.add(format!(
-            "children ended that nobody waited for: {ms} ms of their CPU time are those of the last sample"
-        ));
     }
 
     /// Which limits of the probe were lowered, in words. It may have lacked anything since.
@@ -232,7 +210,7 @@ mod tests {
         }
         seen.signal("SIGTERM", Signaller::Ended);
         for number in 0..100 {
-            seen.left_cgroup(&format!("/{number}"));
+            seen.add(format!("/{number}"));
         }
         let texts = seen.finish();
         assert_eq!(texts.len(), MAX_TEXTS);

@@ -2,11 +2,10 @@
 
 use super::engine::Engine;
 use super::plan::Plan;
-use crate::io::timespec;
-use rustix::event::{poll, PollFd, PollFlags};
 use serde_json::json;
 use std::os::unix::io::{AsFd, OwnedFd};
 use wire::clock::now_ns;
+use wire::os::{poll, PollFd};
 use wire::sys;
 use wire::units::nanoseconds;
 use wire::writer::{ReaderGone, Writer};
@@ -23,13 +22,10 @@ pub fn watch(
     let mut written = Ok(());
     loop {
         let due_ns = period_ns.filter(|_| written.is_ok()).map(|ns| last_ns + ns);
-        let timeout = due_ns.map(|due| timespec(due.saturating_sub(now_ns())));
-        let mut files = [
-            PollFd::from_borrowed_fd(engine.done.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
-        ];
-        let _ = poll(&mut files, timeout.as_ref());
-        let [ended, signalled] = files.map(|file| !file.revents().is_empty());
+        let timeout = due_ns.map(|due| due.saturating_sub(now_ns()));
+        let mut files = [&engine.done, signals].map(|file| PollFd::readable(file.as_fd()));
+        let _ = poll(&mut files, timeout);
+        let [ended, signalled] = files.map(|file| file.is_ready());
         if ended {
             // What came since the last one, too.
             return written.and_then(|()| match period_ns {

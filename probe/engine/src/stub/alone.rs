@@ -1,12 +1,11 @@
 //! The stub by itself: it serves until a signal, or until stdin ends.
 
 use super::{Stub, StubPlan};
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::io::Errno;
 use serde_json::json;
 use std::os::unix::io::{AsFd, OwnedFd};
+use wire::os::{poll, Errno, PollFd};
 use wire::writer::{ReaderGone, Writer};
-use wire::{pin, sys};
+use wire::{os, pin, sys};
 
 /// The outer error: why it cannot listen.
 pub fn run(
@@ -25,15 +24,15 @@ pub fn run(
         return Ok(Err(gone));
     }
     let stdin = std::io::stdin();
-    stub.serve(|file, time| {
+    stub.serve(|stub, time_ns| {
         let mut files = [
-            PollFd::from_borrowed_fd(file, PollFlags::IN),
-            PollFd::from_borrowed_fd(signals.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(writer.file, PollFlags::empty()),
+            stub,
+            PollFd::readable(signals.as_fd()),
+            PollFd::readable(stdin.as_fd()),
+            PollFd::hung_up(writer.file),
         ];
-        let fails = matches!(poll(&mut files, time), Err(error) if error != Errno::INTR);
-        let [_, signalled, input, reader_gone] = files.map(|file| !file.revents().is_empty());
+        let fails = matches!(poll(&mut files, time_ns), Err(error) if error != Errno::INTR);
+        let [_, signalled, input, reader_gone] = files.map(|file| file.is_ready());
         fails
             || reader_gone
             || (input && has_ended(&stdin))
@@ -46,5 +45,5 @@ pub fn run(
 }
 
 fn has_ended(stdin: &std::io::Stdin) -> bool {
-    !matches!(rustix::io::read(stdin, &mut [0; 256]), Ok(count) if count > 0)
+    !matches!(os::read(stdin, &mut [0; 256]), Ok(count) if count > 0)
 }

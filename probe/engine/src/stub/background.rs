@@ -1,12 +1,11 @@
 //! The stub on a thread of its own, during a trial.
 
 use super::{Stub, StubPlan};
-use rustix::event::{poll, PollFd, PollFlags};
-use rustix::io::Errno;
 use rustix::pipe::{pipe_with, PipeFlags};
 use std::io;
 use std::os::unix::io::{AsFd, OwnedFd};
 use std::thread::{Builder, JoinHandle};
+use wire::os::{poll, Errno, PollFd};
 use wire::pin;
 
 /// Dropped, it ends at once.
@@ -27,14 +26,11 @@ impl Background {
                 // Checked before the start.
                 let _ = pin::pin_thread("stub: cpus", &cpus);
             }
-            stub.serve(|file, time| {
-                let mut files = [
-                    PollFd::from_borrowed_fd(file, PollFlags::IN),
-                    PollFd::from_borrowed_fd(done.as_fd(), PollFlags::IN),
-                ];
+            stub.serve(|stub, time_ns| {
+                let mut files = [stub, PollFd::readable(done.as_fd())];
                 // Without waiting there is no end either.
-                let fails = matches!(poll(&mut files, time), Err(error) if error != Errno::INTR);
-                fails || !files[1].revents().is_empty()
+                let fails = matches!(poll(&mut files, time_ns), Err(error) if error != Errno::INTR);
+                fails || files[1].is_ready()
             });
             stub
         })?;

@@ -8,7 +8,6 @@ pub mod delay;
 pub mod head;
 pub mod plan;
 
-use crate::io::timespec;
 use calls::Ledger;
 use head::{parse, BadHead};
 pub use plan::StubPlan;
@@ -25,8 +24,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
-use std::os::unix::io::{AsFd, BorrowedFd};
+use std::os::unix::io::AsFd;
 use wire::clock::now_ns;
+use wire::os::PollFd;
 
 const BACKLOG: i32 = 4096;
 const MAX_HEAD_BYTES: usize = 16 * 1024;
@@ -142,7 +142,7 @@ impl Stub {
 
     /// Serves until `wait` returns true. `wait` polls the file that it gets, at most for the time that it gets, and
     /// whatever ends the stub.
-    pub fn serve(&mut self, mut wait: impl FnMut(BorrowedFd, Option<&Timespec>) -> bool) {
+    pub fn serve(&mut self, mut wait: impl FnMut(PollFd, Option<u64>) -> bool) {
         let mut events = Vec::with_capacity(EVENTS);
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut busy_turns = 0;
@@ -154,8 +154,8 @@ impl Stub {
             }
             busy_turns = 0;
             let due = self.due.peek().map(|Reverse((at, ..))| *at);
-            let time = due.map(|due| timespec(due.saturating_sub(now_ns())));
-            if wait(self.epoll.as_fd(), time.as_ref()) {
+            let time_ns = due.map(|due| due.saturating_sub(now_ns()));
+            if wait(PollFd::readable(self.epoll.as_fd()), time_ns) {
                 return;
             }
         }

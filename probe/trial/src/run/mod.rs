@@ -242,7 +242,8 @@ impl Trial<'_, '_> {
         }
         // When nothing of the trial runs that could stop it once more.
         if self.parent.is_some_and(|pid| self.supervisor.resume(pid)) {
-            self.interference.stopped_parent();
+            self.interference
+                .add("ringside was stopped by a signal".into());
         }
         if let Some(loads) = &mut self.loads {
             loads.join(end.ns);

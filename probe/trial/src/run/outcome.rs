@@ -10,6 +10,7 @@ use crate::tree::supervise::Leftover;
 use wire::cause::Cause;
 use wire::clock;
 use wire::messages::{Output, TrialOutcome};
+use wire::text::quoted;
 
 /// The account of children lacks those whose parent ignores SIGCHLD; samples have what they used until then. Smaller
 /// differences may be those of clocks.
@@ -47,7 +48,8 @@ impl Trial<'_, '_> {
         let has_left = findings.sampler.left_cgroup.is_some() || lacks(UNACCOUNTED_NS);
         let escaped = cgroup.filter(|_| has_left);
         if let Some(cgroup) = escaped {
-            interference.left_cgroup(&cgroup.path().display().to_string());
+            let path = quoted(&cgroup.path().display().to_string());
+            interference.add(format!("a process left the trial's cgroup {path}"));
         }
         let cpu = cpu.filter(|_| escaped.is_none() && !lacks(ROUNDING_NS));
         let (mut cpu_user_ns, cpu_system_ns) = cpu
@@ -61,7 +63,9 @@ impl Trial<'_, '_> {
             let lost_ns = sampled_ns.saturating_sub(cpu_user_ns + cpu_system_ns);
             cpu_user_ns += lost_ns;
             if lost_ns > UNACCOUNTED_NS {
-                interference.unaccounted(lost_ns);
+                // Their parent ignored SIGCHLD.
+                let ms = lost_ns / 1_000_000;
+                interference.add(format!("children ended that nobody waited for: {ms} ms of their CPU time are those of the last sample"));
             }
         }
         let (exit_status, signal) = match cause {
