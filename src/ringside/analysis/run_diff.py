@@ -94,7 +94,8 @@ def diff(
         if all(cell in run.cells and run.cells[cell].has_figures for run in runs)
     ]
     if not shared:
-        raise UsageError(f"{' and '.join(run.run.id for run in runs)} share no cell with figures")
+        ids = " and ".join(run.run.id for run in runs)
+        raise UsageError(f"{ids} share no cell with figures: give the programs the same names in both")
     machine = {
         name: moved
         for name in runs[0].references_ns
@@ -122,8 +123,7 @@ def diff(
 def _check(firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis]) -> None:
     first, *others = runs = (*firsts, *seconds)
     names = [run.run.id for run in runs]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
+    if twice := [name for name in names if names.count(name) > 1]:
         raise UsageError(f"run {twice[0]} is named twice: compare it with another one")
     for other in others:
         if first.measurement.name != other.measurement.name:

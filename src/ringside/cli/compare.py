@@ -66,7 +66,7 @@ def compare(
     return gates.status(
         fail_if,
         [
-            (f"{change.cell.contender} at {change.cell.point}", change.metric, change)
-            for change in difference.changes
+            (" at ".join(filter(None, (each.cell.contender, str(each.cell.point)))), each.metric, each)
+            for each in difference.changes
         ],
     )

@@ -30,8 +30,8 @@ def export(
     """Export RUN (default: latest).
 
     The formats are those of other tools, except `record`: one file FILE.json.xz with all that the store has
-    of a run, or of a suite. --store reads such a file in place of a store. Exit status 1 where cells have no
-    figures.
+    of a run, or of a suite. --store reads such a file in place of a store. `ringside show` has --csv and
+    --json. Exit status 1 where cells have no figures.
     """
     from ringside.analysis.run import analysis_of
     from ringside.cli import context

@@ -40,16 +40,16 @@ def status(gates: Sequence[tuple[str, float]], judged: Sequence[Judged]) -> int:
     What is not decided passes, and is named where its interval reaches as far. Without any verdict nothing
     passes."""
     if gates and all(ratio.obstacle in _UNDECIDABLE for _, _, ratio in judged):
-        is_short = any(ratio.obstacle in _TOO_FEW for _, _, ratio in judged)
-        remedy = f"; make {FIRST_LOOK} blocks or more" if is_short else ""
+        short = [ratio for _, _, ratio in judged if ratio.obstacle in _TOO_FEW]
+        of_vs = ", of vs with --until end --time 20s" if short and isinstance(short[0], CellChange) else ""
+        remedy = f"; make {FIRST_LOOK} blocks or more{of_vs}" if short else ""
         streams.say(f"--fail-if cannot decide: there are no verdicts{remedy}")
         return EXIT_FAILED
     status, passed = 0, []
     for verdict, share in gates:
         for subject, metric, judgement in judged:
             ratio = judgement.ratio if metric.smaller_is_better else judgement.ratio.inverse
-            low, high = ratio.low or 0, ratio.high or math.inf
-            reach = high - 1 if verdict == Verdict.SLOWER else 1 - low
+            reach = (ratio.high or math.inf) - 1 if verdict == Verdict.SLOWER else 1 - (ratio.low or 0)
             if judgement.verdict is Verdict.INCONCLUSIVE and reach >= share:
                 passed.append(f"{subject} ({undecided(judgement)})")
             estimate, worse_by = judgement.ratio.estimate, ratio.estimate - 1

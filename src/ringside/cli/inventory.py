@@ -50,9 +50,9 @@ def runs(storage: Store) -> TableData:
     """The runs of a store."""
     rows = []
     for run in storage.summaries():
-        started, state = run.started_at[:19].replace("T", " "), storage.state(run.id, run.ended_at)
-        rows.append((run.id, run.experiment, started, str(state), run.suite))
-    columns = ("run", "experiment", "started", "state", "suite")
+        title, state = one_line(run.title, 32), storage.state(run.id, run.ended_at)
+        rows.append((run.id, run.experiment, title, str(state), run.suite))
+    columns = ("run", "experiment", "title", "state", "suite")
     shown = 5 if any(run[4] for run in rows) else 4
     return plain_table("runs", columns[:shown], [run[:shown] for run in rows])
 
