@@ -77,8 +77,7 @@ SHARED = TrialOutcome("ok", wall_ns=10**10, cpus=(CpuUse(0, 10**10, 0, 0),), cpu
 
 
 @pytest.mark.parametrize(
-    ("report", "reason"),
-    [(WAITING, "I/O pressure (PSI): 30 %"), (STOLEN, "30 %"), (SHARED, "30 %")],
+    ("report", "reason"), [(WAITING, "I/O pressure (PSI): 30 %"), (STOLEN, "30 %"), (SHARED, "30 %")]
 )
 @pytest.mark.parametrize(("times", "is_excluded"), [(1.4, False), (1.45, True)])
 def test_the_host(report: TrialOutcome, reason: str, times: float, *, is_excluded: bool) -> None:

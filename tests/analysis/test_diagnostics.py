@@ -223,11 +223,7 @@ def limited(name: str, peak_bytes: int | None, limit_bytes: int | None = 1000) -
     ("trials", "diagnostics"),
     [
         (
-            [
-                trial(name="z", left_behind=2),
-                trial(name="y", left_behind=1),
-                trial(name="w"),
-            ],
+            [trial(name="z", left_behind=2), trial(name="y", left_behind=1), trial(name="w")],
             [Diagnostic("left-behind", ("y", "z"))],
         ),
         (

@@ -209,11 +209,7 @@ def test_first_and_steady_figures() -> None:
 
 
 def test_kinds_are_counted() -> None:
-    steady, again, never = (
-        noisy([5e5] * 20, 1),
-        noisy([6e5] * 20, 2),
-        noisy([5e5] * 17 + [9e5] * 3, 3),
-    )
+    steady, again, never = (noisy([5e5] * 20, 1), noisy([6e5] * 20, 2), noisy([5e5] * 17 + [9e5] * 3, 3))
     without = analysed(repeated_trial(*never))
     assert (without.steady, without.since, without.first_over_steady) == (None, None, None)
     result = analysed(*(repeated_trial(*series) for series in (steady, again, never)))

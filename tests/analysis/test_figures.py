@@ -118,10 +118,7 @@ def test_a_run_that_may_end_early_widens_all_intervals() -> None:
     assert expected
     plain, sequential = made(False), made(True)
     for run, same in ((plain, False), (sequential, True)):
-        ratios = [
-            run.cores_scaling[0].rows[0].speed_ups[2],
-            run.floor_ratios["hop_ns", places[1]]["base"],
-        ]
+        ratios = [run.cores_scaling[0].rows[0].speed_ups[2], run.floor_ratios["hop_ns", places[1]]["base"]]
         for ratio in ratios:
             assert (ratio.low == analyses.near(expected.low)) is same
     first = sequential.comparison(analyses.HOP, "limit", "base", places[1])

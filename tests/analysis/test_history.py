@@ -206,10 +206,7 @@ def test_a_change_is_large_enough_and_confirmed_by_later_runs() -> None:
 
 def test_all_that_is_kept_of_an_analysis() -> None:
     place = Point((("nodes", 10),))
-    contenders = {
-        "go": PlannedContender("Go", version="1.22", content="abc"),
-        "c": PlannedContender("C"),
-    }
+    contenders = {"go": PlannedContender("Go", version="1.22", content="abc"), "c": PlannedContender("C")}
     made = analysis(
         {("go", place): {"hop_ns": scaled(100.0)}, ("c", place): {"cpu_s": scaled(1.0)}},
         contenders=contenders,

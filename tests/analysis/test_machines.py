@@ -102,9 +102,7 @@ HOPS = {
 
 
 def machines(
-    hops: Mapping[str, Mapping[int, float]],
-    confidence: float = 0.95,
-    places: Mapping[int, str] = MACHINES,
+    hops: Mapping[str, Mapping[int, float]], confidence: float = 0.95, places: Mapping[int, str] = MACHINES
 ) -> MachineAnalysis | None:
     run = Planted(
         {
@@ -156,10 +154,7 @@ def test_figures_and_ratios_by_machine(confidence: float) -> None:
                 near(math.exp(between)),
             ),
             MachineRow(
-                Cell("base", Q),
-                {"east": median_interval([5.0]), "south": median_interval([6.0])},
-                {},
-                None,
+                Cell("base", Q), {"east": median_interval([5.0]), "south": median_interval([6.0])}, {}, None
             ),
             # No block of the other machine has both.
             MachineRow(

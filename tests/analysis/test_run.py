@@ -116,10 +116,7 @@ def test_comparisons_and_ranks_of_each_metric(small: RunAnalysis) -> None:
 
 
 def test_ratios_over_the_floor(small: RunAnalysis) -> None:
-    assert small.floor_ratios["hop_ns", Q] == {
-        "erlang": exactly(12.5),
-        "go": exactly(18.75),
-    }
+    assert small.floor_ratios["hop_ns", Q] == {"erlang": exactly(12.5), "go": exactly(18.75)}
     assert small.floor_ratios["rate", P]["erlang"].estimate == near(7 / 90)
     without = analysis({("go", P): {"hop_ns": scaled(1)}})
     assert (without.floor, without.floor_ratios["hop_ns", P]) == (None, {})

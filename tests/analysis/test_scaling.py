@@ -34,9 +34,7 @@ def usl(contention: float, coherency: float) -> Callable[[int], float]:
 
 
 def run_of(
-    values: Mapping[tuple[str, Point], Mapping[int, float]],
-    *laws: ScalingLaw | Slope,
-    metric: str = "wall_s",
+    values: Mapping[tuple[str, Point], Mapping[int, float]], *laws: ScalingLaw | Slope, metric: str = "wall_s"
 ) -> Planted:
     """A run with these values of one metric by block, and with these laws and slopes."""
 
@@ -48,9 +46,7 @@ def run_of(
 
 
 def seconds_of(
-    laws: Mapping[str, Callable[[int], float]],
-    *levels: int,
-    missing: Collection[tuple[str, int]] = (),
+    laws: Mapping[str, Callable[[int], float]], *levels: int, missing: Collection[tuple[str, int]] = ()
 ) -> dict[tuple[str, Point], Mapping[int, float]]:
     """Noise moves whole blocks: pairs inside blocks do not show it. `missing`: contenders and numbers of
     cores without values."""

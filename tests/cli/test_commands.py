@@ -81,10 +81,7 @@ def test_goals_of_a_run(workplace: Path, add_fake: Add, add_experiment: Add) -> 
     add_fake("one")
     add_fake("two")
     add_experiment("pair", "one", "two", blocks=9)
-    for words, least, most in (
-        ((), 7, 9),
-        (("--until", "end", "--blocks", "2"), 2, 2),
-    ):
+    for words, least, most in (((), 7, 9), (("--until", "end", "--blocks", "2"), 2, 2)):
         assert least <= json.loads(in_process("run", "pair", "--json", *words).stdout)["blocks"] <= most
     done = in_process("run", "pair", "--margin", "1%", "--json")
     assert "2 cells, 9 blocks at most" in done.stderr

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def silent(text: str) -> None:
 def test_engines_share_one_load_and_make_one_outcome(session: Session, http: str) -> None:
     nodes = session.nodes()
     assert [node.name for node in nodes] == ["north", "south"]
-    with Engines(session, nodes, silent) as engines:
+    with closing(Engines(session, nodes, silent)) as engines:
         load = LoadRequest(plan(f"{http}/", connections=5, requests=203))
         for _ in range(2):  # the same engines carry out one load after another
             whole = result.from_messages(engines.load(load))
@@ -105,7 +106,7 @@ def test_a_signal_ends_the_load_and_all_report(session: Session, http: str) -> N
         time.sleep(1.5)
         os.kill(os.getpid(), signal.SIGINT)
 
-    with Engines(session, session.nodes(), silent) as engines:
+    with closing(Engines(session, session.nodes(), silent)) as engines:
         thread = threading.Thread(target=interrupt)
         thread.start()
         load = LoadRequest(plan(f"{http}/", connections=2, duration_s=300.0))
@@ -123,14 +124,14 @@ def test_a_node_that_dies_leaves_no_figures_and_no_engine(
 ) -> None:
     dying = cluster.add("west")
     named = {node.name: node for node in session.nodes()}
-    with Engines(session, [named["north"], named["west"]], silent) as engines:
+    with closing(Engines(session, [named["north"], named["west"]], silent)) as engines:
         thread = threading.Timer(1.5, cluster.kill, [dying])
         thread.start()
         with pytest.raises(ClusterError, match=r"^west was lost .*there are no figures"):
             engines.load(LoadRequest(plan(f"{http}/", connections=2, duration_s=300.0)))
         thread.join()
     # The other's engine has ended, or its node would be busy.
-    with Engines(session, [named["north"]], silent) as engines:
+    with closing(Engines(session, [named["north"]], silent)) as engines:
         whole = result.from_messages(engines.load(LoadRequest(plan(f"{http}/", connections=1, requests=5))))
     assert whole.figures.requests == 5
 
@@ -140,7 +141,7 @@ def test_a_node_that_another_run_has(session: Session) -> None:
     said: list[str] = []
     north = session.nodes()[:1]
     with (
-        Engines(session, north, silent),
+        closing(Engines(session, north, silent)),
         pytest.raises(ClusterError, match=r"north did not answer within 4 s: another run may have it"),
     ):
         Engines(session, north, said.append, place_s=4.0)

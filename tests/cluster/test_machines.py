@@ -40,6 +40,12 @@ def engaging(session: FakeSession, patience_s: float = 60, **more: Any) -> tuple
     return Machines(session, said.append, lambda: None, patience_s, **more), said
 
 
+def names(there: Machines) -> list[str]:
+    """Those that are engaged."""
+    there.engage()
+    return [machine.name for machine in there]
+
+
 # --- nodes ---
 
 
@@ -55,7 +61,7 @@ def test_a_node_that_comes_late_is_engaged(session: MakeSession) -> None:
     cluster = session()
     waiting, _ = engaging(cluster)
     waiting.tick = lambda: cluster.there.append(node("late")) if not cluster.there else None
-    assert [machine.name for machine in waiting.engage()] == ["late"]
+    assert names(waiting) == ["late"]
 
 
 def test_a_cluster_that_does_not_answer(session: MakeSession) -> None:
@@ -66,7 +72,7 @@ def test_a_cluster_that_does_not_answer(session: MakeSession) -> None:
 
 def test_nodes_without_the_resource_are_used_with_a_word(session: MakeSession) -> None:
     there, said = engaging(session(node("alpha", has_resource=False)))
-    assert [machine.name for machine in there.engage()] == ["alpha"]
+    assert names(there) == ["alpha"]
     assert "no node advertises the resource `ringside`, so another user's run may measure" in said[0]
 
 
@@ -78,7 +84,7 @@ def test_others_go_on_without_a_node_whose_resource_another_run_has(session: Mak
     # Ray does not start an actor for which there is no resource.
     cluster.silent.add("beta")
     there, said = engaging(cluster)
-    assert [machine.name for machine in there.engage()] == ["alpha"]
+    assert names(there) == ["alpha"]
     assert said[0].startswith("waiting for beta")
     assert said[0].endswith(": another run may measure there (Ctrl-C gives up)")
     assert said[1].startswith("beta is left out: it was busy for")
@@ -105,7 +111,7 @@ def test_a_machine_whose_lock_another_process_has(session: MakeSession) -> None:
         second.engage()
     first.close()
     third, _ = engaging(session(node("alpha")))
-    assert [machine.name for machine in third.engage()] == ["alpha"]
+    assert names(third) == ["alpha"]
 
 
 def test_a_node_that_dies_while_it_is_asked(session: MakeSession) -> None:
@@ -156,7 +162,7 @@ def reserved(monkeypatch: pytest.MonkeyPatch) -> list[Reserved]:
 
 def test_no_group_of_nodes_is_free(session: MakeSession, reserved: list[Reserved]) -> None:
     nodes = [node(name) for name in ("alpha", "beta", "gamma", "delta")]
-    there, said = engaging(session(*nodes), 0.1, wanted=GroupEngines(1))
+    there, said = engaging(session(*nodes), 0.1, wanted=1)
     with pytest.raises(ClusterError, match="no 2 nodes of the cluster ray://fake:10001 were free within 0 s"):
         there.engage()
     assert said == ["waiting for 2 nodes that are free: another run may measure there (Ctrl-C gives up)"]
@@ -168,7 +174,7 @@ def test_a_group_is_not_waited_for_where_nodes_have_gone(
     session: MakeSession, reserved: list[Reserved]
 ) -> None:
     cluster = session(node("alpha"), node("beta"))
-    there, _ = engaging(cluster, wanted=GroupEngines(1))
+    there, _ = engaging(cluster, wanted=1)
     there.tick = lambda: cluster.gone.add("beta")
     with pytest.raises(ClusterError, match=r"needs 2 nodes .* and the cluster has 1: alpha"):
         there.engage()
@@ -177,17 +183,9 @@ def test_a_group_is_not_waited_for_where_nodes_have_gone(
 @pytest.mark.parametrize(
     ("nodes", "wanted", "said"),
     [
-        (
-            [node("a", has_resource=False)] * 2,
-            GroupEngines(1),
-            "needs nodes that advertise the resource `ringside`",
-        ),
-        (
-            [node("a"), node("b")],
-            GroupEngines(2),
-            r"needs 3 nodes .* 2 for engines, and the cluster has 2: a, b",
-        ),
-        ([node("a"), node("b")], GroupEngines(1, ("c",)), "c is not a node; the cluster has a, b"),
+        ([node("a", has_resource=False)] * 2, 1, "needs nodes that advertise the resource `ringside`"),
+        ([node("a"), node("b")], 2, r"needs 3 nodes .* 2 for engines, and the cluster has 2: a, b"),
+        ([node("a"), node("b")], ("c",), "c is not a node; the cluster has a, b"),
     ],
 )
 def test_too_few_nodes_for_engines(nodes: list[Node], wanted: GroupEngines, said: str) -> None:
@@ -197,10 +195,10 @@ def test_too_few_nodes_for_engines(nodes: list[Node], wanted: GroupEngines, said
 
 def test_as_many_sites_as_there_is_room_for() -> None:
     nodes = [node(name) for name in "abcde"]
-    assert groups.most_sites(nodes, GroupEngines(1)) == 2
-    assert groups.most_sites(nodes, GroupEngines(4)) == 1
+    assert groups.most_sites(nodes, 1) == 2
+    assert groups.most_sites(nodes, 4) == 1
     # Named nodes are there once.
-    assert groups.most_sites(nodes, GroupEngines(1, ("a",))) == 1
+    assert groups.most_sites(nodes, ("a",)) == 1
 
 
 def test_a_contender_on_a_loopback_is_not_reached_from_elsewhere() -> None:

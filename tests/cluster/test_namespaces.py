@@ -97,12 +97,7 @@ def cluster() -> Iterator[Hosts]:
 
 
 def start_node(
-    stack: ExitStack,
-    folder: Path,
-    name: str,
-    address: str,
-    words: Sequence[str],
-    settings: Mapping[str, str],
+    stack: ExitStack, folder: Path, name: str, address: str, words: Sequence[str], settings: Mapping[str, str]
 ) -> None:
     """A node of Ray in a namespace, which ends with the stack. On a busy machine Ray gives up before the node
     is there, so there are several tries."""

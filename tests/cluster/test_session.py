@@ -53,11 +53,7 @@ def test_nodes_without_the_resource_are_used_where_none_has_it_and_an_actor_find
         nodes = session.nodes()
         assert [(node.name, node.cpus, node.has_resource) for node in nodes] == [("plain", 2, False)]
         place = session.actor(kind, nodes[0]).remote(7)
-        assert session.ray.get(place.read.remote(), timeout=60) == (
-            7,
-            "sent",
-            str(ray.folder / "plain.lock"),
-        )
+        assert session.ray.get(place.read.remote(), timeout=60) == (7, "sent", str(ray.folder / "plain.lock"))
         added = ray.add("alpha"), ray.add("alpha")
         try:
             assert [node.name for node in session.nodes()] == ["alpha", "alpha#2"]

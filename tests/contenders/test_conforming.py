@@ -38,10 +38,7 @@ def dealt() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     ("name", "chosen"),
-    [
-        *dealt().items(),
-        *(pytest.param(name, (), marks=pytest.mark.integration) for name in CONTENDERS),
-    ],
+    [*dealt().items(), *(pytest.param(name, (), marks=pytest.mark.integration) for name in CONTENDERS)],
 )
 def test_every_contender_of_the_catalogue_conforms(name: str, chosen: Sequence[str]) -> None:
     one = CATALOGUE.contender(name)
@@ -83,8 +80,7 @@ SLOW = ["limit", *(path.parent.name for path in ROOT.glob("contenders/*/pom.xml"
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.soak if name in SLOW else ()) for name in having("ring")],
+    "name", [pytest.param(name, marks=pytest.mark.soak if name in SLOW else ()) for name in having("ring")]
 )
 def test_no_contender_writes_into_its_sources(name: str, tmp_path: Path) -> None:
     """Neither its build nor a trial: a catalogue may lie where nothing can be written."""

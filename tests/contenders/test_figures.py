@@ -21,10 +21,7 @@ OTHER_HOST = "127.0.0.2"
 SERVED = {"idle_pss_bytes", "rss_bytes", "peak_threads", "engine_share_percent"}
 # For each workload a small trial and figures that it has, those that are sampled while it waits among them.
 SMALL: dict[str, tuple[Levels, set[str]]] = {
-    "ring": (
-        {"nodes": 200, "messages": 13},
-        {"hop_ns", "spawn_ns", "held_pss_bytes", "cpu_s", "wall_s"},
-    ),
+    "ring": ({"nodes": 200, "messages": 13}, {"hop_ns", "spawn_ns", "held_pss_bytes", "cpu_s", "wall_s"}),
     "batch": (
         {"cases": 300, "size": 20},
         {"wall_s", "cpu_s", "work_s", "read_share", "busy_share", "compute_s", "write_s"},
@@ -70,10 +67,7 @@ SMALL: dict[str, tuple[Levels, set[str]]] = {
     ),
     "feed": (
         {"connections": 50, "ramp": 500, "interval_ms": 100, "seconds": 1},
-        {
-            *(*SERVED, "bytes_per_connection", "cpu_per_kchunk_s", "late_s.p99"),
-            "kernel_bytes_per_connection",
-        },
+        {*(*SERVED, "bytes_per_connection", "cpu_per_kchunk_s", "late_s.p99"), "kernel_bytes_per_connection"},
     ),
 }
 # Longer ones, of all loads.

@@ -30,10 +30,7 @@ def values(workplace: Path) -> str:
 def test_placeholders_are_sent_with_their_values(http: str, values: str) -> None:
     path = f"{http}/head/{{n}}/{{user}}"
     requests = (path, *FEW, "--values", values, "--header", "X-Key: {key}", "--connections", "1")
-    for pattern in (
-        r"(?s)GET /head/\d+/(ann|b%C3%B3b%20smith) HTTP.*",
-        r"(?s).*X-Key: (1,5|k2)\n.*",
-    ):
+    for pattern in (r"(?s)GET /head/\d+/(ann|b%C3%B3b%20smith) HTTP.*", r"(?s).*X-Key: (1,5|k2)\n.*"):
         load = load_document(*requests, "--expect-pattern", pattern)
         assert (load["errors"], load["requests"]) == ({}, 12), pattern
     # The server sends the body back. JSON around a placeholder is text.
@@ -125,11 +122,7 @@ def test_a_body_from_stdin(name: str) -> None:
     with serving(counting) as port:
         words = ("load", f"http://127.0.0.1:{port}/", "-d", name, "--expect-body", "50000", "--requests", "3")
         done = subprocess.run(
-            [*RINGSIDE, *words, "--json"],
-            input=b"x" * 50_000,
-            capture_output=True,
-            timeout=120,
-            check=True,
+            [*RINGSIDE, *words, "--json"], input=b"x" * 50_000, capture_output=True, timeout=120, check=True
         )
     assert json.loads(done.stdout)["errors"] == {}
 

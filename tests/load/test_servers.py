@@ -144,17 +144,13 @@ ALL = frozenset(["hello", "trailers", "bytes", "open", "204", "304", "hints", "e
 ASGI = ALL - {"trailers", "open", "hints"}
 SERVERS = {
     "nginx": Server(
-        ("nginx",),
-        _nginx,
-        spoken(ALL - {"bytes", "open", "hints", "echo"}, "http https h2 h2s"),
+        ("nginx",), _nginx, spoken(ALL - {"bytes", "open", "hints", "echo"}, "http https h2 h2s")
     ),
     "go": Server(("go",), _go, spoken(ALL, "http https h2 h2s")),
     "nodejs": Server(("node",), _node, spoken(ALL, "http https h2 h2s")),
     "uvicorn": Server((sys.executable,), _uvicorn, spoken(ASGI, "http https ws wss")),
     "hypercorn": Server(
-        (sys.executable,),
-        _hypercorn,
-        spoken(ASGI, "http https ws wss") | spoken(ASGI | {"hints"}, "h2 h2s"),
+        (sys.executable,), _hypercorn, spoken(ASGI, "http https ws wss") | spoken(ASGI | {"hints"}, "h2 h2s")
     ),
     "inets": Server(("erl", "erlc"), _inets, spoken(ASGI, "http https")),
 }

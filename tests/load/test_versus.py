@@ -253,14 +253,7 @@ while :; do sleep 0.1; done
     run = store.begin_run("load", 1, {}, {}, {})
     experiment = Experiment("load", "", TARGET.name, ("A", "B"), {}, "A", 3)
     benchmark = BlockLoop(
-        run,
-        experiment,
-        TARGET,
-        (POINT,),
-        StoppingRule(3),
-        store,
-        Listener(),
-        maker=targets(probe),
+        run, experiment, TARGET, (POINT,), StoppingRule(3), store, Listener(), maker=targets(probe)
     )
     sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):

@@ -58,8 +58,7 @@ def test_the_list_is_what_make_sets_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("in_ci", "counts"),
-    [(False, "5 skipped, 1 xfailed"), (True, "2 failed, 2 skipped, 1 xfailed, 1 error")],
+    ("in_ci", "counts"), [(False, "5 skipped, 1 xfailed"), (True, "2 failed, 2 skipped, 1 xfailed, 1 error")]
 )
 def test_what_is_missing_is_a_failure_in_ci(tmp_path: Path, in_ci: bool, counts: str) -> None:
     (tmp_path / "test_some.py").write_text(TESTS, encoding="utf-8")

@@ -34,10 +34,7 @@ def locked(name: str) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize(
     ("lock", "extras", "groups"),
-    [
-        ("requirements.lock", ["report", "serve"], []),
-        ("requirements-dev.lock", list(EXTRAS), ["dev"]),
-    ],
+    [("requirements.lock", ["report", "serve"], []), ("requirements-dev.lock", list(EXTRAS), ["dev"])],
 )
 def test_a_lock_has_every_requirement(lock: str, extras: list[str], groups: list[str]) -> None:
     asked = list(PROJECT["project"]["dependencies"])

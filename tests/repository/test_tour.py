@@ -41,8 +41,7 @@ def test_an_example_of_readme_looks_as_when_it_is_measured_now(
 
 
 @pytest.mark.parametrize(
-    "command",
-    [pytest.param(one, marks=() if "c-pthreads" in one else pytest.mark.soak) for one in COMMANDS],
+    "command", [pytest.param(one, marks=() if "c-pthreads" in one else pytest.mark.soak) for one in COMMANDS]
 )
 def test_a_command_works_as_it_is_written(command: str, tmp_path: Path) -> None:
     """With one block in place of seven: it is a question of the command, not of its figures."""

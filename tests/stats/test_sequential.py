@@ -8,12 +8,7 @@ from hypothesis import strategies as st
 
 from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE
-from ringside.stats.sequential import (
-    Look,
-    is_overstated,
-    last_look,
-    planned_looks,
-)
+from ringside.stats.sequential import Look, is_overstated, last_look, planned_looks
 from tests.support.analyses import near
 
 

@@ -140,10 +140,7 @@ def test_the_machines_shift_widens_the_interval(machine: list[Interval], below: 
     a, b = [math.exp(x) for x in (3, 5, 6, 9, 17)], [math.exp(x) for x in (1, 2, 4, 8, 16)]
     plain, widened = whole(ratio(a, b)), ratio(a, b, machine)
     assert widened == Interval(
-        plain.estimate,
-        near(plain.low * math.exp(-below)),
-        near(plain.high * math.exp(above)),
-        5,
+        plain.estimate, near(plain.low * math.exp(-below)), near(plain.high * math.exp(above)), 5
     )
 
 

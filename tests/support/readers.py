@@ -202,10 +202,7 @@ def manifests() -> Reader:
 def published() -> Reader:
     """Figures and claims of a source."""
     names = context.catalogue().contender_names()
-    return _catalogue_reader(
-        "published/*.toml",
-        lambda path: read_published(path, names),
-    )
+    return _catalogue_reader("published/*.toml", lambda path: read_published(path, names))
 
 
 def experiments() -> Reader:

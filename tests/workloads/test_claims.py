@@ -77,10 +77,7 @@ def gateway(kind: str, tuned: float | None = None) -> Runs:
     more: list[Row] = [] if tuned is None else [("tornado@tuned", at, metric, 0.1 * tuned)]
     return lambda x: [
         run_of(
-            "fanout",
-            f"fanout-{kind}",
-            [("tornado", at, metric, 0.1 * x), *more],
-            [("go", at, metric, 0.1)],
+            "fanout", f"fanout-{kind}", [("tornado", at, metric, 0.1 * x), *more], [("go", at, metric, 0.1)]
         )
     ]
 

@@ -67,10 +67,7 @@ def test_repeats_continue_where_the_last_ended(nodes: int, messages: int, repeat
     assert order(nodes, messages, repeats) == folded
     levels = {"nodes": nodes, "messages": messages, "trace": 1, "repeats": repeats}
     expected = RING.evidence(point(RING, **levels), 0, None)
-    assert expected.result == {
-        "checksum": str(repeats * checksum(nodes, messages)),
-        "order": str(folded),
-    }
+    assert expected.result == {"checksum": str(repeats * checksum(nodes, messages)), "order": str(folded)}
     assert expected.lines
     assert expected.lines.total == repeats * nodes * messages == sum(expected.lines.starting.values())
 

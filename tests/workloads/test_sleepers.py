@@ -67,12 +67,7 @@ def trial(**changes: Any) -> Trial:
     had run for 50 ms at the beginning."""
     wakes = [INSTANTS[after - 1] + 20_000 for after in reported_after(TASKS)]
     wakes[-1] = max(wakes[-1], INSTANTS[0] + 400_000)
-    values = {
-        "start": [4_000_000],
-        "wake": wakes,
-        "read": None,
-        "result": LATE,
-    } | changes
+    values = {"start": [4_000_000], "wake": wakes, "read": None, "result": LATE} | changes
     phases: Mapping[str, tuple[int, ...]] = {
         name: tuple(values[name]) for name in ("start", "wake") if values[name]
     }
@@ -85,10 +80,7 @@ def trial(**changes: Any) -> Trial:
     )
     report = TrialOutcome("ok", result=values["result"])
     return ok_trial(
-        SLEEPERS,
-        {"phases": phases, "phase_lines": lines, "report": report},
-        tasks=TASKS,
-        seconds=SECONDS,
+        SLEEPERS, {"phases": phases, "phase_lines": lines, "report": report}, tasks=TASKS, seconds=SECONDS
     )
 
 

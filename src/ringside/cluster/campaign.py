@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from ringside.catalogue.loader import Catalogue
-from ringside.cluster.groups import GroupEngines
+from ringside.cluster.groups import GroupEngines, engine_count
 from ringside.cluster.loop import ClusterLoop
 from ringside.cluster.machines import Machines
 from ringside.cluster.session import connect
@@ -113,15 +113,11 @@ class ClusterCampaign(Campaign):
 
 @contextmanager
 def on_cluster(
-    on: str,
-    task: Task,
-    catalogue: Catalogue,
-    notify: Notify,
-    engines: int | tuple[str, ...] | None = None,
+    on: str, task: Task, catalogue: Catalogue, notify: Notify, engines: GroupEngines | None = None
 ) -> Iterator[tuple[Capacity, Callable[[Store], ClusterCampaign]]]:
     """What contenders can get on the machines, which are let go at the end, and what makes a campaign on
-    them. `engines`: of two-sided trials, how many or on which nodes;
-    None: as many as the task has. Raises UsageError, ClusterError, ProbeError."""
+    them. `engines`: of two-sided trials; None: as many as the task has. Raises UsageError, ClusterError,
+    ProbeError."""
     wanted = _wanted(task, engines)
     contenders: dict[str, Contender] = {}
     for experiment in _experiments(task):
@@ -137,17 +133,16 @@ def on_cluster(
             machines.close()
 
 
-def _wanted(task: Task, engines: int | tuple[str, ...] | None) -> GroupEngines | None:
+def _wanted(task: Task, engines: GroupEngines | None) -> GroupEngines | None:
     """The engines of each contender's machine; None of a task whose load comes from its own. Raises
     UsageError where `engines` are others than those with which a run began."""
     planned = _experiments(task)
     count = planned[0].engines if planned else 0
-    names = engines if isinstance(engines, tuple) else ()
-    group = GroupEngines(len(engines) if isinstance(engines, tuple) else engines or count, names)
-    if group.engines != count or any(each.engines != count for each in planned):
+    wanted = engines or count
+    if engine_count(wanted) != count or any(each.engines != count for each in planned):
         began = f"with --engines {count}" if count else "without --engines"
         raise UsageError(f"the run began {began}: go on like that")
-    return group if count else None
+    return wanted or None
 
 
 def _receipt(contender: Ready | Unavailable) -> dict[str, str]:

@@ -11,10 +11,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -28,14 +27,7 @@ from ringside.load.result import EnginePart
 from ringside.measure import host
 from ringside.probe import protocol
 from ringside.probe.process import Probe, find_probe, interrupts
-from ringside.probe.protocol import (
-    EngineMessage,
-    EngineRecord,
-    LoadOutcome,
-    LoadPlan,
-    LoadRequest,
-    PartOfLoad,
-)
+from ringside.probe.protocol import EngineMessage, EngineRecord, LoadOutcome, LoadPlan, LoadRequest
 from ringside.text import one_line
 
 # What an engine may take to raise its limits and to read certificates.
@@ -140,7 +132,7 @@ class EngineSlot:
 
 
 class Engines:
-    """Engines on these nodes, one each, until `close`, or the end of a `with`."""
+    """Engines on these nodes, one each, until `close`."""
 
     def __init__(
         self,
@@ -164,7 +156,7 @@ class Engines:
         self._probe = probe or Probe(find_probe())
         self._place_s = place_s
         self._actors: dict[EngineSlot, Any] = {}
-        with self._ending_at_errors(), interrupts(self._interrupt):
+        with self._ending_at_errors(), interrupts(self.call_off):
             self._place([EngineSlot(node) for node in nodes], say)
 
     def load(
@@ -184,7 +176,7 @@ class Engines:
         # The nodes do not have the file.
         certificates = Path(cacert).read_bytes() if cacert else None
         texts = dict(zip(map(EngineSlot, self.nodes), _texts(plan, count), strict=True))
-        with self._ending_at_errors(), interrupts(self._interrupt):
+        with self._ending_at_errors(), interrupts(self.call_off):
             each = self._carry_out(texts, [plan], certificates)
         self.parts = tuple(part for _, part, _ in each)
         merged = self._probe.merge(plan, [record for *_, record in each])
@@ -217,9 +209,9 @@ class Engines:
             self._place([slot for slot in texts if slot not in self._actors])
             return self._carry_out(texts, plans, None, lambda: on_begun(counts))
 
-    def call_off(self) -> None:
-        """End the loads of a step, and of those that follow until `go_on`, from any thread. Engines that have
-        begun still report."""
+    def call_off(self, *_signal: object) -> None:
+        """End the loads of a step, and of those that follow until `go_on`, from any thread or at a signal.
+        Engines that have begun still report."""
         self._signals += 1
         self.interrupted = True
 
@@ -229,7 +221,7 @@ class Engines:
 
     def facts(self) -> dict[Node, Mapping[str, Any]]:
         """The facts of the nodes' machines. Raises ClusterError."""
-        with self._ending_at_errors(), interrupts(self._interrupt):
+        with self._ending_at_errors(), interrupts(self.call_off):
             facts = self._call(lambda slot: self._actors[slot].facts.remote(), [*map(EngineSlot, self.nodes)])
         return {slot.node: each for slot, each in facts.items()}
 
@@ -266,9 +258,8 @@ class Engines:
                 self._call(lambda slot: actors[slot].call_off.remote(), slots, ending=True)
                 deadline = time.monotonic() + _END_S
             if deadline is not None and time.monotonic() > deadline and len(answers) < len(slots):
-                raise NodeLostError(
-                    f"{rest[0].node.name} did not end its part of the load: there are no figures"
-                )
+                name = rest[0].node.name
+                raise NodeLostError(f"{name} did not end its part of the load: there are no figures")
         return [(slot.number, *part_of(slot.node, answers[slot])) for slot in slots]
 
     def _call(
@@ -292,7 +283,15 @@ class Engines:
             done = self._session.ready(list(refs), _TICK_S)
             for ref in done:
                 slot = refs.pop(ref)
-                values[slot] = self._result(slot.node, ref)
+                try:
+                    values[slot] = self._session.result(ref)
+                except NodeLostError as error:
+                    raise NodeLostError(
+                        f"{slot.node.name} was lost or cannot run an engine, so there are no figures "
+                        f"({error}): repeat the load, or name other nodes with --engines"
+                    ) from error
+                except ClusterError as error:
+                    raise ClusterError(f"{slot.node.name}: {error}") from error
             waited_s = time.monotonic() - begun
             if not done and waited_s > limit_s:
                 name = next(iter(refs.values())).node.name
@@ -305,23 +304,6 @@ class Engines:
                 say(f"waiting for {', '.join(names)}, up to {limit_s:g} s")
                 say = None
         return {slot: values[slot] for slot in slots}
-
-    def _result(self, node: Node, ref: Any) -> Any:
-        try:
-            return self._session.result(ref)
-        except NodeLostError as error:
-            raise NodeLostError(
-                f"{node.name} was lost or cannot run an engine, so there are no figures ({error}): repeat "
-                "the load, or name other nodes with --engines"
-            ) from error
-        except ClusterError as error:
-            raise ClusterError(f"{node.name}: {error}") from error
-
-    def __enter__(self) -> Engines:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """End all engines; each probe ends with its engine. A further `step` starts new ones."""
@@ -338,14 +320,11 @@ class Engines:
             self.close()
             raise
 
-    def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        self.call_off()
-
 
 def _texts(plan: LoadPlan, count: int, service_times: bool = False) -> list[bytes]:
     """The plans of so many engines that share a load, in JSON."""
-    parts_of_load = [PartOfLoad(engine, count, service_times) for engine in range(count)]
-    return [msgspec.json.encode(replace(plan, part=part)) for part in parts_of_load]
+    parts = [protocol.PartOfLoad(engine, count, service_times) for engine in range(count)]
+    return [msgspec.json.encode(replace(plan, part=part)) for part in parts]
 
 
 def part_of(node: Node, text: bytes) -> tuple[EnginePart, EngineRecord]:
@@ -395,5 +374,5 @@ def on_nodes(
     with upload() as (folder, _), connect(where, folder, option="--from") as session:
         nodes = choose(session.nodes(), wanted)
         check_reach(addresses, nodes)
-        with Engines(session, nodes, say) as engines:
+        with closing(Engines(session, nodes, say)) as engines:
             yield engines

@@ -30,12 +30,12 @@ class GroupPlacement:
         return one_line(f"{self.node.name} ← {', '.join(node.name for node in self.engines)}", 500)
 
 
-@dataclass(frozen=True, slots=True)
-class GroupEngines:
-    """The engines of each site: so many, or on nodes of these names or addresses."""
+# The engines of each site: so many, or on nodes of these names or addresses.
+GroupEngines = int | tuple[str, ...]
 
-    engines: int
-    names: tuple[str, ...] = ()
+
+def engine_count(wanted: GroupEngines) -> int:
+    return wanted if isinstance(wanted, int) else len(wanted)
 
 
 class Reservation:
@@ -46,8 +46,8 @@ class Reservation:
         from ray.util import placement_group
 
         self._session = session
-        count = wanted.engines + 1
-        self._pinned = choose(nodes, wanted.names) if wanted.names else []
+        count = engine_count(wanted) + 1
+        self._pinned = [] if isinstance(wanted, int) else choose(nodes, wanted)
         more: dict[str, Any] = {}
         if self._pinned:
             # Ray itself gives this label to every node.
@@ -55,10 +55,8 @@ class Reservation:
         try:
             self._group = placement_group([{RESOURCE: 1}] * count, strategy="STRICT_SPREAD", **more)
         except TypeError as error:
-            version = session.ray.__version__
-            raise UsageError(
-                f"--engines with names needs a newer Ray than {version}: say how many"
-            ) from error
+            needs = f"needs a newer Ray than {session.ray.__version__}: say how many"
+            raise UsageError(f"--engines with names {needs}") from error
         except Exception as error:
             raise session.lost(error) from error
 
@@ -102,19 +100,19 @@ def most_sites(nodes: Sequence[Node], wanted: GroupEngines) -> int:
         raise ClusterError(
             f"--engines needs nodes that advertise the resource `{RESOURCE}`, and there are none: {ADVERTISE}"
         )
-    needed = wanted.engines + 1
+    needed = engine_count(wanted) + 1
     try:
         # One that was there before may be gone.
-        choose(nodes, wanted.names or None)
+        choose(nodes, None if isinstance(wanted, int) else wanted)
     except UsageError as error:
         raise ClusterError(str(error)) from error
     if len(nodes) < needed:
         have = ", ".join(node.name for node in nodes)
         raise ClusterError(
             f"--engines needs {needed} nodes that advertise the resource `{RESOURCE}`, the contender's and "
-            f"{wanted.engines} for engines, and the cluster has {len(nodes)}: {have}"
+            f"{needed - 1} for engines, and the cluster has {len(nodes)}: {have}"
         )
-    return 1 if wanted.names else len(nodes) // needed
+    return len(nodes) // needed if isinstance(wanted, int) else 1
 
 
 def check_reach(site: GroupPlacement) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ringside.cluster import groups
-from ringside.cluster.groups import GroupEngines, GroupPlacement, Reservation
+from ringside.cluster.groups import GroupEngines, GroupPlacement, Reservation, engine_count
 from ringside.cluster.session import ADVERTISE, Node, Session
 from ringside.cluster.worker import NodeFacts, NodeWorker
 from ringside.errors import ClusterError, RingsideError, UsageError
@@ -63,28 +63,23 @@ class Machines:
         each = [machine.facts.capacity for machine in self]
         return Capacity(min(one.cpus for one in each), min(one.descriptors for one in each))
 
-    def engage(self) -> list[Machine]:
-        """Start what measures on all nodes that are free, and take their machines' locks; the new ones. Nodes
-        that are busy for long or cannot measure are left out. Raises ClusterError where none remains."""
-        nodes = self._free(self._nodes())
+    def engage(self) -> None:
+        """Start what measures on all nodes, where none is engaged, and take their machines' locks. Nodes that
+        are busy for long or cannot measure are left out. Raises ClusterError where none remains."""
+        nodes = self._nodes()
         if self._wanted:
             sites = self._reserved(nodes, self._wanted)
         else:
             sites = [GroupPlacement(node) for node in nodes]
-            if nodes and not any(node.has_resource for node in nodes):
+            if not any(node.has_resource for node in nodes):
                 self.say(
                     "no node advertises the resource `ringside`, so another user's run may measure at the "
                     f"same time: start nodes with {ADVERTISE}"
                 )
-        new = self._start(sites)
+        self._start(sites)
         if not self.by_name:
             reasons = "; ".join(f"{name}: {reason}" for name, reason in self._refused.items())
             raise ClusterError(f"no machine of the cluster {self.session.where} can measure: {reasons}")
-        return new
-
-    def _free(self, nodes: list[Node]) -> list[Node]:
-        used = {node.id for machine in self for node in (machine.site.node, *machine.site.engines)}
-        return [node for node in nodes if node.id not in used]
 
     def _waiting(self, what: Callable[[], str]) -> Iterator[float]:
         """The seconds of a wait, again and again; says after a while for what."""
@@ -116,10 +111,9 @@ class Machines:
         count = groups.most_sites(nodes, wanted)
         waiting = [Reservation(self.session, wanted, nodes) for _ in range(count)]
         sites: list[GroupPlacement] = []
-        need = f"{wanted.engines + 1} nodes"
-        for spent_s in self._waiting(
-            lambda: f"{need} that are free: another run may measure there (Ctrl-C gives up)"
-        ):
+        need = f"{engine_count(wanted) + 1} nodes"
+        what = f"{need} that are free: another run may measure there (Ctrl-C gives up)"
+        for spent_s in self._waiting(lambda: what):
             for reservation in list(waiting):
                 if not reservation.is_possible(nodes):
                     # A node that it names has died; another may have its name.
@@ -133,7 +127,7 @@ class Machines:
                 break
             time.sleep(_POLL_S)
             # One that has died meanwhile may be needed.
-            nodes = self._free(self.session.nodes())
+            nodes = self.session.nodes()
             groups.most_sites(nodes, wanted)
         for reservation in waiting:
             reservation.cancel()
@@ -146,10 +140,9 @@ class Machines:
             groups.check_reach(site)
         return sites
 
-    def _start(self, sites: list[GroupPlacement]) -> list[Machine]:
+    def _start(self, sites: list[GroupPlacement]) -> None:
         workers = {site.name: self.session.actor(NodeWorker, site.node).remote(site.name) for site in sites}
         waiting = {workers[site.name].engage.remote(site): site for site in sites}
-        new: list[Machine] = []
 
         def who() -> str:
             names = ", ".join(site.name for site in waiting.values())
@@ -169,14 +162,12 @@ class Machines:
                     waiting[worker.engage.remote(site)] = site
                 else:
                     self.by_name[site.name] = Machine(site, worker, facts)
-                    new.append(self.by_name[site.name])
             if not waiting:
                 break
-            if spent_s > (OTHERS_AFTER_S if new else self._patience_s):
+            if spent_s > (OTHERS_AFTER_S if self.by_name else self._patience_s):
                 for site in waiting.values():
                     self._refuse(site, f"it was busy for {spent_s:.0f} s", workers[site.name])
                 break
-        return new
 
     def ask(self, method: Callable[[Any], Any]) -> dict[str, Any]:
         """What a method of all workers returns, by the machines' names, as far as answers come. A machine

@@ -38,9 +38,6 @@ from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.text import one_line
 from ringside.workloads import workload as find_workload
 
-# Characters of an error that a probe is told.
-_SHOWN = 300
-
 
 class TwoSidedExecutor(Executor):
     """Trials whose probe is here, on the contender's node, and whose loads engines on other nodes carry out.
@@ -89,12 +86,11 @@ class TwoSidedExecutor(Executor):
         try:
             # Upstreams are here, and know requests by their numbers; engines know how long each took.
             parts = self._engines.step(plans, begun, service_times=service.stub is not None)
-        except (NodeLostError, ProbeError) as error:
-            self.probe.notify(protocol.LoadsFailed(one_line(str(error), _SHOWN)))
-            raise NodeLostError(str(error)) from error
-        except ClusterError as error:
+        except (ClusterError, ProbeError) as error:
+            self.probe.notify(protocol.LoadsFailed(one_line(str(error), 300)))
+            if isinstance(error, NodeLostError | ProbeError):
+                raise NodeLostError(str(error)) from error
             # An engine cannot do its part, as a probe here could not: a row.
-            self.probe.notify(protocol.LoadsFailed(one_line(str(error), _SHOWN)))
             return
         for number, part, record in parts:
             self.probe.notify(protocol.PartEnded(protocol.PartRecord(number, part.started.io, record)))

@@ -229,10 +229,7 @@ def test_all_facts_of_a_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         ({"pressure/cpu": None}, {"pressure_cpu": None}),
         ({"pressure/cpu": ""}, {"pressure_cpu": None}),
         ({"pressure/cpu": "some total=4"}, {"pressure_cpu": None}),
-        (
-            {"meminfo": None},
-            {"memory_bytes": None, "memory_available_bytes": None, "swap_bytes": None},
-        ),
+        ({"meminfo": None}, {"memory_bytes": None, "memory_available_bytes": None, "swap_bytes": None}),
         ({"governor": None, "control": None}, {"governor": None, "smt": None}),
     ],
 )

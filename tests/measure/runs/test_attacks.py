@@ -256,11 +256,7 @@ def test_cpu_time_of_a_process_that_left_the_cgroup() -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "sample_hz"),
-    [
-        ("leaves-its-cgroup-briefly", 0.0),
-        ("leaves-its-cgroup-for-its-namesake", 20.0),
-    ],
+    ("how", "sample_hz"), [("leaves-its-cgroup-briefly", 0.0), ("leaves-its-cgroup-for-its-namesake", 20.0)]
 )
 def test_cpu_time_outside_of_the_cgroup_counts(how: str, sample_hz: float) -> None:
     messages = attack(how, sample_hz=sample_hz)

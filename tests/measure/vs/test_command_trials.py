@@ -17,12 +17,7 @@ from ringside.measure.runs.loop import BlockLoop
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.runs.trials import padding_bytes
 from ringside.measure.vs import command_trials
-from ringside.measure.vs.command_trials import (
-    POINT,
-    CommandFailedError,
-    CommandTrials,
-    ExecutionOptions,
-)
+from ringside.measure.vs.command_trials import POINT, CommandFailedError, CommandTrials, ExecutionOptions
 from ringside.measure.vs.commands import parse_commands
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial
@@ -176,12 +171,7 @@ def test_a_command_that_cannot_be_started_is_wrong_use(tmp_path: Path, ignored: 
 
 
 @pytest.mark.parametrize(
-    "rule",
-    [
-        StoppingRule(9),
-        StoppingRule(100, decided=True, time_s=30.0),
-        StoppingRule(102, time_s=31.0),
-    ],
+    "rule", [StoppingRule(9), StoppingRule(100, decided=True, time_s=30.0), StoppingRule(102, time_s=31.0)]
 )
 def test_a_run_keeps_its_rule(rule: StoppingRule) -> None:
     commands = parse_commands(["true", "cat"])

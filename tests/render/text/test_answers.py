@@ -25,17 +25,7 @@ from ringside.render.text import markdown, terminal
 from ringside.render.text.answers import answers, pair_sentence, short_answer
 from ringside.render.text.diagnostics import words
 from tests.support import TESTS
-from tests.support.analyses import (
-    HOP,
-    MEMORY,
-    Exact,
-    Values,
-    analyse,
-    analysis,
-    planned,
-    point,
-    scaled,
-)
+from tests.support.analyses import HOP, MEMORY, Exact, Values, analyse, analysis, planned, point, scaled
 from tests.support.simulated import contradictions, simulated
 
 FILE = TESTS / "golden" / "answers_of_made_up_runs.txt"
