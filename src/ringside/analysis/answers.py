@@ -1,6 +1,6 @@
-"""What a run has shown: at each point who is first, who shares that place and what is open, from verdicts and
-rank intervals; and what else than the programs may have decided it, from figures of the run. Words are in
-render/text/answers.py, docs/RULES.md has the rules."""
+"""The answer of a run: which contenders are first at each point, which share that place and which points are
+open, from verdicts and rank intervals; and influences other than the programs, from figures of the run.
+render/text/answers.py has the sentences, docs/RULES.md the rules."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _STILL_FASTER = "still-faster"
 
 
 class FirstPlace(StrEnum):
-    """What is shown of the first place at a point. `FIRST`: one has it alone. `SHARED`: several are shown to
-    be equivalent, and each other is shown to be worse than one of them. `OPEN`: neither, and more blocks
-    could show it. `BARRED`: no verdict is possible between some. `ALONE`: one has a figure, `NOTHING`:
-    none."""
+    """The state of the first place at a point. `FIRST`: one contender has it alone. `SHARED`: several are
+    equivalent, and each other contender is worse than one of them. `OPEN`: undecided, and more blocks could
+    decide it. `BARRED`: no verdict is possible between some contenders. `ALONE`: only one has a figure;
+    `NOTHING`: none has."""
 
     FIRST = "first"
     SHARED = "shared"
@@ -38,8 +38,8 @@ class FirstPlace(StrEnum):
 
 
 class Confounder(StrEnum):
-    """What else than the program may have decided an order, by the code of the warning that explains it; of
-    implausible figures there are several."""
+    """An influence other than the program that may have decided an order, by the code of the warning that
+    explains it; implausible figures have several codes."""
 
     IMPLAUSIBLE = "implausible"
     FLOOR = "weak-reference"
@@ -102,7 +102,7 @@ class Conclusion:
 
 
 def conclude(run: RunFigures, diagnostics: Sequence[Diagnostic], warm_ups: Sequence[WarmUp]) -> Conclusion:
-    """What is shown at all points."""
+    """The answers at all points."""
     standings = tuple(_PointEvidence(run, diagnostics, warm_ups, point).standing() for point in run.points)
     with_figures = [each for each in standings if each.names]
     preferred = [each for each in standings if each.point == run.overview_point]
@@ -114,7 +114,7 @@ def conclude(run: RunFigures, diagnostics: Sequence[Diagnostic], warm_ups: Seque
 
 @dataclass(frozen=True, slots=True)
 class _PointEvidence:
-    """What the headline and its weak points say at a point."""
+    """The answer at a point, from the headline and its weak points."""
 
     run: RunFigures
     diagnostics: Sequence[Diagnostic]
@@ -209,9 +209,9 @@ class _PointEvidence:
         return dataclasses.replace(whole, influences=tuple(self._influences(whole)) if is_over else ())
 
     def _influences(self, standing: Standing) -> Iterator[Influence]:
-        """What else may have decided the first place."""
+        """Influences other than the programs that may have decided the first place."""
         run, best = self.run, standing.first[0]
-        # For figures beyond the floor, the floor has an influence of its own.
+        # Figures beyond the floor have a separate influence.
         codes = set(plausibility.CODES) - {plausibility.FASTER_THAN_FLOOR}
         if names := self._subjects(standing.first, *codes):
             flagged = (each.code for each in self.diagnostics if {*each.subjects} & {*names})

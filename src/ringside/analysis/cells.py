@@ -83,7 +83,7 @@ def _until_s(trial: Trial, measurement: Measurement, since: int) -> float:
 
 
 def repeats_state(trial: Trial, measurement: Measurement) -> SteadyState | None:
-    """What the repeats of an `ok` trial do; None where they are too few to tell."""
+    """How the repeats of an `ok` trial behave; None if they are too few to tell."""
     repeats = measurement.repeats_of(trial) if trial.outcome is Outcome.OK else ()
     if not repeats or not all(map(is_positive_finite, repeats)):
         return None

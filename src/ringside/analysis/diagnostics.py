@@ -1,5 +1,5 @@
-"""What weakens a run's figures: a closed list of codes (docs/RULES.md), with the values that their
-sentences need."""
+"""The weaknesses of a run's figures: a closed list of codes (docs/RULES.md), with the values for their
+sentences."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _YEARS_APART = 2
 # The machine's own speed changed by more than this.
 _DRIFT = 0.05
 _NEAR_MEMORY_LIMIT = 0.8
-# Of the memory that is counted, the share from which on more that is not is worth a word.
+# Uncounted memory above this share of the counted memory gives a warning.
 _UNCOUNTED = 0.1
 # `--blocks` of a run that has too few.
 _USUAL_BLOCKS = 7
@@ -115,7 +115,7 @@ def diagnose(
     missing = {text for trial in measured for text in trial.missing if not text.endswith("not delegated")}
     unfinished = {"run": run.run.id, "done": run.blocks_done, "planned": run.experiment.blocks}
     return (
-        # What is missing of an unfinished run is measured when it goes on.
+        # An unfinished run measures the missing trials when it is resumed.
         *(() if is_hopeless or is_cut_off else _blocks(run)),
         *_obstacles(run),
         *([Diagnostic("unfinished", values=unfinished)] if is_cut_off else ()),
@@ -153,7 +153,7 @@ def drifted(references: Iterable[float]) -> Iterator[Diagnostic]:
 
 
 def _drifted(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """Of several machines, the one whose speed changed most: they need not be alike."""
+    """The machine whose speed changed most, if there are several: they may differ."""
     by_machine: dict[str, list[Trial]] = {}
     for trial in trials:
         by_machine.setdefault(trial.machine, []).append(trial)
@@ -320,7 +320,7 @@ def _of_programs(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
             sizes[name] = max(sizes[name], unmapped_bytes)
         if report.left_behind:
             left_behind.add(name)
-        # Who was killed could not remove them.
+        # A killed program could not remove them.
         if report.left_files and report.signal != signal.SIGKILL:
             files[name] = max(files[name], report.left_files)
         if report.interference:

@@ -1,5 +1,5 @@
-"""What trials show besides the medians of cells: percentiles and totals of loads, the spread of executions,
-repeats inside one process, a program beside itself, each machine by itself."""
+"""Figures of trials besides the medians of cells: percentiles and totals of loads, the spread of executions,
+repeats inside one process, a program compared with itself, each machine alone."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Observations:
             self.add(trial)
 
     def add(self, trial: Trial) -> None:
-        """Count a trial, unless it is a warm-up or is to be repeated."""
+        """Count a trial, unless it is a warm-up or will be repeated."""
         cell, block = trial.cell, trial.block
         if block < 1 or trial.outcome in REPEATABLE:
             return
@@ -116,8 +116,8 @@ class Observations:
         return known
 
     def carry_over(self, metric: str, memory: float = MEMORY) -> CarryOver[Cell] | None:
-        """What contenders leave to the trials after them, in a metric; None where too few trials show it, or
-        their order is not known."""
+        """The effects of contenders on later trials, in a metric; None if too few trials show them or
+        their order is unknown."""
         if len({each[:3] for each in self._order}) < len(self._order):
             return None
         logs = {cell: logarithms(values) for (name, cell), values in self.values.items() if name == metric}
@@ -150,7 +150,7 @@ class Observations:
         return self.failures(metric, cell) / max(1, len(self.attempted.get(cell, ())))
 
     def obstacle(self, metric: str, cell: Cell) -> Obstacle | None:
-        """What stands in the way of any verdict on a cell."""
+        """The obstacles to any verdict on a cell."""
         if self.failed_share(metric, cell) > MAX_FAILED_SHARE:
             return Obstacle.FAILED_BLOCKS
         if (merged := self.percentile(metric, cell)) and not merged.is_supported:
@@ -515,7 +515,7 @@ def rank(
         names = [name for name in order if name in group and medians[name] is not None and name not in cold]
         pairs = {pair: compare(*pair) for pair in itertools.permutations(names, 2)}
         if any(pairs.values()):
-            # Whoever failed too often is behind the others, whatever the figures of the rest.
+            # A contender that failed too often ranks behind the others, whatever its figures.
             is_better = {
                 (name, other): (other in failing and name not in failing)
                 or (comparison is not None and comparison.verdict is Verdict.FASTER)

@@ -1,5 +1,5 @@
-"""Contenders by the family of their concurrency model, and what the figures of a run say of whole families:
-readers choose a model before a runtime. Words are in render/text/families.py."""
+"""Contenders by the family of their concurrency model, and the figures of whole families: readers choose a
+model before a runtime. render/text/families.py has the sentences."""
 
 from __future__ import annotations
 

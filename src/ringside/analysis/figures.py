@@ -1,4 +1,4 @@
-"""A run's trials and figures, and what decides between its contenders: what its analysis is made of."""
+"""The parts of a run's analysis: its trials, its figures, and the comparisons of its contenders."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class RunFigures:
 
     @property
     def confirmatory(self) -> int:
-        """How many metrics share the error rate of the headline; each of the others has one of its own."""
+        """How many metrics share the error rate of the headline; each other metric has its own."""
         return len(self.examination.confirmatory)
 
     @property
@@ -163,7 +163,7 @@ class RunFigures:
 
     @property
     def conditions(self) -> str:
-        """What was set and does not vary, in words."""
+        """The fixed settings, in words."""
         point = self.points[0]
         fixed = self.experiment.entry_of(point)[0] - {*self.varying}
         return self.measurement.label(point, fixed) if fixed else ""

@@ -13,7 +13,7 @@ from ringside.model.design import Metric, Point, varying_factors
 from ringside.model.results import Interval
 from ringside.stats.series import MIN_VALUES, LevelChange, level_changes, merged
 
-# Facts of a machine that make it another one, or another state of it.
+# If one of these facts differs, it is another machine or another state of it.
 # `engines`: on other machines, which the load came from.
 MACHINE = (
     *("cpu_model", "cpus", "cpus_usable", "kernel", "system", "hypervisor", "memory_bytes", "governor"),
@@ -105,7 +105,7 @@ class History:
         return tuple(sorted(changes, key=lambda each: each[0].indices[each[1].index], reverse=True))
 
     def since_before(self, index: int) -> list[ChangeCause] | None:
-        """What differs at the run of that index from the run before, for contenders that both have; None for
+        """The differences between the run of that index and the run before, for contenders in both; None for
         the first run."""
         if index == 0:
             return None
@@ -119,7 +119,7 @@ class History:
 
 
 def of_analysis(analysis: RunAnalysis) -> HistoryRun:
-    """What the history keeps of a run."""
+    """The part of a run that the history keeps."""
     headline = analysis.headline.name
     return HistoryRun(
         id=analysis.run.id,
@@ -140,7 +140,7 @@ def of_analysis(analysis: RunAnalysis) -> HistoryRun:
 
 
 def differences(before: HistoryRun, after: HistoryRun, contenders: Iterable[str]) -> list[ChangeCause]:
-    """What is recorded and differs between two runs: versions and sources of these contenders, facts of the
+    """The recorded differences between two runs: versions and sources of these contenders, facts of the
     machine."""
     causes = []
     for name in contenders:
@@ -217,7 +217,7 @@ def _confirmed(logs: Sequence[float]) -> list[LevelChange]:
 def _causes(
     contender: str, before: Sequence[HistoryRun], after: Sequence[HistoryRun], ratio: float
 ) -> tuple[ChangeCause, ...]:
-    """What changed between the last run before a change and the first one after it."""
+    """The differences between the last run before a change and the first run after it."""
     old, new = before[-1], after[0]
     causes = differences(old, new, [contender])
     for name in old.references_ns.keys() & new.references_ns.keys():

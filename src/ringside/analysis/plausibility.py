@@ -18,7 +18,7 @@ CODES = (FASTER_THAN_FLOOR, "below-a-cycle", "too-little-memory", "answered-unas
 BEYOND = (FASTER_THAN_FLOOR, "beyond-floor")
 # A thread or a process has a page of stack at least, of its own; a unit inside a process a pointer.
 PAGE_BYTES, POINTER_BYTES = 4096, 8
-# No reply comes through TCP in less, whoever sends it.
+# No reply comes through TCP in less time.
 MIN_LATENCY_NS = 1000
 
 
@@ -48,15 +48,15 @@ def floor_excess(metric: Metric, over_floor: Interval | None) -> Interval | None
 
 
 def no_floor(metric: Metric, floor: str, points: Iterable[Point]) -> str:
-    """What the floor is not, where a contender is better in this metric. Empty where it should be one."""
+    """Why the floor is none in this metric, if a contender is better. Empty if it should be one."""
     if metric.no_floor:
         return "" if all(_is_floored(metric, point) for point in points) else metric.no_floor.reason
     return "" if metric.is_speed else f"{floor} is written for the time of the whole work, not for this"
 
 
 def _is_floored(metric: Metric, point: Point) -> bool:
-    """Whether no honest program is better than the floor in this metric: times, but for those that a workload
-    excepts."""
+    """Whether no honest program is better than the floor in this metric: true of times, except those that a
+    workload excludes."""
     cores = point.as_dict().get("cores", 1)
     excepted = metric.no_floor and isinstance(cores, int) and cores >= metric.no_floor.from_cores
     return metric.is_speed and not excepted

@@ -1,4 +1,4 @@
-"""What a source reported beside what this run measured."""
+"""A source's figures compared with those of this run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ThenAndNowRow:
 
 @dataclass(frozen=True, slots=True)
 class ThenAndNow:
-    """What a source and a run have in common in one metric: figures of contenders, ratios of pairs."""
+    """The figures of contenders and ratios of pairs that a source and a run both have, in one metric."""
 
     source: Published
     metric: Metric

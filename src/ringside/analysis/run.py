@@ -41,7 +41,7 @@ class RunAnalysis(RunFigures):
         files = self.contenders[contender].files
         return {path: self.sources[digest] for path, digest in files.items() if digest in self.sources}
 
-    # What modules of their own compute, each when it is first used.
+    # Other modules compute these, each on first use.
     machines = cached_property(distributions.analyse_machines)
     executions = cached_property(distributions.analyse_executions)
     over_points = distributions.over_points
@@ -101,8 +101,8 @@ class RunAnalysis(RunFigures):
 
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What no honest program can have first, then the weak points of figures, and what else may have
-        decided the answer."""
+        """Implausible figures first, then the weak points of figures, then other influences on the
+        answer."""
         return (*self._of_figures, *caveats(self.conclusion))
 
     @property

@@ -35,7 +35,7 @@ class CellChange:
 
 @dataclass(frozen=True, slots=True)
 class ContenderChange:
-    """What is not the same about a contender in the two runs; None: it was not available."""
+    """The differences of a contender between the two runs; None: it was not available."""
 
     contender: str
     before: str | None

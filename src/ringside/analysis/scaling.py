@@ -60,7 +60,7 @@ def _by_level(
     return blocks
 
 
-# Below this share, contention is not worth a word.
+# Contention below this share is not reported.
 _NO_CONTENTION = 0.005
 # A speed-up below this is none.
 _GAIN = 1.1
@@ -73,7 +73,7 @@ _CURVE_STEPS = 60
 
 
 class Outlook(StrEnum):
-    """What the intervals of speed-ups and of the fitted law allow to say of more cores."""
+    """The conclusions on more cores that the intervals of speed-ups and of the fitted law allow."""
 
     NO_GAIN = "no gain"
     SLOWER_BEYOND = "slower beyond"
@@ -211,7 +211,7 @@ def _scaled(
 def _outlook(
     fit: Scalability, speed_ups: Mapping[int, Interval]
 ) -> tuple[Outlook, tuple[float, float] | None]:
-    """What holds over the whole intervals, and the ends of the number that belongs to it. A point estimate
+    """The conclusion that holds over the whole intervals, and the ends of its number. A point estimate
     says nothing: where the true coherency is 0, half of all fits make it more than 0."""
     most, best, contention = fit.levels[-1], fit.best, fit.contention
     highest = [ratio.high for ratio in speed_ups.values()]

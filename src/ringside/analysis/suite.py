@@ -25,7 +25,7 @@ class JudgedClaim:
 
     @property
     def command(self) -> str:
-        """What tests the claim; empty where nothing can."""
+        """The tests of the claim; empty if nothing can test it."""
         return f"ringside run {self.finding.experiment}" if self.finding.experiment else ""
 
 
@@ -73,7 +73,7 @@ class OverviewColumn:
     point: Point
 
     def cell(self, name: str) -> OverviewCell | None:
-        """What is known of a contender; None where it takes no part."""
+        """The facts known about a contender; None if it does not take part."""
         if name not in self.analysis.names:
             return None
         ranking = self.analysis.rankings[self.analysis.headline.name, self.point]

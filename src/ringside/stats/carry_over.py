@@ -1,4 +1,4 @@
-"""What a contender leaves to the trials after it, estimated from the order of trials."""
+"""The effect of a contender on the trials after it, estimated from the order of trials."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Cell = TypeVar("Cell", bound=Hashable)
 MEMORY = 0.9
 # Of a step, what is not explained counts up to so many medians: three standard deviations of normal noise.
 _CLIPPED, _ROUNDS = 4.4, 3
-# With fewer steps for each contender and cell, what is left for the noise is chance.
+# With fewer steps for each contender and cell, the remaining noise is chance.
 _MIN_STEPS = 2.5
 
 

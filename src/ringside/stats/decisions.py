@@ -1,4 +1,4 @@
-"""What is decided about each of many pairs: which is smaller, or that they are equivalent.
+"""Decisions about each of many pairs: one is smaller, or both are equivalent.
 
 Which of them differ is decided by a step-down test on the largest statistic, by sign flips of whole blocks
 (J. P. Romano, M. Wolf, "Exact and approximate stepdown methods for multiple hypothesis testing", JASA 100
@@ -35,7 +35,7 @@ _NOTHING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What all looks together say of a pair.
+    """The result of all looks at a pair.
 
     `ratio`: with its interval, from all blocks. `p`: the adjusted p-value at the look that decided, else at
     the last one. `direction`: -1 where the numerator is smaller, +1 where it is larger, 0 where no difference
@@ -90,7 +90,7 @@ class ComparisonTests(Generic[Pair]):
             self._examine_margin(family, look)
 
     def _examine_margin(self, family: Mapping[Pair, Mapping[int, float]], look: Look) -> None:
-        """Test each pair of which nothing is shown yet against both ends of the margin."""
+        """Test each undecided pair against both ends of the margin."""
         # By pair and end, the distance from it.
         distances = {
             (pair, end): {block: self._bound - end * value for block, value in values.items()}
@@ -111,7 +111,7 @@ class ComparisonTests(Generic[Pair]):
     def decision(
         self, pair: Pair, log_ratios: Mapping[int, float], confidence: float = CONFIDENCE
     ) -> Decision:
-        """What was decided about a pair, with the ratio over all of its blocks, at least one. `confidence`:
+        """The decision about a pair, with the ratio over all of its blocks, at least one. `confidence`:
         the nominal one of its interval."""
         values = [log_ratios[block] for block in sorted(log_ratios)]
         summary = paired.hodges_lehmann(values, confidence)

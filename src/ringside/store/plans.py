@@ -56,7 +56,7 @@ class PlannedContender:
 
     @property
     def platform(self) -> str:
-        """What it runs on: `PyPy`; its language where nothing else is named. Commands and URLs have none."""
+        """Its runtime, such as `PyPy`; its language if no runtime is named. Commands and URLs have none."""
         return self.runs_on or self.language
 
     @property
@@ -67,7 +67,7 @@ class PlannedContender:
 
     @property
     def release(self) -> Release | None:
-        """The feature release of that; None where nothing is known of it."""
+        """The feature release of the runtime; None if unknown."""
         return release(self.platform, self.version)
 
 

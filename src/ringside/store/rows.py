@@ -152,7 +152,7 @@ def hashes_of(run: Run) -> set[str]:
 
 
 class _TitledPlan(msgspec.Struct):
-    """What a list shows of a plan; the rest is skipped, not read."""
+    """The part of a plan that a list shows; the rest is skipped, not read."""
 
     experiment: dict[str, Any] = {}
     suite: dict[str, Any] | None = None

@@ -11,7 +11,7 @@ from ringside.errors import UsageError
 from ringside.model.results import Run
 from ringside.store.database import RunSummary, Store
 
-# What ids begin with, as `20260918-174158-`.
+# The beginning of an id, such as `20260918-174158-`.
 _STAMP = 16
 
 

@@ -1,5 +1,5 @@
-"""What can be measured: the workloads, each a package here or in another distribution, and the measurements
-of `vs` and `load --vs`, which have no contract."""
+"""The workloads, each a package here or in another distribution, and the measurements of `vs` and
+`load --vs`, which have no contract."""
 
 from __future__ import annotations
 

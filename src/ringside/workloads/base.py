@@ -1,4 +1,4 @@
-"""What every workload has: factors with their ranges, expected evidence, metrics, and what it wants shown.
+"""The base of every workload: factors with their ranges, expected evidence, metrics, and views.
 Pure: nothing here starts anything."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGEST_SEED = 4_294_967_295
 
 
 class Declared(Struct, frozen=True, forbid_unknown_fields=True):
-    """What `workload.toml` can have, too (`workloads/tables.py`)."""
+    """Attributes that `workload.toml` may set (`workloads/tables.py`)."""
 
 
 class Factor(Declared, frozen=True):
@@ -40,7 +40,7 @@ class Factor(Declared, frozen=True):
     most: int = 0
     choices: tuple[Level, ...] = ()
     words: tuple[str, ...] = ()
-    # What a program of the core of the contract can do besides the default.
+    # Levels besides the default that every conforming program supports.
     plain: tuple[Level, ...] = ()
     # A level in words, with `{}` for it: one text for all, or texts by level and `other`; an empty one for a
     # level that is not worth a word.
@@ -76,7 +76,7 @@ class Factor(Declared, frozen=True):
 
 
 class Capability(Declared, frozen=True):
-    """What a program can offer beyond the core of its workload's contract; its manifest names it."""
+    """A feature beyond the core of a workload's contract; a program's manifest names it."""
 
     name: str
     explanation: str
@@ -184,7 +184,7 @@ class ScalingLaw(Declared, frozen=True):
         return point.without(self.over, *self.regardless_of)
 
 
-# In `Timeline.cpu`, the threads that have no name of their own there.
+# In `Timeline.cpu`, all threads that are not named there.
 OTHER_THREADS = "others"
 
 
@@ -208,7 +208,7 @@ class SpansView(Declared, frozen=True):
 
 
 class Checks(Declared, frozen=True):
-    """What `ringside check` tries."""
+    """The inputs that `ringside check` tries."""
 
     # Arguments that a contender cannot do without, and words that it must refuse in their place.
     required: tuple[str, ...] = ()
@@ -241,7 +241,7 @@ class Checks(Declared, frozen=True):
 
 
 class Measurement(ABC):
-    """What the trials of a run are reduced to: metrics, and what is shown of them."""
+    """The reduction of a run's trials: metrics and views."""
 
     name: str
     title: str
@@ -250,7 +250,7 @@ class Measurement(ABC):
     compared: tuple[str, ...]
     # Whether they share one error rate; else the headline has one, and each of the others its own.
     one_family: bool = False
-    # Places, such as rates, of which there is a metric for each.
+    # Places, such as rates; each has its own metric.
     series: Mapping[str, tuple[int, ...]] = {}
     # Metrics that have a plot, whether they are compared or not.
     plotted: tuple[str, ...] = ()
@@ -299,7 +299,7 @@ class Measurement(ABC):
 
     @abstractmethod
     def figures(self, trial: Trial) -> dict[str, float]:
-        """The metrics of an `ok` trial, by name; what was not observed is left out."""
+        """The metrics of an `ok` trial, by name; unobserved ones are left out."""
 
     def medians(
         self, trials: Iterable[Trial], of: Callable[[Mapping[str, float]], float | None]
@@ -359,11 +359,11 @@ class Workload(Measurement):
     """A concurrency problem with a written contract (docs/PROTOCOL.md)."""
 
     factors: tuple[Factor, ...]
-    # What a server's arguments can be besides its factors, `port`, `host` and `seed`.
+    # Further arguments of a server, besides its factors, `port`, `host` and `seed`.
     server_arguments: tuple[str, ...] = ()
-    # What programs can offer besides the core of the contract.
+    # Features that programs may offer beyond the core of the contract.
     capabilities: tuple[Capability, ...] = ()
-    # Those that a distribution of its own brings; Ringside's are files of the catalogue.
+    # Contenders of other distributions; Ringside's own are files of the catalogue.
     questions: tuple[Question, ...] = ()
     checks: Checks = Checks()
     # The rules of `ringside check` that no other workload has, by their ids, and the module whose CHECKS test

@@ -25,12 +25,12 @@ from ringside.stats.paired import differences, hodges_lehmann, logarithms
 
 # A figure "about x" is one from x / 1.5 to x · 1.5.
 _ABOUT = 1.5
-# Lines of a program that are no code of its own.
+# Lines of a program that do not count as code.
 _NO_CODE = re.compile(r"(?:#|//|import |from |\"[\w./]+\"$|[\"'()\[\]{}\s,]*$)")
 
 
 class AnalysedRun(Protocol):
-    """What a test reads of a run's analysis."""
+    """The parts of a run's analysis that a test reads."""
 
     run: Run
     experiment: Experiment
@@ -71,7 +71,7 @@ class Band:
     is_open: bool = False
 
     def answer(self, interval: Interval) -> Answer:
-        """What an interval says of the claim: whether it lies inside, or outside on one side."""
+        """The position of an interval: inside the claim's band, or outside on one side."""
         if interval.low is None or interval.high is None:
             return Answer.INCONCLUSIVE
         ends = {interval.low, interval.high} & {self.low, self.high} if self.is_open else set()

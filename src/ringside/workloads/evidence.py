@@ -44,7 +44,7 @@ def rising_numbers(result: Mapping[str, str], names: Sequence[str]) -> tuple[int
     return known if rises else None
 
 
-# What a program reports of many times, in nanoseconds.
+# A program's summary of many times, in nanoseconds.
 LEVELS = ("p50", "p99", "max")
 
 

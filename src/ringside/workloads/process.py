@@ -10,7 +10,7 @@ from ringside.workloads.tables import SHARED
 
 CPU_S, WALL_S = SHARED["cpu_s"], SHARED["wall_s"]
 PEAK, THREADS = SHARED["peak_pss_bytes"], SHARED["peak_threads"]
-# What workloads have whose programs can repeat their work (`analysis/cells.py` computes them).
+# Metrics of workloads whose programs can repeat their work (`analysis/cells.py` computes them).
 FIRST_ANSWER, FIRST_OVER_STEADY = SHARED["first_answer_s"], SHARED["first_over_steady"]
 STEADY_AFTER = SHARED["steady_after_s"]
 

@@ -1,4 +1,4 @@
-"""What workloads of servers share: the steps that the probe takes, and the figures of a trial under load."""
+"""The shared part of server workloads: the probe's steps, and the figures of a trial under load."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Serving(Workload):
         return Evidence()
 
     def least_latency_ns(self, point: Point, plan: LoadPlan) -> float:
-        """What an answer to a load's request takes at least on any machine."""
+        """The least time of an answer to a load's request on any machine."""
         del point, plan
         return 0.0
 
@@ -67,7 +67,7 @@ class Serving(Workload):
 
 
 def service(steps: Sequence[Step], stub: Stub | None = None) -> Service:
-    """What the probe does with a server."""
+    """The probe's steps with a server."""
     return Service(ready_s=READY_S, idle_s=IDLE_S, steps=tuple(steps), stub=stub)
 
 

@@ -1,7 +1,7 @@
-"""What a workload declares in tables beside its module.
+"""The tables beside a workload's module.
 
 `workload.toml` has attributes of its class by their names. A factor or a capability without keys is one that
-workloads share. `[series]` has places, such as rates, of which there is a metric for each.
+workloads share. `[series]` has places, such as rates; each has its own metric.
 
 `metrics.md` has its metrics:
 

@@ -71,8 +71,8 @@ class TargetLoad(Measurement):
 
 
 def _bodies(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
-    """Targets each of which answers always the same, and not what the first of them does. Where answers of
-    one vary, by a date or an id, nothing is known."""
+    """Targets whose constant answers differ from those of the first target. If the answers of a target vary,
+    by a date or an id, nothing is known."""
     answers: dict[str, set[tuple[int, str]]] = {}
     for trial in trials:
         if load := trial.load(STEP):

@@ -216,7 +216,7 @@ def _summing(subject: Subject, server: Server) -> None:
 
 
 class _Case(Struct):
-    """What a gateway has to make of three upstreams (`upstreams.toml`)."""
+    """The answers that a gateway must give for three upstreams (`upstreams.toml`)."""
 
     rule: str
     upstreams: tuple[str, str, str]
@@ -230,7 +230,7 @@ _CASES = convert(_TABLES["cases"], list[_Case])
 
 
 def _gateway(subject: Subject) -> None:
-    """What a gateway does with its upstreams."""
+    """How a gateway treats its upstreams."""
     if not _meets(subject) or not _passes_on(subject) or subject.quick:
         return
     with ThreadPoolExecutor(_AT_ONE_TIME) as pool:

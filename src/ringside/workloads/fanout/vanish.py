@@ -1,4 +1,4 @@
-"""`vanish`: clients that hang up in the middle of their requests, and what is still done for them."""
+"""`vanish`: clients that hang up in the middle of their requests, and the work still done for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXPECTED_WARNINGS = frozenset({"errors"})
 
 
 def steps(all_clients: LoadPlan, vanishing: int, seconds: float) -> list[Step]:
-    """All clients, who stay; so many of them hang up again and again beside the others; all stay again."""
+    """All clients stay; then some hang up again and again while the others stay; then all stay again."""
     staying = replace(all_clients, requests=None, duration_s=seconds)
     leaving = replace(staying, connections=vanishing, patience_s=PATIENCE_S)
     others = replace(staying, connections=all_clients.connections - vanishing)
@@ -35,7 +35,7 @@ def _named(plan: LoadPlan, name: str) -> LoadPlan:
 
 
 def figures(trial: Trial) -> dict[str, float]:
-    """The figures of those who stayed, and what was done for those who did not."""
+    """The figures of clients that stayed, and the work done for those that did not."""
     figures: dict[str, float] = {}
     others, leaving = trial.load("measured", "others"), trial.load("measured", "leaving")
     before = trial.load(BEFORE)

@@ -130,7 +130,7 @@ def _full(subject: Subject) -> None:
 
 
 def _slow_reader(subject: Subject) -> None:
-    """A client that reads nothing, and another that goes on beside it; then the first gets all of its own."""
+    """A client reads nothing while another goes on; then the first gets all of its messages."""
     line = subject.served_by_hand(_FAST, by_hand(_MODULE, str(PORT)))
     expected = f"{_CHUNKS} chunks for another client meanwhile, and then for the one that did not read"
     with subject.expects("feed-slow", expected, line), running(subject, *_FAST) as server:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Intervals of the logarithmic time axis, and where it begins, in seconds.
 _INTERVALS = 48
 _FIRST_S = 0.1
-# Threads that have a series of their own.
+# Threads that have their own series.
 _NAMED_THREADS = 6
 
 
@@ -106,7 +106,7 @@ def _cpu(
             totals_s[tid].append(ns * 1e-9)
     cores = {names[tid]: _cores(times, totals, edges) for tid, totals in totals_s.items()}
     if cores and len(threads) == len(names):
-        # What is left of the whole process is the grain of two clocks.
+        # The rest of the process's time is the resolution of two clocks.
         return cores
     whole = _cores(times, [cpu_ns * 1e-9 for _, cpu_ns, _ in sampled], edges)
     named = [sum(values) for values in zip(*cores.values(), strict=True)] or [0.0] * len(whole)

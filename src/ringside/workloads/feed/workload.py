@@ -25,7 +25,7 @@ _BUFFERED_CHUNKS = 800
 _LONG = "1000000000000"
 # How many feeds warm a server up, and for how long it counts as cold.
 _EARLIER_CONNECTIONS, _COLD_S = 1000, 1.0
-# What the probe has open besides a connection's own descriptor.
+# Descriptors that the probe has open besides those of connections.
 _OTHER_DESCRIPTORS = 128
 
 

@@ -90,7 +90,7 @@ def _speaks(connection: socket.socket) -> bool:
 
 
 def _end(connection: socket.socket) -> bytes:
-    """What follows until the end; a reset is one."""
+    """The rest of the stream until its end; a reset counts as the end."""
     try:
         return connection.recv(100)
     except ConnectionResetError:

@@ -1,4 +1,4 @@
-"""`load=overload`: for a while more requests than a server can answer; what it answers, and for how long."""
+"""`load=overload`: more requests than a server can answer for a while; its answers, and its recovery."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def step_of(closed: LoadPlan, seconds: float) -> Step:
 
 
 def figures(trial: Trial) -> dict[str, float]:
-    """What was answered in time, how much memory it took, and how long the overload was felt."""
+    """The answers in time, the memory that the overload took, and the time until recovery."""
     capacity, load = trial.load(CAPACITY), trial.load("measured")
     if capacity is None or load is None or not load.course or len(load.course) < _ALL_SLOTS:
         return {}

@@ -17,7 +17,7 @@ from ringside.workloads.fib import overload
 from ringside.workloads.phases import CYCLE_NS
 from ringside.workloads.tables import declared
 
-# What is compared under some loads, the headline first.
+# The metrics compared under some loads, the headline first.
 _SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("mixed",): ("short_p99_s", "short_p99_alone_s"),
     ("overload",): ("goodput_percent", "lost_percent", "recovered_s"),
@@ -25,7 +25,7 @@ _SHOWN: Mapping[tuple[str, ...], tuple[str, ...]] = {
 }
 # The highest rate counts at which the p99 stays under this.
 _SUSTAINED_S = 0.010
-# What the engine says of a rate that is too high.
+# The engine's warnings of a rate that is too high.
 _BROKEN_WARNINGS = frozenset({"rate-not-kept", "unfinished", "errors", "lag"})
 # Above this a server is overloaded, and further rates only cost time.
 _BROKEN_S = 0.100
@@ -107,7 +107,7 @@ class Fib(serving.Serving):
         return point.but(load="single", clients=1, n=min(int(point["n"]), _REHEARSED_N))
 
     def work(self, point: Point) -> int:
-        # Time, in half seconds: what is measured, and start and end of the server.
+        # Time in half seconds: measuring, and start and end of the server.
         steps = {"rate": 12, "mixed": 2, "overload": 7}.get(str(point["load"]), 1)
         return 4 + round(2 * float(point["seconds"]) * steps)
 

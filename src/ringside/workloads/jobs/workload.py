@@ -47,7 +47,7 @@ TIMES_ALONE = 5
 
 # A round is a multiplication and a remainder of it, each of which waits for the one before.
 _CYCLES_PER_ROUND = 2
-# Each span is a protocol line, of which a trial may have two thousand.
+# Each span is a protocol line; a trial may have two thousand.
 _MAX_TRACED_JOBS = 1900
 _OTHER_OUTPUT_BYTES = 1 << 20
 # A makespan below the ideal by less is noise.

@@ -1,3 +1,3 @@
-"""Restarts: N units with state, of which some fail and are replaced (docs/PROTOCOL.md, `restarts`)."""
+"""Restarts: N units with state; some fail and are replaced (docs/PROTOCOL.md, `restarts`)."""
 
 from ringside.workloads.restarts.workload import RESTARTS as RESTARTS

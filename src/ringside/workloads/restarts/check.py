@@ -1,4 +1,4 @@
-"""The rule of `restarts` that evidence does not show: what is measured are failures, not reports of them."""
+"""The rule of `restarts` that evidence cannot show: trials measure failures, not reports of them."""
 
 from __future__ import annotations
 

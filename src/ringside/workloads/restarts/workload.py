@@ -28,7 +28,7 @@ from ringside.workloads.tables import declared
 # The passes over all messages. Units fail in the second; the first lets all code run once.
 PASSES = ("warm", "failing", "calm")
 FAILING = 1
-# What a program reports of answers without failures, of answers beside them, and of replaced units.
+# A program's reports on answers without failures, answers beside failures, and replaced units.
 TIMES = ("calm", "answer", "recovery")
 # How much of a pass the times of its answers cover at least: a program may do something else between two.
 _COVERED = 0.5
@@ -44,7 +44,7 @@ class Expected:
 
 @lru_cache(maxsize=16)
 def expected(units: int, messages: int, every: int, seed: int) -> Expected:
-    """What the collector of a program that did the work reports."""
+    """The report of the collector in a program that did the work."""
     order = failures = 0
     for unit in range(units):
         x = first_number(seed + unit)
@@ -131,7 +131,7 @@ class Restarts(Workload):
         return int(point["units"]) * int(point["messages"])
 
     def rehearsal(self, point: Point) -> Point:
-        """Few messages, of which some make their units fail: all code has run then."""
+        """A few messages, some of which make their units fail, so all code has run."""
         return point.but(messages=min(int(point["messages"]), _REHEARSED_MESSAGES), every=2)
 
     def figures(self, trial: Trial) -> dict[str, float]:

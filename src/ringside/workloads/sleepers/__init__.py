@@ -1,3 +1,3 @@
-"""Sleepers: N tasks, each of which sleeps until an instant of its own (docs/PROTOCOL.md, `sleepers`)."""
+"""Sleepers: N tasks, each of which sleeps until its own instant (docs/PROTOCOL.md, `sleepers`)."""
 
 from ringside.workloads.sleepers.workload import SLEEPERS as SLEEPERS

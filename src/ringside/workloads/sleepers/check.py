@@ -10,7 +10,7 @@ from ringside.conformance.subject import PATIENCE_S, Subject, lines_until, resul
 from ringside.workloads.base import HOLD
 from ringside.workloads.sleepers.workload import SECOND_NS, instant_ns, lateness_ns, numbers
 
-# With so few tasks each wake has a line of its own.
+# With so few tasks each wake-up has its own line.
 _TASKS, _SECONDS, _SEED = 10, 2, 20_241_127
 # How far from its instant a number may come: timers of a millisecond, and a line that the probe reads late.
 _EARLY_NS, _LATE_NS = 3_000_000, 100_000_000

@@ -57,8 +57,8 @@ def lateness_ns(result: Mapping[str, str]) -> dict[str, int] | None:
 
 
 def contradictions(trial: Trial, seed: int) -> Iterator[str]:
-    """What cannot be true of N tasks that were all asleep at one time, and of which each woke at its own
-    instant."""
+    """Find contradictions in the report of N tasks that all slept at the same time and woke at their own
+    instants."""
     point, starts, wakes = trial.cell.point, trial.phases.get("start", ()), trial.phases.get("wake", ())
     tasks, seconds = int(point["tasks"]), int(point["seconds"])
     in_order, reports = numbers(tasks, seed), reported_after(tasks)
