@@ -47,13 +47,6 @@ _MOST_NAMED = 3
 _OPEN_POINTS = 4
 
 
-def answer_table(analysis: RunAnalysis) -> TableData:
-    """The one of the tables that the answer in words comes from."""
-    if len(analysis.points) > POINT_TABLES:
-        return metric_table(analysis, analysis.headline)
-    return point_table(analysis, analysis.overview_point)
-
-
 @dataclass(frozen=True, slots=True)
 class Record:
     """The runs of one record, in the order of their suite. `name`: of what was run."""

@@ -13,7 +13,7 @@ import click
 import pytest
 
 from ringside import units
-from ringside.cli import check, params
+from ringside.cli import check, params, run_experiments
 from ringside.cli.main import COMMANDS, cli
 from ringside.cli.run_options import RunSettings
 from ringside.errors import UsageError
@@ -152,6 +152,17 @@ def test_a_dry_run_takes_every_option_into_account_or_refuses_it(
     # Spaces between names are no part of them.
     assert in_process("run", "pair", "--only", "one, two", "--dry-run").stdout == plain
     assert "7 s" in in_process("run", "pair", "--dry-run", "--time", "7s").stdout
+
+
+def test_a_huge_experiment_says_what_it_takes(
+    workplace: Path, add_fake: Add, add_experiment: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_fake("one")
+    add_experiment("solo", "one")
+    assert "cells take" not in in_process("run", "solo", status=None).stderr
+    monkeypatch.setattr(run_experiments, "_MANY_CELLS", 2)
+    said = in_process("run", "solo", "--set", "nodes=4,5", "--time", "1s", status=None).stderr
+    assert "solo: 2 cells take about 1 s per block, 1 block at most; for less: --only, --set" in said
 
 
 @pytest.mark.parametrize(

@@ -314,6 +314,21 @@ def test_a_load_second_by_second(tmp_path: Path) -> None:
     )
 
 
+def test_the_page_of_a_load_has_its_errors_and_whole_seconds_alone(tmp_path: Path) -> None:
+    numbers = itertools.count()
+
+    def answer(*_: bytes) -> bytes:
+        return OK if next(numbers) % 10 else OK.replace(b"200 OK", b"503 No")
+
+    with serving(answering(answer)) as port:
+        words = ("--rate", "50", "--duration", "2200ms", "--report", f"{tmp_path}/page")
+        load(f"http://127.0.0.1:{port}/", *words)
+    page = (tmp_path / "page").read_text()
+    assert page.index("11, see below") < page.index("<h3>Errors</h3>") < page.index("over time")
+    assert "errors: 11; latencies include those that timed out" in page
+    assert not re.findall(r">2\.[1-9]<", page)
+
+
 # --- what users of other load generators have reported as wrong ---
 
 

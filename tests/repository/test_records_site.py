@@ -122,6 +122,15 @@ def test_the_index_has_a_chart_for_each_problem_and_leads_to_the_questions(
     assert f'<a href="suite.html#question-{asked.name}">What then?</a>' in index
 
 
+def test_the_point_that_stands_for_a_run_leads_its_page(files: dict[str, bytes]) -> None:
+    made, kept = (
+        files["suite/showdown-ring.html"],
+        (SITE / "sleepers-million/sleepers-million.html").read_bytes(),
+    )
+    assert re.findall(rb"<h3>At (\d+) messages", made) == [b"100", b"10"]
+    assert re.findall(rb"<h3>At ([\d,]+) tasks", kept) == [b"1,000,000", b"10,000"]
+
+
 def test_hostile_text_stays_text(files: dict[str, bytes]) -> None:
     for name, data in files.items():
         assert HOSTILE.encode() not in data, name

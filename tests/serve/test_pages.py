@@ -136,7 +136,8 @@ def test_contenders_text_is_escaped_and_made_visible(client: Client, stored: tup
 def test_a_run_in_progress_is_marked_as_interim(client: Client, stored: tuple[Path, list[str]]) -> None:
     page = client.page(f"/runs/{stored[1][3]}")
     assert "<h2>So far</h2>" in page
-    assert "Tables, so far" in page
+    first, folded = page.partition("Tables, so far")[2].split('<details id="more-tables">')
+    assert (first.count("<table"), f"{folded.count('<table')} more</summary>" in folded) == (1, True)
     assert "Figures, intervals and verdicts are those of the trials so far" in page
 
 
@@ -163,6 +164,7 @@ def test_the_history_of_an_experiment(client: Client, stored: tuple[Path, list[s
     assert all(f'href="/runs/{run}"' in body for run in runs[:2])
     assert body.count("<figure") == body.count("<svg xmlns") == 1
     assert "<script" not in body
+    assert "<figcaption>100 units, 100 messages</figcaption>" in body
     # A run that was cut off counts as well, and a single one has a table alone.
     assert client.page("/history/other").count("&lt;/script&gt;") > 0
     assert "there is no" not in client.page("/history/other")

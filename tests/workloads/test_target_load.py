@@ -75,7 +75,7 @@ def test_errors_are_those_of_all_runs() -> None:
     ]
     errors, without_answer = TARGET.diagnostics([run(load, "B") for load in loads])
     assert errors.text == (
-        "B, in 2 runs: errors: 40,160; latencies include only those requests of them that timed out"
+        "B, in 2 runs: errors: 40,160; latencies include those that timed out, and leave out the others"
     )
     assert without_answer.text == "B, in 2 runs: 2,001 of the intended requests had no answer at the end"
 

@@ -27,7 +27,7 @@ from ringside.render.text.command import with_options, with_store
 from ringside.store import Store
 from ringside.store.runs import runs_of
 from ringside.text import one_line
-from ringside.units import duration
+from ringside.units import count, duration
 from ringside.workloads import workload as find_workload
 
 _MANY_CELLS = 500  # At half a second a trial.
@@ -154,8 +154,10 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
         for each in task.experiments:
             cells = len(check(each, catalogue, capacity)) * len(each.contenders)
             if cells >= _MANY_CELLS:
-                time = f"{duration(cells / 2)} for each of up to {each.blocks:,} blocks"
-                streams.say(f"{each.name}: {cells:,} cells take {time}; a part: --only, --set, --time 10m")
+                time = f"{duration(cells / 2)} per block, {count(each.blocks, 'block')} at most"
+                streams.say(
+                    f"{each.name}: {cells:,} cells take about {time}; for less: --only, --set, --time 10m"
+                )
         # Only now: a wrong name leaves no store behind.
         store = storage or context.open_store(settings.store)
         if task.is_empty:

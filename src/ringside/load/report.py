@@ -16,7 +16,7 @@ from ringside.render.plots import spec
 from ringside.render.plots.charts import missing
 from ringside.render.text.cells import TableData
 
-_BARS_WIDTH = 90
+_BARS_WIDTH = 42  # What a phone shows.
 _TIMES = ("max", "p99", "p90", "p50")
 _RATES = {"intended": "intended", "answered": "requests", "errors": "errors"}
 
@@ -27,8 +27,9 @@ def page(target: Target, plan: LoadPlan, result: LoadResult, tables: Sequence[Ta
         title=target.text,
         how=summary.how(target, plan, result),
         result=result,
+        diagnostics=summary.warnings_of(result),
         facts=summary.facts(target, result),
-        tables=tables,
+        tables=[*tables, *summary.fault_tables(target, result)],
         drawings=[(title, drawing(plot)) for title, plot in _plots(result)],
         bars=summary.bar_lines(result.counts.get(result.main_histogram, ()), _BARS_WIDTH),
         absent=missing(),
@@ -38,7 +39,10 @@ def page(target: Target, plan: LoadPlan, result: LoadResult, tables: Sequence[Ta
 
 
 def _plots(result: LoadResult) -> Iterator[tuple[str, spec.Json]]:
-    seconds = [(each, each.t_ns / 1e9, each.interval_ns / 1e9) for each in result.intervals]
+    # What is left of a second at the end has too few requests for a figure.
+    longest_ns = max((each.interval_ns for each in result.intervals), default=0)
+    whole = [each for each in result.intervals if each.interval_ns > longest_ns / 2]
+    seconds = [(each, each.t_ns / 1e9, each.interval_ns / 1e9) for each in whole]
     times = [(name, t_s, getattr(each, f"{name}_ns")) for name in _TIMES for each, t_s, _ in seconds]
     if points := [(name, t_s, ns / 1e6) for name, t_s, ns in times if ns]:
         yield f"{result.main_histogram.capitalize()} over time", _lines(points, "milliseconds", log=True)

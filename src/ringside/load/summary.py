@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from msgspec import structs
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -66,11 +67,7 @@ def show(
         console.print(Text(f"Aborted: {figures.detail}.", style="bold red"))
     elif figures.outcome == "interrupted":
         console.print(Text("Interrupted: these are the figures until then.", style="yellow"))
-    number = errors_text(sum(figures.errors.values()))
-    warnings = {
-        warning.code: sentences(number if warning.code == "errors" else warning.text, warning.remedy)
-        for warning in figures.warnings
-    }
+    warnings = {each.code: sentences(each.text, each.remedy) for each in warnings_of(result)}
     for code in FIRST & warnings.keys():
         console.print(Text(warnings.pop(code), style="bold red"))
     console.print()
@@ -92,10 +89,19 @@ def show(
     if target.protocol != "stream" and not result.is_open_loop and result.is_answered:
         console.print()
         console.print(Text(CLOSED_LOOP, style="dim"))
-    meanings = {**ERRORS, "tls": NO_TLS} if target.is_secure else ERRORS
-    _faults("Errors", figures.errors, meanings, console)
-    _faults("Sequence faults", figures.sequence, SEQUENCE, console)
+    for table in fault_tables(target, result):
+        console.print()
+        terminal.render(table, console)
     terminal.warn(warnings.values(), console)
+
+
+def warnings_of(result: LoadResult) -> list[ipc.EngineWarning]:
+    """The engine's warnings, with the number of errors as the tables write it."""
+    number = errors_text(sum(result.figures.errors.values()))
+    return [
+        structs.replace(each, text=number) if each.code == "errors" else each
+        for each in result.figures.warnings
+    ]
 
 
 def tables(
@@ -345,16 +351,22 @@ def bar_lines(pairs: Sequence[tuple[int, int]], width: int) -> list[str]:
     return lines
 
 
-def _faults(title: str, counts: Mapping[str, int], meanings: Mapping[str, str], console: Console) -> None:
-    rows = [
-        (
-            TableCell(one_line(kind, 40), "text"),
-            TableCell(f"{number:,}"),
-            TableCell(meanings.get(kind, ""), "text"),
-        )
-        for kind, number in sorted(counts.items(), key=lambda pair: -pair[1])
-        if number
-    ]
-    if rows:
-        console.print()
-        terminal.render(TableData(title, ("kind", "count", "meaning"), tuple(rows)), console)
+def fault_tables(target: Target, result: LoadResult) -> list[TableData]:
+    """The errors and the faults of sequence that occurred, by kind, the most frequent first."""
+    meanings = {**ERRORS, "tls": NO_TLS} if target.is_secure else ERRORS
+    figures, shown = result.figures, []
+    for title, counts, texts in (
+        ("Errors", figures.errors, meanings),
+        ("Sequence faults", figures.sequence, SEQUENCE),
+    ):
+        if rows := [
+            (
+                TableCell(one_line(kind, 40), "text"),
+                TableCell(f"{number:,}"),
+                TableCell(texts.get(kind, ""), "text"),
+            )
+            for kind, number in sorted(counts.items(), key=lambda pair: -pair[1])
+            if number
+        ]:
+            shown.append(TableData(title, ("kind", "count", "meaning"), tuple(rows)))
+    return shown

@@ -77,6 +77,7 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
         keys = [f"plot-{len(plots) + number}" for number, _ in enumerate(chart.panels, 1)]
         plots |= {key: panel.spec for key, panel in zip(keys, chart.panels, strict=True)}
         drawn.append((chart, list(zip(keys, chart.panels, strict=True))))
+    point = analysis.overview_point
     values = {
         "analysis": analysis,
         "heading": words.heading(analysis),
@@ -85,12 +86,13 @@ def content(analysis: RunAnalysis) -> dict[str, Any]:
         "trials": units.count(analysis.trial_count, "trial"),
         "is_over": analysis.run.ended_at is not None,
         "answers": answers(analysis),
-        "picture": headline_picture(analysis, analysis.overview_point),
+        "picture": headline_picture(analysis, point),
         "diagnostics": diagnostics.for_pages(analysis.diagnostics),
         "charts": drawn,
         "absent": missing(),
         "colours": {name: colour(name, analysis.floor) for name in analysis.names},
-        "tables": tables(analysis),
+        # That of the answer is first: the others are folded.
+        "tables": sorted(tables(analysis), key=lambda table: table.title != analysis.label(point)),
     }
     names = ("facts", "verdicts", "plots", "tables")
     parts = {name: page(f"part_{name}.html.j2", **values) for name in names}

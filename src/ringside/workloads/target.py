@@ -114,7 +114,7 @@ def _counted(name: str, warned: Sequence[tuple[EngineWarning, LoadMessage]]) -> 
 
 def errors_text(count: int) -> str:
     """The engine's warning `errors` of so many, in the digits of the tables beside it."""
-    return f"errors: {count:,}; latencies include only those requests of them that timed out"
+    return f"errors: {count:,}; latencies include those that timed out, and leave out the others"
 
 
 def _summed(warning: EngineWarning, loads: Sequence[LoadMessage]) -> str:

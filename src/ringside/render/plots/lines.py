@@ -374,6 +374,7 @@ def _trials(analysis: RunAnalysis, point: Point) -> spec.Json | None:
 # More points would make a page of nothing but plots.
 _MAX_POINTS = 6
 _MAX_DAYS_WITH_HOURS = 8
+_MAX_SECONDS_WITH_SECONDS = 600
 
 
 def history_chart(history: History) -> spec.Chart:
@@ -406,7 +407,8 @@ def _history_lines(history: History, point: Point) -> spec.Json:
     first, last = (datetime.fromisoformat(each) for each in (min(begun), max(begun)))
     # Ticks are hours apart on a short stretch: dates alone would be said again and again.
     is_one_day, is_short = first.date() == last.date(), (last - first).days < _MAX_DAYS_WITH_HOURS
-    form = "%H:%M" if is_one_day else "%m-%d %H:%M" if is_short else "%Y-%m-%d"
+    seconds = ":%S" if (last - first).total_seconds() < _MAX_SECONDS_WITH_SECONDS else ""
+    form = f"%H:%M{seconds}" if is_one_day else "%m-%d %H:%M" if is_short else "%Y-%m-%d"
     title = f"{first:%Y-%m-%d}, UTC" if is_one_day else None
     date = {"format": form, "tickCount": 8}
     x = {"field": "when", "type": "temporal", "title": title, "axis": date, "scale": {"type": "utc"}}
