@@ -64,6 +64,12 @@ def store(workplace: Path) -> Iterator[Store]:
     opened.close()
 
 
+def at_trial(driver: Driver, number: int, act: Callable[[], None]) -> Driver:
+    """Something happens after so many trials."""
+    driver.session.after_trial = lambda trials: act() if trials == number else None
+    return driver
+
+
 def begin(driver: Driver) -> None:
     driver.carry_out(new_task(Selection("pair", until="end", seed=1), Catalogue()))
 
@@ -103,24 +109,15 @@ def test_machines_share_the_blocks_in_any_store(where: str, session: MakeSession
     begin(Driver(session("alpha", "beta"), store))
     assert store.run().ended_at
     assert_whole(store)
-    assert (
-        {trial.machine for trial in counted(store)}
-        == store.run().host["machines"].keys()
-        == {"alpha", "beta"}
-    )
+    machines = {trial.machine for trial in counted(store)}
+    assert machines == store.run().host["machines"].keys() == {"alpha", "beta"}
     store.close()
 
 
 def test_a_postgresql_that_is_lost_while_machines_measure(postgresql: Server, session: MakeSession) -> None:
     with postgresql.database() as name:
         store = Store(postgresql.url(name))
-        driver = Driver(session("alpha", "beta"), store)
-
-        def lose(number: int) -> None:
-            if number == 5:
-                postgresql.stop()
-
-        driver.session.after_trial = lose
+        driver = at_trial(Driver(session("alpha", "beta"), store), 5, postgresql.stop)
         try:
             with pytest.raises(StoreError, match="the connection was lost"):
                 begin(driver)
@@ -225,13 +222,8 @@ def test_what_was_not_there_stays_unavailable(store: Store, session: MakeSession
 
 
 def test_the_block_of_a_lost_machine_moves(store: Store, session: MakeSession) -> None:
-    driver = Driver(session("alpha", "beta"), store)
-
-    def lose(number: int) -> None:
-        if number == 3:
-            driver.session.gone.add("beta")
-
-    driver.session.after_trial = lose
+    nodes = session("alpha", "beta")
+    driver = at_trial(Driver(nodes, store), 3, lambda: nodes.gone.add("beta"))
     begin(driver)
     assert store.run().ended_at
     assert_whole(store)
@@ -268,13 +260,8 @@ def test_a_machine_that_never_answers_is_left_out(
 def test_a_run_without_a_machine_left_ends_with_a_line_and_is_resumed(
     store: Store, session: MakeSession
 ) -> None:
-    driver = Driver(session("alpha"), store, patience_s=0.2)
-
-    def lose(number: int) -> None:
-        if number == 4:
-            driver.session.gone.add("alpha")
-
-    driver.session.after_trial = lose
+    nodes = session("alpha")
+    driver = at_trial(Driver(nodes, store, patience_s=0.2), 4, lambda: nodes.gone.add("alpha"))
     with pytest.raises(ClusterError, match="has no node that can run contenders, after 0 s: start one with"):
         begin(driver)
     assert resume(Driver(session("beta"), store)).ended_at

@@ -20,6 +20,7 @@ from tests.support.processes import is_over
 from tests.support.ray_cluster import RayCluster, started
 from tests.support.stored_trials import STORE, assert_whole, begun, counted, has_trials, stored
 
+pytestmark = pytest.mark.integration
 NODES = ("alpha", "beta", "gamma")
 # Contenders that need no build.
 FIB = ("fib", "--only", "python-sync,python-threads", "--set", "seconds=1", "--blocks", "2", "--until", "end")
@@ -48,7 +49,6 @@ def own_address(ray: RayCluster, workplace: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("RAY_ADDRESS", ray.own)
 
 
-@pytest.mark.integration
 def test_the_contender_is_on_one_node_and_its_load_comes_from_another(ray: RayCluster) -> None:
     only = ("--only", "python-asyncio,python-threads", "--set", "clients=4")
     done = ringside("run", *FIB[:1], *only, *FIB[3:], "--on", "auto", "--engines", "1")
@@ -83,7 +83,6 @@ def test_the_contender_is_on_one_node_and_its_load_comes_from_another(ray: RayCl
     assert f"engine {engine}: kernel" in page
 
 
-@pytest.mark.integration
 def test_two_engines_share_what_they_can_of_each_step(ray: RayCluster) -> None:
     levels = ("connections=21", "ramp=100", "interval_ms=100", "seconds=2")
     settings = [word for level in levels for word in ("--set", level)]
@@ -103,7 +102,6 @@ def test_two_engines_share_what_they_can_of_each_step(ray: RayCluster) -> None:
     assert trial.marks["ramped"].t_ns < trial.marks["held"].t_ns < trial.marks["end measured"].t_ns
 
 
-@pytest.mark.integration
 def test_loads_at_the_same_time_and_engines_by_their_names(ray: RayCluster) -> None:
     mixed = ("--set", "load=mixed", "--set", "clients=2", "--set", "n=20", "--set", "seconds=1")
     only = ("--only", "python-threads", "--blocks", "1")
@@ -116,7 +114,6 @@ def test_loads_at_the_same_time_and_engines_by_their_names(ray: RayCluster) -> N
     assert shared["measured", "long"] == 1
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["io", "mixed"])
 def test_upstreams_are_beside_the_gateway_and_its_load_comes_from_elsewhere(
     ray: RayCluster, kind: str
@@ -147,7 +144,6 @@ def test_upstreams_are_beside_the_gateway_and_its_load_comes_from_elsewhere(
         assert {"overhead_s.p50", "overlapped_percent"} < FANOUT.figures(trial).keys()
 
 
-@pytest.mark.integration
 def test_a_gateway_that_computes_itself_has_no_upstreams(ray: RayCluster) -> None:
     only = ("--only", "python-asyncio", "--set", "kind=cpu", "--set", "requests=20", "--blocks", "1")
     ringside("run", "fanout", *only, "--on", ray.address, "--engines", "2")
@@ -157,7 +153,6 @@ def test_a_gateway_that_computes_itself_has_no_upstreams(ray: RayCluster) -> Non
     assert {load.upstreams for load in trial.loads} == {None}
 
 
-@pytest.mark.integration
 def test_who_listens_on_the_loopback_only_is_unavailable_and_a_command_takes_its_host(
     ray: RayCluster, workplace: Path
 ) -> None:
@@ -184,7 +179,6 @@ def test_who_listens_on_the_loopback_only_is_unavailable_and_a_command_takes_its
     assert by_name["far"].outcome is Outcome.OK, by_name["far"].detail
 
 
-@pytest.mark.integration
 def test_wrong_answers_and_crashes_are_rows(ray: RayCluster, workplace: Path) -> None:
     for how in ("lies", "dies"):
         folder = workplace / "contenders" / how
@@ -200,7 +194,6 @@ def test_wrong_answers_and_crashes_are_rows(ray: RayCluster, workplace: Path) ->
     assert outcomes["dies"] == (Outcome.CRASHED, "the server ended by itself: exit status 3")
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize(("words", "line"), cases(__file__, "what_cannot_be_is_one_line"))
 def test_what_cannot_be_is_one_line(words: tuple[str, ...], line: str) -> None:
     done = ringside("run", *words, status=2)
@@ -208,7 +201,6 @@ def test_what_cannot_be_is_one_line(words: tuple[str, ...], line: str) -> None:
     assert not STORE.exists()
 
 
-@pytest.mark.integration
 def test_the_block_of_a_lost_engine_moves(ray: RayCluster, nodes: dict[str, Any]) -> None:
     process = begun(*FIB, "--blocks", "6", "--on", "auto", "--engines", "1")
     assert is_over(lambda: has_trials(3), 120)
@@ -226,7 +218,6 @@ def test_the_block_of_a_lost_engine_moves(ray: RayCluster, nodes: dict[str, Any]
     assert len({trial.machine for trial in counted(trials)}) == 2
 
 
-@pytest.mark.integration
 def test_a_run_whose_driver_was_killed_goes_on_with_as_many_engines(ray: RayCluster) -> None:
     process = begun(*FIB, "--blocks", "4", "--on", ray.address, "--engines", "2")
     assert is_over(lambda: has_trials(3), 120)
@@ -242,7 +233,6 @@ def test_a_run_whose_driver_was_killed_goes_on_with_as_many_engines(ray: RayClus
     assert_whole(after, 4)
 
 
-@pytest.mark.integration
 @pytest.mark.soak
 def test_four_nodes_are_two_places(ray: RayCluster) -> None:
     node = add(ray, "delta")
@@ -257,7 +247,6 @@ def test_four_nodes_are_two_places(ray: RayCluster) -> None:
     assert sorted(name for place in places for name in place.split(" ← ")) == sorted([*NODES, "delta"])
 
 
-@pytest.mark.integration
 @pytest.mark.soak
 def test_a_named_engine_that_is_lost_ends_the_run_with_the_way_on(ray: RayCluster) -> None:
     # One of this name may just have died, which Ray does not know yet.
@@ -273,7 +262,6 @@ def test_a_named_engine_that_is_lost_ends_the_run_with_the_way_on(ray: RayCluste
     assert {trial.outcome for trial in counted(stored()[1])} == {Outcome.OK}
 
 
-@pytest.mark.integration
 def test_ctrl_c_ends_contender_and_load(ray: RayCluster) -> None:
     process = begun("fib", "--only", "python-sync", "--set", "seconds=600", "--on", "auto", "--engines", "1")
     assert is_over(lambda: bool(ray.contenders()), 120)
@@ -283,7 +271,6 @@ def test_ctrl_c_ends_contender_and_load(ray: RayCluster) -> None:
     assert is_over(lambda: not ray.contenders(), 60)
 
 
-@pytest.mark.integration
 def test_runs_whose_load_came_from_elsewhere_are_not_compared(ray: RayCluster) -> None:
     ids = []
     only = ("fib", "--only", "python-sync", "--set", "seconds=1", "--blocks", "1")

@@ -24,6 +24,7 @@ from tests.support.processes import is_over
 from tests.support.ray_cluster import RayCluster, started
 from tests.support.stored_trials import assert_whole, begun, has_trials, identities, stored
 
+pytestmark = pytest.mark.integration
 Add = Callable[..., None]
 
 
@@ -42,7 +43,6 @@ def own_address(ray: RayCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_ADDRESS", ray.own)
 
 
-@pytest.mark.integration
 def test_machines_share_the_blocks_and_a_missing_runtime_is_missing_there_only(
     ray: RayCluster, add_fake: Add, add_experiment: Add
 ) -> None:
@@ -90,7 +90,6 @@ def gamma(ray: RayCluster) -> Iterator[Any]:
         ray.kill(node)
 
 
-@pytest.mark.integration
 def test_the_block_of_a_node_that_dies_moves_and_nothing_counts_twice(
     ray: RayCluster, gamma: Any, add_fake: Add, add_experiment: Add
 ) -> None:
@@ -110,7 +109,6 @@ def test_the_block_of_a_node_that_dies_moves_and_nothing_counts_twice(
     assert all("gamma was lost" in trial.detail for trial in trials if trial.outcome in REPEATABLE)
 
 
-@pytest.mark.integration
 def test_a_run_whose_driver_was_killed_is_resumed(
     ray: RayCluster, add_fake: Add, add_experiment: Add
 ) -> None:
@@ -131,7 +129,6 @@ def test_a_run_whose_driver_was_killed_is_resumed(
     assert identities(before) <= identities(after)
 
 
-@pytest.mark.integration
 def test_ctrl_c_ends_a_run_and_its_contenders(ray: RayCluster, add_fake: Add, add_experiment: Add) -> None:
     add_fake("one", "hangs")
     add_experiment("mine", "one", more="[limits]\nwall_s = 300\n")
@@ -143,7 +140,6 @@ def test_ctrl_c_ends_a_run_and_its_contenders(ray: RayCluster, add_fake: Add, ad
     assert is_over(lambda: not ray.contenders(), 60)
 
 
-@pytest.mark.integration
 def test_a_cluster_without_a_free_machine_is_an_error_after_a_while(
     ray: RayCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

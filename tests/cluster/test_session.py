@@ -68,13 +68,15 @@ def test_what_is_no_address_is_refused(where: str) -> None:
         pass
 
 
-def test_an_address_where_nobody_listens_is_refused_at_once() -> None:
+def test_an_address_where_nobody_listens_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        where = f"ray://127.0.0.1:{unused.getsockname()[1]}"
-        said = f"there is no cluster at {where}: .*ray start --head"
-        with pytest.raises(ClusterError, match=said), connect(where):
-            pass
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        for where, shown in ((f"ray://{address}", f"ray://{address}"), ("auto", address)):
+            said = f"there is no cluster at {shown}: .*ray start --head"
+            with pytest.raises(ClusterError, match=said), connect(where):
+                pass
 
 
 def test_another_server_of_grpc_is_one_line_without_rays_warnings(
@@ -96,14 +98,6 @@ def test_another_server_of_grpc_is_one_line_without_rays_warnings(
         server.stop(None)
     assert not [each for each in recwarn if "ray" in each.filename]
     assert "Warning" not in capfd.readouterr().err
-
-
-def test_auto_takes_the_cluster_that_ray_address_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{unused.getsockname()[1]}")
-        with pytest.raises(ClusterError, match="there is no cluster at 127.0.0.1:"), connect("auto"):
-            pass
 
 
 def test_a_cluster_that_has_ended_without_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,13 +184,11 @@ def test_a_client_that_ends_at_once_tries_again_and_one_that_took_long_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ray = FakeRay(ConnectionAbortedError("gone"))
-    with pytest.raises(ClusterError, match="cannot be used: gone"):
-        session.connect_to(ray, "ray://h:1", "ray://h:1", {})
-    assert ray.inits == 2
-    monkeypatch.setattr(session, "_QUICK_FAILURE_S", -1.0)
-    with pytest.raises(ClusterError, match="cannot be used: gone"):
-        session.connect_to(ray, "ray://h:1", "ray://h:1", {})
-    assert ray.inits == 3
+    for quick_s, inits in ((12.0, 2), (-1.0, 3)):
+        monkeypatch.setattr(session, "_QUICK_FAILURE_S", quick_s)
+        with pytest.raises(ClusterError, match="cannot be used: gone"):
+            session.connect_to(ray, "ray://h:1", "ray://h:1", {})
+        assert ray.inits == inits
 
 
 class Waits:

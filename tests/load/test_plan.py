@@ -13,20 +13,7 @@ from ringside.errors import UsageError
 from ringside.load import plan as load_plan
 from ringside.load import target
 from ringside.load.options import LoadSettings
-from ringside.probe.protocol import (
-    ClosedLoop,
-    ConstantRate,
-    ExpectedReply,
-    Http2,
-    HttpRequest,
-    LoadPlan,
-    LoadRequest,
-    PoissonRate,
-    Staircase,
-    StaircaseStep,
-    StreamMessages,
-    Tls,
-)
+from ringside.probe import protocol as ipc
 from tests.support.loads import load_plan as plan_of
 
 TARGETS = {
@@ -38,7 +25,7 @@ TARGETS = {
 }
 
 
-def plan(protocol: str = "http", **changed: Any) -> LoadPlan:
+def plan(protocol: str = "http", **changed: Any) -> ipc.LoadPlan:
     return plan_of(TARGETS[protocol], **changed)
 
 
@@ -66,43 +53,47 @@ HEADERS = (("hOST", "x"),)
         (
             "http",
             {},
-            {"pacing": ClosedLoop(), "slack_s": None, "expect": ExpectedReply(), "connections": 64}
+            {"pacing": ipc.ClosedLoop(), "slack_s": None, "expect": ipc.ExpectedReply(), "connections": 64}
             | {
                 "duration_s": 10,
                 "line": None,
-                "request": HttpRequest(target="/a?b", headers=(("Host", "h:81"),)),
+                "request": ipc.HttpRequest(target="/a?b", headers=(("Host", "h:81"),)),
             },
         ),
-        ("http", {"rate_per_s": 5}, {"pacing": ConstantRate(5, 1), "slack_s": None}),
-        ("http", {"rate_per_s": 5, "burst": 3, "slack_s": 0}, {"pacing": ConstantRate(5, 3), "slack_s": 0}),
-        ("http", {"rate_per_s": 5, "poisson": True, "seed": 7}, {"pacing": PoissonRate(5, 7)}),
+        ("http", {"rate_per_s": 5}, {"pacing": ipc.ConstantRate(5, 1), "slack_s": None}),
+        (
+            "http",
+            {"rate_per_s": 5, "burst": 3, "slack_s": 0},
+            {"pacing": ipc.ConstantRate(5, 3), "slack_s": 0},
+        ),
+        ("http", {"rate_per_s": 5, "poisson": True, "seed": 7}, {"pacing": ipc.PoissonRate(5, 7)}),
         (
             "http",
             {"steps": ((1, 2), (3, 4)), "slack_s": 1e-5},
-            {"pacing": Staircase((StaircaseStep(1, 2), StaircaseStep(3, 4))), "slack_s": 1e-5}
+            {"pacing": ipc.Staircase((ipc.StaircaseStep(1, 2), ipc.StaircaseStep(3, 4))), "slack_s": 1e-5}
             | {"duration_s": None},
         ),
         ("http", {"requests": 5}, {"requests": 5, "duration_s": None}),
         (
             "http",
             {"expect_status": 201, "expect_body": "a", "expect_contains": "é"},
-            {"expect": ExpectedReply(201, "a", "Ã©")},
+            {"expect": ipc.ExpectedReply(201, "a", "Ã©")},
         ),
-        ("http", {"expect_pattern": "[0-9]"}, {"expect": ExpectedReply(matches="[0-9]")}),
-        ("http", {"headers": HEADERS}, {"request": HttpRequest(target="/a?b", headers=HEADERS)}),
+        ("http", {"expect_pattern": "[0-9]"}, {"expect": ipc.ExpectedReply(matches="[0-9]")}),
+        ("http", {"headers": HEADERS}, {"request": ipc.HttpRequest(target="/a?b", headers=HEADERS)}),
         # There is something random.
         ("http", {"seed": 3, "other_target": "http://h/"}, {}),
         ("tcp", {}, {"connections": 64, "line": "1"}),
         ("tcp", {"line": "30"}, {"line": "30"}),
         ("ws", {}, {"connections": 64}),
-        ("stream", {}, {"connections": 100, "stream": StreamMessages()}),
+        ("stream", {}, {"connections": 100, "stream": ipc.StreamMessages()}),
         (
             "stream",
             {"framing": "line", "first": "Welcome: {id}", "chunk": "Chunk {k}", "interval_s": 2},
-            {"stream": StreamMessages("line", "Welcome: {id}", "Chunk {k}", 2)},
+            {"stream": ipc.StreamMessages("line", "Welcome: {id}", "Chunk {k}", 2)},
         ),
-        ("stream", {"due_field": "at "}, {"stream": StreamMessages(due_field="at ")}),
-        ("stream+ws", {}, {"connections": 100, "stream": StreamMessages("message")}),
+        ("stream", {"due_field": "at "}, {"stream": ipc.StreamMessages(due_field="at ")}),
+        ("stream+ws", {}, {"connections": 100, "stream": ipc.StreamMessages("message")}),
     ],
 )
 def test_options_are_made_into_the_plan(
@@ -119,21 +110,21 @@ def test_a_text_that_cannot_be_sent() -> None:
 
 def test_bodies_that_do_not_fit_into_memory_are_refused(tmp_path: Path) -> None:
     (tmp_path / "body").write_bytes(b"x" * 1000)
-    request = HttpRequest(body_path=str(tmp_path / "body"))
-    plain = LoadPlan("http", connections=50, request=request)
-    secure = LoadPlan("http", connections=50, request=request, tls=Tls("h"))
+    request = ipc.HttpRequest(body_path=str(tmp_path / "body"))
+    plain = ipc.LoadPlan("http", connections=50, request=request)
+    secure = ipc.LoadPlan("http", connections=50, request=request, tls=ipc.Tls("h"))
     load_plan.check_memory(plain, 1000)
     load_plan.check_memory(secure, 51_000)
-    load_plan.check_memory(msgspec.structs.replace(secure, http2=Http2(9)), 2000)
-    load_plan.check_memory(LoadPlan("http", request=HttpRequest(body="x" * 100)), 1)
+    load_plan.check_memory(msgspec.structs.replace(secure, http2=ipc.Http2(9)), 2000)
+    load_plan.check_memory(ipc.LoadPlan("http", request=ipc.HttpRequest(body="x" * 100)), 1)
     for plan, available in ((plain, 999), (secure, 50_999)):
         with pytest.raises(UsageError, match="the body of 1,000 bytes would be in memory"):
             load_plan.check_memory(plan, available)
 
 
-def sent(load: LoadPlan) -> dict[str, Any]:
+def sent(load: ipc.LoadPlan) -> dict[str, Any]:
     """The request as the probe reads it."""
-    request: dict[str, Any] = json.loads(LoadRequest(load).encode())
+    request: dict[str, Any] = json.loads(ipc.LoadRequest(load).encode())
     assert request["version"] == 1
     fields: dict[str, Any] = request["load"]
     return fields

@@ -13,15 +13,7 @@ from hypothesis import strategies as st
 
 from ringside.errors import ProbeError
 from ringside.load import document, result, summary
-from ringside.probe.protocol import (
-    ExpectedReply,
-    HttpRequest,
-    LoadOutcome,
-    LoadPlan,
-    LoadProgress,
-    StreamMessages,
-    engine_message,
-)
+from ringside.probe import protocol as ipc
 from tests.support import ROOT
 from tests.support.loads import HTTP, MS, OPEN, STREAM, histogram, http_plan, lines, load_result, outcome
 
@@ -30,7 +22,7 @@ PAGE = (ROOT / "docs" / "PROBE.md").read_text(encoding="utf-8").split("### Load\
 
 def test_a_load_that_failed_at_once_has_no_figures() -> None:
     failed = result.from_messages(
-        [engine_message(b'{"type": "outcome", "outcome": "load-failed", "detail": "no port"}')]
+        [ipc.engine_message(b'{"type": "outcome", "outcome": "load-failed", "detail": "no port"}')]
     )
     assert (failed.figures.outcome, failed.figures.detail) == ("load-failed", "no port")
     assert (failed.is_answered, failed.started) == (False, None)
@@ -38,8 +30,8 @@ def test_a_load_that_failed_at_once_has_no_figures() -> None:
 
 
 def test_an_answer_without_an_outcome() -> None:
-    messages = [engine_message(line) for line in lines()[:-1]]
-    assert isinstance(messages[1], LoadProgress)
+    messages = [ipc.engine_message(line) for line in lines()[:-1]]
+    assert isinstance(messages[1], ipc.LoadProgress)
     with pytest.raises(ProbeError, match="no outcome"):
         result.from_messages(messages)
 
@@ -167,7 +159,7 @@ def test_no_warning_names_another_cause_than_there_is(
 ) -> None:
     codes = ("slack", "generator-bound", "little", "rate-not-kept")
     warnings = [{"code": code, "text": code, "remedy": ""} for code in codes]
-    messages = map(engine_message, lines(warnings=warnings, **changed))
+    messages = map(ipc.engine_message, lines(warnings=warnings, **changed))
     found = result.from_messages(messages, http_plan(**settings)).figures.warnings
     assert " ".join(each.code for each in found) == left
 
@@ -189,10 +181,10 @@ def test_every_kind_of_error_and_fault_has_a_meaning() -> None:
 
 
 def test_keys_of_messages_are_in_the_contract() -> None:
-    for struct in (LoadPlan, HttpRequest, ExpectedReply, StreamMessages, LoadOutcome):
+    for struct in (ipc.LoadPlan, ipc.HttpRequest, ipc.ExpectedReply, ipc.StreamMessages, ipc.LoadOutcome):
         for key in struct.__struct_fields__:
             assert f"`{key}`" in PAGE or f'"{key}"' in PAGE, key
-    assert outcome().keys() - {"type"} == set(LoadOutcome.__struct_fields__)
+    assert outcome().keys() - {"type"} == set(ipc.LoadOutcome.__struct_fields__)
     for key in histogram():
         assert f'"{key}"' in PAGE, key
 

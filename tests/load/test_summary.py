@@ -75,10 +75,8 @@ def test_an_open_loop() -> None:
             "while a request was being sent",
         ),
         (
-            {
-                "errors": {"status": 1033},
-                "warnings": [{"code": "errors", "text": "errors: 1033", "remedy": ""}],
-            },
+            {"errors": {"status": 1033}}
+            | {"warnings": [{"code": "errors", "text": "errors: 1033", "remedy": ""}]},
             ["Errors: 1,033"],
             "1033",
         ),
@@ -94,12 +92,9 @@ def test_what_a_result_says(changed: dict[str, Any], parts: list[str], missing: 
 
 def test_no_tls_is_explained_by_what_the_target_asked_for() -> None:
     secure = replace_target(HTTP, is_secure=True)
-    assert "the server does not speak TLS there" in shown(
-        secure, http_plan(), load_result(errors={"tls": 2}), 160
-    )
-    assert "speaks TLS where HTTP was expected" in shown(
-        HTTP, http_plan(), load_result(errors={"tls": 2}), 160
-    )
+    failed = load_result(errors={"tls": 2})
+    assert "the server does not speak TLS there" in shown(secure, http_plan(), failed, 160)
+    assert "speaks TLS where HTTP was expected" in shown(HTTP, http_plan(), failed, 160)
 
 
 def test_streams() -> None:

@@ -19,17 +19,8 @@ from ringside.measure.runs.loop import BlockLoop
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment
 from ringside.model.results import Obstacle, Outcome, Trial, Verdict
+from ringside.probe import protocol as ipc
 from ringside.probe.process import Probe
-from ringside.probe.protocol import (
-    EngineMessage,
-    LatencySummary,
-    LoadOutcome,
-    LoadPlan,
-    LoadRequest,
-    PoissonRate,
-    Started,
-    engine_message,
-)
 from ringside.render.export import documents
 from ringside.store import Store
 from ringside.workloads.target import STEP, TARGET
@@ -43,7 +34,7 @@ TARGETS = {"A": HTTP, "B": HTTP}
 def run_of(
     folder: Path,
     ratios: Sequence[float],
-    plan: LoadPlan | None = None,
+    plan: ipc.LoadPlan | None = None,
     margin: float = DEFAULT_MARGIN,
     **changed: Any,
 ) -> RunAnalysis:
@@ -55,8 +46,8 @@ def run_of(
         b = {"achieved_rate_per_s": 1000.0 * ratio, "histograms": latency} | changed
         a: dict[str, Any] = {"achieved_rate_per_s": 1000.0}
         for position, (name, values) in enumerate((("A", a), ("B", b))):
-            message = engine_message(json.dumps(outcome(**values)).encode())
-            assert isinstance(message, LoadOutcome)
+            message = ipc.engine_message(json.dumps(outcome(**values)).encode())
+            assert isinstance(message, ipc.LoadOutcome)
             store.add_trial(
                 run,
                 Trial(
@@ -72,10 +63,14 @@ def run_of(
     return RunAnalysis(store.run(run.id), store.trials(run))
 
 
-def test_what_is_compared_depends_on_the_load(tmp_path: Path) -> None:
+def test_what_is_compared_depends_on_the_load_and_is_one_family(tmp_path: Path) -> None:
+    """One look at the end decides all of them, with one error rate."""
     closed = run_of(tmp_path / "closed", [1.07, 1.05, 1.09, 1.06, 1.08, 1.10])
     verdicts = {comparison.metric: comparison.verdict for comparison in closed.shown_comparisons()}
     assert verdicts == dict.fromkeys(("rate", "latency_p50", "latency_p99"), Verdict.FASTER)
+    assert closed.confirmatory == len(closed.metrics) == 3
+    assert {comparison.p for comparison in closed.shown_comparisons()} == {1 / 32}
+    assert not closed.experiment.until_decided
     open_loop = run_of(tmp_path / "open", [1.0], http_plan(rate_per_s=5))
     assert [metric.name for metric in open_loop.metrics] == ["latency_p50", "latency_p99"]
 
@@ -103,14 +98,6 @@ def test_verdicts(
     assert (comparison.verdict, comparison.obstacle) == (verdict, obstacle)
 
 
-def test_all_metrics_are_one_family(tmp_path: Path) -> None:
-    """One look at the end decides all of them, with one error rate."""
-    analysis = run_of(tmp_path, [1.07, 1.05, 1.09, 1.06, 1.08, 1.10])
-    assert analysis.confirmatory == len(analysis.metrics) == 3
-    assert {comparison.p for comparison in analysis.shown_comparisons()} == {1 / 32}
-    assert not analysis.experiment.until_decided
-
-
 def test_the_documents_of_a_run(tmp_path: Path) -> None:
     analysis = run_of(tmp_path, [1.07] * 6)
     loads = versus.documents(analysis, TARGETS, http_plan(duration_s=6))
@@ -136,7 +123,7 @@ def test_streams_are_compared_where_it_is_known_when_messages_are_due() -> None:
 def test_each_block_has_its_share_of_the_load() -> None:
     whole = http_plan(duration_s=6, requests=100, rate_per_s=5, poisson=True, seed=7)
     part = versus.part(whole, 4, 2)
-    assert (part.duration_s, part.requests, part.pacing) == (1.5, 25, PoissonRate(5, 9))
+    assert (part.duration_s, part.requests, part.pacing) == (1.5, 25, ipc.PoissonRate(5, 9))
     assert versus.part(http_plan(requests=5), 10, 0).requests == 1
     assert versus.part(http_plan(duration_s=1), 10, 1).duration_s == 0.5
 
@@ -152,18 +139,22 @@ class Observer(Listener):
     """A load observer that remembers."""
 
     def __init__(self) -> None:
-        self.loads: list[tuple[int, str, LoadPlan]] = []
-        self.messages: list[EngineMessage] = []
+        self.loads: list[tuple[int, str, ipc.LoadPlan]] = []
+        self.messages: list[ipc.EngineMessage] = []
+        self.cells: list[Cell] = []
 
-    def on_load(self, block: int, target: str, plan: LoadPlan) -> None:
+    def on_warm_up(self, cell: Cell) -> None:
+        self.cells.append(cell)
+
+    def on_load(self, block: int, target: str, plan: ipc.LoadPlan) -> None:
         self.loads.append((block, target, plan))
 
-    def on_message(self, message: EngineMessage) -> None:
+    def on_message(self, message: ipc.EngineMessage) -> None:
         self.messages.append(message)
 
 
-def plan_of(name: str, block: int) -> LoadPlan:
-    return LoadPlan("http", (name,), pacing=PoissonRate(5, seed=block), duration_s=0.1)
+def plan_of(name: str, block: int) -> ipc.LoadPlan:
+    return ipc.LoadPlan("http", (name,), pacing=ipc.PoissonRate(5, seed=block), duration_s=0.1)
 
 
 def targets(probe: Probe, observer: Observer | None = None) -> TargetTrials:
@@ -185,30 +176,24 @@ def test_a_load_is_a_trial(tmp_path: Path) -> None:
     load = trial.load(STEP, LOAD)
     assert load
     assert (load.requests, load.achieved_rate_per_s, load.io) == (7, 3.5, "epoll")
-    assert load.histograms == {"latency": LatencySummary(count=7, p50_ns=2, p99_ns=9)}
+    assert load.histograms == {"latency": ipc.LatencySummary(count=7, p50_ns=2, p99_ns=9)}
     assert TARGET.figures(trial) == {"rate": 3.5, "latency_p50": 2.0, "latency_p99": 9.0}
     assert observer.loads == [(3, "B", plan_of("B", 3))]
-    assert [type(message) for message in observer.messages] == [Started, LoadOutcome]
+    assert [type(message) for message in observer.messages] == [ipc.Started, ipc.LoadOutcome]
 
 
 def test_the_request_is_the_plan_of_its_block(tmp_path: Path) -> None:
     (tmp_path / "outcome").write_text(OUTCOME)
     probe = Probe(script(tmp_path, "printf '%s' \"$request\" > got; cat outcome"))
     one_load(probe)
-    assert (tmp_path / "got").read_bytes() == LoadRequest(plan_of("A", 3)).encode()
+    assert (tmp_path / "got").read_bytes() == ipc.LoadRequest(plan_of("A", 3)).encode()
 
 
 def test_every_target_is_warmed_up_and_whoever_waits_sees_it(tmp_path: Path) -> None:
-    cells: list[Cell] = []
-
-    class Waiting(Listener):
-        def on_warm_up(self, cell: Cell) -> None:
-            cells.append(cell)
-
-    observer = Observer()
-    targets(printing(tmp_path, OUTCOME), observer).warm_up(Waiting())
+    observer, waiting = Observer(), Observer()
+    targets(printing(tmp_path, OUTCOME), observer).warm_up(waiting)
     assert [(block, name) for block, name, _ in observer.loads] == [(0, "A"), (0, "B")]
-    assert cells == [Cell("A", POINT), Cell("B", POINT)]
+    assert waiting.cells == [Cell("A", POINT), Cell("B", POINT)]
 
 
 def test_an_unknown_outcome_is_an_error_of_the_probe(tmp_path: Path) -> None:
@@ -228,8 +213,8 @@ def test_a_load_whose_requests_fail_says_nothing_of_its_target(tmp_path: Path) -
 
 
 def test_all_figures_of_a_load_come_into_the_message() -> None:
-    outcome = LoadOutcome("ok", "fine", requests=3, errors={"reset": 1}, late_requests=5)
-    message = load_message(outcome, Started(1, io="uring"))
+    outcome = ipc.LoadOutcome("ok", "fine", requests=3, errors={"reset": 1}, late_requests=5)
+    message = load_message(outcome, ipc.Started(1, io="uring"))
     assert (message.step, message.name, message.io) == (STEP, LOAD, "uring")
     for name in ("outcome", "detail", "requests", "errors", "late_requests"):
         assert getattr(message, name) == getattr(outcome, name)
@@ -252,12 +237,10 @@ while :; do sleep 0.1; done
     store = Store(tmp_path / "s.sqlite")
     run = store.begin_run("load", 1, {}, {}, {})
     experiment = Experiment("load", "", TARGET.name, ("A", "B"), {}, "A", 3)
-    benchmark = BlockLoop(
-        run, experiment, TARGET, (POINT,), StoppingRule(3), store, Listener(), maker=targets(probe)
-    )
+    what = (run, experiment, TARGET, (POINT,), StoppingRule(3), store, Listener())
     sender = probes.when((tmp_path / "ready").exists, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        benchmark.conduct()
+        BlockLoop(*what, maker=targets(probe)).conduct()
     sender.join()
     (trial,) = store.trials(run)
     assert (trial.outcome, trial.loads) == (Outcome.INTERRUPTED, ())

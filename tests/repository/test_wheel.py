@@ -14,6 +14,8 @@ import pytest
 
 from tests.support import ROOT
 
+pytestmark = pytest.mark.integration
+
 
 def uv() -> str:
     beside = ROOT / ".ringside" / "uv" / "bin" / "uv"
@@ -30,7 +32,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.mark.integration
 def test_the_catalogue_travels_in_the_wheel(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for folder in ("contenders", "experiments", "published"):
@@ -42,7 +43,6 @@ def test_the_catalogue_travels_in_the_wheel(wheel: Path) -> None:
         assert f"ringside/render/html/{name}" in names, name
 
 
-@pytest.mark.integration
 def test_it_runs_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
     """Installed without dependencies beside those of this environment: no network is needed."""
     place = tmp_path / "site"
@@ -113,7 +113,6 @@ def clean(place: Path) -> dict[str, str]:
 COMPARED = ("vs", "--blocks", "2", "-N", "--json", "true", "sleep 0.01")
 
 
-@pytest.mark.integration
 def test_it_installs_from_an_index_where_there_is_no_cargo(index: Path, tmp_path: Path) -> None:
     """As `pipx install` does: an environment of its own, and the command in a folder of the PATH."""
     environment = clean(tmp_path)
@@ -134,7 +133,6 @@ def test_it_installs_from_an_index_where_there_is_no_cargo(index: Path, tmp_path
         assert b"_RINGSIDE_COMPLETE" in done.stdout, (shell, done.stderr)
 
 
-@pytest.mark.integration
 def test_uvx_runs_it_once(index: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()

@@ -135,11 +135,6 @@ def places(trials: Sequence[Trial]) -> list[tuple[int, int, Cell]]:
     return [(trial.block, trial.position, trial.cell) for trial in trials]
 
 
-def in_order(trials: Sequence[Trial]) -> list[Trial]:
-    """Rows of cells that are left out are kept before the trials of their block."""
-    return sorted(trials, key=lambda trial: (trial.block, trial.position))
-
-
 def test_blocks_are_carried_out_in_the_order_of_the_seed_and_everything_is_kept(
     benchmark: Make, store: Store, run: Run
 ) -> None:
@@ -189,25 +184,24 @@ def test_a_probe_that_fails_twice_in_a_row_ends_the_run_and_a_resume_repeats_the
     assert store.run(run.id).ended_at is not None
 
 
-def test_two_contenders_that_make_the_probe_fail_one_after_the_other_do_not_end_the_run(
-    benchmark: Make, store: Store, run: Run
+@pytest.mark.parametrize(
+    ("failing", "checked"),
+    [
+        # Two contenders: a harmless program is carried out in their place, once for each two of them.
+        ((5, 6, 7), [PLANNED[5][2]]),
+        # One contender, at two points.
+        ((6, 7), []),
+    ],
+)
+def test_contenders_that_make_the_probe_fail_do_not_end_the_run(
+    benchmark: Make, store: Store, run: Run, failing: tuple[int, ...], checked: list[Cell]
 ) -> None:
-    """A harmless program is carried out in their place."""
-    maker = Maker({5: ProbeError, 6: ProbeError, 7: ProbeError}, can_measure=True)
+    maker = Maker(dict.fromkeys(failing, ProbeError), can_measure=bool(checked))
     assert benchmark(maker).conduct()
     trials = store.trials(run)
     assert places(trials) == PLANNED
-    assert [trial.outcome for trial in trials[4:7]] == [Outcome.PROBE_FAILED] * 3
-    # Once for each two of them.
-    assert maker.checked == [trials[5].cell]
-
-
-def test_a_contender_that_makes_the_probe_fail_does_not_end_the_run(
-    benchmark: Make, store: Store, run: Run
-) -> None:
-    """The sixth and the seventh trial are of one contender, at two points."""
-    assert benchmark(Maker({6: ProbeError, 7: ProbeError})).conduct()
-    assert places(store.trials(run)) == PLANNED
+    assert {trials[number - 1].outcome for number in failing} == {Outcome.PROBE_FAILED}
+    assert maker.checked == checked
 
 
 # --- interrupts and resumes ---
@@ -227,6 +221,8 @@ def test_an_interrupted_trial_is_kept_and_made_again(benchmark: Make, store: Sto
     again = Maker()
     assert benchmark(again).conduct()
     assert [made[:3] for made in again.made] == PLANNED[5:]
+    # The first trial of each block, and of what is left of one, times the reference.
+    assert [(block, position) for block, position, _, first in again.made if first] == [(2, 1), (3, 0)]
     assert again.warmed_up == 1
 
 
@@ -238,14 +234,6 @@ def test_an_interrupt_without_a_report_is_kept_too(benchmark: Make, store: Store
     assert trials[5].outcome is Outcome.INTERRUPTED
     assert trials[5].detail == "interrupted before the probe had reported"
     assert trials[5].started_at
-
-
-def test_a_resumed_block_times_the_reference_with_its_first_trial(benchmark: Make) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        benchmark(Maker({6: Outcome.INTERRUPTED})).conduct()
-    again = Maker()
-    benchmark(again).conduct()
-    assert [(block, position) for block, position, _, first in again.made if first] == [(2, 1), (3, 0)]
 
 
 def test_two_processes_cannot_work_on_one_run(benchmark: Make, store: Store, run: Run) -> None:
@@ -284,7 +272,8 @@ def test_a_cell_that_fails_hopelessly_twice_is_left_out(
 ) -> None:
     maker = Maker({"b": outcome})
     assert benchmark(maker).conduct()
-    trials = in_order(store.trials(run))
+    # Rows of cells that are left out are kept before the trials of their block.
+    trials = sorted(store.trials(run), key=lambda trial: (trial.block, trial.position))
     assert places(trials) == PLANNED
     for point in POINTS:
         of_cell = [trial for trial in trials if trial.cell == Cell("b", point)]
@@ -355,13 +344,6 @@ def deciding(benchmark: Make, maker: Maker, **changes: Any) -> BlockLoop:
     return benchmark(maker, **{"rule": rule_of(DECIDING), "experiment": DECIDING, **changes})
 
 
-def blocks_by_cell(trials: Sequence[Trial]) -> dict[Cell, set[int]]:
-    made: dict[Cell, set[int]] = {}
-    for trial in trials:
-        made.setdefault(trial.cell, set()).add(trial.block)
-    return made
-
-
 @pytest.mark.parametrize(
     ("contenders", "steps", "time_s"),
     [
@@ -390,7 +372,9 @@ def test_cells_whose_comparisons_are_decided_get_no_further_trials(
     benchmark: Make, store: Store, run: Run
 ) -> None:
     assert deciding(benchmark, Maker(wall_ns=wall_ns)).conduct()
-    made = blocks_by_cell(store.trials(run))
+    made: dict[Cell, set[int]] = {}
+    for trial in store.trials(run):
+        made.setdefault(trial.cell, set()).add(trial.block)
     first, whole = set(range(1, FIRST_LOOK + 1)), set(range(1, 17))
     assert [made[cell] for cell in B] == [first, first]
     # The noisy one gets all blocks, and what it is compared with does.
@@ -500,23 +484,16 @@ def test_a_seed_fixes_the_order_and_a_longer_run_begins_like_a_shorter(seed: int
     assert list(blocks(points_of(2, 3, 4), ["a", "b", "c"], count, seed)) == longer[:-1]
 
 
-def orders(seeds: int, count: int) -> list[tuple[tuple[int, ...], tuple[str, ...]]]:
-    """Of each block the order of three points, and that of three contenders at the first of them."""
-    return [
-        (
-            tuple(int(cell.point["nodes"]) for cell in block.cells[::3]),
-            tuple(cell.contender for cell in block.cells[:3]),
-        )
-        for seed in range(seeds)
-        for block in blocks(points_of(2, 3, 4), ["a", "b", "c"], count, seed)
-    ]
-
-
 def test_points_and_contenders_come_in_each_order_equally_often() -> None:
     # 600 fair throws of a die: a face comes up 60 to 140 times but once in a hundred thousand; the seeds are
     # fixed.
-    of_points, of_contenders = zip(*orders(60, 10), strict=True)
-    for counts in (Counter(of_points), Counter(of_contenders)):
+    made = [
+        block.cells for seed in range(60) for block in blocks(points_of(2, 3, 4), ["a", "b", "c"], 10, seed)
+    ]
+    of_points = Counter(tuple(cell.point for cell in cells[::3]) for cells in made)
+    # At the first of the points.
+    of_contenders = Counter(tuple(cell.contender for cell in cells[:3]) for cells in made)
+    for counts in (of_points, of_contenders):
         assert len(counts) == 6
         assert all(60 < count < 140 for count in counts.values())
 

@@ -57,9 +57,6 @@ class Blocks:
         return self.progress.is_reached
 
 
-progress = Blocks
-
-
 def deciding(
     names: str = "ab", measurement: Measurement = RING, points: Sequence[Point] = POINTS, **changes: Any
 ) -> Blocks:
@@ -128,13 +125,13 @@ def test_the_number_of_blocks_is_known_without_a_goal_and_a_time(rule: StoppingR
 
 
 def test_the_most_blocks_are_the_goal() -> None:
-    of = progress(StoppingRule(7, min_blocks=3))
+    of = Blocks(StoppingRule(7, min_blocks=3))
     assert [blocks for blocks in range(10) if of.is_reached(blocks)] == [7, 8, 9]
 
 
 def test_a_deadline_counts_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    of = progress(StoppingRule(7, deadline_s=5.0))
+    of = Blocks(StoppingRule(7, deadline_s=5.0))
     clock.now_s += 3.0
     # Warm-ups count.
     of.progress.start()
@@ -147,7 +144,7 @@ def test_a_deadline_counts_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -
     of.is_reached(7)
     assert not of.progress.is_over()
     clock.now_s += 1e9
-    assert not progress(StoppingRule(7)).progress.is_late()
+    assert not Blocks(StoppingRule(7)).progress.is_late()
 
 
 @pytest.mark.parametrize(
@@ -162,7 +159,7 @@ def test_a_deadline_counts_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -
 def test_the_time_of_a_run_is_not_over_before_its_fewest_timed_blocks(
     monkeypatch: pytest.MonkeyPatch, rule: StoppingRule, ends: int
 ) -> None:
-    clock, of = Clock(monkeypatch), progress(rule).progress
+    clock, of = Clock(monkeypatch), Blocks(rule).progress
     over = []
     for _ in range(10):
         clock.now_s = 104.9
@@ -222,6 +219,6 @@ def test_one_comparison_that_is_open_is_enough_to_go_on() -> None:
 
 
 def test_nothing_is_looked_at_without_a_goal() -> None:
-    of = progress(StoppingRule(500))
+    of = Blocks(StoppingRule(500))
     fill(of, 20, noise=0.0001)
     assert not any(of.is_reached(blocks) for blocks in range(21))

@@ -157,10 +157,15 @@ def test_the_way_out_of_a_failed_build(built_by: BuiltBy, tools: Toolchain, line
     assert unavailable.remedy.startswith(remedy)
 
 
-def test_a_build_whose_program_is_missing(tmp_path: Path, thing: Path, tools: Toolchain) -> None:
+def test_a_build_whose_program_or_whose_folder_cannot_be_there(
+    tmp_path: Path, thing: Path, tools: Toolchain, built_by: BuiltBy
+) -> None:
     unavailable = unavailable_of(tools, contender(tmp_path / "c", runtime(thing), ("no-such-compiler",)))
     assert unavailable.reason == "cannot be built: `no-such-compiler`: No such file or directory"
     assert unavailable.remedy == "fix this and run again"
+    (tmp_path / "file").touch()
+    unavailable = unavailable_of(Toolchain(tmp_path / "file" / "builds"), built_by())
+    assert "failed: Not a directory" in unavailable.reason
 
 
 def test_a_build_that_hangs_is_given_up_and_leaves_what_it_printed(
@@ -175,12 +180,6 @@ def test_a_build_that_hangs_is_given_up_and_leaves_what_it_printed(
     (log,) = tools.builds.glob("*.log")
     assert log.read_text() == unavailable.log
     assert unavailable.remedy == f"find in {log} what it waits for"
-
-
-def test_a_builds_folder_that_cannot_be_made(tmp_path: Path, built_by: BuiltBy) -> None:
-    (tmp_path / "file").touch()
-    unavailable = unavailable_of(Toolchain(tmp_path / "file" / "builds"), built_by())
-    assert "failed: Not a directory" in unavailable.reason
 
 
 def test_runs_at_the_same_time_build_once(tmp_path: Path, built_by: BuiltBy, tools: Toolchain) -> None:

@@ -186,11 +186,6 @@ def test_a_run_keeps_its_rule(rule: StoppingRule) -> None:
 # --- what surrounds the commands ---
 
 
-def noted() -> dict[str, tuple[str, ...]]:
-    """Hooks that write their names into the file `notes`."""
-    return {name: (f"sh -c 'echo {name} >> notes'",) for name in ("setup", "prepare", "conclude", "cleanup")}
-
-
 def notes(tmp_path: Path) -> list[str]:
     file = tmp_path / "notes"
     return file.read_text(encoding="utf-8").split() if file.exists() else []
@@ -198,7 +193,8 @@ def notes(tmp_path: Path) -> list[str]:
 
 def test_the_order_of_hooks(tmp_path: Path) -> None:
     executor = FakeExecutor()
-    of = trials_of(executor, tmp_path, noted())
+    names = ("setup", "prepare", "conclude", "cleanup")
+    of = trials_of(executor, tmp_path, {name: (f"sh -c 'echo {name} >> notes'",) for name in names})
     of.warm_up(Listener())
     assert notes(tmp_path) == ["setup", "prepare", "conclude"] * 2
     execute(of)
@@ -208,10 +204,8 @@ def test_the_order_of_hooks(tmp_path: Path) -> None:
     # Once.
     of.clean_up()
     assert len(notes(tmp_path)) == 10
-    assert [request.env["HYPERFINE_ITERATION"] for request in executor.requests] == [
-        *("warmup-0", "warmup-0"),
-        "0",
-    ]
+    iterations = [request.env["HYPERFINE_ITERATION"] for request in executor.requests]
+    assert iterations == ["warmup-0", "warmup-0", "0"]
 
 
 def test_only_what_was_set_up_is_cleaned_up(tmp_path: Path) -> None:
