@@ -21,7 +21,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import SuiteAnalysis, analyse_suite
 from ringside.model.catalogue import Contender, Question
 from ringside.render.html import templates
-from ringside.render.html.page import front
+from ringside.render.html.page import note, title
 from ringside.render.html.pictures import (
     headline_picture,
     history_view,
@@ -65,7 +65,7 @@ class Record:
 
     @property
     def title(self) -> str:
-        return str(front(self.suite)["title"])
+        return title(self.suite.runs)
 
     @property
     def href(self) -> str:
@@ -184,12 +184,12 @@ class Site:
         )
 
     def _record(self, record: Record) -> bytes:
-        top = front(record.suite)
         return self._page(
             "suite",
             "",
             record.title,
-            front=top,
+            suite=record.suite,
+            note=note(record.suite.runs),
             hrefs={column.label: record.place(column.analysis) for column in record.suite.overview.columns},
             parts=[_summary(record, each) for each in record.suite.runs],
             begun=minute(record.began),

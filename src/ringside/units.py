@@ -42,7 +42,7 @@ _SCALES = {
     "B": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")),
 }
 _DIGITS = 3
-# The unit of all times in seconds that are written now; None: the one that suits each.
+# The unit of all times that are written now; None: the one that suits each.
 _TIME_UNIT: ContextVar[TimeUnit | None] = ContextVar("time_unit", default=None)
 # Decimals of a ratio whose interval ends just above or below 1.
 _MAX_RATIO_DECIMALS = 4
@@ -58,7 +58,7 @@ _SHARE = re.compile(r"([0-9]+(?:\.[0-9]+)?)( ?%)?")
 
 @contextmanager
 def time_unit(unit: TimeUnit | None) -> Iterator[None]:
-    """Within it every time in seconds is written in this unit; None: in the one that suits it."""
+    """Within it every time is written in this unit; None: in the one that suits it."""
     token = _TIME_UNIT.set(unit)
     try:
         yield
@@ -107,8 +107,8 @@ def quantity(value: float, unit: str) -> str:
 
 def scale(value: float, unit: str) -> tuple[float, str]:
     """The unit in which a value reads well, as (how many of `unit` it is, its name): 1e6, "ms" of ns."""
-    if unit == "s" and (fixed := _TIME_UNIT.get()):
-        return fixed.ns / 1e9, fixed.name
+    if unit in ("s", "ns") and (fixed := _TIME_UNIT.get()):
+        return fixed.ns / (1e9 if unit == "s" else 1.0), fixed.name
     scales = _SCALES.get(unit, ((1.0, unit),))
     return next(((f, n) for f, n in scales if abs(value) >= f), scales[-1])
 

@@ -90,7 +90,7 @@ def test_each_cell_has_its_medians_and_ratio() -> None:
     assert (same.verdict, same.obstacle) == (Verdict.EQUIVALENT, None)
     assert same.ratio.estimate == near(1.0)
     assert changed.machine == {name: Interval(1.0, 1.0, 1.0, 7) for name in ("computing", "memory")}
-    assert (changed.first.run.id, changed.second.run.id) == ("a", "b")
+    assert changed.names == ("a", "b")
     assert changed.diagnostics == (UNSEEN,)
     assert changed.contender_changes == ()
 
@@ -182,7 +182,8 @@ def test_runs_without_a_reference(
         assert change.obstacle is obstacle
         assert change.verdict is (Verdict.INCONCLUSIVE if obstacle else Verdict.SLOWER)
         assert change.ratio.estimate == near(9.0)
-        assert (change.ratio.low is None) == (obstacle is not None)
+        assert change.ratio.low
+        assert change.ratio.low < 9.0
 
 
 def few(hops: Sequence[float | None], **rates: Sequence[float]) -> RunAnalysis:

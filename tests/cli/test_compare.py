@@ -17,6 +17,7 @@ from ringside.cli import compare, gates
 from ringside.errors import UsageError
 from ringside.model.design import Metric, Point
 from ringside.model.results import Comparison, Interval, Obstacle, Verdict
+from ringside.stats import unpaired
 from ringside.store import Store
 from tests.support.analyses import HOP, RATE, near
 from tests.support.command_line import Ended, in_process
@@ -68,6 +69,47 @@ def document(capsys: pytest.CaptureFixture[str], where: str, *arguments: str) ->
 
 
 HOPS = ("--metric", "hop_ns")
+
+
+def exported(name: str, **times: list[float]) -> str:
+    results = [{"command": command, "mean": 1.0, "times": each} for command, each in times.items()]
+    Path(name).write_text(json.dumps({"results": results}), encoding="utf-8")
+    return name
+
+
+def test_files_of_hyperfine_are_compared(workplace: Path, complaint: Callable[..., str]) -> None:
+    """The interval is that of two samples at different times; nothing in them is a pair."""
+    slow, fast = [0.2 + n / 1000 for n in range(9)], [0.1 + n / 1000 for n in range(12)]
+    expected = unpaired.ratio(fast, slow, between=unpaired.ASSUMED_BETWEEN_RUNS)
+    one, other = exported("old.json", old=slow), exported("new.json", new=fast)
+    (wall,) = json.loads(in_process("compare", one, other, "--json").stdout)["comparisons"]
+    assert (wall["contender"], wall["obstacle"]) == ("old → new", "no-reference")
+    assert expected
+    ends = [expected.estimate, expected.low, expected.high]
+    assert [wall[key] for key in ("ratio", "low", "high")] == near(ends)
+    # Of several commands those of one name; and a run has its name too.
+    in_process("vs", "-n", "mine", "true", "-r7", "--export-json", "mine.json")
+    times = json.loads(Path("mine.json").read_text(encoding="utf-8"))["results"][0]["times"]
+    both = exported("both.json", old=slow, mine=times)
+    for sides, name in (((one, both), "old"), ((both, "latest"), "mine")):
+        (same,) = json.loads(in_process("compare", *sides, "--json").stdout)["comparisons"]
+        assert (same["contender"], same["ratio"]) == (name, near(1.0))
+    assert in_process("compare", one, other, "--fail-if", "faster", status=1).stdout
+    assert re.search(r"204,000 µs +106,000 µs", in_process("compare", one, other, "-u", "us").stdout)
+    shown = in_process("show", both, "-u", "second").stdout
+    assert re.search(r"no pairs, so no ratios(?s:.*)old +0.204 s \(0.201–0.207\)", shown), shown
+    assert "both.json is no run: leave out --csv" in complaint("show", both, "--csv")
+    twice = '{"command": "a", "times": [1]}'
+    for text, why in (
+        ("{", "is no export of hyperfine"),
+        (twice.replace("1", "-1").join(('{"results": [', "]}")), "is no export of hyperfine"),
+        ('{"results": [{"command": "a"}]}', "needs a name of its own and its `times`"),
+        (f'{{"results": [{twice}, {twice}]}}', "a name of its own"),
+    ):
+        Path("bad.json").write_text(text, encoding="utf-8")
+        assert all(why in complaint(*words) for words in (("compare", "bad.json", one), ("show", "bad.json")))
+    assert "none.json cannot be read: No such file" in complaint("compare", one, "none.json")
+    assert "is no unit of time: write s, ms, us or ns" in complaint("compare", one, other, "-u", "h")
 
 
 def test_the_command_and_its_gate(

@@ -149,7 +149,7 @@ def test_two_runs_side_by_side(client: Client, stored: tuple[Path, list[str]]) -
     # The plot needs no script.
     if missing() is None:
         assert '<figure class="history" tabindex="0"><figcaption>Per hop</figcaption><svg' in page
-    assert "One of the runs has no reference computation" in page
+    assert "Too few reference computations show" in page
     assert "there is no run <code>nothing</code>" in client.page(f"/compare?one={first}&other=nothing")
     assert "share no cell" not in client.page(f"/compare?one={first}&other={other}&metric=cpu_s")
     assert "has no metric" in client.page(f"/compare?one={first}&other={second}&metric=nothing")

@@ -53,12 +53,7 @@ class RunFigures:
             self.experiment = replace(self.experiment, baseline=next(names))
         self._classes = examination.by_class(self.experiment, self.kind)
         self.examination = examination.judge_trials(
-            self.experiment,
-            self.measurement,
-            self.points,
-            self.trials,
-            self._classes,
-            is_over=self.is_over,
+            self.experiment, self.measurement, self.points, self.trials, self._classes, is_over=self.is_over
         )
         by_block = self.examination.observations.by_block()
         self.cells: Mapping[Cell, CellAnalysis] = {

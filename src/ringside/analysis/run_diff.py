@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -46,8 +46,9 @@ class ContenderChange:
 @dataclass(frozen=True, slots=True)
 class RunDiff:
     """The runs of both sides and all that they share. `machine`: by the name of a reference computation
-    (`computing`, `memory`), how much longer it took on the second side, a ratio; empty where one run has
-    none, and then there are no verdicts. `margin`: ratios closer to 1 are equivalent."""
+    (`computing`, `memory`), how much longer it took on the second side, a ratio; where one run has none, or
+    too few, there are no verdicts, and intervals leave the machine out. `margin`: ratios closer to 1 are
+    equivalent."""
 
     firsts: tuple[RunAnalysis, ...]
     seconds: tuple[RunAnalysis, ...]
@@ -61,11 +62,6 @@ class RunDiff:
     def first(self) -> RunAnalysis:
         """The last run of the first side."""
         return self.firsts[-1]
-
-    @property
-    def second(self) -> RunAnalysis:
-        """The last run of the second side."""
-        return self.seconds[-1]
 
     @property
     def names(self) -> tuple[str, str]:
@@ -132,18 +128,14 @@ def _check(firsts: Sequence[RunAnalysis], seconds: Sequence[RunAnalysis]) -> Non
                 f"`{other.measurement.name}`: they cannot be compared"
             )
         if first.experiment.engines != other.experiment.engines:
-            places = (_load_place(run) for run in (first, other))
+            origins = [(run.run.id, run.experiment.engines) for run in (first, other)]
+            own = "its own machine"
+            engines = (f"{n} engine{'s' * (n != 1)} on other machines" if n else own for _, n in origins)
+            places = (f"{id} came from {place}" for (id, _), place in zip(origins, engines, strict=True))
             raise UsageError(
                 f"the load of {' and that of '.join(places)}: where the load is changes what is measured, so "
                 "the two cannot be compared"
             )
-
-
-def _load_place(run: RunAnalysis) -> str:
-    engines = run.experiment.engines
-    if not engines:
-        return f"{run.run.id} came from its own machine"
-    return f"{run.run.id} came from {engines} engine{'s' * (engines != 1)} on other machines"
 
 
 def _log_shift(
@@ -156,6 +148,11 @@ def _log_shift(
         return None
     later, earlier = ([math.log(median(run.values())) for run in side] for side in (after, before))
     return unpaired.shift_of_runs(later, earlier)
+
+
+def _is_known(machine: Iterable[Interval]) -> bool:
+    """Whether reference computations show by how much the machine changed."""
+    return bool(shifts := [*machine]) and all(each.low is not None for each in shifts)
 
 
 def _ratio(
@@ -199,14 +196,14 @@ def _changes(
     changes = []
     for cell in all_of_them:
         after, before = values(seconds, cell), values(firsts, cell)
-        ratio = _ratio(after, before, machine, family=len(all_of_them))
+        ratio = _ratio(after, before, machine if _is_known(machine) else (), family=len(all_of_them))
         if ratio is None:
             continue
         obstacle = None
-        if not machine:
-            obstacle, ratio = Obstacle.NO_REFERENCE, Interval(ratio.estimate, None, None, ratio.n)
-        elif ratio.low is None:
+        if ratio.low is None:
             obstacle = Obstacle.TOO_FEW_BLOCKS
+        elif not _is_known(machine):
+            obstacle = Obstacle.NO_REFERENCE
         elif len({value for run in (*after, *before) for value in run}) == 1:
             obstacle = Obstacle.SAME_VALUES
         elif any(run.failed_share(metric.name, cell) > MAX_FAILED_SHARE for run in (*firsts, *seconds)):
@@ -243,7 +240,7 @@ def _diagnose(
         between = unpaired.ASSUMED_BETWEEN_RUNS
         values = {"share": between, "claimed": math.expm1(unpaired.assumed_shift(between))}
         diagnostics.append(Diagnostic("single-runs", values=values))
-    if not machine:
+    if not _is_known(machine.values()):
         diagnostics.append(Diagnostic("no-reference"))
     elif "memory" not in machine:
         diagnostics.append(Diagnostic("no-memory-reference"))

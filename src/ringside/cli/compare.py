@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from ringside import units
 from ringside.cli import params
 from ringside.cli.options import option, takes
+
+if TYPE_CHECKING:
+    from ringside.analysis.run import RunAnalysis
 
 
 @click.command()
@@ -30,39 +34,37 @@ def compare(
     margin: float | None = option(
         "--margin 5%", f"{params.MARGIN_HELP} [default: that of OTHER's experiment].", units.margin
     ),
+    time_unit: units.TimeUnit | None = params.TIME_UNIT,
     form: str | None = params.FORM,
     store: str | None = params.STORE,
 ) -> int:
-    """Compare two runs of one workload, OTHER over ONE; or several a side, as A1,A2,A3 B1,B2.
+    """Compare two runs of one workload, OTHER over ONE; or several a side, as A1,A2,A3 B1,B2. JSON files of
+    hyperfine are compared with each other, and with runs of `vs`.
 
     It is for two versions of a runtime, or two branches. Runs at different times have no pairs: intervals are
     wider, by as much as reference computations show that the machine may have changed. From three runs on,
     they show by how much runs differ; of one a side 1 % is assumed. If both versions can run now, put them
     into one experiment instead. Exit status 1 where --fail-if applies.
     """
-    from ringside.analysis.run import analysis_of
     from ringside.analysis.run_diff import diff
     from ringside.cli import context, gates
     from ringside.render.export import documents
     from ringside.render.text import changes, markdown, terminal
-    from ringside.store.runs import runs_of_side
 
-    storage = context.open_store(store, create=False)
-    before, after = (
-        [analysis_of(storage, run) for run in runs_of_side(storage, names)] for names in (one, other)
-    )
+    before, after = _sides(store, (one, other))
     difference = diff(before, after, metric, margin)
-    if form == "json":
-        sys.stdout.write(documents.as_json(documents.diff_document(difference)))
-    elif form == "markdown":
-        sys.stdout.write(markdown.render_diff(difference))
-    else:
-        console = context.stdout_console()
-        terminal.say(changes.diff_answer(difference), console)
-        console.print()
-        for table in changes.diff_tables(difference):
-            terminal.render(table, console)
-        terminal.diagnose(difference.diagnostics, console)
+    with units.time_unit(time_unit):
+        if form == "json":
+            sys.stdout.write(documents.as_json(documents.diff_document(difference)))
+        elif form == "markdown":
+            sys.stdout.write(markdown.render_diff(difference))
+        else:
+            console = context.stdout_console()
+            terminal.say(changes.diff_answer(difference), console)
+            console.print()
+            for table in changes.diff_tables(difference):
+                terminal.render(table, console)
+            terminal.diagnose(difference.diagnostics, console)
     return gates.status(
         fail_if,
         [
@@ -70,3 +72,21 @@ def compare(
             for each in difference.changes
         ],
     )
+
+
+def _sides(store: str | None, names: Sequence[str]) -> list[list[RunAnalysis]]:
+    """The runs of each side. With a file of hyperfine, those of the other side are as hyperfine has them."""
+    from ringside.analysis import hyperfine
+    from ringside.analysis.run import analysis_of
+    from ringside.cli import context
+    from ringside.render.export.formats import hyperfine_json
+    from ringside.store.runs import runs_of_side
+
+    files = [dict.fromkeys(side.split(",") if side.endswith(hyperfine.SUFFIX) else ()) for side in names]
+    storage = None if all(files) else context.open_store(store, create=False)
+    runs = [
+        [analysis_of(storage, run) for run in runs_of_side(storage, side)] if storage and not file else []
+        for side, file in zip(names, files, strict=True)
+    ]
+    texts = [{each.run.id: hyperfine_json(each).encode() for each in side} for side in runs if any(files)]
+    return hyperfine.sides(*(file or texts[n] for n, file in enumerate(files))) if texts else runs

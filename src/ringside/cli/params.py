@@ -36,6 +36,19 @@ class Whole(click.IntRange):
         return super().convert(number, param, ctx)
 
 
+def bad_value(text: str, what: str) -> ValueError:
+    """The error of a value that cannot be; `what`: why, and how to write it."""
+    return ValueError(f"'{one_line(text, 60)}' {what}")
+
+
+def time_unit(text: str) -> units.TimeUnit:
+    """`ms`, or `millisecond` as hyperfine has it."""
+    for unit in units.TIME_UNITS.values():
+        if text in (unit.symbol, unit.word.removesuffix("s")):
+            return unit
+    raise bad_value(text, "is no unit of time: write s, ms, us or ns")
+
+
 COUNT = Whole(1, 1_000_000)
 # A contender takes the seed plus the number of the block, in 64 bits with a sign, as stores keep it.
 SEED = Whole(0, 2**62)
@@ -54,6 +67,7 @@ OUTSIDE = option(
     "A contender outside the catalogue: its folder, or the command of a server with `{port}` in it.",
     multiple=True,
 )
+TIME_UNIT = option("-u, --time-unit UNIT", "The unit of all times: s, ms, us or ns.", time_unit)
 PORT = option(
     "--port N",
     f"The port of the page; 0: any that is free [default: {DEFAULT_PORT}].",
@@ -132,8 +146,3 @@ def levels(settings: Sequence[str]) -> dict[str, tuple[str, ...]]:
             raise UsageError(f"--set {setting}: write it as factor=level or factor=level,level")
         levels_by_factor[factor] = (*levels_by_factor.get(factor, ()), *texts)
     return levels_by_factor
-
-
-def bad_value(text: str, what: str) -> ValueError:
-    """The error of a value that cannot be; `what`: why, and how to write it."""
-    return ValueError(f"'{one_line(text, 60)}' {what}")

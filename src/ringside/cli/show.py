@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ringside import units
 from ringside.cli import EXIT_FAILED, params
 from ringside.cli.options import flag, takes
+from ringside.errors import UsageError
 
 if TYPE_CHECKING:
     from ringside.model.results import Run
@@ -27,23 +29,36 @@ def show(
     *,
     form: str | None = params.FORM_OR_CSV,
     everything: bool = flag("--all", "All tables, with all of their columns."),
+    time_unit: units.TimeUnit | None = params.TIME_UNIT,
     store: str | None = params.STORE,
 ) -> int:
-    """Show RUN's tables (default: latest).
+    """Show RUN's tables (default: latest), or those of a JSON file of hyperfine.
 
     Exit status 1 where cells have no figures.
     """
+    from ringside.analysis import hyperfine
     from ringside.cli import context
+    from ringside.render.text import paired
     from ringside.render.text.command import NAMED_STORE
     from ringside.store.runs import runs_of, suite_of
 
+    if run.endswith(hyperfine.SUFFIX):
+        if form:
+            raise UsageError(f"{run} is no run: leave out --{form}")
+        how = "times of hyperfine: no pairs, so no ratios"
+        with units.time_unit(time_unit):
+            paired.show(
+                hyperfine.sides({run: None})[0][0], how, context.stdout_console(), everything=everything
+            )
+        return 0
     if run == "latest":
         # Any run: one whose builds failed has no trial, and its reason is asked for.
         storage = context.open_runs(store, "today", "ringside run today", lambda run: True)
     else:
         storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)
-    status = present(storage, runs, suite_of(runs, run), form=form or "text", everything=everything)
+    with units.time_unit(time_unit):
+        status = present(storage, runs, suite_of(runs, run), form=form or "text", everything=everything)
     return status if store or os.environ.get("RINGSIDE_STORE") or not NAMED_STORE.get() else 0
 
 

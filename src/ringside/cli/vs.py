@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
 import click
 from click.parser import _OptionParser, _ParsingState
@@ -17,6 +18,7 @@ _ALONE = {"-S": "--shell=default", "--shell": "--shell=default"}
 _ALONE |= dict.fromkeys(("-i", "--ignore-failure"), "--ignore-failure=all-non-zero")
 _FLAGS = re.compile(r"-[SNi]{2,}")
 _SHELLS = {"ash", "bash", "csh", "dash", "fish", "ksh", "mksh", "sh", "tcsh", "zsh", "none", "default"}
+_IS_WHOLE = "ringside.whole_help"
 _MORE = "`ringside vs --help all` has all; docs/COMMANDS.md compares with hyperfine."
 
 
@@ -49,39 +51,26 @@ class VsCommand(SectionedCommand):
         return parser
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """`--help` has the common options, `--help all` every one."""
+        how: Any = {"is_flag": False, "flag_value": "", "is_eager": True, "expose_value": False}
+        return click.Option(self.get_help_option_names(ctx), callback=_show_help, **how)
 
-        def show(ctx: click.Context, _: click.Parameter, which: str | None) -> None:
-            if which is not None and not ctx.resilient_parsing:
-                # No wider than a terminal of the usual width.
-                formatter = click.HelpFormatter(width=80, max_width=80)
-                self.format_usage(ctx, formatter)
-                self.format_help_text(ctx, formatter)
-                self.format_options(ctx, formatter, is_whole=which == "all")
-                click.echo(formatter.getvalue().rstrip("\n"), color=ctx.color)
-                ctx.exit()
-
-        if self._help_option is None:
-            self._help_option = click.Option(
-                self.get_help_option_names(ctx),
-                is_flag=False,
-                flag_value="",
-                is_eager=True,
-                expose_value=False,
-                callback=show,
-                help="Show this message and exit.",
-            )
-        return self._help_option
-
-    def format_options(
-        self, ctx: click.Context, formatter: click.HelpFormatter, is_whole: bool = True
-    ) -> None:
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        is_whole = ctx.meta.get(_IS_WHOLE, True)
         for section, records in help_records(ctx, self.params).items():
             if section == COMMON or is_whole:
                 with formatter.section(section):
                     formatter.write_dl(records, col_max=34)
         if not is_whole:
             formatter.write_text(_MORE)
+
+
+def _show_help(ctx: click.Context, _: click.Parameter, which: str | None) -> None:
+    """`--help` has the common options, `--help all` every one."""
+    if which is not None and not ctx.resilient_parsing:
+        # No wider than a terminal of the usual width.
+        ctx.terminal_width, ctx.meta[_IS_WHOLE] = 80, which == "all"
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
 
 
 @click.command(cls=VsCommand)

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from ringside.model.design import Goal
 
 MAX_BLOCKS = 100_000
-# As hyperfine names them, then as `load` does.
-UNITS = {"second": "s", "millisecond": "ms", "microsecond": "us"} | {
-    symbol: symbol for symbol in ("s", "ms", "us")
-}
 _RUNS = params.Whole(1, MAX_BLOCKS)
 
 
@@ -102,7 +98,7 @@ class VsSettings:
     export_asciidoc: str | None = option("--export-asciidoc FILE", "A table in AsciiDoc.")
     export_orgmode: str | None = option("--export-orgmode FILE", "A table for Emacs org-mode.")
     sort: str = option("--sort ORDER", "auto: best first.", ["auto", "command", "mean-time"], default="auto")
-    time_unit: str | None = option("-u, --time-unit UNIT", "The unit of all times.", list(UNITS))
+    time_unit: units.TimeUnit | None = params.TIME_UNIT
     style: str = option(
         "--style STYLE",
         "nocolor, color, or none: only exports.",

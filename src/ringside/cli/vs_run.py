@@ -18,7 +18,7 @@ from ringside.analysis.run import RunAnalysis, analysis_of
 from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
 from ringside.cli.options import command_line_options
 from ringside.cli.progress import LiveProgress
-from ringside.cli.vs_options import MAX_BLOCKS, UNITS, VsSettings
+from ringside.cli.vs_options import MAX_BLOCKS, VsSettings
 from ringside.errors import BuildError, ProbeError, RingsideError, UsageError
 from ringside.measure import host
 from ringside.measure.host.exclusive import alone
@@ -38,7 +38,7 @@ from ringside.stats.sequential import FIRST_LOOK
 from ringside.store.plans import read_plan
 from ringside.store.runs import single_run
 from ringside.text import LOG_LINES, last_lines, one_line
-from ringside.units import TIME_UNITS, count, time_unit, whole
+from ringside.units import count, time_unit, whole
 from ringside.workloads.command import COMMAND, CommandTimes
 
 _TIME_S = 30.0
@@ -144,7 +144,7 @@ def _compare(
         )
     analysis = analysis_of(storage, storage.run(run.id))
     if analysis.executions.descriptions:
-        with time_unit(TIME_UNITS[UNITS[settings.time_unit]] if settings.time_unit else None):
+        with time_unit(settings.time_unit):
             if is_whole:
                 _show(analysis, settings, rule, execution)
             # A failure late in a long run leaves what was measured before it.

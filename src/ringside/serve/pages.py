@@ -21,7 +21,6 @@ from ringside.render.plots.spec import colour
 from ringside.render.text import diagnostics, words
 from ringside.render.text.answers import answers
 from ringside.render.text.tables import tables
-from ringside.text import minute
 
 _FOLDER = Path(__file__).parent
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -31,7 +30,6 @@ _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 def _environment() -> jinja2.Environment:
     templates = environment(_FOLDER / "templates")
     templates.filters["part"] = lambda text: quote(text, safe="")
-    templates.filters["minute"] = minute
     templates.globals["asset"] = asset
     return templates
 

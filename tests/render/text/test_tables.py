@@ -353,8 +353,8 @@ def test_two_runs() -> None:
     run, other = (analysis({("go", P): {"hop_ns": scaled(1.0)}}) for _ in range(2))
     other.run = dataclasses.replace(other.run, id="run-2")
     text = markdown.render_diff(diff(run, other))
-    assert "| go | 1.00 | no verdict possible | 1.00 ns | 1.00 ns |" in text
-    assert "**Warning:** One of the runs has no reference computation" in text
+    assert "| go | 1.00 (0.96–1.04) | no verdict possible | 1.00 ns | 1.00 ns |" in text
+    assert "**Warning:** Too few reference computations show" in text
 
 
 if __name__ == "__main__":

@@ -20,25 +20,23 @@ from markupsafe import Markup
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import JudgedClaim, SuiteAnalysis
+from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.design import Point
-from ringside.model.results import Outcome
 from ringside.render.export.documents import FORMAT, document
 from ringside.render.html import templates
 from ringside.render.html.pictures import headline_picture
 from ringside.render.html.templates import environment, json_element, packed, policy, script, vega
 from ringside.render.plots.charts import MARKS, charts_with_stems, config, missing
 from ringside.render.plots.spec import Json
-from ringside.render.text import words
 from ringside.render.text.answers import answers
 from ringside.render.text.cells import TableData, plain_table
-from ringside.render.text.command import command, command_to_repeat, own_command
+from ringside.render.text.command import command, own_command
 from ringside.render.text.contenders import claim_summary, claim_table, contender_table
 from ringside.render.text.diagnostics import for_pages
 from ringside.render.text.tables import point_table, tables
 from ringside.render.text.words import listed
 from ringside.store.plans import KeptSelection
-from ringside.text import capitalised, minute
+from ringside.text import capitalised
 
 
 def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str = "") -> str:
@@ -48,21 +46,25 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
     specs: list[Json] = []
     analyses = suite.runs
     sections = [_section(suite, number, specs, draws=not absent) for number in range(len(analyses))]
-    texts = _SourceTexts(source_texts)
     names = dict.fromkeys(name for analysis in analyses for name in analysis.names)
-    contenders = [_contender(name, number, analyses, texts) for number, name in enumerate(names, 1)]
+    contenders = [_contender(name, analyses, source_texts) for name in names]
+    # By hash, each once, with its colours as HTML.
+    files = {digest: (path, text) for each in contenders for path, digest, text in each["files"]}
+    texts = {digest: templates.highlighted(path, text) for digest, (path, text) in files.items()}
     library, packed_library = _library() if specs else (Markup(), "")
     behaviour = script("".join(map(templates.read_file, ("sources.js", "page.js", "overview.js"))))
-    top = front(suite)
     template = environment().get_template("page.html.j2")
     return template.render(
-        title=top["title"],
-        front=top,
+        title=title(analyses),
+        note=note(analyses),
+        suite=suite,
+        commands=commands(analyses),
         sections=sections,
         several=len(sections) > 1,
         anchors={each["analysis"].experiment.name: f"#{each['id']}" for each in sections},
         home=home,
-        claims=_claims(suite.claims) if suite.claims else None,
+        claim_summary=claim_summary(suite.claims),
+        tested=replace(claim_table(suite.claims), subtitle=""),
         common=for_pages(suite.machine_diagnostics),
         contenders=contenders,
         contender_table=contender_table(*analyses),
@@ -75,7 +77,7 @@ def render(suite: SuiteAnalysis, source_texts: Mapping[str, str], *, home: str =
         # Packed: they are unpacked when the page has been painted, or when a source is opened.
         library=packed_library,
         charts=packed(json.dumps({"config": config(), "specs": specs, "marks": MARKS})) if specs else "",
-        texts=packed(json.dumps(texts.highlighted)) if texts.highlighted else "",
+        texts=packed(json.dumps(texts)) if texts else "",
         style=Markup(templates.read_file("page.css")),
         data=json_element({"format": FORMAT, "runs": list(map(_data, analyses))}),
     )
@@ -86,11 +88,6 @@ def _library() -> tuple[Markup, str]:
     """What draws the plots, a megabyte, the same for all pages: as a script, and packed."""
     library = script(vega())
     return library, packed(str(library))
-
-
-def _claims(claims: Sequence[JudgedClaim]) -> dict[str, Any]:
-    """How many claims of each answer there are, and those that these runs test as a table."""
-    return {"summary": claim_summary(claims), "tested": replace(claim_table(claims), subtitle="")}
 
 
 def _section(suite: SuiteAnalysis, number: int, specs: list[Json], *, draws: bool) -> dict[str, Any]:
@@ -110,8 +107,6 @@ def _section(suite: SuiteAnalysis, number: int, specs: list[Json], *, draws: boo
         "picture": None if is_asked else headline_picture(analysis, analysis.overview_point),
         "is_asked": is_asked,
         "diagnostics": for_pages(analysis.own_diagnostics),
-        "is_interim": analysis.run.ended_at is None
-        and all(each.code != "unfinished" for each in analysis.own_diagnostics),
         "details": details(analysis, specs, several=len(suite.runs) > 1, draws=draws),
         "resolved": json.dumps(analysis.run.plan["experiment"], indent=2, ensure_ascii=False),
     }
@@ -151,22 +146,6 @@ def _data(analysis: RunAnalysis) -> dict[str, Any]:
     return values
 
 
-def front(suite: SuiteAnalysis) -> dict[str, Any]:
-    """What the template shows before the problems."""
-    analyses, is_single = suite.runs, len(suite.runs) == 1
-    note = analyses[0].experiment.note.strip() if is_single else _note(analyses)
-    return {
-        "title": title(analyses),
-        "question": note.split("\n\n"),
-        "questions": [answer for answer in suite.answers if answer.is_measured],
-        "overview": None if is_single else suite.overview,
-        "machines": list(dict.fromkeys(words.machine(analysis.run.host) for analysis in analyses)),
-        "commands": commands(analyses),
-        "begun": minute(min(analysis.run.started_at for analysis in analyses)),
-        "trials": sum(analysis.trial_count for analysis in analyses),
-    }
-
-
 def title(analyses: Sequence[RunAnalysis]) -> str:
     """The title of one run, or of several: that of their suite or experiment, where they have one."""
     suite = _suite(analyses) if len(analyses) > 1 else None
@@ -193,11 +172,13 @@ def _suite(analyses: Sequence[RunAnalysis]) -> KeptSelection | None:
     return first if first and all(each and each["id"] == first["id"] for each in suites) else None
 
 
-def _note(analyses: Sequence[RunAnalysis]) -> str:
-    """What several runs answer: the note of their suite; of runs that have none, what they compare."""
+def note(analyses: Sequence[RunAnalysis]) -> str:
+    """What runs answer: the note of the one, or of their suite; of runs that have none, what they compare."""
+    if len(analyses) == 1:
+        return analyses[0].experiment.note.strip()
     suite = _suite(analyses)
-    if suite and (note := suite.get("note", "").strip()):
-        return note
+    if suite and (own := suite.get("note", "").strip()):
+        return own
     problems = list(dict.fromkeys(analysis.measurement.name for analysis in analyses))
     names = {name for analysis in analyses for name in analysis.names}
     return f"What does each of {units.count(len(names), 'contender')} cost in {listed(problems, most=None)}?"
@@ -254,64 +235,19 @@ def _text(key: str, value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-class _SourceTexts:
-    """The sources of all contenders, each once, with their colours as HTML: the page unpacks them when one is
-    opened. `texts`: by hash."""
-
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self._texts = texts
-        self.highlighted: dict[str, str] = {}
-
-    def text(self, digest: str) -> str:
-        return self._texts.get(digest, "(not kept)")
-
-    def add(self, path: str, digest: str) -> dict[str, str]:
-        """A file as the template lists it."""
-        text = self.text(digest)
-        if digest not in self.highlighted:
-            self.highlighted[digest] = templates.highlighted(path, text)
-        return {"path": path, "digest": digest, "lines": units.count(len(text.splitlines()), "line")}
-
-
-def _contender(
-    name: str, number: int, analyses: Sequence[RunAnalysis], texts: _SourceTexts
-) -> dict[str, Any]:
+def _contender(name: str, analyses: Sequence[RunAnalysis], texts: Mapping[str, str]) -> dict[str, Any]:
     mine = [(analysis, analysis.contenders[name]) for analysis in analyses if name in analysis.names]
-    planned = [each for _, each in mine]
-    files = {(path, digest) for each in planned for path, digest in each.files.items()}
-    readme = next((texts.text(digest) for path, digest in sorted(files) if path.lower() == "readme.md"), None)
-    # Why it could not be measured; with the experiment where it could in others.
-    absent = [(analysis.experiment.name, each) for analysis, each in mine if each.unavailable]
-    reasons = [(where, "; ".join(filter(None, (each.unavailable, each.remedy)))) for where, each in absent]
-    everywhere = len(absent) == len(planned)
-    commands = {analysis.measurement.name: " ".join(each.command) for analysis, each in mine}
+    files = {file for _, each in mine for file in each.files.items()}
+    # Programs first, manifests and locks behind.
+    files_in_order = sorted(files, key=lambda file: (file[0].endswith(_MANIFESTS), *file))
+    listed_files = [(path, digest, texts.get(digest, "(not kept)")) for path, digest in files_in_order]
+    readmes = [text for path, _, text in listed_files if path.lower() == "readme.md"]
     return {
         "name": name,
-        "anchor": f"contender-{number}",
-        # One that was available tells more than one that was not.
-        "planned": next((each for each in planned if not each.unavailable), planned[0]),
-        "logs": list(dict.fromkeys(each.log for each in planned if each.log)),
-        "unavailable": list(
-            dict.fromkeys(why if everywhere else f"{where}: {why}" for where, why in reasons)
-        ),
-        "commands": [{"problem": problem, "command": text} for problem, text in commands.items()],
-        "readme": templates.markdown(readme) if readme else None,
-        # Programs first, manifests and locks behind.
-        "files": [
-            texts.add(path, digest)
-            for path, digest in sorted(files, key=lambda file: (file[0].endswith(_MANIFESTS), *file))
-            if path.lower() != "readme.md"
-        ],
-        "failures": [
-            {
-                "label": f"{analysis.experiment.name}, {analysis.label(cell.point)}",
-                "stderr": analysed.stderr,
-                "repeat": command_to_repeat(analysis, analysed),
-            }
-            for analysis, _ in mine
-            for cell, analysed in analysis.cells.items()
-            if cell.contender == name and any(outcome is not Outcome.OK for outcome in analysed.outcomes)
-        ],
+        "mine": mine,
+        "commands": {analysis.measurement.name: " ".join(each.command) for analysis, each in mine},
+        "readme": templates.markdown(readmes[0]) if readmes else "",
+        "files": [file for file in listed_files if file[0].lower() != "readme.md"],
     }
 
 

@@ -15,7 +15,7 @@ from ringside import units
 from ringside.analysis.families import FamilyStanding
 from ringside.analysis.history import History
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import OverviewColumn
+from ringside.analysis.suite import OverviewCell, OverviewColumn
 from ringside.model.design import Point
 from ringside.model.results import Interval
 from ringside.render.plots.charts import config, missing
@@ -176,26 +176,12 @@ def drawing(spec: Json, width: int = _WIDTH) -> Markup | None:
 _TINTS = 4
 
 
-def overview_cell(column: OverviewColumn, name: str) -> dict[str, Any]:
-    """What the template shows of a contender in a problem. `sort`: by the ratio; cells without one are last.
-    `tint`: from 0, the best ranks, to 3."""
-    cell = column.cell(name)
-    if cell is None:
-        return {"text": "", "small": "", "sort": 1e300, "tint": "none"}
-    if cell.ratio is None:
-        return {"text": str(cell.outcome or "–"), "small": "", "sort": 1e299, "tint": "failed"}
-    return {
-        "text": "1" if cell.is_best else units.significant(cell.ratio),
-        "small": units.rank_interval(cell.ranks) if cell.ranks else cell.other_class,
-        "sort": cell.ratio,
-        "tint": _tint(column, cell.ranks, cell.ratio) if cell.ranks else "none",
-    }
-
-
-def _tint(column: OverviewColumn, ranks: tuple[int, int], ratio: float) -> str:
-    """That of a rank; none for a difference within the margin, whatever its rank."""
-    low, high = ranks
-    if low > 1 and ratio <= 1 + column.analysis.experiment.margin:
+def tint(column: OverviewColumn, cell: OverviewCell) -> str:
+    """From 0, the best ranks, to 3; none for a difference within the margin, whatever its rank."""
+    if not cell.ranks or not cell.ratio:
+        return "none"
+    low, high = cell.ranks
+    if low > 1 and cell.ratio <= 1 + column.analysis.experiment.margin:
         return "none"
     of_all = column.analysis.rankings[column.analysis.headline.name, column.point].ranks.values()
     share = ((low + high) / 2 - 1) / max(1, max(last for _, last in of_all) - 1)

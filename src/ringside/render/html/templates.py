@@ -21,14 +21,14 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from ringside import __version__
+from ringside import __version__, units
 from ringside.files import cache_folder, whole_file
-from ringside.render.html.pictures import overview_cell, standing_picture
+from ringside.render.html.pictures import standing_picture, tint
 from ringside.render.plots.spec import colour
 from ringside.render.text import families
 from ringside.render.text.cells import column_kinds
-from ringside.render.text.command import own_command
-from ringside.render.text.words import where
+from ringside.render.text.command import command_to_repeat, own_command
+from ringside.render.text.words import machine, where
 from ringside.text import minute, one_line
 
 FOLDER = Path(__file__).parent
@@ -170,14 +170,16 @@ def environment(*folders: Path) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"code": code, "kinds": column_kinds, "minute": minute}
+    templates.filters |= {"code": code, "kinds": column_kinds, "machine": machine, "minute": minute}
     templates.globals |= {
         "version": __version__,
         "colours": colour,
-        "overview_cell": overview_cell,
+        "command_to_repeat": command_to_repeat,
         "own_command": own_command,
         "sentences": families.sentences,
         "standing_picture": standing_picture,
+        "tint": tint,
+        "units": units,
         "where": where,
     }
     return templates

@@ -67,9 +67,9 @@ def diff_tables(diff: RunDiff) -> list[TableData]:
         levels = (("before", change.before), ("after", change.after))
         row += [(title, cells.estimate(level, metric.unit)) for title, level in levels]
         by_point.setdefault(change.cell.point, []).append(row)
-    how = (
-        "not paired: intervals hold together with 95 %, and allow for changes of the machine and between runs"
-    )
+    is_known = all(each.code != "no-reference" for each in diff.diagnostics)
+    of_machine = "changes of the machine and" if is_known else "changes"
+    how = f"not paired: intervals hold together with 95 %, and allow for {of_machine} between runs"
     notes = (*([machine] if shifts else []), *contender_changes(diff))
     # What holds for all stands at the first and below the last.
     last = len(by_point) - 1

@@ -76,7 +76,8 @@ def name_commands(analysis: RunAnalysis, console: Console) -> None:
     """Print which command, or which server, each name stands for."""
     for name, contender in analysis.contenders.items():
         at = f" at {one_line(contender.version, 40)}" if contender.version else ""
-        console.print(Text(f"{one_line(name)} = {one_line(contender.title, 200)}{at}"))
+        if name != contender.title:
+            console.print(Text(f"{one_line(name)} = {one_line(contender.title, 200)}{at}"))
 
 
 def show_all(analysis: RunAnalysis, console: Console, *, is_part: bool = False) -> None:
