@@ -296,6 +296,15 @@ def test_a_load_is_given_up_for_its_times() -> None:
     assert re.search(r"after \d s p90 is (1\d\d|2\d\d) ms, above 100 ms", document["detail"])
 
 
+def test_what_was_measured_is_shown_though_a_file_cannot_be_written() -> None:
+    with serving(answering(lambda *_: OK)) as port:
+        words = (f"http://127.0.0.1:{port}/", "--requests", "40", "--abort-if", "p50>1us", "--json")
+        done = in_process("load", *words, "--seconds", "/dev/full", status=2)
+        assert (json.loads(done.stdout)["requests"], "No space left" in done.stderr) == (40, True)
+        # The condition holds though the load ends before it is judged.
+        assert "above 1.00 µs (--abort-if" in in_process("load", *words, status=1).stderr
+
+
 def test_a_load_second_by_second(tmp_path: Path) -> None:
     with serving(answering(lambda *_: OK)) as port:
         files = ("--report", f"{tmp_path}/page", "--seconds", f"{tmp_path}/csv")

@@ -248,13 +248,19 @@ def test_reading_a_store_does_not_write_to_it(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_or_a_damaged_one(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     text = "not a database, but long enough to have a header of a hundred bytes " * 4
     path.write_text(text)
     with pytest.raises(StoreError, match="file is not a database; name another one with --store"):
         Store(path)
     assert path.read_text() == text
+    path.unlink()
+    Store(path).begin_run("ring", 1, {}, {}, {})
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE run SET plan = CAST(x'7b22ff' AS TEXT)")
+    with pytest.raises(StoreError, match="it is damaged: .{0,60}$"):
+        Store(path).run()
 
 
 @pytest.mark.parametrize("url", ["nonsense://x", "postgresql+nodriver://x/y"])

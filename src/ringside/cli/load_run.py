@@ -65,7 +65,10 @@ def drive(settings: LoadSettings) -> int:
     if proxies and not (settings.unix or _LOOPBACK.match(parsed[0].host)):
         streams.say(f"{', '.join(proxies)}: not used; the load goes to the target itself")
     # A load of minutes should not end in a file that cannot be written.
+    owners: dict[Path, str] = {}
     for option, path in _files(settings).items():
+        if (owner := owners.setdefault(path.resolve(), option)) != option and not path.is_char_device():
+            raise UsageError(f"{owner} and {option} name the same file: give each its own")
         with streams.writing(option, path):
             streams.open_to_write(path)
     for each in (parsed[0], other) if other else (parsed[0],):
@@ -166,15 +169,13 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
         streams.say(f"{one_line(result.figures.detail)}{remedy}")
     conditions = (each for each in settings.thresholds if not isinstance(each, tuple))
     checks = [thresholds.check(condition, result) for condition in conditions]
+    if not watch.reason:  # A load may end before its first second, or become so in its last.
+        at_end = (thresholds.check(condition, result) for condition in settings.aborts)
+        checks += (each for each in at_end if each.value is not None and each.is_crossed and not each.is_thin)
     highest = thresholds.highest_rates((check.threshold for check in checks), result)
     highest |= {settings.found: rate} if settings.found else {}
     several = parsed if len(parsed) > 1 else ()
     unit = TIME_UNITS[settings.time_unit] if settings.time_unit else MILLISECONDS
-    for option, path in _files(settings).items():
-        text = _text(option, target, plan, result, summary.tables(result, unit, several, highest))
-        with streams.writing(option, path):
-            streams.write_whole(path, text)
-        streams.say(f"{one_line(str(path))} is written")
     with streams.output():
         if settings.form == "json":
             whole = document.as_document(target, plan, result, checks, several, highest)
@@ -189,6 +190,12 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
         streams.say(check.sentence())
     if watch.reason and settings.form:
         streams.say(f"aborted: {watch.reason}")
+    # Last: a disk that is full by now hides nothing of what was measured.
+    for option, path in _files(settings).items():
+        text = _text(option, target, plan, result, summary.tables(result, unit, several, highest))
+        with streams.writing(option, path):
+            streams.write_whole(path, text)
+        streams.say(f"{one_line(str(path))} is written")
     if not watch.reason and (result.figures.outcome == "interrupted" or driver.interrupted):
         return EXIT_INTERRUPTED
     is_good = result.is_answered and not result.ceased and result.figures.outcome == "ok"
@@ -246,6 +253,11 @@ def _compare(
     plan, blocks = plans["A"], settings.blocks or _BLOCKS
     margin = DEFAULT_MARGIN if settings.margin is None else settings.margin
     part = versus.part(plan, blocks, 0)
+    if settings.aborts and part.duration_s and part.duration_s <= 1:
+        raise UsageError(
+            f"--abort-if is judged each second, and each run lasts {part.duration_s:g} s: "
+            "give a longer --duration, or fewer --blocks"
+        )
     asked, each = plan.requests or 0, part.requests or 0
     if asked != each * blocks:
         streams.say(f"{asked:,} requests in {blocks} blocks: {each:,} each, {each * blocks:,} in all")

@@ -234,6 +234,8 @@ class Database:
         if self.path is not None and not self._creates and not self.path.exists():
             return self.empty()
         reason = _first_line(error).replace(self._location, self.where)
+        if reason.startswith("Could not decode"):  # it goes on with all of the text
+            reason = "database disk image is malformed"
         hint = (
             "the connection was lost" if self._is_lost() else _HINTS.get(reason, "check what --store names")
         )
