@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
@@ -273,15 +274,10 @@ class ClusterLoop(RunLoop):
                 under_way = interrupted(share.block, position, cell, name)
                 if self.is_kept(under_way):
                     continue
-                trial = self._finished(ref)
+                trial: Trial | None = None
+                # Where the cluster is lost meanwhile, the wish to stop is more important.
+                with suppress(ClusterError):
+                    trial = self._session.result(ref) if self._session.ready([ref], 0) else None
                 self.store.add_trial(self.run, replace(trial, cell=cell) if trial else under_way)
                 if trial is None:
                     break
-
-    def _finished(self, ref: Any) -> Trial | None:
-        # Where the cluster is lost meanwhile, the wish to stop is more important.
-        try:
-            trial: Trial | None = self._session.result(ref) if self._session.ready([ref], 0) else None
-        except ClusterError:
-            return None
-        return trial

@@ -132,10 +132,8 @@ class Machines:
         for reservation in waiting:
             reservation.cancel()
         if not sites:
-            raise ClusterError(
-                f"no {need} of the cluster {self.session.where} were free within {self._patience_s:.0f} s: "
-                "another run may have them"
-            )
+            within = f"within {self._patience_s:.0f} s: another run may have them"
+            raise ClusterError(f"no {need} of the cluster {self.session.where} were free {within}")
         for site in sites:
             groups.check_reach(site)
         return sites
@@ -170,9 +168,8 @@ class Machines:
                 break
 
     def ask(self, method: Callable[[Any], Any]) -> dict[str, Any]:
-        """What a method of all workers returns, by the machines' names, as far as answers come. A machine
-        that is lost meanwhile, or cannot do it, is let go. Raises ClusterError where none remains, the error
-        of a machine where all said the same."""
+        """What a method of all workers returns, by the machines' names. A machine that is lost, or cannot do
+        it, is let go. Raises ClusterError where none remains, their error where all said the same."""
         waiting = {method(machine.worker): machine.name for machine in self}
         answers: dict[str, Any] = {}
         errors: list[RingsideError] = []

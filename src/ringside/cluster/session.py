@@ -50,12 +50,11 @@ class NodeLostError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine of the cluster that is alive. `has_resource`: it advertises the resource `ringside`."""
+    """A machine of the cluster that is alive. `name`: from `ray start --node-name`, else its host name; nodes
+    of one name are numbered. `address`: its IP address. `has_resource`: it advertises `ringside`."""
 
     id: str
-    # From `ray start --node-name`, else its host name; nodes of the same name are numbered.
     name: str
-    # Its IP address.
     address: str
     cpus: int
     has_resource: bool
@@ -85,14 +84,12 @@ class Session:
         except Exception as error:
             raise self.lost(error) from error
         nodes = _nodes_of(alive)
-        with_resource = [node for node in nodes if node.has_resource]
-        return with_resource or [node for node in nodes if node.cpus]
+        return [node for node in nodes if node.has_resource] or [node for node in nodes if node.cpus]
 
     def actor(self, kind: type, node: Node, *, holds: bool = True) -> Any:
-        """The actor class of `kind`, to be started (`.remote(…)`) on that node and no other. It holds the
-        node's resource while it lives, unless not `holds`, so that one run at a time has the node; where the
-        node does not advertise it, whoever measures there must wait for the machine's lock
-        (`measure/host/exclusive.py`)."""
+        """The actor class of `kind`, to be started (`.remote(…)`) on that node and no other. Where it `holds`
+        the node's resource, one run at a time has the node; a node that does not advertise it has the
+        machine's lock alone (`measure/host/exclusive.py`)."""
         from ray.util import scheduling_strategies as strategies
 
         if node.group is None:
@@ -200,7 +197,6 @@ def connect(where: str, folder: Path | None = None, *, option: str = "--on") -> 
 
 
 def connect_to(ray: Any, where: str, address: str, options: dict[str, Any]) -> None:
-    """Raises ClusterError."""
     quieten(ray)
     handler = signal.getsignal(signal.SIGTERM)
     try:
@@ -240,8 +236,7 @@ def _address_of(where: str, option: str) -> str:
 
 
 def quieten(ray: Any) -> None:
-    """Keep Ray's messages about its nodes off stdout."""
-    # Ray's `log_to_driver` is about the words of workers only.
+    """Keep Ray's messages about its nodes off stdout; `log_to_driver` is about those of workers only."""
     with suppress(AttributeError):
         ray._private.worker._worker_logs_enabled = False
 
@@ -291,17 +286,15 @@ def _refuse_ended(ray: Any) -> None:
 
 
 def _nodes_of(entries: list[dict[str, Any]]) -> list[Node]:
-    """Nodes with names of their own, by name. Where several have one name, the order of their addresses and
-    ids numbers them."""
+    """Nodes by name. Where several have one name, the order of their addresses and ids numbers them."""
     nodes = []
     for entry in entries:
         address, name = entry["NodeManagerAddress"], entry.get("NodeName")
         # Ray's default name of a node is its address.
         name = entry["NodeManagerHostname"] if name in (None, "", address) else name
-        resources = entry["Resources"]
-        has_resource = resources.get(RESOURCE, 0) >= 1
-        name, cpus = one_line(str(name), 60), int(resources.get("CPU", 0))
-        nodes.append(Node(entry["NodeID"], name, address, cpus, has_resource))
+        resources, shown = entry["Resources"], one_line(str(name), 60)
+        cpus, has_resource = int(resources.get("CPU", 0)), resources.get(RESOURCE, 0) >= 1
+        nodes.append(Node(entry["NodeID"], shown, address, cpus, has_resource))
     nodes.sort(key=lambda node: (node.name, node.address, node.id))
     seen: Counter[str] = Counter()
     for number, node in enumerate(nodes):
@@ -322,8 +315,7 @@ def telling_line(error: Exception) -> str:
     if not telling and any("Traceback" in line for line in lines):
         # The server's trace: its last line is the error.
         telling = lines[-1:]
-    chosen = (telling or lines or [type(error).__name__])[0]
-    return one_line(chosen, 300)
+    return one_line((telling or lines or [type(error).__name__])[0], 300)
 
 
 def choose(nodes: Sequence[Node], wanted: int | Sequence[str] | None) -> list[Node]:

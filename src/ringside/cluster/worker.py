@@ -50,8 +50,7 @@ class TwoSidedExecutor(Executor):
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="engines")
 
     def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
-        """As everywhere. Raises NodeLostError, too, where an engine was lost: that says nothing about the
-        contender."""
+        """Raises NodeLostError, too, where an engine was lost: that says nothing about the contender."""
         service = request.service
         steps: list[Future[None]] = []
 

@@ -44,9 +44,7 @@ _LINE_S = 10.0
 
 def progress_interval_s(plan: LoadPlan) -> float:
     """How often the engine is to report the progress of a load."""
-    duration_s = max_duration_s(plan)
-    if duration_s is None:
-        return _PROGRESS_S
+    duration_s = max_duration_s(plan) or math.inf
     return min(_PROGRESS_S, max(_MIN_PROGRESS_S, duration_s / _COLUMNS))
 
 
@@ -179,9 +177,9 @@ class Watch:
         self._total.update(requests=message.requests, errors=message.errors)
         self._times.update({int(upper_ns): count for upper_ns, count in message.buckets})
         self._max_ns = max(self._max_ns, message.max_ns or 0)
-        if self._judged_s == message.t_ns // 1_000_000_000:
+        before_s, self._judged_s = self._judged_s, message.t_ns // 1_000_000_000
+        if self._judged_s == before_s:
             return
-        self._judged_s = message.t_ns // 1_000_000_000
         so_far = self._so_far(message.t_ns)
         for check in (thresholds.check(condition, so_far) for condition in self.conditions):
             if check.value is not None and check.is_crossed and not check.is_thin:

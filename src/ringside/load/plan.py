@@ -58,9 +58,8 @@ def check(settings: LoadSettings, target: Target, other: Target | None) -> None:
         if not isinstance(each, tuple) and each.rate is not None and each.rate not in dict(settings.steps):
             raise UsageError(f"--fail-if names {each.rate:,.10g}/s, which is no step of --staircase")
     if (other or settings.store) and len(settings.targets) > 1:
-        raise UsageError(
-            f"{'--vs compares two targets' if other else '--store keeps one'}: name one before it"
-        )
+        fits = "--vs compares two targets" if other else "--store keeps one"
+        raise UsageError(f"{fits}: name one before it")
     if settings.store == "":
         raise UsageError("--store '' names no store: write its path, or leave it out")
     if settings.blocks and not (other or settings.store):
@@ -85,8 +84,6 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
     connections = settings.connections or _CONNECTIONS[target.protocol]
     if settings.requests:
         connections = min(connections, max(settings.threads, settings.requests))
-    # Whole nanoseconds: `10us` is a little less than 1e-5.
-    slack_s = settings.slack_s and round(settings.slack_s, 9)
     request, line, placeholders = _texts(settings, targets)
     pacing = _pacing(settings, seed)
     steps = pacing.steps if isinstance(pacing, ipc.Staircase) else ()
@@ -104,7 +101,8 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
         tls=_tls(settings, target) if target.is_secure else None,
         pacing=pacing,
         course_s=steps[0].duration_s / ROWS if steps and steps[0].to_per_s is not None else None,
-        slack_s=slack_s,
+        # Whole nanoseconds: `10us` is a little less than 1e-5.
+        slack_s=settings.slack_s and round(settings.slack_s, 9),
         duration_s=duration_s,
         requests=settings.requests,
         ramp_per_s=settings.ramp_per_s,

@@ -139,10 +139,8 @@ def from_messages(messages: Iterable[ipc.EngineMessage], plan: ipc.LoadPlan | No
     if steps and (last := steps[0].to_per_s) is not None:
         first, length_s = steps[0].rate_per_s, steps[0].duration_s / ROWS
         rates = [first + (last - first) * row / ROWS for row in range(ROWS + 1)]
-        steps, slots = (
-            [ipc.StaircaseStep(low, length_s, high) for low, high in pairwise(rates)],
-            outcome.course or (),
-        )
+        steps = [ipc.StaircaseStep(low, length_s, high) for low, high in pairwise(rates)]
+        slots = outcome.course or ()
     result = LoadResult(outcome, counts, started, steps=tuple(zip(steps, slots, strict=False)))
     return replace(result, figures=structs.replace(outcome, warnings=causes(result, plan)))
 
@@ -158,9 +156,8 @@ def causes(result: LoadResult, plan: ipc.LoadPlan | None) -> tuple[ipc.EngineWar
     figures, opened = result.figures, result.figures.connections.get("opened", 0)
     first, explained = [], set[str]()
     if ceased := result.ceased:
-        first.append(
-            ipc.EngineWarning("answers-ceased", ceased, "look at what the server says of that moment")
-        )
+        remedy = "look at what the server says of that moment"
+        first.append(ipc.EngineWarning("answers-ceased", ceased, remedy))
         explained |= _FOLLOW
     if not figures.latency("latency"):
         # They are shares of the latency.
@@ -210,12 +207,9 @@ def hdr_text(counts: Sequence[tuple[int, int]], mean_ns: float, stdev_ns: float)
         lines.append(f"{max_ns / 1e6:12.6f} {1:14.12f} {total:10d}")
     # The first bucket ends below 2,048 ns, each other one holds a doubling.
     buckets = max(1, max_ns.bit_length() - _SUB_BUCKETS.bit_length() + 2)
-    return "\n".join(
-        [
-            *lines,
-            f"#[Mean    = {mean_ns / 1e6:12.6f}, StdDeviation   = {stdev_ns / 1e6:12.6f}]",
-            f"#[Max     = {max_ns / 1e6:12.6f}, Total count    = {total:12d}]",
-            f"#[Buckets = {buckets:12d}, SubBuckets     = {_SUB_BUCKETS:12d}]",
-            "",
-        ]
-    )
+    lines += [
+        f"#[Mean    = {mean_ns / 1e6:12.6f}, StdDeviation   = {stdev_ns / 1e6:12.6f}]",
+        f"#[Max     = {max_ns / 1e6:12.6f}, Total count    = {total:12d}]",
+        f"#[Buckets = {buckets:12d}, SubBuckets     = {_SUB_BUCKETS:12d}]",
+    ]
+    return "\n".join([*lines, ""])

@@ -33,10 +33,7 @@ ERRORS: Mapping[str, str] = _WORDS["errors"]
 SEQUENCE: Mapping[str, str] = _WORDS["sequence"]
 # The meaning of `tls` where TLS was to be spoken.
 NO_TLS = "the server does not speak TLS there (name it without the s, as http://…), or breaks its rules"
-_ROWS = (
-    *("latency", "service", "queue", "connect", "handshake"),
-    *("first_byte", "lateness", "schedule_error"),
-)
+_ROWS = ("latency", "service", "queue", "connect", "handshake", "first_byte", "lateness", "schedule_error")
 _TIMES = ("mean", *PERCENTILES, "max")
 _BARS = 16
 _BAR_WIDTH = 50
@@ -202,9 +199,8 @@ def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
         rows.append(("in flight", f"{significant(figures.concurrency)} requests on average"))
     rows.append(("bytes", f"{quantity(figures.bytes_in, 'B')} in, {quantity(figures.bytes_out, 'B')} out"))
     rows.append(("engine", _engine(result.figures)))
-    return [
-        *rows,
-        *(("not used", one_line(text)) for text in (result.started.missing if result.started else ())),
+    return rows + [
+        ("not used", one_line(text)) for text in (result.started.missing if result.started else ())
     ]
 
 
@@ -239,12 +235,8 @@ def _targets(several: Sequence[Target], result: LoadResult, unit: TimeUnit) -> T
         texts = [f"{figures.requests:,}", rate, f"{sum(figures.errors.values()):,}"]
         cells = map(TableCell, [*texts, *_ends(figures.latency, unit)])
         rows.append((TableCell(one_line(target.text, 80), "text"), *cells))
-    return TableData(
-        f"Targets, latency in {unit.word}",
-        ("", "answered", "per second", "errors", "p50", "p99", "max"),
-        tuple(rows),
-        narrow=("per second",),
-    )
+    columns = ("", "answered", "per second", "errors", "p50", "p99", "max")
+    return TableData(f"Targets, latency in {unit.word}", columns, tuple(rows), narrow=("per second",))
 
 
 def rate_text(step: ipc.StaircaseStep) -> str:
@@ -285,10 +277,10 @@ def _engines(result: LoadResult, unit: TimeUnit) -> TableData:
         ]
         rows.append((TableCell(one_line(part.node, 60), "text"), *map(TableCell, texts)))
     within = quantity((result.started_within_s or 0.0) * 1e9, "ns")
-    times = ("p50", "p99", "max")
+    columns = ("", "connections", "answered", "per second", "errors", "p50", "p99", "max")
     return TableData(
         f"Engines, {result.main_histogram} in {unit.word}",
-        ("", "connections", "answered", "per second", "errors", *times, "busiest thread", "memory"),
+        (*columns, "busiest thread", "memory"),
         tuple(rows),
         notes=(f"The engines started within {within} of each other.",),
         narrow=("memory", "busiest thread", "per second"),

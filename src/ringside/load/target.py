@@ -21,9 +21,7 @@ _SCHEMES = {
     **{"ws": ("ws", "websocket"), "stream+ws": ("stream", "websocket")},
 }
 # Inside TLS.
-_SECURE_SCHEMES = {"wss": "ws", "stream+wss": "stream+ws"} | {
-    f"{scheme}s": scheme for scheme in ("http", "stream+http", "h2", "stream+h2")
-}
+_SECURE_SCHEMES = {f"{scheme}s": scheme for scheme in _SCHEMES if scheme != "tcp"}
 _EXAMPLE = "http://127.0.0.1:8080/, stream+http://127.0.0.1:8080/feed or tcp://127.0.0.1:7000"
 # Of HTTP: without TLS, and inside it.
 _PORTS = (80, 443)

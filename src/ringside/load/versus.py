@@ -78,7 +78,7 @@ class TargetTrials(TrialMaker):
         if ended is Outcome.OK and (why := failure(outcome)):
             ended, detail = Outcome.LOAD_FAILED, why
         outcome = structs.replace(outcome, warnings=causes(LoadResult(outcome), plan))
-        load = load_message(outcome, started, self.driver.started_within_s)
+        loads = (load_message(outcome, started, self.driver.started_within_s),)
         missing = started.missing if started else ()
         return Trial(
             block,
@@ -87,7 +87,7 @@ class TargetTrials(TrialMaker):
             ended,
             detail,
             started_at=begun,
-            loads=(load,),
+            loads=loads,
             missing=missing,
             report=report,
         )
