@@ -137,7 +137,7 @@ def test_a_number_of_the_output_is_compared_and_can_decide(workplace: Path) -> N
     assert "B over A: items/s is lower" in ended.stderr
     shown = in_process("show", "--json").stdout
     assert json.loads(shown)["cells"][0]["metrics"]["kept"]["unit"] == "B"
-    wrong = {"n: (x)": "that the pattern matches", r"n=(\d)": "make it match once", "n=mem(.)": "`=`, which"}
+    wrong = {"n: (x)": "that the pattern matches", r"n=(\d)": r"`(\d)` matches", "n=mem(.)": "`=`, which"}
     for metric, why in wrong.items():
         assert why in in_process("vs", "--metric", metric, "./rate 4 30", status=1).stderr
 

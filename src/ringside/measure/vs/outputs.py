@@ -146,7 +146,8 @@ class Pattern(NamedTuple):
         if not matches:
             return "the output has nothing that the pattern matches"
         if len(matches) > 1:
-            return f"the pattern matches {len(matches)} times; make it match once"
+            shown = one_line(self.pattern.pattern.decode(), 60)
+            return f"the pattern `{shown}` matches {len(matches)} times; make it match once"
         text = (matches[0][1] or b"").decode(errors="replace")
         with suppress(ValueError):
             if math.isfinite(value := float(re.sub(r",(?=[0-9]{3}\b)", "", text))):
