@@ -128,7 +128,13 @@ class RunFigures:
         return most if most and len(levels(most)) >= _SWEEP_LEVELS else None
 
     def laws(self, kind: str) -> list[ScalingLaw]:
-        """The laws of a kind over factors that have several levels in this run, all of them integers."""
+        """The laws of a kind over factors that have several levels in this run, all of them integers. Of
+        commands one for each parameter with three numbers or more."""
+        if self.measurement.name == COMMAND.name and kind == "size":
+            own = {name: {each[name] for each in self.points} for name in self.varying}
+            sweeps = {name: set(map(float, each)) for name, each in own.items() if all(map(is_number, each))}
+            laws = ((name, each) for name, each in sweeps.items() if len(each) >= _SWEEP_LEVELS)
+            return [ScalingLaw(name, self.headline.name) for name, each in laws if min(each) > 0]
         numeric = {
             name for name in self.varying if all(isinstance(point[name], int) for point in self.points)
         }

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean
+from typing import Any
 
 from ringside.analysis.figures import RunFigures
 from ringside.model.design import Cell, Point
@@ -41,7 +42,7 @@ def analyse_slopes(run: RunFigures) -> tuple[SlopeAnalysis, ...]:
             for fixed in dict.fromkeys(point.without(*ignored) for point in run.points):
                 points = [point for point in run.points if point.without(*ignored) == fixed]
                 blocks = {
-                    block: {float(level): fmean(values) for level, values in levels.items()}
+                    block: {level: fmean(values) for level, values in levels.items()}
                     for block, levels in _by_level(run, slope.metric, slope.over, contender, points).items()
                 }
                 if (growth := slope_over_blocks(blocks)) is not None:
@@ -51,12 +52,14 @@ def analyse_slopes(run: RunFigures) -> tuple[SlopeAnalysis, ...]:
 
 def _by_level(
     run: RunFigures, metric: str, over: str, contender: str, points: Iterable[Point]
-) -> dict[int, dict[int, list[float]]]:
+) -> dict[int, dict[Any, list[float]]]:
     """A metric by block and level of a factor, at each of the points that have this level."""
-    blocks: dict[int, dict[int, list[float]]] = {}
+    blocks: dict[int, dict[Any, list[float]]] = {}
     for point in points:
+        # A parameter of a command may be a fraction.
+        level = point[over] if isinstance(point[over], int) else float(point[over])
         for block, value in run.cell(contender, point).values(metric).items():
-            blocks.setdefault(block, {}).setdefault(int(point[over]), []).append(value)
+            blocks.setdefault(block, {}).setdefault(level, []).append(value)
     return blocks
 
 
@@ -164,18 +167,14 @@ def analyse_growth(run: RunFigures) -> tuple[Growth, ...]:
         exponents = {}
         for name in run.names:
             for fixed in dict.fromkeys(law.setting(point) for point in run.points):
-                blocks = {
-                    block: {float(level): value for level, value in levels.items()}
-                    for block, levels in _by_block(run, law, name, fixed).items()
-                }
-                if power := exponent(blocks):
+                if power := exponent(_by_block(run, law, name, fixed)):
                     exponents[name, fixed] = power
         if exponents:
             tables.append(Growth(law, tuple(dict.fromkeys(fixed for _, fixed in exponents)), exponents))
     return tuple(tables)
 
 
-def _by_block(run: RunFigures, law: ScalingLaw, contender: str, fixed: Point) -> dict[int, dict[int, float]]:
+def _by_block(run: RunFigures, law: ScalingLaw, contender: str, fixed: Point) -> dict[int, dict[Any, float]]:
     """The law's metric by block and level. A program may report a time of 0, which fits no law."""
     points = [point for point in run.points if law.setting(point) == fixed]
     return {

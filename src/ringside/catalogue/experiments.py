@@ -117,9 +117,7 @@ def _check_contenders(
 
 
 def read_question(
-    path: Path,
-    experiments: Collection[str],
-    experiment_of: Callable[[str], design.Experiment | None],
+    path: Path, experiments: Collection[str], experiment_of: Callable[[str], design.Experiment | None]
 ) -> catalogue.Question:
     """A question. `experiments`: the names that there are; `experiment_of`: the one of that name, None where
     it is a suite. Raises CatalogueError, also for a figure that its experiment does not give."""

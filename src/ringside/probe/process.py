@@ -247,10 +247,7 @@ class Probe:
         self.interrupted = True
 
     def _lines(
-        self,
-        process: subprocess.Popen[bytes],
-        deadline: float | None,
-        on_tick: Callable[[], None] | None,
+        self, process: subprocess.Popen[bytes], deadline: float | None, on_tick: Callable[[], None] | None
     ) -> Iterator[tuple[list[bytes], bool]]:
         """The lines that the probe prints, as they come, and whether the next has begun. Wakes every second.
         Raises ProbeError past the deadline."""

@@ -244,11 +244,7 @@ def settled_at(
 
 
 def rate_settled_at(
-    times: Sequence[float] | np.ndarray,
-    totals: Sequence[float] | np.ndarray,
-    *,
-    begin: float,
-    end: float,
+    times: Sequence[float] | np.ndarray, totals: Sequence[float] | np.ndarray, *, begin: float, end: float
 ) -> float | None:
     """When the rate at which `totals` grow from `begin` to `end` has settled. Rates are taken over twentieths
     of that time; the result is the beginning of the first from which all rates lie within 2 % of the final

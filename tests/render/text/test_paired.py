@@ -13,14 +13,14 @@ from rich.console import Console
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis
-from ringside.model.design import Cell
+from ringside.model.design import Cell, Level, Point
 from ringside.model.results import Verdict
 from ringside.probe.protocol import CpuUse
 from ringside.render.export import documents, formats
 from ringside.render.plots.charts import charts
 from ringside.render.text import paired
 from ringside.workloads.command import COMMAND
-from tests.support.analyses import HOSTILE, point, scaled
+from tests.support.analyses import HOSTILE, NOISE, point, scaled
 from tests.support.executions import HERE, commands, compared, execution, targets
 
 THREE = commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.3), ("C", HERE): scaled(0.05)})
@@ -165,3 +165,36 @@ def test_one_unit_for_all_times() -> None:
     assert "0.100 s (0.097–0.104)" in text
     assert not re.search(r"[0-9] ms", text.partition("Warning")[0])
     assert "100 ms" in printed(commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.2)}))
+
+
+@pytest.mark.parametrize(
+    ("power", "start_s", "said"),
+    [
+        (1.0, 0.0, r"Wall time is about linear in n: as n\^1.00 \(0.9\d–1.0\d\)"),
+        (1.6, 0.0, r"Wall time grows with n: as n\^1.60 \(1.5\d–1.6\d\)"),
+        (-0.5, 0.0, r"Wall time falls with n: as n\^-0\.(49|50)\d? .*"),
+        (1.0, 50.0, r"Wall time hardly depends on n: .*"),
+        # A start that takes as long as 100 of them hides half of the growth.
+        (1.0, 0.1, r"Wall time grows with n: as n\^0.(49|50)\d? .*"),
+    ],
+)
+def test_a_sweep_says_how_time_grows(power: float, start_s: float, said: str) -> None:
+    levels: tuple[Level, ...] = (10, "100.0", 1000) if power == 1.6 else (10, 100, 1000)
+    walls = {
+        ("A", Point((("n", level),))): [
+            (start_s + float(level) ** power / 1000) * each for each in NOISE[at:] + NOISE[:at]
+        ]
+        for at, level in enumerate(levels)
+    }
+    analysis = commands(walls)
+    (sentence,) = (each.text for each in paired.verdicts(analysis) if "^" in each.text)
+    assert re.fullmatch(said, sentence), sentence
+    (growth,) = documents.vs_document(analysis, {})["growth"]
+    assert (growth["parameter"], growth["name"], growth["n"]) == ("n", "A", len(NOISE))
+    assert growth["low"] <= growth["exponent"] <= growth["high"]
+    if not start_s:
+        assert growth["exponent"] == pytest.approx(power, abs=0.05)
+    few = commands({cell: each[:3] for cell, each in walls.items()})
+    two = commands(dict([*walls.items()][:2]))
+    assert "^" not in str([*paired.verdicts(two), *paired.verdicts(few)])
+    assert documents.vs_document(two, {})["growth"] == []

@@ -227,6 +227,11 @@ def vs_document(analysis: RunAnalysis, facts: Mapping[str, Any]) -> dict[str, An
         "blocks_done": analysis.blocks_done,
         "commands": [_command(analysis, cell) for cell in analysis.cells],
         "comparisons": _comparisons(analysis),
+        "growth": [
+            {"parameter": each.law.over, "name": name, **_parameters(fixed), **_interval(power, "exponent")}
+            for each in analysis.growth
+            for (name, fixed), power in each.exponents.items()
+        ],
         "times": [_execution(analysis, each) for each in analysis.trials if each.block > 0 and each.report],
         "warnings": diagnostics.rows(analysis.diagnostics),
     }

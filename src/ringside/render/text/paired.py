@@ -7,6 +7,7 @@ stands for it in sentences."""
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,10 +23,13 @@ from ringside.render.text.answers import comparison_sentence, pair_sentence
 from ringside.render.text.cells import Row, TableCell, TableData
 from ringside.render.text.command import is_load
 from ringside.render.text.tables import other_metrics, point_notes, point_rows
-from ringside.render.text.words import Sentence, listed
+from ringside.render.text.words import Sentence, listed, possessive
+from ringside.text import capitalised
+from ringside.workloads.command import COMMAND
 
 _BAR_WIDTH = 40
-_MAX_STEPS = 6  # Of more levels there is no sentence for each.
+_MAX_STEPS = 6  # Of more levels, or slopes, there is no sentence for each.
+_FLAT = 0.1  # Powers so close to 0 or 1 are called none, and linear.
 _SPREAD = ("mean ± σ", "min", "max")
 _FIRST = ("failures", "load-failed")
 # The share of the CPUs that others took, from which on a ratio is one of this machine now.
@@ -78,12 +82,12 @@ def verdicts(analysis: RunAnalysis, order: str = "auto") -> list[Sentence]:
     the best first, point by point."""
     failures = (each for each in analysis.diagnostics if each.code in _FIRST)
     sentences = [Sentence(diagnostics.sentences(each), "failed") for each in failures]
-    shares = (
-        each.values.get("others", 0.0) for each in analysis.diagnostics if each.code == "noisy-neighbour"
-    )
+    noisy = (each.values for each in analysis.diagnostics if each.code == "noisy-neighbour")
+    shares = (values.get("others", 0.0) for values in noisy)
     behind = " (on a machine as busy as this)" if max(shares, default=0.0) > _BUSY else ""
     is_swept = len(analysis.names) == 1 < len(analysis.points) and analysis.executions.descriptions
     sentences += _sweep(analysis) if is_swept else []
+    sentences += growths if len(growths := [*_growths(analysis)]) <= _MAX_STEPS else []
     for point in analysis.points:
         best_first = analysis.rankings[analysis.headline.name, point].order
         own = {name: analysis.cell(name, point) for name in analysis.names}
@@ -117,6 +121,25 @@ def _sweep(analysis: RunAnalysis) -> list[Sentence]:
         steps = analysis.over_points(name, before, [point], len(points) - 1)
         sentences += [comparison_sentence(each, metric, analysis.experiment.margin) for each in steps]
     return sentences
+
+
+def _growths(analysis: RunAnalysis) -> Iterator[Sentence]:
+    """How the headline of commands grows with each parameter: the power over all of its levels."""
+    noun, is_alone = analysis.headline.noun, len(analysis.names) == 1
+    for growth in analysis.growth if analysis.measurement.name == COMMAND.name else ():
+        over = growth.law.over
+        for (name, fixed), power in growth.exponents.items():
+            low, high = power.low, power.high
+            if low is None or high is None:
+                continue
+            how = "grows with" if low > 0 else "falls with" if high < 0 else "may depend on"
+            if low > -_FLAT and high < _FLAT:
+                how = "hardly depends on"
+            elif low > 1 - _FLAT and high < 1 + _FLAT:
+                how = "is about linear in"
+            at = f" at {fixed}" if fixed.levels else ""
+            text = f"{noun} {how} {over}{at}: as {over}^{units.with_interval(power, '')}"
+            yield Sentence(capitalised(text) if is_alone else f"{possessive(name)} {text}")
 
 
 def table(analysis: RunAnalysis, order: str = "auto") -> TableData:

@@ -81,10 +81,7 @@ def _series(observed: tuple[np.ndarray, np.ndarray]) -> TimeSeries:
 
 
 def _cpu(
-    samples: Sequence[Sample],
-    times_s: Sequence[float],
-    threads: Sequence[ThreadUse],
-    edges: Sequence[float],
+    samples: Sequence[Sample], times_s: Sequence[float], threads: Sequence[ThreadUse], edges: Sequence[float]
 ) -> dict[str, tuple[float, ...]]:
     """Cores used by the busiest threads and by all others, in each interval. Between two samples of threads
     their time is spread evenly."""

@@ -78,10 +78,7 @@ class Jobs(Workload):
     def evidence(self, point: Point, seed: int, input: Input | None) -> Evidence:
         jobs, kind, rounds = int(point["jobs"]), str(point["kind"]), int(point["rounds"])
         times = repeats(point)
-        result = {
-            "answers": str(times * jobs),
-            "order": str(order(jobs, kind, rounds, seed, times)),
-        }
+        result = {"answers": str(times * jobs), "order": str(order(jobs, kind, rounds, seed, times))}
         if kind == "cpu":
             # Each job alone begins with the answer of the one before: none can be left out.
             result["alone"] = str(answer(0, "cpu", TIMES_ALONE * rounds, seed))
