@@ -199,6 +199,7 @@ class Site:
         )
 
     def _part(self, record: Record, analysis: RunAnalysis) -> bytes:
+        front = analysis.label(analysis.overview_point)
         pictures = [
             {"label": analysis.label(point), "picture": picture}
             for point in sorted(analysis.points, key=lambda point: point != analysis.overview_point)
@@ -215,7 +216,7 @@ class Site:
             begun=minute(analysis.run.started_at),
             pictures=pictures[:_OPEN_POINTS],
             more_pictures=pictures[_OPEN_POINTS:],
-            tables=tables(analysis, is_part=True),
+            tables=sorted(tables(analysis, is_part=True), key=lambda table: table.title != front),
             history=f"../history/{file_name(analysis.experiment.name)}.html"
             if analysis.experiment.name in self._repeated()
             else "",

@@ -173,8 +173,7 @@ def test_a_build_that_hangs_is_given_up_and_leaves_what_it_printed(
 ) -> None:
     monkeypatch.setattr(toolchain, "BUILD_TIMEOUT_S", 0.5)
     unavailable = unavailable_of(tools, built_by("echo the first", "echo fetching; sleep 1000"))
-    assert unavailable.reason.startswith("cannot be built: `sh -c echo fetching; sleep 1000 ")
-    assert unavailable.reason.endswith("` took over 0 s")
+    assert unavailable.reason == "cannot be built: `sh` took over 0 s"
     assert "\nthe first\n$ sh -c echo fetching" in unavailable.log
     assert unavailable.log.endswith("\nfetching\n")
     (log,) = tools.builds.glob("*.log")
