@@ -1,3 +1,3 @@
 """Ringside, a laboratory for concurrency models."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -119,7 +119,7 @@ fn version_and_help() {
     };
     assert_eq!(
         told("--version").stdout,
-        b"ringside-probe 0.1.0 protocol 1\n"
+        b"ringside-probe 0.2.0 protocol 1\n"
     );
     assert!(told("--help").status.success());
     assert_eq!(told("--what").status.code(), Some(2));
