@@ -173,6 +173,7 @@ class Finding:
         return ratio
 
 
+_SHARED = "accounts=1000 hot=0 cores=2"
 FINDINGS = (
     Finding(
         "posts",
@@ -250,6 +251,19 @@ FINDINGS = (
         "slower through an unbuffered channel, its default, than through one with 1,000 slots; C's threads "
         "are {c-pthreads} times slower with 30 slots than with 1,000. *Caveat:* where one message is under "
         "way at a time, the bound does not matter.",
+    ),
+    Finding(
+        "questions",
+        "questions-sharing",
+        "transfer_ns",
+        {
+            name: Ratio(f"{name}@owner at {_SHARED}", f"{name} at {_SHARED}", least)
+            for name, least in [("go", 3.0), ("rust-tokio", 2.0)]
+        },
+        "**Shared state**: with one goroutine as the owner of a thousand accounts, a transfer takes {go} "
+        "times as long as with a lock for each account; with one Tokio task as the owner, {rust-tokio} "
+        "times. *Caveat:* two cores. The sum of all thousand accounts comes sooner from the owner, that of "
+        "sixteen does not.",
     ),
 )
 
