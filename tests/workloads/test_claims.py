@@ -22,7 +22,7 @@ from ringside.model.design import Level, Point
 from ringside.model.results import Answer, ClaimResult, Interval
 from ringside.store import Store
 from ringside.workloads import WORKLOADS
-from ringside.workloads.claims import _NO_CODE, band_of, decided_by, elsewhere, evaluate
+from ringside.workloads.claims import NO_CODE, band_of, decided_by, elsewhere, evaluate
 from tests.support import ROOT, points
 from tests.support.analyses import analysis, with_figures
 from tests.support.command_line import in_process
@@ -262,7 +262,7 @@ def test_the_batch_is_longer_in_go() -> None:
     go = [*(f"go/batch/{name}.go" for name in ("batch", "input", "product")), "go/settings/settings.go"]
     processes = [f"python-processes/{name}.py" for name in ("batch", "arguments", "workers")]
     counts = [
-        sum(not _NO_CODE.match(line.strip()) for path in paths for line in _lines(ROOT / "contenders" / path))
+        sum(not NO_CODE.match(line.strip()) for path in paths for line in _lines(ROOT / "contenders" / path))
         for paths in (processes, ["python-threads/batch.py", "python-threads/arguments.py"], go)
     ]
     said = "{} lines in `python-processes`, {} in `python-threads` and {} in `go`".format(*counts)

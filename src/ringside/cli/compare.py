@@ -38,13 +38,13 @@ def compare(
     form: str | None = params.FORM,
     store: str | None = params.STORE,
 ) -> int:
-    """Compare two runs of one workload, OTHER over ONE; or several a side, as A1,A2,A3 B1,B2. JSON files of
-    hyperfine are compared with each other, and with runs of `vs`.
+    """Compare two runs of one workload, OTHER over ONE; or several a side, as A1,A2,A3 B1,B2.
 
     It is for two versions of a runtime, or two branches. Runs at different times have no pairs: intervals are
     wider, by as much as reference computations show that the machine may have changed. From three runs on,
     they show by how much runs differ; of one a side 1 % is assumed. If both versions can run now, put them
-    into one experiment instead. Exit status 1 where --fail-if applies.
+    into one experiment instead. JSON files of hyperfine are compared with each other, and with runs of `vs`.
+    Exit status 1 where --fail-if applies.
     """
     from ringside.analysis.run_diff import diff
     from ringside.cli import context, gates

@@ -32,9 +32,9 @@ def show(
     time_unit: units.TimeUnit | None = params.TIME_UNIT,
     store: str | None = params.STORE,
 ) -> int:
-    """Show RUN's tables (default: latest), or those of a JSON file of hyperfine.
+    """Show RUN's tables (default: latest).
 
-    Exit status 1 where cells have no figures.
+    RUN may be a JSON file of hyperfine. Exit status 1 where cells have no figures.
     """
     from ringside.analysis import hyperfine
     from ringside.cli import context

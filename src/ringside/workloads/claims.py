@@ -26,7 +26,7 @@ from ringside.stats.paired import differences, hodges_lehmann, logarithms
 # A figure "about x" is one from x / 1.5 to x · 1.5.
 _ABOUT = 1.5
 # Lines of a program that do not count as code.
-_NO_CODE = re.compile(r"(?:#|//|import |from |\"[\w./]+\"$|[\"'()\[\]{}\s,]*$)")
+NO_CODE = re.compile(r"(?:#|//|import |from |\"[\w./]+\"$|[\"'()\[\]{}\s,]*$)")
 
 
 class AnalysedRun(Protocol):
@@ -613,7 +613,7 @@ class _Test:
                 return not_tested(f"no run has the program {' '.join(paths)} of {name}", row.experiment)
             for run in having[-1:]:
                 texts = "\n".join(run.program(name)[path] for path in paths).splitlines()
-                codes[name] = Counter(line for line in map(str.strip, texts) if not _NO_CODE.match(line))
+                codes[name] = Counter(line for line in map(str.strip, texts) if not NO_CODE.match(line))
                 ids[run.run.id] = None
         (before, first), *others = codes.items()
         counts, band = {name: (code - first).total() for name, code in others}, band_of(row)
