@@ -97,11 +97,9 @@ def drive(settings: LoadSettings) -> int:
             raise
         _, pattern, wrong = why.partition("expect: matches: ")
         key, _, rest = why.partition(": ")
-        text = (
-            f"--{key.removesuffix('_s')}: {rest}" if hasattr(settings, key) else f"no load is possible: {why}"
-        )
+        text = f"--{key.removesuffix('_s')}: {rest}" if hasattr(settings, key) else ""
         text = f"--expect-pattern {wrong}: write a regular expression" if pattern else text
-        raise UsageError(one_line(text)) from error
+        raise UsageError(one_line(text or f"no load is possible: {why}")) from error
 
 
 def _plan(settings: LoadSettings, targets: Sequence[Target], seed: int) -> LoadPlan:
@@ -170,8 +168,7 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
     conditions = (each for each in settings.thresholds if not isinstance(each, tuple))
     checks = [thresholds.check(condition, result) for condition in conditions]
     if not watch.reason:  # A load may end before its first second, or become so in its last.
-        at_end = (thresholds.check(condition, result) for condition in settings.aborts)
-        checks += (each for each in at_end if each.value is not None and each.is_crossed and not each.is_thin)
+        checks += thresholds.crossed(settings.aborts, result)
     highest = thresholds.highest_rates((check.threshold for check in checks), result)
     highest |= {settings.found: rate} if settings.found else {}
     several = parsed if len(parsed) > 1 else ()

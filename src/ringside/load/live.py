@@ -180,12 +180,9 @@ class Watch:
         before_s, self._judged_s = self._judged_s, message.t_ns // 1_000_000_000
         if self._judged_s == before_s:
             return
-        so_far = self._so_far(message.t_ns)
-        for check in (thresholds.check(condition, so_far) for condition in self.conditions):
-            if check.value is not None and check.is_crossed and not check.is_thin:
-                self.reason = f"after {self._judged_s} s {check.sentence()}"
-                self.give_up()
-                return
+        if crossed := thresholds.crossed(self.conditions, self._so_far(message.t_ns)):
+            self.reason = f"after {self._judged_s} s {crossed[0].sentence()}"
+            self.give_up()
 
     def _so_far(self, t_ns: int) -> LoadResult:
         counts, requests = ValueCounts(sorted(self._times.items())), self._total["requests"]

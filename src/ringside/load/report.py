@@ -23,7 +23,8 @@ _RATES = {"intended": "intended", "answered": "requests", "errors": "errors"}
 
 def page(target: Target, plan: LoadPlan, result: LoadResult, tables: Sequence[TableData]) -> str:
     """The page. Without the package that draws plots it says so and has all the rest."""
-    return (environment().get_template("load.html.j2")).render(
+    template = environment().get_template("load.html.j2")
+    return template.render(
         title=target.text,
         how=summary.how(target, plan, result),
         result=result,

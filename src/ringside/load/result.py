@@ -165,9 +165,9 @@ def causes(result: LoadResult, plan: ipc.LoadPlan | None) -> tuple[ipc.EngineWar
     broken = sum(figures.errors.values()) - figures.errors.get("timeout", 0)
     if 2 * broken >= (figures.intended or 0) - figures.requests:
         explained.add("rate-not-kept")
-    is_kept = plan and plan.request and not plan.request.close and figures.requests
+    is_reused = plan and plan.request and not plan.request.close and figures.requests
     is_closed_loop = plan and plan.protocol == "http" and not plan.is_open_loop
-    if plan and is_kept and is_closed_loop and opened > max(2 * plan.connections, figures.requests // 2):
+    if plan and is_reused and is_closed_loop and opened > max(2 * plan.connections, figures.requests // 2):
         text = f"the server closes connections after their replies: {opened:,} were opened, and the time of "
         text += "that is in `connect`, not in the latency"
         first.append(ipc.EngineWarning("not-kept-alive", text, "use --close to count it"))

@@ -16,9 +16,13 @@ from ringside.text import one_line
 
 # By scheme without TLS: the protocol of the load, and what carries it.
 _SCHEMES = {
-    **{"http": ("http", "http"), "stream+http": ("stream", "http"), "tcp": ("tcp", "tcp")},
-    **{"h2": ("http", "http2"), "stream+h2": ("stream", "http2")},
-    **{"ws": ("ws", "websocket"), "stream+ws": ("stream", "websocket")},
+    "http": ("http", "http"),
+    "stream+http": ("stream", "http"),
+    "h2": ("http", "http2"),
+    "stream+h2": ("stream", "http2"),
+    "ws": ("ws", "websocket"),
+    "stream+ws": ("stream", "websocket"),
+    "tcp": ("tcp", "tcp"),
 }
 # Inside TLS.
 _SECURE_SCHEMES = {f"{scheme}s": scheme for scheme in _SCHEMES if scheme != "tcp"}

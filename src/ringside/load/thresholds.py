@@ -162,6 +162,12 @@ def check(threshold: Threshold, result: LoadResult) -> Check:
     return Check(threshold, value, result.is_lower_bound, is_thin)
 
 
+def crossed(thresholds: Iterable[Threshold], result: LoadResult) -> list[Check]:
+    """Those of the checks that are crossed, by values enough to say so."""
+    checks = (check(each, result) for each in thresholds)
+    return [each for each in checks if each.value is not None and each.is_crossed and not each.is_thin]
+
+
 def _of_step(threshold: Threshold, step: SlotOfLoad) -> Check:
     failed = step.due - step.answered
     value = 100 * failed / max(1, step.due) if threshold.unit else failed
