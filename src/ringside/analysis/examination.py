@@ -150,7 +150,7 @@ class Observations:
         return self.failures(metric, cell) / max(1, len(self.attempted.get(cell, ())))
 
     def obstacle(self, metric: str, cell: Cell) -> Obstacle | None:
-        """The obstacles to any verdict on a cell."""
+        """The obstacle to any verdict on a cell, if there is one."""
         if self.failed_share(metric, cell) > MAX_FAILED_SHARE:
             return Obstacle.FAILED_BLOCKS
         if (merged := self.percentile(metric, cell)) and not merged.is_supported:

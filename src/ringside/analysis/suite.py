@@ -25,7 +25,7 @@ class JudgedClaim:
 
     @property
     def command(self) -> str:
-        """The tests of the claim; empty if nothing can test it."""
+        """The command that tests the claim; empty if nothing can."""
         return f"ringside run {self.finding.experiment}" if self.finding.experiment else ""
 
 
