@@ -178,7 +178,7 @@ def test_the_document_of_a_stream() -> None:
 def test_every_kind_of_error_and_fault_has_a_meaning() -> None:
     kinds = re.findall(r"`([a-z0-9-]+)`", PAGE.split("Kinds of errors:")[1].split("Warnings:")[0])
     assert set(kinds) == set(summary.ERRORS)
-    faults = re.findall(r'"([a-z]+)"', PAGE.split("`messages`, `sequence`")[1].split("|\n")[0])
+    faults = re.findall(r'"([a-z]+)"', PAGE.split("`messages`, `sequence`")[1].split("\n")[0])
     assert set(faults) == set(summary.SEQUENCE)
 
 
