@@ -1,5 +1,6 @@
 """Keeps the lists of docs/KEYS.md, the reference of all keys of the catalogue's files, as the types that
-read these files have them. Its texts and meanings are written by hand: a new key gets a line that says TODO.
+read these files have them. Its texts and meanings are written by hand: a new key that the text below its
+heading does not name gets a line that says TODO.
 
 .venv/bin/python scripts/keys.py            write it
 .venv/bin/python scripts/keys.py --check    exit status 1 if it differs from the types
@@ -32,7 +33,7 @@ FILES = (
     ("A place: `[[claim.test.apart]]` and `[[claim.test.between]]`", claims.Place),
     ("Lines of code: `[claim.test.lines]`", claims.Lines),
 )
-_LINE = re.compile(r"- (`[^`]+`) \(.*?\): (.*)")
+_LINE = re.compile(r"- (`[^`]+`)(?: \(.*?\))?: (.*)")
 
 
 def reference(page: str) -> str:
@@ -75,16 +76,16 @@ def _file(title: str, file: type[msgspec.Struct], texts: dict[tuple[str, str], s
 def _lines(
     heading: str, table: inspect.StructType, texts: dict[tuple[str, str], str]
 ) -> Iterator[tuple[str, str]]:
-    """By key; those that the page has stand in its order."""
+    """By key, those of the page in its order; none for keys that the text below the heading names."""
     for field in table.fields:
-        if _table_in(field.type) is None:
-            key = field.encode_name
-            if key in ("factors", "point"):
-                key = _header(key, field.type).replace(".NAME", "")
-            value = ", ".join(
-                filter(None, (_value(field.type), "required" if field.required else _default(field)))
-            )
-            yield f"`{key}`", f"- `{key}` ({value}): {texts.get((heading, f'`{key}`'), 'TODO')}"
+        key = field.encode_name
+        if key in ("factors", "point"):
+            key = _header(key, field.type).replace(".NAME", "")
+        if _table_in(field.type) is None and f"`{key}`" not in texts.get((heading, ""), ""):
+            value = _value(field.type)
+            notes = ("" if value == "text" else value, "required" if field.required else _default(field))
+            kind = f" ({shown})" if (shown := ", ".join(filter(None, notes))) else ""
+            yield f"`{key}`", f"- `{key}`{kind}: {texts.get((heading, f'`{key}`'), 'TODO')}"
 
 
 def _table_in(node: inspect.Type) -> inspect.StructType | None:
