@@ -7,7 +7,7 @@
 What stands between a place and `<!-- end -->` is replaced. The places are
 
     <!-- source: PATH: TEXT -->      lines of a file, from the first that contains TEXT to the next blank one
-    <!-- figures: EXPERIMENT METRIC: CONTENDER, … at LEVELS; LEVELS -->     without `at`: slopes
+    <!-- figures: EXPERIMENT METRIC: CONTENDER, … at HEAD: LEVELS; HEAD: LEVELS -->
     <!-- output: COMMAND: TEXT -->   what `ringside COMMAND` prints at 120 columns, from a line as above;
                                      further parts after ` | `
     <!-- example: COMMAND: TEXT -->  the same at 100 columns, but of a measurement: kept until --examples. A
@@ -105,27 +105,23 @@ def example(place: str) -> str:
 
 def figures(place: str, analyses: Mapping[str, RunAnalysis]) -> str:
     """A table of medians with 95 % intervals. Raises SystemExit where the record has none."""
-    match = re.fullmatch(r"(\S+) (\S+): (.*?)(?: at (.*))?", place)
+    match = re.fullmatch(r"(\S+) (\S+): (.*?) at (.*)", place)
     if not match:
         raise SystemExit(f"docs: what is `{place}`?")
-    experiment, figure, contenders, levels = match.groups()
+    experiment, name, contenders, heads = match.groups()
     analysis = analyses[experiment]
-    names = contenders.split(", ")
-    if levels is None:
-        slopes = {each.contender: each for each in analysis.slopes if each.slope.name == figure}
-        rows = [[units.with_interval(slopes[name].value, slopes[name].slope.unit)] for name in names]
-        heads = [slopes[names[0]].slope.title]
-    else:
-        metric = analysis.metric(figure)
-        heads = levels.split("; ")
-        points = {point.label(analysis.varying): point for point in analysis.points}
-        cells = [[analysis.cells[Cell(name, points[head])] for head in heads] for name in names]
-        rows = [[units.with_interval(cell.metrics[figure], metric.unit) for cell in row] for row in cells]
-        heads = [f"{metric.title}, {head}" for head in heads]
-    table = [f"| contender | {' | '.join(heads)} |", f"|---|{'---:|' * len(heads)}"]
-    table += [f"| {name} | {' | '.join(row)} |" for name, row in zip(names, rows, strict=True)]
-    link = "[the record](../records/README.md)"
-    note = f"*`ringside run {experiment}`, from {link}: medians, with 95 % intervals.*"
+    metric = analysis.metric(name)
+    points = {point.label(analysis.varying): point for point in analysis.points}
+    levels = dict(head.split(": ") for head in heads.split("; "))
+    table = [
+        f"| contender | {' | '.join(f'{metric.title}, {head}' for head in levels)} |",
+        f"|---|{'---:|' * len(levels)}",
+    ]
+    for contender in contenders.split(", "):
+        cells = (analysis.cells[Cell(contender, points[of])] for of in levels.values())
+        row = (units.with_interval(cell.metrics[metric.name], metric.unit) for cell in cells)
+        table.append(f"| {contender} | {' | '.join(row)} |")
+    note = f"*`ringside run {experiment}`, from [the record](../records/README.md)*"
     return "\n".join(["", *table, "", note, ""])
 
 
