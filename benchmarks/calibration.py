@@ -1,15 +1,17 @@
-"""Whether verdicts hold: comparisons of commands with themselves, of commands with a planted slowdown, and
-simulated ones; hyperfine's ± and pyperf's significance beside them, on the same commands. `--same N`,
-`--planted N`, `--simulated N` say how many of each, `--tables N` how many simulated tables, `--of TEXT` which
-commands.
+"""Whether verdicts hold: comparisons of commands with themselves, and with a planted slowdown, on a quiet and
+on a busy machine; hyperfine's ± and pyperf's significance beside them, on the same commands; and simulated
+ones. `--same N`, `--planted N`, `--simulated N` say how many of each, `--tables N` how many simulated tables,
+`--of TEXT` which commands. Each real comparison is kept in the file of `--results`: the same command goes on
+where it was interrupted. `--without-peers` takes about a quarter of an hour.
 
-Targets: at most 5 % claims among equals with default stopping; a planted 5 % found in 90 % or more; a planted
-20 % decided within hyperfine's default time; a family-wise error of at most 6 % in tables of eight contenders
-under all noises."""
+Targets: at most 5 % claims among equals with default stopping; a planted 5 % found in 90 % or more, on a busy
+machine too; a planted 20 % decided within hyperfine's default time; a family-wise error of at most 6 % in
+tables of eight contenders under all noises. The exit status is 1 where real comparisons miss them."""
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import shutil
@@ -18,7 +20,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -40,6 +43,16 @@ from ringside.store import Store
 from ringside.workloads.command import COMMAND
 
 _SPIN = "import sys; n = int(sys.argv[1]); x = 1\nwhile n:\n    x = x * 48271 % 2147483647\n    n -= 1"
+# Uses half of a CPU, in bursts, as long as its parent is there.
+_BUSY = """
+import os, random, sys, time
+while os.getppid() == int(sys.argv[1]):
+    end = time.monotonic() + random.uniform(0.005, 0.2)
+    while time.monotonic() < end:
+        pass
+    time.sleep(random.uniform(0.005, 0.2))
+"""
+_MOST_CLAIMS, _LEAST_FOUND = 0.05, 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +87,7 @@ def rounds_in(seconds: float, folder: Path) -> int:
 def same(rounds: int) -> list[Duel]:
     """Commands of several kinds, each against itself."""
     kinds = {
-        "computes": spin(rounds // 2),
+        "computes": spin(rounds // 8),
         "starts": f"{sys.executable} -S -E -c pass",
         "sorts": "sort words.txt",
         "many small processes": "sh -c 'for i in 1 2 3 4 5 6 7 8; do true | cat; done'",
@@ -82,20 +95,46 @@ def same(rounds: int) -> list[Duel]:
     return [Duel(name, command, command, 0.0) for name, command in kinds.items()]
 
 
-def planted(rounds: int, go_ring: Path | None) -> list[Duel]:
-    """Slowdowns of known size: a spin of more rounds, and a ring of more messages over two cores."""
-    found = [
-        Duel(f"spin, {share:.0%} more", spin(rounds), spin(round(rounds * (1 + share))), share)
-        for share in (0.02, 0.05, 0.20)
-    ]
-    if go_ring:
-        messages = 4000
-        for share in (0.05, 0.20):
+def planted(rounds: int, shares: Sequence[float], go_ring: Path | None) -> list[Duel]:
+    """Slowdowns of these shares: a spin of more rounds, and a ring of more messages over two cores."""
+    found = []
+    for share in shares:
+        found.append(Duel(f"spin, {share:.0%} more", spin(rounds), spin(round(rounds * (1 + share))), share))
+        if go_ring:
             one, other = (
-                f"{go_ring} nodes=100 messages={round(messages * times)} cores=2" for times in (1, 1 + share)
+                f"{go_ring} nodes=100 messages={round(4000 * times)} cores=2" for times in (1, 1 + share)
             )
             found.append(Duel(f"Go ring over two cores, {share:.0%} more", one, other, share))
     return found
+
+
+@contextmanager
+def busy_machine() -> Iterator[None]:
+    """As many other programs as there are CPUs, each of which uses half of one in bursts."""
+    words = [sys.executable, "-S", "-E", "-c", _BUSY, str(os.getpid())]
+    others = [subprocess.Popen(words) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+class Results:
+    """What each comparison said and how long it took, by machine, commands, tool and number; each is written
+    to the file before the next begins."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        rows = (json.loads(line) for line in lines if line.endswith("]"))
+        self.rows = {tuple(key): (said, seconds) for key, said, seconds in rows}
+
+    def add(self, key: tuple[str, str, str, int], said: str, seconds: float) -> None:
+        self.rows[key] = said, seconds
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps([key, said, round(seconds, 3)]) + "\n")
 
 
 def ours(duel: Duel, rule: StoppingRule, seed: int, folder: Path, executor: Executor) -> str:
@@ -169,32 +208,42 @@ RULE = StoppingRule(100_000, decided=True, time_s=30.0)
 WORDS = ("slower", "faster", "equivalent", "inconclusive")
 
 
-def table(duels: Sequence[Duel], times: int, folder: Path, tools: Sequence[str]) -> None:
-    """Each duel so many times, by each tool in turn; print what they claimed, and how long it took."""
+def table(
+    machine: str, duels: Sequence[Duel], times: int, folder: Path, tools: Sequence[str], results: Results
+) -> bool:
+    """Each duel so many times, by each tool in turn; print what they claimed, and how long it took. Whether
+    Ringside meets its targets."""
     executor = Executor()
-    print("| commands | tool | " + ", ".join(WORDS) + " | claims | median time |")
-    print("|---|---|---:|---:|---:|")
-    totals: dict[str, Counter[str]] = {tool: Counter() for tool in tools}
-    for which, duel in enumerate(duels):
-        counts: dict[str, Counter[str]] = {tool: Counter() for tool in tools}
-        took: dict[str, list[float]] = {tool: [] for tool in tools}
-        # Each comparison has an order of its own: else one that favours a side would do so in every row.
-        for number in range(which * times, (which + 1) * times):
+    for number in range(times):
+        for which, duel in enumerate(duels):
             for tool in tools:
+                key = (machine, duel.name, tool, number)
+                if key in results.rows:
+                    continue
                 begun = time.monotonic()
                 if tool == "ringside":
-                    said = ours(duel, RULE, number, folder, executor)
+                    # An order of its own: else one that favours a side would do so each time.
+                    said = ours(duel, RULE, which * times + number, folder, executor)
                 else:
                     said = hyperfine(duel, folder) if tool == "hyperfine" else pyperf(duel, folder)
-                took[tool].append(time.monotonic() - begun)
-                counts[tool][said] += 1
-                totals[tool][said] += 1
-        for tool in tools:
-            print(
-                f"| {duel.name} | {tool} | {_cell(counts[tool])} | {median(took[tool]):.1f} s |", flush=True
-            )
+                results.add(key, said, time.monotonic() - begun)
+    print(f"| commands, {machine} machine | tool | " + ", ".join(WORDS) + " | claims | median time |")
+    print("|---|---|---:|---:|---:|")
+    meets = True
     for tool in tools:
-        print(f"| all | {tool} | {_cell(totals[tool])} | |")
+        total: Counter[str] = Counter()
+        for duel in duels:
+            rows = [results.rows[machine, duel.name, tool, number] for number in range(times)]
+            counts = Counter(said for said, _ in rows)
+            took = median(seconds for _, seconds in rows)
+            print(f"| {duel.name} | {tool} | {_cell(counts)} | {took:.1f} s |", flush=True)
+            total += counts
+            if tool == "ringside" and duel.planted >= 0.05:
+                meets = meets and counts["slower"] >= _LEAST_FOUND * times
+        print(f"| all | {tool} | {_cell(total)} | |", flush=True)
+        if tool == "ringside" and not any(duel.planted for duel in duels):
+            meets = meets and total["slower"] + total["faster"] <= _MOST_CLAIMS * total.total()
+    return meets
 
 
 def _cell(counts: Counter[str]) -> str:
@@ -211,30 +260,45 @@ def main() -> int:
     parser.add_argument("--planted", type=int, default=20, help="comparisons for each planted slowdown")
     parser.add_argument("--simulated", type=int, default=1_000_000, help="simulated comparisons")
     parser.add_argument("--tables", type=int, default=2000, help="simulated tables for each figure")
+    parser.add_argument("--shares", default="0.05", help="the planted slowdowns, as 0.05,0.2")
+    parser.add_argument("--ring", action="store_true", help="plant them in a Go ring over two cores, too")
+    parser.add_argument("--machines", default="quiet,busy", help="only quiet, or busy")
+    parser.add_argument("--results", type=Path, default=Path("calibration.jsonl"), help="where they are kept")
     parser.add_argument("--of", default="", help="only commands whose name holds this text")
     parser.add_argument("--without-peers", action="store_true", help="leave out hyperfine and pyperf")
     given = parser.parse_args()
-    peers = [] if given.without_peers else ["hyperfine"] if shutil.which("hyperfine") else []
+    peers = [name for name in ("hyperfine", "pyperf") if not given.without_peers and _is_there(name)]
+    results, meets = Results(given.results.resolve()), True
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         (folder / "spin.py").write_text(_SPIN, encoding="utf-8")
         words = "".join(f"{i * 48271 % 2147483647:x}\n" for i in range(20_000))
         (folder / "words.txt").write_text(words, encoding="utf-8")
         rounds = rounds_in(0.1, folder) if given.same or given.planted else 0
-        if given.same and (duels := [duel for duel in same(rounds) if given.of in duel.name]):
-            each = max(1, given.same // len(duels))
-            print(f"A command against itself, {each} times each")
-            table(duels, each, folder, ["ringside", *peers, *([] if given.without_peers else ["pyperf"])])
-        if given.planted and (
-            duels := [duel for duel in planted(rounds, build_ring(folder)) if given.of in duel.name]
-        ):
-            print(f"\nA planted slowdown, {given.planted} times each")
-            table(duels, given.planted, folder, ["ringside", *peers])
+        shares = [float(share) for share in given.shares.split(",")]
+        equal = [duel for duel in same(rounds) if given.of in duel.name] if given.same else []
+        slower = planted(rounds, shares, build_ring(folder) if given.ring else None) if given.planted else []
+        slower = [duel for duel in slower if given.of in duel.name]
+        for machine in given.machines.split(",") if equal or slower else ():
+            surroundings: AbstractContextManager[None] = nullcontext()
+            with busy_machine() if machine == "busy" else surroundings:
+                if equal:
+                    each = max(1, given.same // len(equal))
+                    print(f"\nA command against itself, {each} times each")
+                    meets &= table(machine, equal, each, folder, ["ringside", *peers], results)
+                if slower:
+                    print(f"\nA planted slowdown, {given.planted} times each")
+                    tools = ["ringside", *(peer for peer in peers if peer == "hyperfine")]
+                    meets &= table(machine, slower, given.planted, folder, tools, results)
     if given.simulated:
         simulated.main(given.simulated)
     if given.tables:
         simulated_tables.main(given.tables)
-    return 0
+    return int(not meets)
+
+
+def _is_there(tool: str) -> bool:
+    return bool(shutil.which(tool) if tool == "hyperfine" else importlib.util.find_spec(tool))
 
 
 if __name__ == "__main__":
