@@ -180,33 +180,6 @@ def test_values_without_a_logarithm_do_not_count() -> None:
     assert bimodality([1.0, 2.0] * 4 + none * 50) == pytest.approx((1.0, 2.0))
 
 
-def with_valley(count: int, place: float = 1.5) -> list[float]:
-    """Forty values, `count` of them at exp(place), the others at exp(0) and exp(3)."""
-    below, above = 20 - count // 2, 20 - (count + 1) // 2
-    return [math.exp(x) for x in [0.0] * below + [place] * count + [3.0] * above]
-
-
-def test_the_valley_is_nearly_empty() -> None:
-    # Its even share is a third of the forty, of which a quarter is 3.3.
-    assert bimodality(with_valley(3)) == pytest.approx((1.0, math.exp(3)))
-    assert bimodality(with_valley(4)) is None
-    # A quarter of sixteen exactly, of 48.
-    assert bimodality([*with_valley(4), *[1.0] * 4, *[math.exp(3)] * 4]) is not None
-    # Outside of the middle third values belong to a mode; its ends do not count.
-    for place in (0.9, 1.0, 2.0, 2.1):
-        assert bimodality(with_valley(4, place)) is not None
-    for place in (1.01, 1.99):
-        assert bimodality(with_valley(4, place)) is None
-
-
-def test_only_values_between_the_medians_count_for_the_even_share() -> None:
-    # Forty of sixty: values beyond the medians make the even share smaller.
-    logs = [-1.0] * 10 + [0.0] * 18 + [1.5] * 3 + [3.0] * 19 + [4.0] * 10
-    assert bimodality([math.exp(x) for x in logs]) is not None
-    logs = [-1.0] * 10 + [0.0] * 18 + [1.5] * 4 + [3.0] * 18 + [4.0] * 10
-    assert bimodality([math.exp(x) for x in logs]) is None
-
-
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=30))
 def test_the_split_minimises_the_squares_within_groups(values: list[int]) -> None:
     ordered = sorted(map(float, values))

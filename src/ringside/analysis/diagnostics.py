@@ -48,34 +48,19 @@ def carried_over(observations: Observations, metric: str) -> dict[str, float]:
 
 def _relative(values: Mapping[Cell, Mapping[int, float]]) -> dict[tuple[int, Cell], float]:
     """By block and cell: the logarithm of each positive value less the median of its cell, and less the
-    median of such differences of the other cells of its block."""
+    median of such differences of the cells of its block, where there are several."""
     by_block: dict[int, dict[Cell, float]] = {}
     for cell, of_cell in values.items():
         logs = {block: math.log(value) for block, value in of_cell.items() if is_positive_finite(value)}
-        usual = median(logs.values()) if logs else 0.0
+        level = median(logs.values()) if logs else 0.0
         for block, value in logs.items():
-            by_block.setdefault(block, {})[cell] = value - usual
+            by_block.setdefault(block, {})[cell] = value - level
+    usual = {block: median(each.values()) if len(each) > 1 else 0.0 for block, each in by_block.items()}
     return {
-        (block, cell): value - usual_of_others
-        for block, of_block in by_block.items()
-        for (cell, value), usual_of_others in zip(
-            of_block.items(), medians_of_others(list(of_block.values())), strict=True
-        )
+        (block, cell): value - usual[block]
+        for block, each in by_block.items()
+        for cell, value in each.items()
     }
-
-
-def medians_of_others(values: Sequence[float]) -> list[float]:
-    """For each value the median of all others; 0 for one that is alone."""
-    if len(values) == 1:
-        return [0.0]
-    order = sorted(range(len(values)), key=values.__getitem__)
-    # The places of the middle among the others: one, or two.
-    places = (len(values) - 2) // 2, (len(values) - 1) // 2
-    medians = [0.0] * len(values)
-    for rank, index in enumerate(order):
-        low, high = (values[order[place if place < rank else place + 1]] for place in places)
-        medians[index] = (low + high) / 2
-    return medians
 
 
 # Diagnostics of the machine: the same in every run of a suite.

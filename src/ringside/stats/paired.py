@@ -19,8 +19,7 @@ def paired_ratio(
     """The ratio of two metrics, given as positive values by block. Blocks in which one of the two is missing,
     or not positive and finite, are left out; None where no pair remains.
 
-    What is estimated is the pseudo-median of the log ratio: the median of the mean of two log ratios from
-    blocks chosen at random (Hodges and Lehmann's estimate; see `hodges_lehmann`). Where log ratios are
+    What is estimated is the pseudo-median of the log ratio (`hodges_lehmann`). Where log ratios are
     distributed symmetrically, that is their median and their mean; where they are not, it lies between, and
     contenders of equal medians can have a ratio other than 1. Fewer than six pairs have no interval.
     """

@@ -61,14 +61,11 @@ def steady_state(values: Sequence[float]) -> SteadyState | None:
     """The kind of a series of times, positive and in their order; None for fewer than ten.
 
     The steady state is the longest end of the series, a third of it or more, that has no trend and neither
-    begins nor ends beside its own level. The trend test is that of H. B. Mann ("Nonparametric Tests Against
-    Trend", Econometrica 13 (1945)) and Kendall, with the normal distribution and the correction for
-    continuity, at 5 % in each direction; a trend of less than 3 % from the first quarter to the last does not
-    count. A series that begins with other times is also still warming up where its level is more than 5 %
-    above the median of its last quarter. So it is where the last third falls; where that rises, there is no
-    steady state. The kinds follow E. Barrett et al., "Virtual machine warmup blows hot and cold", OOPSLA
-    2017. Of a series of more than a hundred times it is the medians of parts of one length that are
-    classified. Raises ValueError for a time that is not positive and finite.
+    begins nor ends beside its own level (docs/METHODOLOGY.md). The trend test is that of H. B. Mann
+    ("Nonparametric Tests Against Trend", Econometrica 13 (1945)) and Kendall, with the normal distribution
+    and the correction for continuity, at 5 % in each direction. The kinds follow E. Barrett et al., "Virtual
+    machine warmup blows hot and cold", OOPSLA 2017. Of more than a hundred times, medians of parts of one
+    length are classified. Raises ValueError for a time that is not positive and finite.
     """
     if not all(math.isfinite(value) and value > 0 for value in values):
         raise ValueError("times must be positive and finite")
@@ -153,10 +150,8 @@ def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
     Multivariate Data", JASA 109 (2014)): a segment is split where the energy distance of the two sides,
     weighted by their sizes, is the largest; the split counts if at most 1 % of 999 permutations of the
     segment's values have one as large; both sides are then split again. Here each side has at least three
-    values, a segment at least ten, and the sides reach to the ends of the segment. D. Daly et al., "The Use
-    of Change Point Detection to Identify Software Performance Regressions in a Continuous Integration System"
-    (ICPE 2020), report on it for series of this kind. The permutations are drawn from a fixed seed, so that
-    the same series gives the same places. Raises ValueError for a value that is not finite.
+    values, a segment at least ten, and the sides reach to the ends of the segment. The permutations have a
+    fixed seed. Raises ValueError for a value that is not finite.
     """
     if not all(math.isfinite(value) for value in values):
         raise ValueError("values must be finite")
