@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+import pytest
+from msgspec.structs import replace
+
 from ringside.model.design import Level
 from ringside.probe.protocol import (
     ClosedLoop,
@@ -11,10 +14,13 @@ from ringside.probe.protocol import (
     ExpectedReply,
     LoadPlan,
     LognormalDelay,
+    SecondOfLoad,
     TailedDelay,
+    UpstreamCalls,
 )
 from ringside.workloads.fanout import FANOUT
-from tests.support.points import point
+from tests.support.points import ok_trial, point
+from tests.workloads.test_fib import load
 
 WARM_UP = ["warm-up", *(f"warm-up-{number}" for number in range(2, 17))]
 
@@ -91,3 +97,24 @@ def test_clients_that_hang_up() -> None:
         if plan.request
     ]
     assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds", "said"),
+    [
+        ("cpu", [100, 104], ""),
+        ("cpu", [100, 106], "go by 6 %"),
+        # No upstream answers at first, and their delays vary.
+        ("io", [50, 100, 108], ""),
+        ("io", [50, 100, 112], "go by 12 %"),
+        ("mixed", [50, 112], ""),
+    ],
+)
+def test_gateways_that_still_got_faster(kind: str, seconds: list[int], said: str) -> None:
+    series = tuple(SecondOfLoad(float(t), requests) for t, requests in enumerate(seconds))
+    upstreams = None if kind == "cpu" else UpstreamCalls(1, 1)
+    one = replace(load("measured", "all", 0.1), series=series, upstreams=upstreams)
+    one = replace(one, duration_ns=len(seconds) * 10**9)
+    texts = [each.text for each in FANOUT.diagnostics([ok_trial(FANOUT, {"loads": (one,)}, kind=kind)])]
+    assert [said in text for text in texts] == ([True] if said else [])
+    assert FANOUT.diagnostics([ok_trial(FANOUT, {"loads": (one,)}, kind=kind, rate=9)]) == []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ringside import units
 from ringside.errors import UsageError
 from ringside.model.design import Point
-from ringside.model.results import Trial
+from ringside.model.results import Diagnostic, Trial
 from ringside.probe import protocol
 from ringside.workloads import serving
 from ringside.workloads.fanout import vanish
@@ -115,6 +115,11 @@ class Fanout(serving.Serving):
             share,
             f"the upstreams' own delay is all but {units.significant(share * 100, 2)} % of the latency",
         )
+
+    def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
+        """Gateways that still got faster in a closed loop."""
+        closed = [each for each in trials if not (each.cell.point["rate"] or _share(each.cell.point))]
+        return serving.still_faster(closed, "measured")
 
     def _bound(self, point: Point, figures: Mapping[str, float]) -> tuple[float, str] | None:
         """Of a gateway that keeps requests of a closed loop waiting with CPU time left: the share of its
