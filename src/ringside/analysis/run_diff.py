@@ -89,8 +89,8 @@ def diff(
         for cell in runs[0].cells
         if all(cell in run.cells and run.cells[cell].has_figures for run in runs)
     ]
+    ids = " and ".join(run.run.id for run in runs)
     if not shared:
-        ids = " and ".join(run.run.id for run in runs)
         raise UsageError(f"{ids} share no cell with figures: give the programs the same names in both")
     machine = {
         name: moved
@@ -101,14 +101,14 @@ def diff(
             )
         )
     }
+    shifts = list(machine.values())
+    changes = [each for one in metrics for each in _changes(firsts, seconds, one, shared, shifts, margin)]
+    if not changes:
+        raise UsageError(f"{ids} share no figure above 0: they have no ratio")
     return RunDiff(
         firsts,
         seconds,
-        tuple(
-            change
-            for one_metric in metrics
-            for change in _changes(firsts, seconds, one_metric, shared, list(machine.values()), margin)
-        ),
+        tuple(changes),
         {name: exponential(moved) for name, moved in machine.items()},
         _contender_changes(firsts[-1], seconds[-1]),
         _diagnose(firsts, seconds, machine),

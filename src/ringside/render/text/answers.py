@@ -236,4 +236,10 @@ def pair_sentence(
     comparison = analysis.comparison(metric, contender, baseline, point)
     if comparison:
         return comparison_sentence(comparison, metric, analysis.experiment.margin)
+    values = {name: analysis.cell(name, point).values(metric.name) for name in (baseline, contender)}
+    if values[baseline].keys() & values[contender].keys():
+        names = listed([name for name, own in values.items() if min(own.values()) <= 0])
+        return Sentence(
+            f"{baseline} and {contender} have no ratio: the {metric.noun} of {names} was not above 0"
+        )
     return Sentence(f"No block measured the {metric.noun} of both {baseline} and {contender}")
