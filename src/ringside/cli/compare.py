@@ -32,7 +32,9 @@ def compare(
         multiple=True,
     ),
     margin: float | None = option(
-        "--margin 5%", f"{params.MARGIN_HELP} [default: that of OTHER's experiment].", units.margin
+        "--margin 5%",
+        "Ratios closer to 1 than this count as equal [default: that of OTHER's experiment].",
+        units.margin,
     ),
     time_unit: units.TimeUnit | None = params.TIME_UNIT,
     form: str | None = params.FORM,

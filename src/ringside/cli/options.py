@@ -7,7 +7,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -121,6 +123,24 @@ def option(written: str, help_text: str, kind: Any = None, *, default: Any = Non
 def flag(written: str, help_text: str, **attributes: Any) -> Any:
     """An option without a value: true where it is given."""
     return option(written, help_text, is_flag=True, **attributes)
+
+
+def option_tables(module: Path) -> dict[str, Any]:
+    """The TOML file beside a module of a settings class: its `options`, which of them one `excludes`, and
+    which mean nothing without it (`needed_by`)."""
+    return tomllib.loads(module.with_suffix(".toml").read_text(encoding="utf-8"))
+
+
+def option_of(tables: Mapping[str, Any], field: str, kind: Any = None, **attributes: Any) -> Any:
+    """The option of a field: by section of the help, the tables have how it is written, its help, and how it
+    is shown where that is shorter."""
+    section, rows = next(pair for pair in tables["options"].items() if field in pair[1])
+    written, help_text, *shown = rows[field]
+    return option(written, help_text, kind, section=section, shown="".join(shown), **attributes)
+
+
+def flag_of(tables: Mapping[str, Any], field: str) -> Any:
+    return option_of(tables, field, is_flag=True)
 
 
 def forms(**help_texts: str) -> Any:

@@ -57,8 +57,6 @@ FILE = click.Path(path_type=Path)
 _CPUS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _DAY_S = 86_400
 
-UNTIL_HELP = "End when all is `decided`, or at the `end` of the blocks [decided]."
-MARGIN_HELP = "Ratios closer to 1 than this count as equal"
 DEFAULT_PORT = 8000
 # The options of several commands.
 STORE = option("--store PATH|URL", "The store [default: .ringside/ringside.sqlite].")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import tomllib
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from ringside import units
 from ringside.cli import params
-from ringside.cli.options import option
+from ringside.cli.options import flag_of, option_of, option_tables
 from ringside.cli.params import COUNT, FILE, Whole, bad_value, duration
 from ringside.errors import UsageError
 from ringside.files import read_at_most
@@ -26,7 +24,7 @@ _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 MAX_BODY_BYTES = 100 << 20
 _SMALL_BODY_BYTES = 1 << 20
 # How options are written, their help, and which of them go together.
-TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+TABLES = option_tables(Path(__file__))
 
 
 def rate(text: str) -> float:
@@ -135,16 +133,6 @@ def body(text: str) -> bytes | Path:
     return content
 
 
-def _option(field: str, kind: Any = None, **attributes: Any) -> Any:
-    """The option of a field, as options.toml has it."""
-    section, rows = next(pair for pair in TABLES["options"].items() if field in pair[1])
-    written, help_text = rows[field]
-    return option(written, help_text, kind, section=section, **attributes)
-
-
-_flag = partial(_option, is_flag=True)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSettings:
     """The command line of `ringside load`; None where an option was left out. Durations in seconds."""
@@ -154,69 +142,71 @@ class LoadSettings:
 
     targets: tuple[str, ...]
     # A million for each of a thousand engines.
-    connections: int | None = _option("connections", Whole(1, 10**9))
-    rate_per_s: float | tuple[float, float] | None = _option("rate_per_s", rate_or_rise)
-    duration_s: float | None = _option("duration_s", duration)
-    requests: int | None = _option("requests", Whole(1, 10**15))
-    headers: tuple[tuple[str, str], ...] = _option("headers", header, multiple=True)
-    body: bytes | Path | None = _option("body", body)
-    other_target: str | None = _option("other_target")
-    thresholds: tuple[Threshold | tuple[str, float], ...] = _option("thresholds", threshold, multiple=True)
-    as_json: bool = _flag("as_json")
-    burst: int | None = _option("burst", COUNT)
-    aborts: tuple[Threshold, ...] = _option(
-        "aborts", lambda text: condition(text, "--abort-if"), multiple=True
+    connections: int | None = option_of(TABLES, "connections", Whole(1, 10**9))
+    rate_per_s: float | tuple[float, float] | None = option_of(TABLES, "rate_per_s", rate_or_rise)
+    duration_s: float | None = option_of(TABLES, "duration_s", duration)
+    requests: int | None = option_of(TABLES, "requests", Whole(1, 10**15))
+    headers: tuple[tuple[str, str], ...] = option_of(TABLES, "headers", header, multiple=True)
+    body: bytes | Path | None = option_of(TABLES, "body", body)
+    other_target: str | None = option_of(TABLES, "other_target")
+    thresholds: tuple[Threshold | tuple[str, float], ...] = option_of(
+        TABLES, "thresholds", threshold, multiple=True
     )
-    found: Threshold | None = _option("found", lambda text: condition(text, "--find-rate"))
-    poisson: bool = _flag("poisson")
-    steps: tuple[tuple[float, float], ...] = _option("steps", staircase, default=())
-    slack_s: float | None = _option("slack_s", params.run_duration)
-    warmup_s: float | None = _option("warmup_s", duration)
-    ramp_per_s: float | None = _option("ramp_per_s", rate)
-    timeout_s: float = _option("timeout_s", duration, default=5.0)
-    wait_ready_s: float | None = _option("wait_ready_s", duration)
-    close: bool = _flag("close")
-    seed: int | None = _option("seed", params.SEED)
-    method: str | None = _option("method", method)
-    values_file: Path | None = _option("values_file", FILE)
-    has_placeholders: bool = _flag("has_placeholders")
-    is_literal: bool = _flag("is_literal")
-    line: str | None = _option("line")
-    is_crlf: bool = _flag("is_crlf")
-    expect_status: int | None = _option("expect_status", Whole(200, 599))
-    expect_body: str | None = _option("expect_body")
-    expect_contains: str | None = _option("expect_contains")
-    expect_pattern: str | None = _option("expect_pattern")
-    connect_to: str | None = _option("connect_to", host_and_port)
-    unix: str | None = _option("unix")
-    sources: tuple[str, ...] = _option("sources", sources, default=())
-    is_http2: bool = _flag("is_http2")
-    streams: int | None = _option("streams", Whole(1, 10_000))
-    window_bytes: int = _option("window_bytes", window, default=16 << 20)
-    cacert: Path | None = _option("cacert", FILE)
-    insecure: bool = _flag("insecure")
-    cert: Path | None = _option("cert", FILE)
-    key: Path | None = _option("key", FILE)
-    server_name: str | None = _option("server_name")
-    framing: str | None = _option("framing", ["chunk", "line", "event"])
-    first: str | None = _option("first")
-    chunk: str | None = _option("chunk")
-    interval_s: float | None = _option("interval_s", duration)
-    due_field: str | None = _option("due_field")
-    blocks: int | None = _option("blocks", Whole(1, 1000))
-    margin: float | None = _option("margin", units.margin)
-    store: str | None = _option("store")
-    as_csv: bool = _flag("as_csv")
-    time_unit: str | None = _option("time_unit", ["ns", "us", "ms", "s"])
-    quiet: bool = _flag("quiet")
-    hdr_file: Path | None = _option("hdr_file", FILE)
-    seconds_file: Path | None = _option("seconds_file", FILE)
-    report_file: Path | None = _option("report_file", FILE)
-    threads: int = _option("threads", Whole(1, 256), default=1)
-    cpus: tuple[int, ...] = _option("cpus", params.cpus, default=())
-    io: str = _option("io", ["auto", "uring", "epoll"], default="auto")
-    cluster: str | None = _option("cluster")
-    engines: int | tuple[str, ...] | None = _option("engines", params.engines)
+    as_json: bool = flag_of(TABLES, "as_json")
+    burst: int | None = option_of(TABLES, "burst", COUNT)
+    aborts: tuple[Threshold, ...] = option_of(
+        TABLES, "aborts", lambda text: condition(text, "--abort-if"), multiple=True
+    )
+    found: Threshold | None = option_of(TABLES, "found", lambda text: condition(text, "--find-rate"))
+    poisson: bool = flag_of(TABLES, "poisson")
+    steps: tuple[tuple[float, float], ...] = option_of(TABLES, "steps", staircase, default=())
+    slack_s: float | None = option_of(TABLES, "slack_s", params.run_duration)
+    warmup_s: float | None = option_of(TABLES, "warmup_s", duration)
+    ramp_per_s: float | None = option_of(TABLES, "ramp_per_s", rate)
+    timeout_s: float = option_of(TABLES, "timeout_s", duration, default=5.0)
+    wait_ready_s: float | None = option_of(TABLES, "wait_ready_s", duration)
+    close: bool = flag_of(TABLES, "close")
+    seed: int | None = option_of(TABLES, "seed", params.SEED)
+    method: str | None = option_of(TABLES, "method", method)
+    values_file: Path | None = option_of(TABLES, "values_file", FILE)
+    has_placeholders: bool = flag_of(TABLES, "has_placeholders")
+    is_literal: bool = flag_of(TABLES, "is_literal")
+    line: str | None = option_of(TABLES, "line")
+    is_crlf: bool = flag_of(TABLES, "is_crlf")
+    expect_status: int | None = option_of(TABLES, "expect_status", Whole(200, 599))
+    expect_body: str | None = option_of(TABLES, "expect_body")
+    expect_contains: str | None = option_of(TABLES, "expect_contains")
+    expect_pattern: str | None = option_of(TABLES, "expect_pattern")
+    connect_to: str | None = option_of(TABLES, "connect_to", host_and_port)
+    unix: str | None = option_of(TABLES, "unix")
+    sources: tuple[str, ...] = option_of(TABLES, "sources", sources, default=())
+    is_http2: bool = flag_of(TABLES, "is_http2")
+    streams: int | None = option_of(TABLES, "streams", Whole(1, 10_000))
+    window_bytes: int = option_of(TABLES, "window_bytes", window, default=16 << 20)
+    cacert: Path | None = option_of(TABLES, "cacert", FILE)
+    insecure: bool = flag_of(TABLES, "insecure")
+    cert: Path | None = option_of(TABLES, "cert", FILE)
+    key: Path | None = option_of(TABLES, "key", FILE)
+    server_name: str | None = option_of(TABLES, "server_name")
+    framing: str | None = option_of(TABLES, "framing", ["chunk", "line", "event"])
+    first: str | None = option_of(TABLES, "first")
+    chunk: str | None = option_of(TABLES, "chunk")
+    interval_s: float | None = option_of(TABLES, "interval_s", duration)
+    due_field: str | None = option_of(TABLES, "due_field")
+    blocks: int | None = option_of(TABLES, "blocks", Whole(1, 1000))
+    margin: float | None = option_of(TABLES, "margin", units.margin)
+    store: str | None = option_of(TABLES, "store")
+    as_csv: bool = flag_of(TABLES, "as_csv")
+    time_unit: str | None = option_of(TABLES, "time_unit", ["ns", "us", "ms", "s"])
+    quiet: bool = flag_of(TABLES, "quiet")
+    hdr_file: Path | None = option_of(TABLES, "hdr_file", FILE)
+    seconds_file: Path | None = option_of(TABLES, "seconds_file", FILE)
+    report_file: Path | None = option_of(TABLES, "report_file", FILE)
+    threads: int = option_of(TABLES, "threads", Whole(1, 256), default=1)
+    cpus: tuple[int, ...] = option_of(TABLES, "cpus", params.cpus, default=())
+    io: str = option_of(TABLES, "io", ["auto", "uring", "epoll"], default="auto")
+    cluster: str | None = option_of(TABLES, "cluster")
+    engines: int | tuple[str, ...] | None = option_of(TABLES, "engines", params.engines)
 
     @property
     def form(self) -> Literal["json", "csv"] | None:
