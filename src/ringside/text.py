@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import TextIO
 
 # The last lines of a program's stderr that tables show; `ringside repeat` shows more.
 STDERR_LINES = 5
@@ -53,14 +53,12 @@ def minute(time: str) -> str:
     return time[:16].replace("T", " ")
 
 
-class CsvWriter:
-    """Writes rows of CSV in which a spreadsheet finds no formula."""
-
-    def __init__(self, target: TextIO, lineterminator: str = "\n") -> None:
-        self._writer = csv.writer(target, lineterminator=lineterminator)
-
-    def writerow(self, row: Iterable[object]) -> None:
-        """Write a row. Text that a spreadsheet would compute begins with `'`."""
-        self._writer.writerow(
+def csv_text(rows: Iterable[Iterable[object]], line_end: str = "\n") -> str:
+    """Rows as CSV in which a spreadsheet finds no formula: text that it would compute begins with `'`."""
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator=line_end)
+    for row in rows:
+        writer.writerow(
             [f"'{each}" if isinstance(each, str) and _FORMULA.match(each) else each for each in row]
         )
+    return target.getvalue()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ringside.text import CsvWriter, one_line, sentences
+from ringside.text import csv_text, one_line, sentences
 
 
 @given(st.text())
@@ -34,6 +32,5 @@ def test_sentences() -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-x", "-1+1", "@x", "\t=1", "\r=1"])
 def test_no_text_of_csv_is_a_formula(text: str) -> None:
-    target = io.StringIO()
-    CsvWriter(target).writerow([text, "exit status 1 - why", "-2.5", -1, None])
-    assert target.getvalue() == f"'{text},exit status 1 - why,-2.5,-1,\n"
+    row = [text, "exit status 1 - why", "-2.5", -1, None]
+    assert csv_text([row]) == f"'{text},exit status 1 - why,-2.5,-1,\n"

@@ -3,7 +3,6 @@ targets, a row for the whole load."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from ringside.load.result import PERCENTILES, EnginePart, LoadResult, unsupporte
 from ringside.load.target import Target
 from ringside.load.thresholds import Check, Threshold
 from ringside.probe.protocol import LatencySummary, LoadPlan, Pacing
-from ringside.text import CsvWriter
+from ringside.text import csv_text
 from ringside.units import TimeUnit
 
 _CSV_TIMES = ("mean", "min", "p50", "p90", "p95", "p99", "p99_9", "max")
@@ -120,11 +119,8 @@ def course(result: LoadResult) -> list[dict[str, Any]]:
 
 def course_csv(result: LoadResult) -> str:
     """The same as CSV: a header, and a row for each second."""
-    text, rows = io.StringIO(), course(result)
-    writer = CsvWriter(text)
-    for row in (rows[0] if rows else (), *(row.values() for row in rows)):
-        writer.writerow(row)
-    return text.getvalue()
+    rows = course(result)
+    return csv_text([rows[0] if rows else (), *(row.values() for row in rows)])
 
 
 def _same(figures: object, *names: str) -> dict[str, Any]:
@@ -172,24 +168,20 @@ def _pacing(pacing: Pacing) -> dict[str, Any]:
 
 def as_csv(targets: Sequence[Target], result: LoadResult, unit: TimeUnit) -> str:
     """One load as CSV; cells of what was not measured are empty. Times are latencies, of streams lateness."""
-    text = io.StringIO()
-    writer = CsvWriter(text)
     name, whole = result.main_histogram, result.figures
-    writer.writerow([*_CSV_HEADER, *(f"{name}_{time}_{unit.symbol}" for time in _CSV_TIMES)])
     seconds = whole.duration_ns / 1e9
 
-    def write(label: str, figures: Any, latency: LatencySummary | None) -> None:
+    def row(label: str, figures: Any, latency: LatencySummary | None) -> list[Any]:
         is_whole = figures is whole
         rate_per_s = whole.achieved_rate_per_s if is_whole else figures.requests / seconds if seconds else 0.0
-        row = [label, whole.outcome if is_whole else None, seconds, figures.requests, rate_per_s]
-        row += [whole.intended_rate_per_s if is_whole else None, figures.late_requests, figures.unfinished]
-        row += [sum(figures.errors.values()), whole.messages if is_whole else None]
+        cells = [label, whole.outcome if is_whole else None, seconds, figures.requests, rate_per_s]
+        cells += [whole.intended_rate_per_s if is_whole else None, figures.late_requests, figures.unfinished]
+        cells += [sum(figures.errors.values()), whole.messages if is_whole else None]
         is_empty = latency is None or not latency.count
-        row += [None if is_empty else getattr(latency, f"{time}_ns") / unit.ns for time in _CSV_TIMES]
-        writer.writerow(row)
+        return cells + [None if is_empty else getattr(latency, f"{time}_ns") / unit.ns for time in _CSV_TIMES]
 
+    rows = [[*_CSV_HEADER, *(f"{name}_{time}_{unit.symbol}" for time in _CSV_TIMES)]]
     if len(targets) > 1:
-        for target, own in zip(targets, whole.targets, strict=True):
-            write(target.text, own, own.latency)
-    write(targets[0].text if len(targets) == 1 else "total", whole, whole.latency(name))
-    return text.getvalue()
+        rows += [row(each.text, own, own.latency) for each, own in zip(targets, whole.targets, strict=True)]
+    label = targets[0].text if len(targets) == 1 else "total"
+    return csv_text([*rows, row(label, whole, whole.latency(name))])

@@ -4,7 +4,6 @@ seconds, tables in Markdown, AsciiDoc and org-mode, whose ratios are those of pa
 from __future__ import annotations
 
 import importlib.util
-import io
 import json
 import string
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +19,7 @@ from ringside.errors import UsageError
 from ringside.model.design import NS_OF, Cell, Metric
 from ringside.model.results import Description, Interval, Outcome
 from ringside.render.text import command, paired
-from ringside.text import CsvWriter, last_lines, one_line
+from ringside.text import csv_text, last_lines, one_line
 from ringside.workloads.command import COMMAND
 from ringside.workloads.process import WALL_S
 
@@ -155,10 +154,10 @@ def as_csv(analysis: RunAnalysis) -> str:
     last lines of a trial that failed), repeat (the command that repeats it). A cell without figures is a row
     without a metric."""
     factors = [name for name, _ in analysis.points[0].levels]
-    out = io.StringIO()
-    writer = CsvWriter(out)
     figures = ("metric", "unit", "median", "low", "high", "n")
-    writer.writerow(["contender", *factors, *figures, "trials", "ok", "reason", "stderr", "repeat"])
+    rows: list[list[object]] = [
+        ["contender", *factors, *figures, "trials", "ok", "reason", "stderr", "repeat"]
+    ]
     for cell in analysis.cells.values():
         start = [cell.cell.contender, *(cell.cell.point[factor] for factor in factors)]
         end = [
@@ -170,10 +169,10 @@ def as_csv(analysis: RunAnalysis) -> str:
         ]
         for name, value in cell.metrics.items():
             unit = analysis.measurement.metric(name).unit
-            writer.writerow([*start, name, unit, value.estimate, value.low, value.high, value.n, *end])
+            rows.append([*start, name, unit, value.estimate, value.low, value.high, value.n, *end])
         if not cell.metrics:
-            writer.writerow([*start, "", "", "", "", "", 0, *end])
-    return out.getvalue()
+            rows.append([*start, "", "", "", "", "", 0, *end])
+    return csv_text(rows)
 
 
 _FIGURES = ("mean", "stddev", "median", "user", "system", "min", "max")
@@ -195,15 +194,13 @@ def hyperfine_json(analysis: RunAnalysis, order: str = "auto") -> str:
 def _hyperfine_csv(analysis: RunAnalysis, order: str) -> str:
     """A line for each command at each point. Times in seconds."""
     factors = [name for name, _ in analysis.points[0].levels]
-    target = io.StringIO()
-    writer = CsvWriter(target)
-    writer.writerow(["command", *_FIGURES, *(f"parameter_{name}" for name in factors)])
+    rows: list[list[object]] = [["command", *_FIGURES, *(f"parameter_{name}" for name in factors)]]
     described = analysis.executions.walls
     for cell in paired.in_order(analysis, order):
         result = _result(analysis, cell, described[cell])
         figures = [0.0 if result[name] is None else result[name] for name in _FIGURES]
-        writer.writerow([result["command"], *figures, *(str(cell.point[name]) for name in factors)])
-    return target.getvalue()
+        rows.append([result["command"], *figures, *(str(cell.point[name]) for name in factors)])
+    return csv_text(rows)
 
 
 # For each table: what stands before its head, behind it, around a command, in the place of `|` in it, at the

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import io
 import itertools
 import json
 import re
@@ -18,7 +17,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.errors import ReportError
 from ringside.render.plots import lines, rows, timelines
 from ringside.render.plots.spec import Chart, Json, Panel, template
-from ringside.text import CsvWriter
+from ringside.text import csv_text
 
 
 def missing() -> str | None:
@@ -119,13 +118,9 @@ def figures_as_csv(spec: Json) -> str:
     rows: list[Mapping[str, Any]] = [
         {"series": name, **row} if len(series) > 1 else row for name, rows in series.items() for row in rows
     ]
-    text = io.StringIO()
     columns = list(dict.fromkeys(column for row in rows for column in row))
-    writer = CsvWriter(text, lineterminator="\r\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_field(row.get(column)) for column in columns])
-    return text.getvalue()
+    figures = ([_field(row.get(column)) for column in columns] for row in rows)
+    return csv_text([columns, *figures], line_end="\r\n")
 
 
 def _field(value: Any) -> Any:
