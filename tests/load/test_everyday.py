@@ -30,16 +30,6 @@ def io(request: pytest.FixtureRequest) -> tuple[str, str]:
     return "--io", request.param
 
 
-def test_heads_as_servers_send_them() -> None:
-    large = b"HTTP/1.1 200 OK\r\nSet-Cookie: " + b"x" * 200_000 + b"\r\nContent-Length: 2\r\n\r\nok"
-    fields = b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 900 + b"Content-Length: 2\r\n\r\nok"
-    identity = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nok"
-    for head in (large, fields, identity):
-        with serving(answering(lambda *_, head=head: head)) as port:
-            document = load(f"http://127.0.0.1:{port}/", *FEW, "--expect-body", "ok")
-            assert (document["errors"], document["requests"]) == ({}, 6), head[:60]
-
-
 @pytest.mark.parametrize(
     ("response", "reason"),
     [

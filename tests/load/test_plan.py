@@ -14,6 +14,7 @@ from ringside.load import plan as load_plan
 from ringside.load import target
 from ringside.load.options import LoadSettings
 from ringside.probe import protocol as ipc
+from tests.support.cases import cases
 from tests.support.loads import load_plan as plan_of
 
 TARGETS = {
@@ -29,16 +30,7 @@ def plan(protocol: str = "http", **changed: Any) -> ipc.LoadPlan:
     return plan_of(TARGETS[protocol], **changed)
 
 
-@pytest.mark.parametrize(
-    ("protocol", "options"),
-    [
-        ("http", {"rate_per_s": 5, "headers": (("A", "b"),), "expect_body": ""}),
-        ("stream", {"ramp_per_s": 5, "headers": (("A", "b"),), "framing": "line", "expect_status": 200}),
-        ("tcp", {"rate_per_s": 5, "line": "", "expect_body": ""}),
-        ("ws", {"rate_per_s": 5, "line": "", "headers": (("A", "b"),), "insecure": True}),
-        ("stream+ws", {"ramp_per_s": 5, "line": "", "headers": (("A", "b"),), "first": ""}),
-    ],
-)
+@pytest.mark.parametrize(("protocol", "options"), cases(__file__, "options_of_each_protocol"))
 def test_options_of_each_protocol(protocol: str, options: dict[str, Any]) -> None:
     settings = LoadSettings(targets=(TARGETS[protocol],), connections=5, as_json=True, **options)
     load_plan.check(settings, target.parse(TARGETS[protocol]), None)

@@ -1,22 +1,16 @@
-"""`ringside load` inside TLS, by HTTP/2 and at WebSockets: the real engine, and servers of libraries."""
+"""`ringside load` inside TLS and by HTTP/2: the real engine, and servers of libraries."""
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.exceptions import ConnectionClosed
 
-from tests.support import ROOT
+from tests.support import ROOT, TESTS
 from tests.support.command_line import in_process, load_document
 from tests.support.started import ports_of
 
@@ -84,62 +78,11 @@ def test_a_plain_server(http: str, scheme: str, words: tuple[str, ...], kind: st
 
 # --- HTTP/2 ---
 
-SERVER = r"""
-package main
-
-import (
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
-	"strings"
-	"time"
-)
-
-func main() {
-	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		io.Copy(w, r.Body)
-		fmt.Fprintf(w, "%s %s", r.Proto, r.URL.Path)
-	})
-	http.HandleFunc("/feed", func(w http.ResponseWriter, r *http.Request) {
-		for k := 0; ; k++ {
-			if _, err := fmt.Fprintf(w, "chunk %d", k); err != nil {
-				return
-			}
-			w.(http.Flusher).Flush()
-			time.Sleep(100 * time.Millisecond)
-		}
-	})
-	http.HandleFunc("/early/", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/early/413" {
-			w.WriteHeader(413)
-		}
-		io.WriteString(w, "no need")
-	})
-	http.HandleFunc("/head/", func(w http.ResponseWriter, r *http.Request) {
-		var size int
-		fmt.Sscanf(r.URL.Path, "/head/%d", &size)
-		w.Header().Set("X-Large", strings.Repeat("x", size))
-		io.WriteString(w, "large")
-	})
-	both := new(http.Protocols)
-	both.SetHTTP1(true)
-	both.SetUnencryptedHTTP2(true)
-	plain, _ := net.Listen("tcp", "127.0.0.1:0")
-	secure, _ := net.Listen("tcp", "127.0.0.1:0")
-	go (&http.Server{Protocols: both}).Serve(plain)
-	fmt.Println(plain.Addr().(*net.TCPAddr).Port, secure.Addr().(*net.TCPAddr).Port)
-	http.ServeTLS(secure, nil, os.Args[1], os.Args[2])
-}
-"""
-
 
 @pytest.fixture(scope="module")
 def go(certificates: Path) -> Iterator[tuple[int, int]]:
     """The ports of a server of HTTP/1.1 and HTTP/2, plain and inside TLS."""
-    (certificates / "server.go").write_text(SERVER)
-    build = ["go", "build", "-o", "server", "server.go"]
+    build = ["go", "build", "-o", "server", str(TESTS / "http_servers" / "versions.go")]
     built = subprocess.run(build, cwd=certificates, capture_output=True, text=True, check=False)
     if "SetUnencryptedHTTP2" in built.stderr:
         pytest.skip("Go 1.24 or newer is needed for HTTP/2 without TLS")
@@ -199,17 +142,6 @@ def test_large_bodies_and_replies_before_they_were_read(
 
 
 @needs_go
-@both_backends
-def test_heads_of_replies_have_a_limit(go: tuple[int, int], workplace: Path, io: str) -> None:
-    few = ("--requests", "6", "--connections", "2", "-m", "2", "--io", io)
-    target = f"h2://127.0.0.1:{go[0]}/head"
-    load = load_document(f"{target}/200000", *few, "--expect-body", "large")
-    assert (load["requests"], load["errors"]) == (6, {})
-    load = load_document(f"{target}/300000", *few, "--duration", "5s", status=1)
-    assert (load["requests"], set(load["errors"])) == (0, {"too-large"})
-
-
-@needs_go
 def test_both_versions_compared(go: tuple[int, int], trust: tuple[str, str]) -> None:
     few = ("--requests", "24", "--blocks", "2", "--connections", "2", "-m", "3", *trust)
     secure = f"localhost:{go[1]}/y"
@@ -219,85 +151,3 @@ def test_both_versions_compared(go: tuple[int, int], trust: tuple[str, str]) -> 
     shown = " ".join(in_process("load", *same, *few).stdout.split())
     assert "HTTP/2 with 3 streams on each connection, uring each" in shown
     assert "HTTP/1.1" not in shown
-
-
-# --- WebSockets ---
-
-PATHS: list[str] = []
-
-
-async def _answer(connection: ServerConnection) -> None:
-    assert connection.request
-    path = connection.request.path
-    PATHS.append(path)
-    try:
-        if path.startswith("/feed/"):
-            name = path.rpartition("/")[2]
-            await connection.send(f"Welcome: {name}")
-            for k in range(1, 1000):
-                await asyncio.sleep(0.1)
-                await connection.send(f"Chunk {k} for {name}")
-        async for message in connection:
-            await connection.send("wrong" if path == "/wrong" else message)
-    except ConnectionClosed:
-        pass
-
-
-@pytest.fixture(scope="module")
-def sockets(certificates: Path) -> Iterator[tuple[str, str]]:
-    """The beginnings of the URLs of an echo server, plain and inside TLS."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificates / "own.pem", certificates / "own.key")
-    loop = asyncio.new_event_loop()
-
-    # Without compression, which the engine does not offer, and with pings, which it has to answer.
-    options: list[dict[str, Any]] = [
-        {"compression": None, "ping_interval": 0.2, "ping_timeout": 5},
-        {"ssl": context},
-    ]
-
-    async def start() -> list[Server]:
-        return [await serve(_answer, "127.0.0.1", 0, **each) for each in options]
-
-    async def stop() -> None:
-        for server in servers:
-            server.close()
-            await server.wait_closed()
-
-    servers = loop.run_until_complete(start())
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    plain, secure = (next(iter(server.sockets)).getsockname()[1] for server in servers)
-    yield f"ws://127.0.0.1:{plain}", f"wss://localhost:{secure}"
-    asyncio.run_coroutine_threadsafe(stop(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-
-
-@both_loops
-def test_every_message_comes_back(
-    sockets: tuple[str, str], trust: tuple[str, str], loop: tuple[str, ...]
-) -> None:
-    few = ("--requests", "60", "--connections", "3", "--line", "message {n}: ü", *loop)
-    for url, words in zip(sockets, ((), trust), strict=True):
-        load = load_document(f"{url}/", *words, *few, "--expect-pattern", "message [0-9]+: .+")
-        assert (load["requests"] + load["late_requests"], load["errors"]) == (60, {})
-        assert (load["protocol"], load["connections"]["opened"]) == ("ws", 3)
-        assert load["handshake_ms"]["p50"] > 0
-
-
-def test_a_message_that_does_not_come_back(sockets: tuple[str, str], workplace: Path) -> None:
-    target = (f"{sockets[0]}/wrong", "--requests", "10")
-    assert load_document(*target, status=1)["errors"] == {"content": 10}
-    assert load_document(*target, "--expect-body", "wrong")["errors"] == {}
-
-
-def test_held_websockets(sockets: tuple[str, str], workplace: Path) -> None:
-    streams = load_document(
-        f"{sockets[0].replace('ws', 'stream+ws', 1)}/feed/{{id}}",
-        *("--connections", "5", "--duration", "1200ms", "--interval", "100ms"),
-        *("--first", "Welcome: {id}", "--chunk", "Chunk {k} for {id}"),
-    )
-    assert 10 < streams["messages"] <= 5 * 13
-    assert set(streams["sequence"].values()) == {0}
-    assert (streams["errors"], streams["connections"]["open_at_end"]) == ({}, 5)

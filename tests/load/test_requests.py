@@ -14,6 +14,7 @@ import pytest
 from ringside.errors import UsageError
 from ringside.load import target
 from ringside.probe.protocol import Templates
+from tests.support.cases import cases
 from tests.support.command_line import RINGSIDE, in_process, load_document
 from tests.support.loads import load_plan
 from tests.support.odd_server import OK, answering, serving
@@ -45,20 +46,7 @@ def test_placeholders_are_sent_with_their_values(http: str, values: str) -> None
     assert load["errors"] == {}
 
 
-@pytest.mark.parametrize(
-    ("path", "words", "lines"),
-    [
-        ("/a?b=ü", "--method PUT -d abc", "PUT /a?b=%C3%BC HTTP/1.1|Content-Length: 3|Host: no.example:81"),
-        ("/", "-d a=b -H X-A:b:c -H X-C:d -H Accept:a/b", "POST / HTTP/1.1|X-A: b:c|X-C: d|Accept: a/b"),
-        # Braces of a body are text unless asked for.
-        ("/", "-d {{n}}{user{id}}", "POST / HTTP/1.1|Content-Length: 15"),
-        # They have a body, which is empty.
-        ("/", "--method POST", "POST / HTTP/1.1|Content-Length: 0"),
-        ("/", "--method patch", "PATCH / HTTP/1.1|Content-Length: 0"),
-        # nghttp2 1999 and oha 838
-        ("[::1]", "", "Host: [::1]:81"),
-    ],
-)
+@pytest.mark.parametrize(("path", "words", "lines"), cases(__file__, "the_head_of_a_request"))
 def test_the_head_of_a_request(path: str, words: str, lines: str) -> None:
     seen: set[tuple[bytes, bytes]] = set()
 

@@ -30,27 +30,7 @@ HERE = TESTS / "http_servers"
 LARGE = "x" * 100_000
 # What is built is shared by the servers of one kind.
 BUILDING = threading.Lock()
-
-NGINX = """
-daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log {folder}/errors;
-events {{ worker_connections 256; }}
-http {{
-    access_log off; keepalive_timeout {idle}s; keepalive_requests 5; root {folder};
-    client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
-    uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
-    server {{
-        listen 127.0.0.1:{port}{listen};
-        {tls}
-        location /hello {{ return 200 hello; }}
-        location /trailers {{ return 200 hello; add_trailer X-Checksum 5; }}
-        location /204 {{ return 204; }}
-        location /304 {{ return 304; }}
-        location /large {{ }}
-    }}
-}}
-"""
-
-
+NGINX = (HERE / "nginx.conf.template").read_text(encoding="utf-8")
 TLS = "ssl_certificate {0}; ssl_certificate_key {1};"
 
 

@@ -14,6 +14,7 @@ from ringside.load import summary
 from ringside.load.result import LoadResult
 from ringside.load.target import Target
 from ringside.probe.protocol import LoadPlan
+from tests.support.cases import cases
 from tests.support.loads import HTTP, MS, OPEN, STREAM, histogram, http_plan, load_plan, load_result
 
 
@@ -128,19 +129,7 @@ def test_text_of_servers_and_of_the_engine_does_nothing() -> None:
     assert "[bold]" in text
 
 
-@pytest.mark.parametrize(
-    ("schedule", "expected"),
-    [
-        ({}, "closed loop, 64"),
-        ({"rate_per_s": 60}, "60 requests per second at even intervals"),
-        ({"rate_per_s": 60, "burst": 2000}, "60 requests per second in bursts of 2,000"),
-        ({"rate_per_s": 60, "poisson": True, "seed": 9}, "60 requests per second Poisson, seed 9"),
-        ({"steps": ((50, 0.5), (1000, 2))}, "open loop, 50/s for 0.5 s, 1,000/s for 2 s; 64"),
-        ({"rate_per_s": 60, "slack_s": 0.000_25}, "at even intervals, sent together within 250 µs; 64"),
-        ({"steps": ((50, 0.5),), "slack_s": 0.000_25}, "50/s for 0.5 s, sent together within 250 µs; 64"),
-        ({"close": True}, "a connection for each request"),
-    ],
-)
+@pytest.mark.parametrize(("schedule", "expected"), cases(__file__, "when_requests_were_due"))
 def test_when_requests_were_due(schedule: dict[str, Any], expected: str) -> None:
     assert expected in summary.how(HTTP, http_plan(**schedule), load_result())
 

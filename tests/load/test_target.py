@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ringside.errors import UsageError
 from ringside.load import target
 from ringside.text import one_line
+from tests.support.cases import cases
 
 
 @pytest.mark.parametrize(
@@ -41,34 +42,7 @@ def test_parts(text: str, protocol: str, host: str, port: int, path: str, author
     assert parsed.is_websocket is scheme.endswith(("ws", "wss"))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "has no scheme"),
-        ("localhost:8080", "has no scheme"),
-        ("ftp://h/", "`ftp` is no known scheme"),
-        ("http://", "has no host"),
-        ("http://:80/", "has no host"),
-        ("http://h:0/", "has a bad port: 1 to 65535"),
-        ("http://h:x/", "a bad host or port"),
-        ("http://h:٣/", "a bad host or port"),
-        ("http://::1/", "write it like http://127.0.0.1:8080/ or http://[::1]:8080/"),
-        ("http://[::1/", "a bad host or port (Invalid IPv6 URL)"),
-        ("http://[::1]8080/", "a bad IPv6 address"),
-        ("http://x[::1]:80/", "a bad IPv6 address"),
-        ("http://[v1.a]/", "a bad IPv6 address"),
-        ("http://[fe80::1]:80/", "link-local: name the interface too, [fe80::1%25eth0]"),
-        ("http://[1.2.3.4]/", "a bad "),
-        ("http://me:pw@h/", "--header 'Authorization"),
-        ("http://h/a b", "white space"),
-        ("http://h/\r\nX: y", "white space"),
-        ("http://a..b/", "a host that is not possible"),
-        ("http://a<b/", "a host that is not possible"),
-        ("tcp://h", "has no port"),
-        ("tcp://h:1/x", "has a path"),
-        ("tcp://h:1#x", "has a path"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), cases(__file__, "bad_targets"))
 def test_bad_targets(text: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         target.parse(text)

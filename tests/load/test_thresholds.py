@@ -10,23 +10,13 @@ import time
 import pytest
 
 from ringside.load import thresholds
+from tests.support.cases import cases
 from tests.support.command_line import in_process, load_document
 from tests.support.loads import MS, OPEN, histogram, load_result
 from tests.support.odd_server import OK, requests, serving
 
 
-@pytest.mark.parametrize(
-    ("text", "figure", "sign", "limit", "unit"),
-    [
-        ("p99>200ms", "p99", ">", 200e6, "ns"),
-        (" p99.99 >= 1.5 s ", "p99.99", ">=", 1.5e9, "ns"),
-        ("p50<3us", "p50", "<", 3e3, "ns"),
-        ("max>7ns", "max", ">", 7, "ns"),
-        ("errors>1%", "errors", ">", 1, "%"),
-        ("errors>0", "errors", ">", 0, ""),
-        ("rate<=1000/s", "rate", "<=", 1000, "per second"),
-    ],
-)
+@pytest.mark.parametrize(("text", "figure", "sign", "limit", "unit"), cases(__file__, "conditions"))
 def test_conditions(text: str, figure: str, sign: str, limit: float, unit: str) -> None:
     assert thresholds.parse(text) == thresholds.Threshold(text, figure, sign, limit, unit)
 
