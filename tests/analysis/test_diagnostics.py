@@ -25,6 +25,7 @@ from ringside.workloads.ring import RING
 from ringside.workloads.target import TARGET
 from tests.analysis.test_diagnostics_conditions import BOUND, HERE, OWN, trial
 from tests.support.analyses import Exact, Planted, analyse_cell, near, ok, planned
+from tests.support.cases import cases
 from tests.support.points import point
 
 
@@ -68,16 +69,7 @@ def diagnosed(
     return list(diagnose(figures, two_modes(figures), is_held=is_held))
 
 
-@pytest.mark.parametrize(
-    ("planned_blocks", "end", "needed"),
-    [
-        (3, {}, 7),
-        (9, {}, 9),
-        # The blocks of a run that may end early are a limit.
-        (40, {"until_decided": True}, 7),
-        (40, {"time_s": 60.0}, 7),
-    ],
-)
+@pytest.mark.parametrize(("planned_blocks", "end", "needed"), cases(__file__, "too_few_blocks"))
 def test_too_few_blocks(planned_blocks: int, end: dict[str, Any], needed: int) -> None:
     run = planned(["x"], [HERE], blocks=planned_blocks, **end)
     assert diagnosed([], run=run, blocks_done=5) == [

@@ -108,16 +108,7 @@ def test_a_mistake_in_an_experiment(tmp_path: Path, text: str, message: str) -> 
     assert message in complaint(tmp_path, EXPERIMENT + text, ExperimentFile)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "start"),
-    [
-        ("value = 0.5", "value = 0.5\nx = 1", "11: unknown key `figure.x`"),
-        ("value = 0.5", 'value = { p50 = "1" }', "10: `figure.value.p50` must be a number, not"),
-        ("text =", "x = 1\ntext =", "12: unknown key `claim.x`"),
-        ("[source]", "x = 1\n[source]", "2: unknown key `x`"),
-        ('seed = "post.txt"', "", "2: the source of the figures is missing"),
-    ],
-)
+@pytest.mark.parametrize(("before", "after", "start"), cases(__file__, "a_mistake_in_published_figures"))
 def test_a_mistake_in_published_figures(tmp_path: Path, before: str, after: str, start: str) -> None:
     assert complaint(tmp_path, PUBLISHED.replace(before, after, 1), PublishedFile).startswith(start)
 

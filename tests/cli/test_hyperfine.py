@@ -24,6 +24,7 @@ from ringside.measure.host.exclusive import VARIABLE
 from ringside.render.text.command import command
 from ringside.store.runs import single_run
 from tests.support import ROOT
+from tests.support.cases import cases
 from tests.support.command_line import RINGSIDE, Ended, in_process
 from tests.support.locks import another
 
@@ -74,16 +75,7 @@ def test_at_least_and_at_most_so_many(vs: Vs) -> None:
 # --- commands ---
 
 
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (("--shell=none", "echo 'hello world' argument2"), "hello world argument2"),
-        (("-N", "echo 'hello world' argument2"), "hello world argument2"),
-        (("--shell=echo 'a_shell' '--shell-arg'", "echo benchmark"), "a_shell --shell-arg -c echo benchmark"),
-        (("--input=in.txt", "cat"), "part of a file"),
-        (("--input=null", "cat"), ""),
-    ],
-)
+@pytest.mark.parametrize(("words", "line"), cases(__file__, "what_a_command_prints"))
 def test_what_a_command_prints(vs: Vs, words: Sequence[str], line: str) -> None:
     Path("in.txt").write_text("part of a file\n", encoding="utf-8")
     ended = vs("--runs=1", "--show-output", *words)

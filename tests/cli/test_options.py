@@ -20,6 +20,7 @@ from ringside.errors import UsageError
 from ringside.load import options, thresholds
 from ringside.measure.vs.commands import scanned_levels
 from ringside.workloads import WORKLOADS
+from tests.support.cases import tables
 from tests.support.command_line import in_process
 
 Add = Callable[..., None]
@@ -106,30 +107,7 @@ def test_the_example_for_a_threshold_with_a_wrong_unit_is_right(figure: str) -> 
     assert thresholds.parse(example[1]).figure == figure
 
 
-DRY = {
-    "outside": ("--with", "./contenders/two"),
-    "only": ("--only", "one"),
-    "levels": ("--set", "nodes=7,8"),
-    "cores": ("--cores", "1,2"),
-    "blocks": ("--blocks", "3"),
-    "until": ("--until", "end"),
-    "margin": ("--margin", "7%"),
-    "time_s": ("--time", "7s"),
-    "seed": ("--seed", "5"),
-    "full": ("--full",),
-    "sandbox": ("--sandbox",),
-    "sets_up": ("--setup",),
-    "is_dry": None,
-    "resume": ("--resume", "x"),
-    "on": ("--on", "local"),
-    "engines": ("--engines", "2"),
-    "serves": ("--serve",),
-    "port": ("--port", "9"),
-    "everything": ("--all",),
-    "as_json": ("--json",),
-    "report_to": ("--report", "x.html"),
-    "store": ("--store", "o.sqlite"),
-}
+DRY = tables(__file__)["dry"]
 
 
 def test_a_dry_run_takes_every_option_into_account_or_refuses_it(
@@ -141,7 +119,7 @@ def test_a_dry_run_takes_every_option_into_account_or_refuses_it(
     plain = in_process("run", "pair", "--dry-run").stdout
     assert {field.name for field in dataclasses.fields(RunSettings)} - {"experiment"} == DRY.keys()
     for name, words in DRY.items():
-        if words is None or name == "outside":
+        if not words or name == "outside":
             continue
         done = in_process("run", "pair", "--dry-run", *words, status=None)
         if done.status:

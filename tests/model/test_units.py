@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ringside import units
 from ringside.model.results import Interval
 from ringside.units import margin, seconds
+from tests.support.cases import cases
 
 
 @pytest.mark.parametrize(
@@ -43,18 +44,7 @@ def test_an_interval_has_the_scale_and_the_decimals_of_its_estimate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "estimate", "high", "text"),
-    [
-        (1.55, 1.63, 1.74, "1.63 (1.55–1.74)"),
-        (0.9333, 1.034, 1.0666, "1.03 (0.93–1.07)"),
-        (0.9851, 0.9953, 1.0123, "0.995 (0.985–1.012)"),
-        # The interval excludes 1, and shows it.
-        (1.0012, 1.0042, 1.0081, "1.004 (1.001–1.008)"),
-        (0.9992, 0.9996, 0.99996, "0.9996 (0.9992–1.0000)"),
-        # It does not exclude 1.
-        (0.9996, 1.0042, 1.0081, "1.00 (1.00–1.01)"),
-        (0.0123, 12.5, 123.4, "12.5 (0.0123–123.4)"),
-    ],
+    ("low", "estimate", "high", "text"), cases(__file__, "ratios_have_consistent_digits")
 )
 def test_ratios_have_consistent_digits(low: float, estimate: float, high: float, text: str) -> None:
     assert units.ratio(Interval(estimate, low, high, 7)) == text

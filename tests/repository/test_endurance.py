@@ -17,6 +17,7 @@ from ringside.model.results import Outcome, Trial
 from ringside.probe.protocol import CpuUse, Pressure, ProgramOutput, Sample, TrialOutcome
 from ringside.store import Store
 from tests.support import ROOT
+from tests.support.cases import cases
 
 SCRIPT = ROOT / "scripts" / "endurance.py"
 
@@ -42,17 +43,7 @@ def test_nothing_grows() -> None:
     assert endurance.growth(looks()[:5]) == ["only 5 looks"]
 
 
-@pytest.mark.parametrize(
-    ("name", "by"),
-    [
-        ("ringside_fds", 1),
-        ("probe_fds", 0.2),
-        ("ringside_bytes", 5e6),
-        ("probe_bytes", 5e5),
-        ("files", 1),
-        ("cgroups", 1),
-    ],
-)
+@pytest.mark.parametrize(("name", "by"), cases(__file__, "what_grows_is_named"))
 def test_what_grows_is_named(name: str, by: float) -> None:
     (complaint,) = endurance.growth(looks(**{name: by}))
     assert complaint.startswith(f"{name} grew by ")

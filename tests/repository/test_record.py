@@ -10,19 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
+from tests.support.cases import cases
 from tests.support.command_line import in_process
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        ([], "usage: scripts/record"),
-        (["--root"], "usage: scripts/record"),
-        (["../today"], "usage: scripts/record"),
-        (["nothing"], "there is no experiments/nothing.toml: "),
-        (["--output", "/no-such-folder/x", "today"], "--output: there is no such folder"),
-    ],
-)
+@pytest.mark.parametrize(("words", "complaint"), cases(__file__, "wrong_use_is_one_line"))
 def test_wrong_use_is_one_line(words: list[str], complaint: str) -> None:
     done = subprocess.run([ROOT / "scripts" / "record", *words], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")

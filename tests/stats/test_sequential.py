@@ -10,6 +10,7 @@ from ringside.model.results import Interval
 from ringside.stats.interval import CONFIDENCE
 from ringside.stats.sequential import Look, is_overstated, last_look, planned_looks
 from tests.support.analyses import near
+from tests.support.cases import cases
 
 
 def test_looks_are_a_geometric_sequence() -> None:
@@ -43,13 +44,7 @@ def test_each_look_may_claim_what_is_beyond_doubt() -> None:
 
 @pytest.mark.parametrize(
     ("low", "estimate", "high", "expected"),
-    [
-        (1.01, 1.04, 1.07, True),
-        (1.025, 1.04, 1.055, False),
-        # Far from 1, however wide.
-        (1.06, 1.30, 1.60, False),
-        (1.04, 1.30, 1.60, True),
-    ],
+    cases(__file__, "small_ratios_with_wide_intervals_are_overstated"),
 )
 def test_small_ratios_with_wide_intervals_are_overstated(
     low: float, estimate: float, high: float, *, expected: bool

@@ -11,6 +11,7 @@ from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Span, Trial
 from ringside.probe.protocol import LoadMessage, Sample, TrialOutcome
 from ringside.store.rows import hashes_of, run_of, trial_of, trial_values
+from tests.support.cases import cases
 
 TRIAL = Trial(
     block=1,
@@ -95,16 +96,7 @@ def test_keys_that_this_version_does_not_know_are_ignored() -> None:
     assert trial_of(row(outcome_line=json.dumps(line))) == TRIAL
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"outcome": "splendid"},
-        {"outcome_line": "{"},
-        {"outcome_line": '{"outcome": "ok", "wall_ns": -1}'},
-        {"outcome_line": '{"outcome": "ok", "loads": [{"step": "s"}]}'},
-        {"marks": '{"spawned": {"t_ns": "soon"}}'},
-    ],
-)
+@pytest.mark.parametrize("changes", cases(__file__, "a_row_that_is_none_is_a_value_error"))
 def test_a_row_that_is_none_is_a_value_error(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="."):
         trial_of(row(**changes))
@@ -131,19 +123,7 @@ def test_all_facts_of_a_machine_are_kept() -> None:
     assert run_of(run_row(host={"engines": 2})).host == {"engines": 2}
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        {"cpus_usable": [[]]},
-        {"cpus_usable": "0,1"},
-        {"cpus": "two"},
-        {"memory_bytes": -1},
-        {"cpu_model": ["x"]},
-        {"machines": {"a": {"cpus_usable": [{}]}}},
-        {"machines": ["a"]},
-        {"engines": {"a": 5}},
-    ],
-)
+@pytest.mark.parametrize("host", cases(__file__, "facts_of_another_type_are_a_value_error"))
 def test_facts_of_another_type_are_a_value_error(host: dict[str, Any]) -> None:
     """What a page makes of them would fail later, or show nonsense."""
     with pytest.raises(ValueError, match=r"`\$\."):

@@ -9,9 +9,16 @@ from typing import Any
 
 def cases(test: str, name: str) -> list[Any]:
     """The table of that name in the TOML file beside a test, its lists as tuples."""
-    table = tomllib.loads(Path(test).with_suffix(".toml").read_text(encoding="utf-8"))[name]
-    return [_frozen(row) for row in table]
+    return [*tables(test)[name]]
+
+
+def tables(test: str) -> dict[str, Any]:
+    """All tables of that file."""
+    read: dict[str, Any] = _frozen(tomllib.loads(Path(test).with_suffix(".toml").read_text(encoding="utf-8")))
+    return read
 
 
 def _frozen(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _frozen(each) for key, each in value.items()}
     return tuple(map(_frozen, value)) if isinstance(value, list) else value

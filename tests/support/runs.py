@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import random
 from collections.abc import Collection, Mapping
@@ -37,28 +38,7 @@ _KINDS: dict[str, tuple[float, float, float, float, float, str, str, str]] = {
 }
 _OTHER = (0.05, 400.0, 2_000.0, 3_000.0, 10e6, "something else", "1", "cooperative")
 
-HOST: dict[str, Any] = {
-    "cpu_model": "Example CPU 3000 @ 2.50GHz",
-    "cpus": 4,
-    "cpus_usable": [0, 1, 2, 3],
-    "architecture": "x86_64",
-    "hypervisor": "QEMU",
-    "governor": None,
-    "turbo": None,
-    "smt": "on",
-    "kernel": "6.1.0-18-amd64",
-    "system": "Debian GNU/Linux 12 (bookworm)",
-    "memory_bytes": 25_276_145_664,
-    "memory_available_bytes": 24_000_000_000,
-    "swap_bytes": 0,
-    "load_average": [0.12, 0.2, 0.18],
-    "pressure_cpu": 0.4,
-    "transparent_hugepages": "madvise",
-    "limits": {"descriptors_soft": 1024, "descriptors_hard": 1_048_576, "somaxconn": 4096},
-    "python": "3.11.9",
-    "ringside": "0.1.0",
-    "revision": "0123456789ab",
-}
+HOST: dict[str, Any] = json.loads((TESTS / "support" / "host.json").read_text(encoding="utf-8"))
 
 
 def experiment(file: str = "showdown-ring", /, **changes: Any) -> Experiment:

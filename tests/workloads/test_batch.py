@@ -11,6 +11,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Input
 from ringside.model.results import Interval
 from ringside.workloads.batch import BATCH
+from tests.support.cases import cases
 from tests.support.points import point
 
 ANSWERS = b"Case #1: 5\nCase #2: -7\n"
@@ -53,19 +54,7 @@ def test_the_size_of_work_and_output() -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "write", "busy", "full", "cores", "end"),
-    [
-        (9, 0.5, 0.6, 0, 2, "reading is the bottleneck, and more cores cannot help"),
-        (1, 8, 0.6, 0, 2, "writing is the bottleneck, and more cores cannot help"),
-        (1, 0.5, 0.97, 0, 2, "the cores are the bottleneck"),
-        (9, 0.5, 1.0, 0, 1, "the cores are the bottleneck"),
-        (9, 0.5, 0.7, 0, 1, "neither explains it: units wait for each other, the disk, or a host that"),
-        (1, 0.5, 0.2, 18, 2, "its units wait for places in the queue of answers"),
-        (1, 0.5, 0.5, 18, 2, "its units wait for places in the queue of answers"),
-        (1, 0.5, 0.5, 0, 2, "share one lock, and more cores cannot help"),
-        (1, 0.5, 0.13, 0, 8, "share one lock, and more cores cannot help"),
-        (1, 0.5, 0.2, 0, 2, "neither explains it: units wait for each other, the disk, or a host that"),
-    ],
+    ("read", "write", "busy", "full", "cores", "end"), cases(__file__, "where_the_time_went")
 )
 def test_where_the_time_went(
     read: float, write: float, busy: float, full: float, cores: int, end: str

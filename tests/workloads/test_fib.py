@@ -14,6 +14,7 @@ from ringside.probe import protocol
 from ringside.workloads.fib import FIB
 from ringside.workloads.fib.workload import RATES, fibonacci
 from tests.support import ROOT, served
+from tests.support.cases import cases
 from tests.support.points import REPORT, ok_trial, point
 from tests.workloads.test_serving import MARKS
 
@@ -120,17 +121,7 @@ def test_servers_that_are_idle(rates_per_s: tuple[float, float], warned: bool) -
     assert FIB.diagnostics([]) == []
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [
-        ([100, 104], ""),
-        ([100, 106], "go by 6 %"),
-        # The third second begins no half, and the last one is not whole.
-        ([100, 50, 110, 900], "go by 10 %"),
-        ([106, 100], ""),
-        ([100], ""),
-    ],
-)
+@pytest.mark.parametrize(("seconds", "said"), cases(__file__, "servers_that_still_got_faster"))
 def test_servers_that_still_got_faster(seconds: list[int], said: str) -> None:
     """In the median of three trials; a load at a rate is as fast as asked."""
     series = tuple(protocol.SecondOfLoad(float(t), requests) for t, requests in enumerate(seconds))

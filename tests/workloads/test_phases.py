@@ -19,6 +19,7 @@ from ringside.workloads.jobs import JOBS
 from ringside.workloads.phases import Pause, PhaseRule, impossible_phases, phase_contradictions
 from ringside.workloads.ring import RING
 from ringside.workloads.sleepers import SLEEPERS
+from tests.support.cases import cases
 from tests.support.points import ok_trial, point
 
 MS = 1_000_000
@@ -41,17 +42,7 @@ def test_what_both_clocks_show_is_accepted(relay_ms: float) -> None:
     assert ring(relay_ms) == ""
 
 
-@pytest.mark.parametrize(
-    ("relay_ms", "how"),
-    [
-        (0.5, "microseconds as nanoseconds"),
-        (500e-6, "milliseconds as nanoseconds"),
-        (450, "a clock that is slow by a tenth"),
-        (575, "a clock that is fast by a seventh"),
-        (580, "it overlaps the spawn"),
-        (0, "time that went backwards, less than nothing cut off"),
-    ],
-)
+@pytest.mark.parametrize(("relay_ms", "how"), cases(__file__, "each_way_to_be_wrong"))
 def test_each_way_to_be_wrong(relay_ms: float, how: str) -> None:
     refused = ring(relay_ms)
     expected = f"::phase name=relay: {relay_ms:,.3f} ms by the program's clock, and 500.000 ms"

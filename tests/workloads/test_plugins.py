@@ -19,6 +19,7 @@ from ringside.workloads import GROUP, Registry
 from ringside.workloads.base import Workload
 from ringside.workloads.ring import RING
 from tests.support import ROOT
+from tests.support.cases import cases
 from tests.support.fake_contenders import PYTHON
 
 SOURCE = ROOT / "src"
@@ -285,21 +286,14 @@ while sys.stdin.readline():
 
 @pytest.mark.integration
 @pytest.mark.parametrize(
-    ("old", "new", "rules"),
-    [
-        ("", "", []),
-        ("self.wfile.write(line)", 'self.wfile.write(b"no" + line)', ["evidence"]),
-        ('"127.0.0.1"', '"0.0.0.0"', ["loopback"]),
-        ("while sys.stdin.readline():\n    pass", "signal.pause()", ["stdin-end"]),
-        ("os._exit(0)", "os._exit(3)", ["sigterm"]),
-    ],
+    ("old", "new", "rules"), cases(__file__, "a_server_of_an_installed_workload_is_checked")
 )
 def test_a_server_of_an_installed_workload_is_checked(
     command_line: Callable[..., subprocess.CompletedProcess[str]],
     workplace: Path,
     old: str,
     new: str,
-    rules: list[str],
+    rules: tuple[str, ...],
 ) -> None:
     assert old in ECHO
     site = workplace / "site"
@@ -315,5 +309,5 @@ def test_a_server_of_an_installed_workload_is_checked(
     (mine / "contender.toml").write_text(manifest, encoding="utf-8")
     done = command_line("check", "./mine", "--quick", "--json")
     (workload,) = json.loads(done.stdout)["contenders"][0]["workloads"]
-    assert [finding["rule"] for finding in workload["findings"]] == rules, done
+    assert tuple(finding["rule"] for finding in workload["findings"]) == rules, done
     assert done.returncode == (1 if rules else 0)

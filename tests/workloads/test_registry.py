@@ -13,6 +13,7 @@ from ringside.workloads import WORKLOADS, measurement, undeclared_metrics, workl
 from ringside.workloads.base import Measurement
 from tests.support import ROOT
 from tests.support.analyses import near
+from tests.support.cases import cases
 from tests.support.points import ok_trial, point
 
 PROTOCOL = ROOT / "docs" / "PROTOCOL.md"
@@ -88,43 +89,14 @@ def test_the_share_of_the_program(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "levels", "message"),
-    [
-        ("fanout", {"vanish": 50, "kind": "cpu"}, "vanish is for kind=io and mixed"),
-        ("fanout", {"vanish": 50, "rate": 100}, "vanish is for kind=io and mixed"),
-        ("fanout", {"vanish": 50, "concurrency": 1}, "vanish=50: of 1 clients at least one hangs up"),
-        ("feed", {"slow": 60, "vanish": 50, "interval_ms": 10, "seconds": 60}, "more than 100 percent"),
-        ("feed", {"slow": 10, "seconds": 60}, "a third of the hold has 20 chunks, which fit into the kernel"),
-        ("feed", {"connections": 100_000, "ramp": 1}, "take a higher ramp"),
-        ("fib", {"load": "single", "clients": 3}, "load=single has one client"),
-        ("fib", {"load": "mixed"}, "load=mixed needs clients=2"),
-        ("jobs", {"jobs": 2, "trace": 1, "repeats": 2}, "trace=1 cannot be combined with repeats"),
-        ("jobs", {"jobs": 1901, "trace": 1}, "1900 jobs at most, not 1901"),
-        ("accounts", {"units": 41, "transfers": 100_000}, "4,100,000 transfers are more than 4,000,000"),
-        (
-            "accounts",
-            {"auditors": 21, "transfers": 20_000, "every": 1000},
-            "a unit asks 20 times, and not each",
-        ),
-        ("accounts", {"accounts": 100_000, "every": 1}, "audits read 20,000,000,000 balances"),
-        ("restarts", {"units": 1001, "messages": 1000}, "1,001,000 messages in a pass are more than 1,000"),
-    ],
+    ("name", "levels", "message"), cases(__file__, "points_that_make_no_sense_are_refused")
 )
 def test_points_that_make_no_sense_are_refused(name: str, levels: dict[str, Level], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         point(WORKLOADS[name], **levels)
 
 
-@pytest.mark.parametrize(
-    ("name", "levels", "short"),
-    [
-        ("fib", {"load": "rate", "clients": 64, "seconds": 9}, {"load": "single", "clients": 1}),
-        ("fib", {"load": "mixed", "clients": 4, "n": 30}, {"load": "single", "clients": 1, "n": 20}),
-        ("fib", {"clients": 3, "n": 7}, {"load": "single", "n": 7}),
-        ("sleepers", {"tasks": 1_000_000, "seconds": 60}, {"tasks": 1000, "seconds": 2}),
-        ("sleepers", {"tasks": 1}, {"tasks": 1}),
-    ],
-)
+@pytest.mark.parametrize(("name", "levels", "short"), cases(__file__, "a_rehearsal_is_short"))
 def test_a_rehearsal_is_short(name: str, levels: dict[str, Level], short: dict[str, Level]) -> None:
     rehearsed = WORKLOADS[name].rehearsal(point(WORKLOADS[name], **levels)).as_dict()
     assert short.items() <= rehearsed.items()

@@ -17,6 +17,7 @@ from ringside.probe.protocol import ExpectedLines, Phase, TrialOutcome
 from ringside.workloads.evidence import MODULUS
 from ringside.workloads.sleepers import SLEEPERS
 from ringside.workloads.sleepers.workload import instant_ns, lateness_ns, numbers, order, reported_after
+from tests.support.cases import cases
 from tests.support.points import ok_trial, point
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -128,18 +129,7 @@ def test_lines_that_are_missing_or_too_many() -> None:
     assert "2 lines ::phase name=start" in refusal(start=[1000, 2000])
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"late_p50_ns": "-1"},
-        {"late_p50_ns": "30001"},
-        {"late_p99_ns": "x"},
-        {"late_max_ns": ""},
-        {"late_max_ns": "9" * 30},
-        {"late_max_ns": "١٢٣"},
-        {"late_p99_ns": "1e4"},
-    ],
-)
+@pytest.mark.parametrize("change", cases(__file__, "lateness_that_is_none"))
 def test_lateness_that_is_none(change: dict[str, str]) -> None:
     assert lateness_ns(LATE | change) is None
     assert "must be whole numbers" in refusal(result=LATE | change)

@@ -9,6 +9,7 @@ import pytest
 from ringside.model.design import Metric, NoFloor
 from ringside.workloads.base import CORES, Curve, Factor, Workload
 from ringside.workloads.tables import SHARED, declared, metric_table
+from tests.support.cases import cases
 
 HEAD = """\
 # Metrics
@@ -77,16 +78,7 @@ def test_attributes_of_a_workload(tmp_path: Path) -> None:
     assert mine.curves == (Curve("T", "t", "x", "y", ((0.0, "0", "d_0"), (0.25, "0.25", "d_1"))),)
 
 
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("subtitle = 1\n[factors]\n[series]\nslots = []\n", "subtitle"),
-        (
-            '[factors]\n[series]\nslots = []\n[spans_view]\ntitle = "T"\norigin = "x"\ncation = "c"\n',
-            "cation",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("text", "error"), cases(__file__, "attributes_that_no_workload_has"))
 def test_attributes_that_no_workload_has(tmp_path: Path, text: str, error: str) -> None:
     with pytest.raises((KeyError, TypeError, ValueError), match=error):
         declare(tmp_path, text)

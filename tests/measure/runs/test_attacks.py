@@ -21,27 +21,13 @@ from ringside.measure.host.executor import Executor
 from ringside.probe import kernel, protocol
 from ringside.probe.process import Probe
 from tests.support.attacks import attack, both_ways, has_own_namespaces, last, request
+from tests.support.cases import cases
 from tests.support.ordinary_user import NOBODY, as_ordinary_user
 from tests.support.ordinary_user import readable_probe as readable_probe  # a fixture
 
 
 @both_ways
-@pytest.mark.parametrize(
-    ("how", "text"),
-    [
-        ("terminates-the-probe", "SIGTERM to the probe from process"),
-        ("interrupts-the-probe", "SIGINT to the probe from process"),
-        ("terminates-the-probe-and-ends", "SIGTERM to the probe from "),
-        (
-            "has-the-kernel-signal-the-probe",
-            "SIGTERM to the probe from a sender that the kernel does not name",
-        ),
-        ("signals-the-probe-as-somebody-else", "SIGTERM to the probe from a sender that the kernel does not"),
-        ("blinds-the-probe", "SIGCONT to the probe from process"),
-        ("slows-the-probe", "the probe's scheduling was changed"),
-        ("makes-the-probe-idle", "the probe's scheduling was changed"),
-    ],
-)
+@pytest.mark.parametrize(("how", "text"), cases(__file__, "interference_is_recorded_and_changes_nothing"))
 def test_interference_is_recorded_and_changes_nothing(how: str, text: str, namespaces: str) -> None:
     final = last(attack(how, namespaces=namespaces))
     assert (final.outcome, final.detail) == ("ok", "")
@@ -50,21 +36,7 @@ def test_interference_is_recorded_and_changes_nothing(how: str, text: str, names
 
 
 @both_ways
-@pytest.mark.parametrize(
-    ("how", "limit"),
-    [
-        ("open-files", "open files"),
-        ("open-files-to-ten", "open files"),
-        ("open-files-for-a-daemon", "open files"),
-        ("address-space", "address space"),
-        ("data", "data"),
-        ("stack", "stack"),
-        ("file-size", "file size"),
-        ("cpu-time", "CPU time"),
-        ("processes", "processes"),
-        ("locked-memory", "locked memory"),
-    ],
-)
+@pytest.mark.parametrize(("how", "limit"), cases(__file__, "who_lowers_the_probes_limits_is_named"))
 def test_who_lowers_the_probes_limits_is_named(how: str, limit: str, namespaces: str) -> None:
     """Also where the probe dies of it; nothing of the trial is left."""
     before = kernel.children()
@@ -299,37 +271,6 @@ def test_a_probe_that_its_program_ends(how: str, cgroup: str) -> None:
     # Not the wall limit, which is a minute.
     assert time.monotonic() - begun < 20
     assert kernel.children() <= before
-
-
-@pytest.mark.parametrize(
-    ("how", "detail"),
-    [
-        ("waits-unasked", "::await name='coffee' unasked"),
-        ("waits-again", "::await name='spawned' once more"),
-        ("works-after-its-end", "wrote to stdout after the program had ended"),
-        ("prints-a-million-characters", ""),
-        ("prints-no-utf-8", ""),
-        ("prints-escapes", ""),
-    ],
-)
-def test_lines_that_break_the_contract(how: str, detail: str) -> None:
-    final = last(attack(how))
-    assert final.outcome == "wrong-evidence", final
-    assert detail in final.detail
-    assert final.detail.isprintable()
-    assert len(final.detail) < 500
-
-
-@pytest.mark.parametrize("cgroup", ["auto", "off"])
-def test_floods(cgroup: str) -> None:
-    # On other CPUs than the probe, as in runs: else it gets none among thousands of processes.
-    cpus, probe_cpus = Executor().cpus(1)
-    bomb = attack("forks-without-end", cgroup=cgroup, cpus=cpus, probe_cpus=probe_cpus)
-    assert last(bomb).outcome == "flooded"
-    assert last(attack("floods-stderr", cgroup=cgroup)).outcome == "flooded"
-    flooded = last(attack("starts-threads-without-end", cgroup=cgroup, threads=500))
-    assert flooded.outcome == "flooded"
-    assert "threads, the limit is 500" in flooded.detail
 
 
 def served(script: str, requests: int = 1, probe: str | None = None) -> protocol.TrialOutcome:

@@ -19,6 +19,7 @@ import pytest
 from ringside.stats.paired import paired_ratio
 from ringside.units import ratio as ratio_text
 from tests.support.attacks import attack, has_own_namespaces
+from tests.support.cases import tables
 from tests.support.command_line import ringside
 from tests.support.fake_contenders import FAKES, write_server
 from tests.support.processes import is_refused, processes_of
@@ -30,41 +31,9 @@ ATTACKS = runpy.run_path(str(FAKES / "attacks.py"))
 
 # Modes of `fake.py` itself.
 MORE = ("says-nothing", "wrong-sum", "crashes", "floods", "eats-memory", "daemonises", "never-reads-stdin")
-HARMLESS = {
-    *("terminates-the-probe", "interrupts-the-probe", "terminates-the-probe-and-ends", "limits-the-probe"),
-    *("has-the-kernel-signal-the-probe", "signals-the-probe-as-somebody-else", "blinds-the-probe"),
-    *("stops-ringside", "slows-the-probe", "makes-the-probe-idle", "moves-a-thread-of-the-probe"),
-    *("moves-the-probe", "writes-to-the-probe", "reads-the-probes-memory", "leaves-its-cgroup"),
-    *("keeps-a-port", "deletes-the-store", "deletes-a-build", "overwrites-a-build", "overwrites-sources"),
-    *("leaves-its-cgroup-briefly", "leaves-its-cgroup-for-its-namesake", "hides-in-deep-cgroups"),
-    *("unmounts-proc", "unmounts-shared-memory", "makes-the-probe-a-victim"),
-    *("leaves-files", "hides-memory", "daemonises", "never-reads-stdin", "dawdles", "listens-meanwhile"),
-}
-OUTCOMES = {
-    "works": "ok",
-    **dict.fromkeys(("hangs-at-once", "hangs-while-working", "hangs-after-its-result"), "timed-out"),
-    "stops-itself": "timed-out",
-    **dict.fromkeys(
-        ("forks-without-end", "starts-threads-without-end", "floods-stderr", "floods"), "flooded"
-    ),
-    **dict.fromkeys(("stops-the-probe", "kills-the-probe"), "probe-failed"),
-    **dict.fromkeys(("ends-with-another-status", "crashes", "fills-the-disk"), "crashed"),
-    "eats-memory": "out-of-memory",
-    "deletes-its-folder": "unavailable",
-    **dict.fromkeys(HARMLESS, "ok"),
-}
-# What the reason in the row has to hold.
-REASONS = {
-    "says-nothing": "no ::result",
-    "wrong-sum": "checksum",
-    "crashes": "exit status 1",
-    "floods": "bytes of output",
-    "eats-memory": "memory",
-    "fills-the-disk": "exit status 1",
-    "deletes-its-folder": "its sources have changed since the run began",
-    "hangs-at-once": "still ran after 3",
-    "prints-no-number": "ns",
-}
+CASES = tables(__file__)
+OUTCOMES: dict[str, str] = CASES["outcomes"]
+REASONS, SERVERS = CASES["reasons"], CASES["servers"]
 BLOCKS = 2
 # Of the comparison of runs with attacks and without.
 HONEST, ROUNDS = 12, 12
@@ -148,6 +117,8 @@ def test_all_attacks_beside_honest_programs(
     assert cells["overwritten"]["outcomes"] == {"unavailable": BLOCKS}
     assert "overwritten/fake.py" in cells["overwritten"]["reason"]
     assert "\x1b" not in done.stdout
+    printed = [cells[how]["reason"] for how in hows if how.startswith("prints-")]
+    assert all(reason.isprintable() and len(reason) < 500 for reason in printed)
     warnings = {each["code"]: each["text"] for each in document["warnings"]}
     interference = warnings["interference"]
     assert "terminates-the-probe (SIGTERM to the probe" in interference
@@ -178,17 +149,6 @@ def test_all_attacks_beside_honest_programs(
     add_experiment("again", *honest, blocks=1)
     again = json.loads(ringside("run", "again", "--json").stdout)
     assert [cell["outcomes"] for cell in again["cells"]] == [{"ok": 1}] * len(honest)
-
-
-SERVERS = {
-    "listens-elsewhere": ("wrong-evidence", "which has no listener on 127.0.0.1"),
-    "ready-too-soon": ("wrong-evidence", "which has no listener on 127.0.0.1"),
-    "hides-behind-another": ("wrong-evidence", "which is another program's"),
-    "answers-unasked": ("wrong-evidence", "answers were not what was expected"),
-    "sends-without-end": ("wrong-evidence", "answers were not what was expected; errors: too-large"),
-    "dies": ("crashed", "exit status 3"),
-    "lies": ("wrong-evidence", "answers were not what was expected"),
-}
 
 
 @pytest.fixture

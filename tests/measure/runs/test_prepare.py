@@ -30,6 +30,7 @@ from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
 from ringside.store.plans import PlannedContender, read_plan
+from tests.support.cases import cases
 from tests.support.fake_contenders import PYTHON, change_workload
 from tests.support.fake_runs import (
     FakeExecutor,
@@ -158,16 +159,7 @@ def test_inputs_are_written_before_the_first_trial(
     assert resume(run, workplace).inputs == prepared.inputs
 
 
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"workload": "rings"}, "rings"),
-        ({"published": "no-such-source"}, "no-such-source"),
-        ({"contenders": ("one", "nobody")}, "nobody"),
-        ({"factors": {"cores": (3,)}}, "cores=3: only 2 CPUs are available"),
-        ({"factors": {"colour": ("red",)}}, "has no factor `colour`"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "reason"), cases(__file__, "what_an_experiment_names_is_checked"))
 @pytest.mark.usefixtures("pair")
 def test_what_an_experiment_names_is_checked(
     prepare: Prepare, workplace: Path, changes: dict[str, Any], reason: str

@@ -19,6 +19,7 @@ from ringside.measure.host.executor import Executor
 from ringside.measure.runs import sandbox
 from ringside.probe.protocol import Limits, Service, TrialOutcome, TrialRequest
 from tests.support import ROOT
+from tests.support.cases import cases
 
 LIMITS = Limits(wall_s=30, memory_bytes=1 << 30, output_bytes=1 << 20, processes=100)
 
@@ -209,21 +210,9 @@ def test_what_only_some_may_read_is_hidden(tmp_path: Path) -> None:
     assert list(map(str, hidden)) == ["closed", "secret", "deep/secret"]
 
 
-@pytest.mark.parametrize(
-    ("program", "parts"),
-    [
-        (".pyenv/versions/3.11/bin/python3", [".pyenv/versions/3.11"]),
-        ("jdk-21/bin/java", ["jdk-21"]),
-        (".cargo/bin/cargo", [".cargo/bin"]),
-        (".local/bin/tool", [".local/bin", ".local/lib"]),
-        ("bin/tool", ["bin"]),
-        ("tools/one/tool", ["tools/one"]),
-        ("tool", ["tool"]),
-        ("link", ["link", ".pyenv/versions/3.11"]),
-    ],
-)
+@pytest.mark.parametrize(("program", "parts"), cases(__file__, "what_of_a_home_an_executable_needs"))
 def test_what_of_a_home_an_executable_needs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, parts: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, parts: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(sandbox, "_homes", lambda: frozenset({tmp_path}))
     path = tmp_path / program
@@ -236,7 +225,7 @@ def test_what_of_a_home_an_executable_needs(
         path.symlink_to(target.relative_to(tmp_path))
     path.touch()
     needed = dict.fromkeys(sandbox.installation(str(path)))
-    assert [str(each.relative_to(tmp_path)) for each in needed] == parts
+    assert tuple(str(each.relative_to(tmp_path)) for each in needed) == parts
 
 
 def test_an_executable_of_the_system_needs_nothing() -> None:

@@ -18,6 +18,7 @@ from ringside.measure.toolchain.apt import Package, newer_release, packages_of
 from ringside.measure.toolchain.receipts import find_receipt
 from ringside.model.catalogue import Runtime
 from tests.support import ROOT
+from tests.support.cases import cases
 
 Add = Callable[..., None]
 
@@ -53,15 +54,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 
 
 @pytest.mark.parametrize(
-    ("minimum", "release"),
-    [
-        ("1.19", ""),
-        ("1.2", ""),
-        ("1.20", "bookworm-backports"),
-        ("1.23", "bookworm-backports"),
-        ("1.23.1", "experimental"),
-        ("1.25", ""),
-    ],
+    ("minimum", "release"), cases(__file__, "the_release_with_the_oldest_version_that_will_do")
 )
 def test_the_release_with_the_oldest_version_that_will_do(
     policy: Callable[[str], None], minimum: str, release: str

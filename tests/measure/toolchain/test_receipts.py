@@ -16,6 +16,7 @@ from ringside.measure.toolchain import receipts
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import find_receipt
 from ringside.model.catalogue import Receipt, Runtime
+from tests.support.cases import cases
 from tests.support.processes import is_over
 from tests.support.programs import CATALOGUE
 from tests.support.toolchains import contender, runtime, script, unavailable_of
@@ -125,43 +126,17 @@ def test_a_version_command_that_hangs_is_given_up(tmp_path: Path, monkeypatch: p
     assert is_over(lambda: not Path("/proc", pid.read_text().strip()).exists())
 
 
-@pytest.mark.parametrize(
-    ("release", "names", "has_apt"),
-    [
-        ({"ID": "debian", "VERSION_ID": "12"}, ["debian-12", "debian"], True),
-        (
-            {"ID": "ubuntu", "VERSION_ID": "24.04", "ID_LIKE": "debian"},
-            ["ubuntu-24.04", "ubuntu", "debian"],
-            True,
-        ),
-        ({"ID": "mint", "ID_LIKE": "ubuntu debian"}, ["mint", "ubuntu", "debian"], True),
-        ({"ID": "pop", "ID_LIKE": "ubuntu"}, ["pop", "ubuntu"], True),
-        ({"ID": "arch"}, ["arch"], False),
-        ({"VERSION_ID": "1"}, [], False),
-        ({}, [], False),
-    ],
-)
+@pytest.mark.parametrize(("release", "names", "has_apt"), cases(__file__, "names_of_systems"))
 def test_names_of_systems(
-    monkeypatch: pytest.MonkeyPatch, release: dict[str, str], names: list[str], has_apt: bool
+    monkeypatch: pytest.MonkeyPatch, release: dict[str, str], names: tuple[str, ...], has_apt: bool
 ) -> None:
     monkeypatch.setattr(host, "os_release", lambda: release)
-    assert receipts.system_names() == names
+    assert tuple(receipts.system_names()) == names
     assert receipts.has_apt() is has_apt
 
 
 @pytest.mark.parametrize(
-    ("release", "user", "remedy"),
-    [
-        ({"ID": "ubuntu", "ID_LIKE": "debian"}, 1000, "sudo apt-get install -y thing more"),
-        ({"ID": "debian"}, 0, "apt-get install -y thing more"),
-        # What names a system most specifically counts.
-        ({"ID": "debian", "VERSION_ID": "11"}, 0, "apt-get install -y old-thing"),
-        ({"ID": "debian", "VERSION_ID": "12"}, 0, "look at https://thing.test/"),
-        ({"ID": "suse"}, 0, "get thing.rpm"),
-        ({"ID": "fedora"}, 0, "install thing-rpm more"),
-        ({"ID": "arch"}, 0, "install go or gccgo (Debian: thing more)"),
-        ({}, 0, "install go or gccgo (Debian: thing more)"),
-    ],
+    ("release", "user", "remedy"), cases(__file__, "a_missing_runtime_comes_with_the_way_out")
 )
 def test_a_missing_runtime_comes_with_the_way_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: dict[str, str], user: int, remedy: str

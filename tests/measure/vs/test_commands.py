@@ -24,36 +24,15 @@ from ringside.measure.vs.commands import (
 )
 from ringside.model.design import Level, Point, is_number
 from ringside.text import one_line
+from tests.support.cases import cases
 from tests.support.command_line import in_process
 
 POINT = Point(())
 
 
-SIGNS = {
-    "`&`": ("echo a && sleep 1", "sleep 1 &"),
-    "`|`": ("echo a||true",),
-    "`;`": ("echo a;echo b",),
-    "`<`": ("cat <in >out",),
-    "`(`": ("echo a (b)",),
-    "`)`": ("echo b) c",),
-    "`>`": ("echo >&2",),
-    "a new line": ("echo a\necho b", "echo a\n| b"),
-    "`$`": (
-        *("echo $HOME | cat", "echo $HOME", "echo ${HOME}", "echo a $'b'", "echo $=", "echo $", "echo $?"),
-        *('echo "$1"', 'echo "$(date)"'),
-    ),
-    "`#`": ("echo hi # x",),
-    "`\\`": ("echo a\\\nb", 'echo "\\$HOME"', 'echo "a\\\\$b"'),
-    "`{`": ("echo {1..3}", "echo {a,b}"),
-    "`?`": ("ls a?",),
-    "`[`": ("ls [ab]",),
-    "```": ("echo `date`",),
-    "`*`": ("ls *.txt",),
-    "`~`": ("echo ~/x",),
-}
-
-
-@pytest.mark.parametrize(("text", "syntax"), [(text, sign) for sign in SIGNS for text in SIGNS[sign]])
+@pytest.mark.parametrize(
+    ("text", "syntax"), cases(__file__, "what_only_a_shell_understands_gets_one_unless_it_is_meant")
+)
 def test_what_only_a_shell_understands_gets_one_unless_it_is_meant(text: str, syntax: str) -> None:
     commands = parse_commands([text])
     assert (commands[0].shell, commands[0].argv(POINT)) == (None, ("sh", "-c", text))
@@ -70,20 +49,7 @@ def test_what_is_no_program_but_known_to_a_shell_gets_one(text: str) -> None:
     assert "there is no program" in refusal(text, is_literal=True)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "echo 'a && b | c; $HOME'",
-        'echo "a && b"',
-        r"find . -exec true {} \;",
-        r"echo \$HOME it\'s",
-        "awk '{print $1}'",
-        "echo --sum='1 & 2' a#b '*.txt' HEAD~1 http://h/a=1",
-        "echo {} {name} grün",
-        'echo "it\'s"',
-        "echo 'a\n;'",
-    ],
-)
+@pytest.mark.parametrize("text", cases(__file__, "what_no_shell_would_change_is_no_operator"))
 def test_what_no_shell_would_change_is_no_operator(text: str) -> None:
     assert parse_commands([text])[0].argv(POINT) == tuple(shlex.split(text))
 
@@ -264,22 +230,7 @@ def test_why_a_scan_is_not_possible(least: str, most: str, step: str | None, mes
     assert str(refused.value) == message
 
 
-@pytest.mark.parametrize(
-    ("text", "levels"),
-    [
-        ("gcc,clang", ("gcc", "clang")),
-        ("1,-2,0,10", (1, -2, 0, 10)),
-        # What would be written in another way stays text.
-        ("01,+1,1.50,-0,1_0, 1", ("01", "+1", "1.50", "-0", "1_0", " 1")),
-        ("123456789012345678,1234567890123456789", (123456789012345678, "1234567890123456789")),
-        (r"a\,b,c", ("a,b", "c")),
-        (r"a\b,c\\d", (r"a\b", r"c\d")),
-        ("a\\\\,b\\\\", ("a\\", "b\\")),
-        ("", ("",)),
-        ("a,,b", ("a", "", "b")),
-        (",a,b", ("", "a", "b")),
-    ],
-)
+@pytest.mark.parametrize(("text", "levels"), cases(__file__, "levels_of_a_list"))
 def test_levels_of_a_list(text: str, levels: tuple[Level, ...]) -> None:
     assert listed_levels(text) == levels
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ringside.errors import UsageError
 from ringside.measure.vs.outputs import KEPT, check_output, output_to, pattern
+from tests.support.cases import cases
 
 
 @pytest.mark.parametrize(("where", "path"), [(None, None), ("pipe", None), ("null", "/dev/null")])
@@ -119,14 +120,7 @@ def test_output_is_shown_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize(
-    ("text", "name", "unit", "smaller", "factor"),
-    [
-        (r"items/s: ([\d.]+)", "items/s", "/s", False, 1.0),
-        (r"\s+took ([\d.]+) s", "took", "", True, 1.0),
-        ("p99 lat,ms=lat: (.*)", "p99 lat", "s", True, 1e-3),
-        ("hits,higher=(.*) hits", "hits", "", False, 1.0),
-        ("rate,/s,lower=(.*)", "rate", "/s", True, 1.0),
-    ],
+    ("text", "name", "unit", "smaller", "factor"), cases(__file__, "a_metric_as_it_is_written")
 )
 def test_a_metric_as_it_is_written(text: str, name: str, unit: str, smaller: bool, factor: float) -> None:
     read = pattern(text)
@@ -134,17 +128,7 @@ def test_a_metric_as_it_is_written(text: str, name: str, unit: str, smaller: boo
     assert (metric.name, metric.unit, metric.smaller_is_better, read.factor) == (name, unit, smaller, factor)
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("(.)", "has no name"),
-        ("a=b", "needs one group"),
-        ("a=(.)(.)", "needs one group"),
-        ("a=(", "no regular expression"),
-        ("a,furlong=(.)", "has the unit 'furlong'"),
-        ("", "needs one group"),
-    ],
-)
+@pytest.mark.parametrize(("text", "why"), cases(__file__, "what_is_no_metric"))
 def test_what_is_no_metric(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=re.escape(why)):
         pattern(text)

@@ -26,6 +26,7 @@ from ringside.render.text.answers import answers, pair_sentence, short_answer
 from ringside.render.text.diagnostics import words
 from tests.support import TESTS
 from tests.support.analyses import HOP, MEMORY, Exact, Values, analyse, analysis, planned, point, scaled
+from tests.support.cases import cases
 from tests.support.simulated import contradictions, simulated
 
 FILE = TESTS / "golden" / "answers_of_made_up_runs.txt"
@@ -272,16 +273,7 @@ RUNS: dict[str, Callable[[], RunAnalysis]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("times", "noise"),
-    [
-        ((1.0, 1.05, 1.05, 1.05, 1.05, 1.05), 0.03),
-        ((2.0, 1.0, 1.05, 2.0, 2.0), 0.03),
-        ((1.0, 1.0, 1.0, 1.0), 0.03),
-        ((1.0, 1.02, 1.02), 0.01),
-        ((1.0, 1.3, 1.0), 0.3),
-    ],
-)
+@pytest.mark.parametrize(("times", "noise"), cases(__file__, "the_answer_never_contradicts_its_table"))
 def test_the_answer_never_contradicts_its_table(times: Sequence[float], noise: float) -> None:
     """`benchmarks/simulated_runs.py` has a thousand more of such runs."""
     for seed in range(4):

@@ -3,59 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from ringside.model.results import Diagnostic
 from ringside.render.text import diagnostics
 from tests.support import TESTS
+from tests.support.cases import tables
 
 FILE = TESTS / "golden" / "diagnostics.txt"
 # By code: subjects and values.
-CASES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-    "too-few-blocks": ((), {"blocks": 2, "needed": 9, "option": "--runs"}),
-    "unfinished": ((), {"run": "run-5", "done": 2, "planned": 12}),
-    "faster-than-floor": (
-        ("perl", "go", "c"),
-        {"floor": "limit", "times": {"perl": 5712.3, "go": 1.2, "c": 10.04}},
-    ),
-    "beyond-floor": (
-        ("perl",),
-        {"floor": "limit", "times": {"perl": 2.5}, "noun": "p99 lateness", "reason": "one timer wheel"},
-    ),
-    "below-a-cycle": (("perl",), {"amounts": {"perl": 0.01}, "noun": "time per hop"}),
-    "too-little-memory": (("perl",), {"memory": {"perl": 0.5}}),
-    "answered-unasked": (("perl",), {"counts": {"perl": 1200}}),
-    "failed-blocks": (("go / erlang",), {}),
-    "same-values": (("a", "b", "c", "d", "e"), {}),
-    "no-steady-state": (("go / c", "d / c"), {}),
-    "warming-up": (("java / c",), {}),
-    "given-order": ((), {}),
-    "carry-over": (("go", "erlang"), {"effects": {"go": 0.0312, "erlang": -0.015}}),
-    "noisy-neighbour": (("B", "C"), {"steal": 0.031, "others": 0.12, "memory_pressure": 0.28}),
-    "drift": ((), {"share": 0.2}),
-    "bimodal": (("a", "b", "c", "d", "e"), {"ratios": {"a": 1.351, "b": 1.2, "c": 2.0, "d": 1.1, "e": 1.5}}),
-    "generator-bound": (("go", "limit"), {}),
-    "two-sided": ((), {"engines": 2, "within_ns": 800_000}),
-    "cores-shared": ((), {}),
-    "memory-cap-near": (("go",), {"share": 0.8}),
-    "left-behind": (("go",), {}),
-    "left-files": (("go", "c"), {"counts": {"go": 1200, "c": 1}}),
-    "uncounted-memory": (("go",), {"sizes": {"go": 100 << 20}}),
-    "interference": (("go (SIGTERM)",), {}),
-    "accounting": ((), {"missing": ("cgroup", "launcher")}),
-    "one-session": (("go / erlang",), {}),
-    "single-runs": ((), {"share": 0.01, "claimed": 0.028}),
-    "no-reference": ((), {}),
-    "no-memory-reference": ((), {}),
-    "other-machine": ((), {"facts": ("cpus", "kernel")}),
-    "weak-reference": (("limit",), {"why": ""}),
-    "waiting": (("go",), {"why": "the server was busy for 30 % of one core"}),
-    "not-warm": (("go", "node"), {}),
-    "years-apart": ((), {"oldest": "Python 3.9.2 (2020)", "newest": "Go 1.26 (2026)"}),
-    "one-sided": (("go",), {}),
-}
+CASES = tables(__file__)
 
 
 def golden() -> str:

@@ -21,6 +21,7 @@ from ringside.render.plots.charts import charts
 from ringside.render.text import paired
 from ringside.workloads.command import COMMAND
 from tests.support.analyses import HOSTILE, NOISE, point, scaled
+from tests.support.cases import cases
 from tests.support.executions import HERE, commands, compared, execution, targets
 
 THREE = commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.3), ("C", HERE): scaled(0.05)})
@@ -167,17 +168,7 @@ def test_one_unit_for_all_times() -> None:
     assert "100 ms" in printed(commands({("A", HERE): scaled(0.1), ("B", HERE): scaled(0.2)}))
 
 
-@pytest.mark.parametrize(
-    ("power", "start_s", "said"),
-    [
-        (1.0, 0.0, r"Wall time is about linear in n: as n\^1.00 \(0.9\d–1.0\d\)"),
-        (1.6, 0.0, r"Wall time grows with n: as n\^1.60 \(1.5\d–1.6\d\)"),
-        (-0.5, 0.0, r"Wall time falls with n: as n\^-0\.(49|50)\d? .*"),
-        (1.0, 50.0, r"Wall time hardly depends on n: .*"),
-        # A start that takes as long as 100 of them hides half of the growth.
-        (1.0, 0.1, r"Wall time grows with n: as n\^0.(49|50)\d? .*"),
-    ],
-)
+@pytest.mark.parametrize(("power", "start_s", "said"), cases(__file__, "a_sweep_says_how_time_grows"))
 def test_a_sweep_says_how_time_grows(power: float, start_s: float, said: str) -> None:
     levels: tuple[Level, ...] = (10, "100.0", 1000) if power == 1.6 else (10, 100, 1000)
     walls = {
