@@ -1,5 +1,6 @@
 %% The accounts: a process for each unit and each auditor, and one (accounts_bank) that has all accounts; with
-%% sharing=ets they are in a row of ETS (accounts_row), and with sharing=mnesia in a table of Mnesia (accounts_mnesia).
+%% sharing=coordinator each has a process of its own (accounts_coordinator), with sharing=ets they are in a row of ETS
+%% (accounts_row), and with sharing=mnesia in a table of Mnesia (accounts_mnesia).
 -module(accounts).
 -export([main/0]).
 
@@ -26,8 +27,9 @@ main() ->
         every = settings:whole_number("every", 1, 1000000, Given),
         hot = settings:whole_number("hot", 0, 100, 0, Given),
         seed = settings:whole_number("seed", 0, 4294967295, 0, Given),
-        module = case settings:one_of("sharing", ["owner", "ets", "mnesia"], Given) of
+        module = case settings:one_of("sharing", ["owner", "coordinator", "ets", "mnesia"], Given) of
             "owner" -> accounts_bank;
+            "coordinator" -> accounts_coordinator;
             "ets" -> accounts_row;
             "mnesia" -> accounts_mnesia
         end

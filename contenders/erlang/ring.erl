@@ -12,7 +12,9 @@ main() ->
     Nodes = settings:whole_number("nodes", 2, ?MOST, Given),
     Messages = settings:whole_number("messages", 1, ?MOST, Given),
     Mode = list_to_atom(settings:one_of("mode", ["pipelined", "token"], Given)),
-    Trace = settings:one_of("trace", ["0", "1"], Given) =:= "1" andalso settings:one_of("print", ["format", "put"], Given),
+    Print = list_to_atom(settings:one_of("print", ["format", "put"], Given)),
+    Line = settings:one_of("line", ["before", "after"], Given),
+    Trace = settings:one_of("trace", ["0", "1"], Given) =:= "1" andalso {Print, Line},
     Hold = settings:one_of("hold", ["0", "1"], Given) =:= "1",
     _ = settings:one_of("capacity", ["own", "unbounded"], Given),
     Repeats = settings:whole_number("repeats", 1, 3000, 1, Given),
@@ -33,6 +35,7 @@ once(Nodes, Messages, Mode, Trace, Hold, Before) ->
     Relaying = erlang:monotonic_time(nanosecond),
     feed(Mode, First, Messages - 1),
     {Arrived, Evidence} = receive {ring_done, Done} -> Done end,
+    _ = [receive printed -> ok end || {_, "after"} <- [Trace], _ <- lists:seq(2, Nodes)],
     io:format("::phase name=relay ns=~w~n", [Arrived - Relaying]),
     Evidence.
 
@@ -42,16 +45,15 @@ spawn_ring(Nodes, Mode, Trace, {Checksum, Order}) ->
     Feeder = self(),
     Last = spawn_link(fun() -> last_unit(Nodes, Mode, name(Trace), Feeder, Checksum, Order) end),
     lists:foldl(
-        fun(I, Next) -> spawn_link(fun() -> relay(I, terminator(I), Next, name(Trace)) end) end,
+        fun(I, Next) -> spawn_link(fun() -> start(Trace, I, Next, Feeder) end) end,
         Last,
         lists:seq(Nodes - 1, 1, -1)
     ).
 
-%% What a unit is called in its lines, made once; without a trace none.
 %% What a unit needs for its trace: none, its name, or its name and that it makes its lines itself.
 name(false) -> none;
-name("put") -> {put, pid_to_list(self())};
-name("format") -> pid_to_list(self()).
+name({put, _}) -> {put, pid_to_list(self())};
+name({format, _}) -> pid_to_list(self()).
 
 %% Message 0, the one that ends the ring, as unit I receives it: the units
 %% before have added their numbers.
@@ -68,6 +70,12 @@ feed(token, First, R) ->
     receive arrived -> feed(token, First, R - 1) end.
 
 %% Units 1 .. N-1.
+start(Trace = {_, "after"}, I, Next, Feeder) ->
+    relay_first(I, terminator(I), Next, name(Trace)),
+    Feeder ! printed;
+start(Trace, I, Next, _) ->
+    relay(I, terminator(I), Next, name(Trace)).
+
 relay(I, Terminator, Next, Name) ->
     receive
         Value when Value > Terminator ->
@@ -77,6 +85,18 @@ relay(I, Terminator, Next, Name) ->
         Terminator ->
             trace_end(Name, "* Proc: ~s, Seq#: ~w, Msg#: terminate!~n", I),
             Next ! Terminator + I
+    end.
+
+%% The same, but a unit sends before it prints, as in the post of 2009.
+relay_first(I, Terminator, Next, Name) ->
+    receive
+        Value when Value > Terminator ->
+            Next ! Value + I,
+            trace_message(Name, $:, I, Value - Terminator),
+            relay_first(I, Terminator, Next, Name);
+        Terminator ->
+            Next ! Terminator + I,
+            trace_end(Name, "* Proc: ~s, Seq#: ~w, Msg#: terminate!~n", I)
     end.
 
 %% Unit N.

@@ -12,14 +12,17 @@ import org.apache.pekko.actor.typed.javadsl.ActorContext;
 import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import org.apache.pekko.actor.typed.javadsl.StashBuffer;
 
-/** The accounts: an actor for each unit and each auditor, and one that has all accounts. */
+/**
+ * The accounts: an actor for each unit and each auditor, and one that has all accounts; with sharing=coordinator an
+ * actor for each account, and one that puts transfers and audits in an order.
+ */
 final class Accounts {
     private static final long FACTOR = 48271;
     private static final long OPENING_BALANCE = 1000;
     /** A unit reads the clock before and after one of so many transfers. */
     private static final int TIMED = 16;
 
-    /** What the actor that has the accounts is asked for. */
+    /** What the actor that has the accounts, or the coordinator, is asked for. */
     private sealed interface Request permits Transfer, Balances, Close {}
 
     private record Transfer(int source, int target, long amount, ActorRef<Done> unit) implements Request {}
@@ -34,13 +37,23 @@ final class Accounts {
     }
 
     /** What an auditor receives. */
-    private sealed interface Audit permits Question, Snapshot, End {}
+    private sealed interface Audit permits Question, Snapshot, Balance, End {}
 
     private record Question(ActorRef<Done> unit) implements Audit {}
 
     private record Snapshot(long[] balances) implements Audit {}
 
+    /** A part of a snapshot, from an account. */
+    private record Balance(int account, long balance) implements Audit {}
+
     private record End() implements Audit {}
+
+    /** What the actor of an account is asked for. */
+    private sealed interface Order permits Add, Tell {}
+
+    private record Add(long amount, ActorRef<Done> unit) implements Order {}
+
+    private record Tell(ActorRef<Audit> auditor) implements Order {}
 
     /** One repeat: `opened` is complete when the accounts are there; units begin when `begin` is told. */
     private record Build(CompletableFuture<ActorRef<Request>> opened) implements Command {}
@@ -58,6 +71,7 @@ final class Accounts {
     private final int every;
     private final int hot;
     private final long seed;
+    private final boolean isCoordinated;
     private long folded;
     private long made;
     private long audits;
@@ -71,6 +85,7 @@ final class Accounts {
         every = (int) settings.wholeNumber("every", 1, 1_000_000);
         hot = (int) settings.wholeNumber("hot", 0, 100, 0);
         seed = settings.wholeNumber("seed", 0, 4_294_967_295L, 0);
+        isCoordinated = settings.oneOf("sharing", "owner", "coordinator").equals("coordinator");
     }
 
     public static void main(String[] arguments) throws Exception {
@@ -148,7 +163,8 @@ final class Accounts {
     private Behavior<Command> guardian() {
         return Behaviors.receive((context, command) -> {
             switch (command) {
-                case Build build -> build.opened.complete(context.spawnAnonymous(bank()));
+                case Build build ->
+                        build.opened.complete(context.spawnAnonymous(isCoordinated ? coordinator() : bank()));
                 case Begin begin -> {
                     var counted = new AtomicLong();
                     var asked = new ArrayList<ActorRef<Audit>>();
@@ -189,6 +205,50 @@ final class Accounts {
         });
     }
 
+    /** Hands transfers and audits on to the accounts. Messages from one actor to another keep their order, so every
+     * account gets an audit after the transfers before it and before those that come later. */
+    private Behavior<Request> coordinator() {
+        return Behaviors.setup(context -> {
+            var owners = new ArrayList<ActorRef<Order>>();
+            for (int i = 0; i < accounts; i++) {
+                owners.add(context.spawnAnonymous(account(i)));
+            }
+            return Behaviors.receiveMessage(request -> {
+                switch (request) {
+                    case Transfer transfer -> {
+                        owners.get(transfer.source).tell(new Add(-transfer.amount, transfer.unit));
+                        owners.get(transfer.target).tell(new Add(transfer.amount, transfer.unit));
+                    }
+                    case Balances question -> {
+                        var tell = new Tell(question.auditor);
+                        owners.forEach(owner -> owner.tell(tell));
+                    }
+                    case Close close -> {
+                        return Behaviors.stopped();
+                    }
+                }
+                return Behaviors.same();
+            });
+        });
+    }
+
+    /** Has one balance. */
+    private static Behavior<Order> account(int number) {
+        return Behaviors.setup(context -> {
+            var balance = new long[] {OPENING_BALANCE};
+            return Behaviors.receiveMessage(order -> {
+                switch (order) {
+                    case Add add -> {
+                        balance[0] += add.amount;
+                        add.unit.tell(Done.DONE);
+                    }
+                    case Tell tell -> tell.auditor.tell(new Balance(number, balance[0]));
+                }
+                return Behaviors.same();
+            });
+        });
+    }
+
     private Behavior<Audit> auditor(ActorRef<Request> bank, AtomicLong counted, CompletableFuture<Auditor> done) {
         return Behaviors.setup(context -> Behaviors.withStash(
                 units + 1, stash -> new Auditor(context, stash, bank, counted, done).idle()));
@@ -202,6 +262,8 @@ final class Accounts {
         private final AtomicLong counted;
         private final CompletableFuture<Auditor> done;
         private long[] lastBalances;
+        private long[] gathered = new long[accounts];
+        private int missing = accounts;
         private long audits;
         private long wrong;
         private long firstCounted;
@@ -230,11 +292,15 @@ final class Accounts {
 
         private Behavior<Audit> waiting(Question question) {
             return Behaviors.receiveMessage(message -> {
-                if (!(message instanceof Snapshot snapshot)) {
+                if (message instanceof Question || message instanceof End) {
                     stash.stash(message);
                     return Behaviors.same();
                 }
-                wrong += Arrays.stream(snapshot.balances).sum() == accounts * OPENING_BALANCE ? 0 : 1;
+                var balances = complete(message);
+                if (balances == null) {
+                    return Behaviors.same();
+                }
+                wrong += Arrays.stream(balances).sum() == accounts * OPENING_BALANCE ? 0 : 1;
                 lastCounted = counted.get();
                 firstCounted = audits == 0 ? lastCounted : firstCounted;
                 audits++;
@@ -243,10 +309,28 @@ final class Accounts {
             });
         }
 
+        /** All balances, when this message is the last that an audit needs; else null. */
+        private long[] complete(Audit message) {
+            if (message instanceof Snapshot snapshot) {
+                return snapshot.balances;
+            }
+            var part = (Balance) message;
+            gathered[part.account] = part.balance;
+            missing--;
+            if (missing > 0) {
+                return null;
+            }
+            missing = accounts;
+            return gathered;
+        }
+
         /** All units have ended: the balances are final. */
         private Behavior<Audit> ending() {
             return Behaviors.receiveMessage(message -> {
-                lastBalances = ((Snapshot) message).balances;
+                lastBalances = complete(message);
+                if (lastBalances == null) {
+                    return Behaviors.same();
+                }
                 done.complete(this);
                 return Behaviors.stopped();
             });
@@ -264,6 +348,7 @@ final class Accounts {
         private final long[] transferNs = new long[(transfers + TIMED - 1) / TIMED];
         private final long[] auditNs = new long[transfers / every];
         private int made;
+        private int changed;
         private boolean isAudited;
         private long sentNs;
         private long x;
@@ -286,6 +371,10 @@ final class Accounts {
         }
 
         private Behavior<Done> next() {
+            // A transfer is done when both accounts, or the owner of all, say so.
+            if (!isAudited && isCoordinated && ++changed % 2 == 1) {
+                return Behaviors.same();
+            }
             if (isAudited) {
                 isAudited = false;
                 auditNs[made / every - 1] = System.nanoTime() - sentNs;
