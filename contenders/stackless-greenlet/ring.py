@@ -12,23 +12,23 @@ from tasklets import channel, run, schedule, tasklet
 MODULUS = 2147483647
 
 
-def rings(nodes, messages, token, trace, hold, repeats):
+def rings(nodes, messages, token, trace, unit, hold, repeats):
     """One ring after another; the evidence goes on."""
     checksum = order = 0
     for _ in range(repeats):
-        checksum, order = ring(nodes, messages, token, trace, hold, checksum, order)
+        checksum, order = ring(nodes, messages, token, trace, unit, hold, checksum, order)
         hold = False  # It is meant for the first one only.
     report(f"::result checksum={checksum} order={order}")
 
 
-def ring(nodes, messages, token, trace, hold, checksum, order):
+def ring(nodes, messages, token, trace, unit, hold, checksum, order):
     start = time.monotonic_ns()
     done = channel()
     arrived = channel() if token else None
     first = inbox = channel()
     for i in range(1, nodes):
         outbox = channel()
-        tasklet(relay)(i, inbox, outbox, trace)
+        tasklet(unit)(i, inbox, outbox, trace)
         inbox = outbox
     tasklet(last)(nodes, inbox, arrived, done, trace, checksum, order)
     schedule()  # every tasklet runs up to its first receive
@@ -59,6 +59,21 @@ def relay(i, inbox, outbox, trace):
             else:
                 print(f"* Proc: {own}, Seq#: {i}, Msg#: terminate!")
         outbox.send(value + i)
+        if value == terminator:
+            return
+
+
+def relay_first(i, inbox, outbox, trace):
+    """The same, but it sends before it prints, as in the post of 2009."""
+    terminator, own = terminator_of(i), name()
+    while True:
+        value = inbox.receive()
+        outbox.send(value + i)
+        if trace:
+            if value > terminator:
+                print(f": Proc: {own}, Seq#: {i}, Msg#: {value - terminator} ..")
+            else:
+                print(f"* Proc: {own}, Seq#: {i}, Msg#: terminate!")
         if value == terminator:
             return
 
@@ -100,6 +115,7 @@ def settings():
         "messages": whole_number(given, "messages", "", 1),
         "token": one_of(given, "mode", "pipelined", ["pipelined", "token"]) == "token",
         "trace": one_of(given, "trace", "0", ["0", "1"]) == "1",
+        "unit": relay if one_of(given, "line", "before", ["before", "after"]) == "before" else relay_first,
         "hold": one_of(given, "hold", "0", ["0", "1"]) == "1",
         "repeats": whole_number(given, "repeats", "1", 1, 3000),
     }
