@@ -22,6 +22,8 @@ func main() {
 	given := settings.Read()
 	runtime.GOMAXPROCS(given.Cores())
 	pauses := newPauses[given.OneOf("wait", "timer", "ticker", "sleep")]
+	// Without the flush, lines wait in a buffer of the server until it is full.
+	flushes := given.OneOf("flush", "each", "first") == "each"
 	interval := time.Duration(given.WholeNumberOr("interval_ms", 1, 3_600_000, 1000)) * time.Millisecond
 	server := http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +36,7 @@ func main() {
 				http.Error(w, "only GET", http.StatusMethodNotAllowed)
 			default:
 				w.Header().Set("Content-Type", "text/plain")
-				feed(w, r, id, func() pause { return pauses(interval) })
+				feed(w, r, id, flushes, func() pause { return pauses(interval) })
 			}
 		}),
 		// Nothing is printed for a connection.
@@ -100,13 +102,15 @@ func sleep(interval time.Duration) pause {
 
 // feed writes until the client has gone; the server cancels the request's context
 // when a write fails.
-func feed(w http.ResponseWriter, r *http.Request, id string, start func() pause) {
+func feed(w http.ResponseWriter, r *http.Request, id string, flushes bool, start func() pause) {
 	flusher := w.(http.Flusher)
 	fmt.Fprintf(w, "Welcome: %s\n", id)
 	flusher.Flush()
 	next := start()
 	for k := 1; next(r.Context().Done()); k++ {
 		fmt.Fprintf(w, "Chunk %d for %s\n", k, id)
-		flusher.Flush()
+		if flushes {
+			flusher.Flush()
+		}
 	}
 }
