@@ -157,6 +157,21 @@ class Post:
             and levels.items() <= dict(figure.point).items()
         )
 
+    def means_of_three(
+        self, metric: str, above: str, below: str, place: Place, other: Place
+    ) -> tuple[float, float]:
+        """The least and the greatest ratio that means of three blocks in a row would have given."""
+        run = self.run((above, below), place, other)
+        sides = []
+        for name, each in ((above, place), (below, other)):
+            point = each.point(run)
+            values = run.values(metric, name, point) if point else {}
+            sides.append([values[block] for block in sorted(values)])
+        threes = [
+            sum(sides[0][at : at + 3]) / sum(sides[1][at : at + 3]) for at in range(min(map(len, sides)) - 2)
+        ]
+        return min(threes), max(threes)
+
     def build_s(self, name: str) -> float:
         """How long the latest build of a contender took, in seconds."""
         return [seconds for run in self.runs if name in run.names and (seconds := run.build_s(name))][-1]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import vl_convert
 from markupsafe import Markup
 
 import ringside.render.site
@@ -26,6 +27,8 @@ from ringside.render.html.pictures import (
     headline_picture,
     history_view,
 )
+from ringside.render.plots.charts import standing_alone
+from ringside.render.plots.timelines import timeline_charts
 from ringside.render.site.site import file_name
 from ringside.render.text import cells, words
 from ringside.render.text.answers import answers
@@ -108,7 +111,9 @@ class Site:
         for record in self.records:
             files[record.href] = self._record(record)
         for record, each in self.parts:
-            files[record.place(each)] = self._part(record, each)
+            time_lines = over_time(each)
+            files[record.place(each)] = self._part(record, each, time_lines)
+            files |= {f"{file_name(record.name)}/{file}": data for _, file, data in time_lines}
         for folder in sorted({_folder(name) for _, each in self.parts for name in each.names}):
             files[f"contenders/{file_name(folder)}.html"] = self._contender(folder)
         for name in self._workloads():
@@ -198,7 +203,9 @@ class Site:
             name=record.name,
         )
 
-    def _part(self, record: Record, analysis: RunAnalysis) -> bytes:
+    def _part(
+        self, record: Record, analysis: RunAnalysis, over_time: Sequence[tuple[str, str, bytes]]
+    ) -> bytes:
         front = analysis.label(analysis.overview_point)
         pictures = [
             {"label": analysis.label(point), "picture": picture}
@@ -217,6 +224,7 @@ class Site:
             pictures=pictures[:_OPEN_POINTS],
             more_pictures=pictures[_OPEN_POINTS:],
             tables=sorted(tables(analysis, is_part=True), key=lambda table: table.title != front),
+            over_time=over_time,
             history=f"../history/{file_name(analysis.experiment.name)}.html"
             if analysis.experiment.name in self._repeated()
             else "",
@@ -298,6 +306,23 @@ class Site:
             example=_summary(record, example),
             table=_answer_table(example),
         )
+
+
+def over_time(analysis: RunAnalysis) -> list[tuple[str, str, bytes]]:
+    """One trial of each program over time, in runs of a source that has such a plot: the program, and a PNG
+    with its file's name."""
+    if analysis.plan.published is None or len(analysis.points) > 1:
+        return []
+    chart = next(timeline_charts(analysis), None)
+    pictures = []
+    for panel in chart.panels if chart else ():
+        # A variant differs in a setting, and the site is kept small.
+        if "@" not in panel.title and panel.title != analysis.floor:
+            spec = standing_alone(panel, f"{panel.title}: CPU and memory over time")
+            svg = vl_convert.vegalite_to_svg(spec)
+            file = f"{file_name(analysis.experiment.name)}-{file_name(panel.title)}.png"
+            pictures.append((panel.title, file, vl_convert.svg_to_png(svg)))
+    return pictures
 
 
 def _answer_table(analysis: RunAnalysis) -> TableData:

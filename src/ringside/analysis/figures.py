@@ -23,7 +23,7 @@ from ringside.workloads.command import COMMAND
 # A factor with so many levels is swept where the experiment names none.
 _SWEEP_LEVELS = 3
 # Factors that points of records/ lack: the workloads got them later.
-_LATER = ("vanish", "warm")
+_LATER = ("vanish", "nofile", "warm")
 
 Comparisons = Mapping[tuple[str, str], Comparison]
 

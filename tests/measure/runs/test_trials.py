@@ -112,8 +112,8 @@ def test_input_files(tmp_path: Path, source: str, cached: bool) -> None:
 def test_servers_prove_their_work_by_their_answers() -> None:
     request = request_for(FANOUT, {"requests": 7})
     assert request.service == FANOUT.service(point(FANOUT, requests=7), 9)
-    assert request.expect is None
-    assert not request.timeline
+    assert (request.expect, request.timeline) == (None, False)
+    assert request_for(FANOUT, {"nofile": 64}).argv[:3] == ("prlimit", "--nofile=64", "/bin/r")
     feed = request_for(FEED, {})
     assert feed.timeline
     sent = json.loads(feed.encode())

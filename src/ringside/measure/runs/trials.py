@@ -108,7 +108,8 @@ def _argv(ready: Ready, entry: WorkloadEntry, point: Point, arguments: Mapping[s
         port = free_port(host)
         command = expand(entry.command, {**arguments, **names, "port": port, "host": host})
         return with_ready_line(command, port)
-    return (*expand(entry.command, names), *(f"{key}={value}" for key, value in arguments.items()))
+    limited = ("prlimit", f"--nofile={names['nofile']}") if names.get("nofile") else ()
+    return (*limited, *expand(entry.command, names), *(f"{key}={value}" for key, value in arguments.items()))
 
 
 def padding_bytes(seed: int, block: int, position: int) -> int:

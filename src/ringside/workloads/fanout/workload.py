@@ -55,7 +55,6 @@ class Fanout(serving.Serving):
 
     def service(self, point: Point, seed: int) -> protocol.Service:
         requests, concurrency = int(point["requests"]), int(point["concurrency"])
-        rate_per_s = int(point["rate"])
         window = min(_WINDOW * concurrency, max(requests // 2, concurrency))
         steps = [
             serving.step("first", all=_plan(point, "first", 1, 1)),
@@ -65,7 +64,7 @@ class Fanout(serving.Serving):
             seconds = requests / _PER_CLIENT_S / concurrency
             steps += vanish.steps(_plan(point, "all", 1, concurrency), _vanishing(point), seconds)
         else:
-            all_clients = _plan(point, "measured", requests, concurrency, rate_per_s)
+            all_clients = _plan(point, "measured", requests, concurrency, int(point["rate"]))
             steps.append(serving.step("measured", counts=True, all=all_clients))
         return serving.service(steps, _stub(point, seed) if _calls(point) else None)
 
@@ -82,7 +81,7 @@ class Fanout(serving.Serving):
         return hangs_up or super().expects_warning(trial, code)
 
     def rehearsal(self, point: Point) -> Point:
-        return super().rehearsal(point.but(vanish=0))
+        return super().rehearsal(point.but(vanish=0, nofile=0))
 
     def figures(self, trial: Trial) -> dict[str, float]:
         if _share(trial.cell.point):
