@@ -142,6 +142,29 @@ def test_a_number_of_the_output_is_compared_and_can_decide(workplace: Path) -> N
         assert why in in_process("vs", "--metric", metric, "./rate 4 30", status=1).stderr
 
 
+def test_counters_are_compared_and_can_decide(workplace: Path) -> None:
+    pages = "sh -c 'for n in 1 2 3 4 5 6 7 8 9; do /bin/true; done'"
+    ended = in_process("vs", "--judge", "page-faults", "--runs", "7", "/bin/true", pages, "--json")
+    document = json.loads(ended.stdout)
+    ratios = {each["metric"]: each for each in document["comparisons"]}
+    counted = {"page_faults", "task_clock_s", "cycles"} & document["times"][0].keys()
+    not_counted = " ".join(each["text"] for each in document["warnings"] if each["code"] == "counters")
+    if "page_faults" not in counted:
+        assert "page faults" in not_counted
+        return
+    assert document["comparisons"][0]["metric"] == "page_faults"
+    assert (ratios["page_faults"]["verdict"], ratios["page_faults"]["word"]) == ("slower", "higher")
+    assert ratios["page_faults"]["ratio"] > 3
+    if "cycles" not in counted:
+        assert "cycles" in not_counted
+        refused = in_process("vs", "--judge", "cycles", "true", "false", status=2).stderr
+        assert "--judge cycles: " in refused
+    shown = in_process("vs", "--counters", "--runs", "7", "/bin/true", "true").stdout
+    assert "page faults" in shown.lower()
+    plain = json.loads(in_process("vs", "--runs", "2", "/bin/true", "true", "--json").stdout)
+    assert not counted & plain["times"][0].keys()
+
+
 def test_a_sweep_has_an_answer(workplace: Path) -> None:
     shown = in_process(
         "vs", "--runs", "8", "-L", "n", "1,4,9", "sleep 0.0{n}5", "--fail-if", "slower:50%", status=1

@@ -6,10 +6,10 @@ import dataclasses
 
 from msgspec.structs import replace
 
-from ringside.model.design import Cell, Point
+from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Diagnostic, Outcome, Trial
-from ringside.probe.protocol import ProgramOutput
-from ringside.workloads.command import COMMAND
+from ringside.probe.protocol import KernelCounter, ProgramOutput
+from ringside.workloads.command import COMMAND, COUNTERS, CommandTimes
 from tests.support.points import REPORT
 
 SLOW_NS = 20_000_000
@@ -143,3 +143,22 @@ def test_memory_that_nobody_saw_is_said() -> None:
 def test_warm_ups_do_not_count() -> None:
     assert codes(execution("A", 0, detail="exit status 1", wall_ns=1)) == {}
     assert codes(execution("A"), execution("A", 0, xxh3="cold")) == {}
+
+
+def test_counters_and_what_is_not_counted() -> None:
+    def counted(**counters: KernelCounter) -> Trial:
+        return dataclasses.replace(execution("A"), report=replace(REPORT, counters=counters))
+
+    whole, scaled = KernelCounter(2_000_000_000), KernelCounter(6, 0.5)
+    absent = KernelCounter(None, why="no PMU")
+    trial = counted(task_clock_ns=whole, cycles=scaled, instructions=absent, cache_misses=absent)
+    figures = COMMAND.figures(trial)
+    assert (figures["task_clock_s"], figures["cycles"]) == (2.0, 6.0)
+    assert figures.keys().isdisjoint({"instructions", "context_switches", "page_faults"})
+    diagnostic = codes(trial)["counters"]
+    assert diagnostic.text == "counted in turns, and scaled: cycles; no PMU: instructions, cache misses"
+    assert codes(counted(task_clock_ns=whole)) == {}
+    # The kernel's account of all children is none of them.
+    assert COMMAND.figures(execution("A")).keys().isdisjoint(COUNTERS)
+    own = CommandTimes([Metric("cycles", "/s", "cycles", "in the output")])
+    assert own.figures(dataclasses.replace(trial, outputs={"cycles": 7.0}))["cycles"] == 7.0

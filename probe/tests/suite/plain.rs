@@ -104,6 +104,32 @@ fn reference_and_pressure_are_told() {
     assert!(timed.outcome["memory_reference_ns"].as_u64().unwrap() > 60_000);
 }
 
+/// Each execution has its own, whatever launcher started it; those of the kernel are there where programs may count.
+#[test]
+fn counters_are_those_of_the_whole_tree() {
+    let counted = |line: &str| {
+        let request = with(sh(line), "/plain", json!(true));
+        with(request, "/counters", json!(true))
+    };
+    let lines = ["true", "(sh -c '/bin/true; /bin/true'); /bin/true; /bin/true & /bin/true"];
+    let outcomes = in_one_probe(&[lines[0], lines[1], lines[0]].map(counted));
+    for outcome in &outcomes {
+        assert_eq!(outcome["outcome"], "ok");
+        assert_eq!(outcome["counters"].as_object().unwrap().len(), 8);
+        for (name, counter) in outcome["counters"].as_object().unwrap() {
+            assert!(counter["count"].is_u64() || counter["why"].is_string(), "{name}: {counter}");
+        }
+    }
+    for name in ["task_clock_ns", "page_faults"] {
+        let count = |at: usize| outcomes[at]["counters"][name]["count"].as_u64();
+        if let (Some(one), Some(many), Some(again)) = (count(0), count(1), count(2)) {
+            assert!(one > 0 && many > one && many > again, "{name}: {one} {many} {again}");
+        }
+    }
+    let plain = run(&with(sh("true"), "/plain", json!(true)));
+    assert!(plain.outcome["counters"].is_null());
+}
+
 /// What a comparison costs is much of a short command, so most have none.
 #[test]
 fn each_tenth_of_short_commands_is_compared() {

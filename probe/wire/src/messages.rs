@@ -159,6 +159,20 @@ pub struct TrialOutcome {
     /// Times of the reference computations, where the request asked for them.
     pub reference_ns: Option<u64>,
     pub memory_reference_ns: Option<u64>,
+    /// By name, where the request asked for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<BTreeMap<&'static str, Counter>>,
+}
+
+/// A counter of the CPU or of the kernel.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Counter {
+    pub count: Option<u64>,
+    /// The part of the time in which it was counted; the count is scaled to all of it.
+    pub share: f64,
+    /// Why there is no count, or none of the kernel.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why: String,
 }
 
 /// Time in which some thread of the host waited for a CPU, for memory, for I/O (Linux PSI); None where the kernel

@@ -203,6 +203,26 @@ pub fn is_readable(path: &str) -> bool {
     path.is_ok_and(|path| unsafe { libc::access(path.as_ptr(), libc::R_OK) } == 0)
 }
 
+/// A counter of this thread and of the processes that it starts, from the next program on that one of them executes.
+/// `kind` and `number`: those of the kernel (linux/perf_event.h). Reading it gives three words: the count, for how long it
+/// was wanted, and for how long it was counted. Without the kernel it counts programs alone.
+pub fn perf_counter(kind: u32, number: u64, with_kernel: bool) -> Result<OwnedFd> {
+    const TIMES: u64 = 1 | 2;
+    const DISABLED: u64 = 1;
+    const INHERIT: u64 = 1 << 1;
+    const EXCLUDE_KERNEL: u64 = 1 << 5 | 1 << 6;
+    const ENABLE_ON_EXEC: u64 = 1 << 12;
+    const CLOEXEC: c_long = 1 << 3;
+    let excluded = if with_kernel { 0 } else { EXCLUDE_KERNEL };
+    let flags = DISABLED | INHERIT | ENABLE_ON_EXEC | excluded;
+    // `struct perf_event_attr` in its first version, of 64 bytes; its first word is two, on hosts that are little-endian.
+    let attributes = [u64::from(kind) | (64 << 32), number, 0, 0, TIMES, flags, 0, 0];
+    opened(unsafe {
+        let call = libc::SYS_perf_event_open;
+        libc::syscall(call, &attributes, 0, -1, -1, CLOEXEC) as c_int
+    })
+}
+
 /// `advice`: POSIX_FADV_….
 pub fn fadvise(file: impl AsFd, advice: c_int) -> Result<()> {
     match unsafe { libc::posix_fadvise(raw(&file), 0, 0, advice) } {

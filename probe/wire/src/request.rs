@@ -63,6 +63,9 @@ pub struct Request {
     /// A fixed computation is timed on the program's CPUs before it starts.
     #[serde(default)]
     pub reference: bool,
+    /// Instructions, cycles and other counters of the whole tree.
+    #[serde(default)]
+    pub counters: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -42,6 +42,7 @@ class VsSettings:
     build: str | None = option_of(_TABLES, "build")
     patterns: tuple[str, ...] = option_of(_TABLES, "patterns", multiple=True)
     judged: str = option_of(_TABLES, "judged", default="wall")
+    counters: bool = flag_of(_TABLES, "counters")
     reference: str | None = option_of(_TABLES, "reference")
     reference_name: str | None = option_of(_TABLES, "reference_name")
     no_shell: bool = flag_of(_TABLES, "no_shell")

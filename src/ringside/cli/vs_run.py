@@ -39,7 +39,7 @@ from ringside.store.plans import read_plan
 from ringside.store.runs import single_run
 from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import count, time_unit, whole
-from ringside.workloads.command import COMMAND, CommandTimes
+from ringside.workloads.command import COMMAND, COUNTERS, CommandTimes
 
 _TIME_S = 30.0
 _TIMED_BLOCKS = 3  # With so many, a time that is asked for is kept.
@@ -114,9 +114,12 @@ def _compare(
     storage = context.open_store(settings.store, anywhere=True)
     margin = DEFAULT_MARGIN if settings.margin is None else settings.margin
     metrics = [pattern.metric for pattern in execution.patterns]
-    if len({metric.name for metric in (*metrics, *COMMAND.metrics)}) < len(metrics) + len(COMMAND.metrics):
+    taken = {metric.name for metric in COMMAND.metrics} - {*COUNTERS}  # which a metric takes the place of
+    if len(taken | {metric.name for metric in metrics}) < len(taken) + len(metrics):
         raise UsageError("--metric: names must differ; write NAME=PATTERN")
-    experiment = command_trials.experiment_of(commands, rule, margin, factors, metrics, settings.judged)
+    experiment = command_trials.experiment_of(
+        commands, rule, margin, factors, metrics, settings.judged, counters=execution.counters
+    )
     # Who gives up while another one measures leaves no empty run behind.
     progress = LiveProgress(context.stderr_console(), quiet=True, paces=not settings.quiet)
     with alone(progress.on_wait):
@@ -270,6 +273,8 @@ def _execution(settings: VsSettings, stdin: Path | None) -> command_trials.Execu
         cpus=settings.cpus,
         ignored=_ignored(settings.ignore_failure),
         excludes=settings.ignore_failure == "exclude",
+        counters=settings.counters or settings.judged in command_trials.COUNTED,
+        judged=settings.judged,
         patterns=[pattern(text) for text in settings.patterns],
     )
 
@@ -352,7 +357,8 @@ def _show(
         sys.stdout.write(paired.as_markdown(analysis, how, settings.sort))
     else:
         console = context.stdout_console(colours=_COLOURS.get(settings.style))
-        paired.show(analysis, how, console, settings.sort, everything=settings.everything)
+        everything = settings.everything or settings.counters
+        paired.show(analysis, how, console, settings.sort, everything=everything)
 
 
 def _export(analysis: RunAnalysis, files: Mapping[str, Path | None], settings: VsSettings) -> None:

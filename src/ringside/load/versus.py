@@ -80,17 +80,8 @@ class TargetTrials(TrialMaker):
         outcome = structs.replace(outcome, warnings=causes(LoadResult(outcome), plan))
         loads = (load_message(outcome, started, self.driver.started_within_s),)
         missing = started.missing if started else ()
-        return Trial(
-            block,
-            position,
-            cell,
-            ended,
-            detail,
-            started_at=begun,
-            loads=loads,
-            missing=missing,
-            report=report,
-        )
+        what = (block, position, cell, ended, detail, (), begun, report)
+        return Trial(*what, loads=loads, missing=missing)
 
     def _reference(self, tick: Callable[[], None]) -> ipc.TrialOutcome:
         limits = ipc.Limits(_REFERENCE_LIMIT_S, 1 << 30, 1 << 20, 100)

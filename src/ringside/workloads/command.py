@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from statistics import median
 
 from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Diagnostic, Outcome, Trial
+from ringside.probe.protocol import TrialOutcome
 from ringside.text import one_line
 from ringside.units import count, percent
 from ringside.workloads.base import Measurement
@@ -21,6 +23,10 @@ _SHORT_S = 0.005
 # stands for a tenth that `--output null` would save. Less output is not reported.
 _READING_SHARE = 0.05
 _READ_BYTES = 1 << 20
+_COUNTED = 0.99  # The part of the time in which a count was the CPU's own.
+# What `--counters` adds.
+COUNTERS: tuple[str, ...] = ("instructions", "cycles", "cache_misses", "branch_misses")
+COUNTERS += ("task_clock_s", "page_faults", "context_switches", "cpu_migrations")
 WAYS_OUT = {
     Outcome.CRASHED: "--ignore-failure includes what failed, --ignore-failure=exclude leaves it out",
     Outcome.TIMED_OUT: "a longer --timeout waits for it",
@@ -42,18 +48,20 @@ class CommandTimes(Measurement):
 
     def __init__(self, outputs: Sequence[Metric] = ()) -> None:
         """`outputs`: metrics that are found in the output."""
-        self.metrics = (*self.metrics, *outputs)
-        self.compared = (self.compared[0], *(each.name for each in outputs), *self.compared[1:])
+        names = [each.name for each in outputs]
+        self.metrics = (*(each for each in self.metrics if each.name not in names), *outputs)
+        self.compared = (self.compared[0], *names, *self.compared[1:])
 
     def figures(self, trial: Trial) -> dict[str, float]:
-        figures = {**process_figures(trial.report), **trial.outputs}
-        if trial.report and trial.report.cpu_user_ns is not None:
-            figures["user_s"] = trial.report.cpu_user_ns / 1e9
-        if trial.report and trial.report.peak_memory_bytes is not None:
-            figures["peak_memory_bytes"] = float(trial.report.peak_memory_bytes)
-        if trial.report and trial.report.cpu_system_ns is not None:
-            figures["system_s"] = trial.report.cpu_system_ns / 1e9
-        return {metric.name: figures[metric.name] for metric in self.metrics if metric.name in figures}
+        report = trial.report or TrialOutcome("")
+        counts = {name: counter.count for name, counter in report.counters.items()}
+        times = {"user_s": report.cpu_user_ns, "system_s": report.cpu_system_ns}
+        times["task_clock_s"] = counts.pop("task_clock_ns", None)
+        figures: dict[str, float | None] = {**process_figures(report), **dict.fromkeys(COUNTERS), **counts}
+        figures |= {name: ns / 1e9 for name, ns in times.items() if ns is not None}
+        figures |= {"peak_memory_bytes": report.peak_memory_bytes, **trial.outputs}
+        values = ((metric.name, figures.get(metric.name)) for metric in self.metrics)
+        return {name: float(value) for name, value in values if value is not None}
 
     def diagnostics(self, trials: Sequence[Trial]) -> list[Diagnostic]:
         """Outputs that differ, failures that were counted, and commands that are too short, or that wait for
@@ -69,6 +77,7 @@ class CommandTimes(Measurement):
             *self._short(commands),
             *_reading(commands),
             *_unseen(commands),
+            *_uncounted(commands),
         ]
 
     def _short(self, commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
@@ -78,12 +87,9 @@ class CommandTimes(Measurement):
         }
         short = tuple(name for name, each in walls_s.items() if each and median(each) < _SHORT_S)
         if short:
-            yield Diagnostic(
-                "short",
-                short,
-                text=f"{_named(short)} took under 5 ms: most of that is the start of a process",
-                remedy="let each command do more work; starting a process takes the same for all of them",
-            )
+            text = f"{_named(short)} took under 5 ms: most of that is the start of a process"
+            remedy = "let each command do more work; starting a process takes the same for all of them"
+            yield Diagnostic("short", short, {}, text, remedy)
 
 
 def _outputs(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
@@ -106,20 +112,13 @@ def _outputs(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     if unequal:
         first = next(iter(unequal.values()))
         others = tuple(name for name in commands if unequal.get(name) == first)
-        yield Diagnostic(
-            "unequal-output",
-            others,
-            {"reference": first},
-            f"output of {_named(others)} differs from that of {_named([first])}",
-            "check that they do the same work before you rely on a ratio",
-        )
+        text = f"output of {_named(others)} differs from that of {_named([first])}"
+        remedy = "check that they do the same work before you rely on a ratio"
+        yield Diagnostic("unequal-output", others, {"reference": first}, text, remedy)
     if varying:
-        yield Diagnostic(
-            "varying-output",
-            varying,
-            text=f"output of {_named(varying)} changes between executions, so it was not compared",
-            remedy="fix seeds and print no times, to show that the commands do the same work",
-        )
+        text = f"output of {_named(varying)} changes between executions, so it was not compared"
+        remedy = "fix seeds and print no times, to show that the commands do the same work"
+        yield Diagnostic("varying-output", varying, {}, text, remedy)
 
 
 def _reading(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
@@ -162,12 +161,20 @@ def _unseen(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
             f"{len(whys)} of {count(len(commands[name]), 'execution')} of {_named([name])} ({whys[0]})"
             for name, whys in unseen.items()
         )
-        yield Diagnostic(
-            "unseen-memory",
-            tuple(unseen),
-            text=f"no peak memory in {', '.join(parts)}",
-            remedy="measure the process by itself, without a shell or a pipeline around it",
-        )
+        remedy = "measure the process by itself, without a shell or a pipeline around it"
+        yield Diagnostic("unseen-memory", tuple(unseen), {}, f"no peak memory in {', '.join(parts)}", remedy)
+
+
+def _uncounted(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
+    """Counters without a count, or with one of a part, by the reason."""
+    whys: dict[str, dict[str, None]] = {}
+    reports = (trial.report for trial in chain(*commands.values()) if trial.report)
+    for name, counter in chain(*(report.counters.items() for report in reports)):
+        why = counter.why or ("counted in turns, and scaled" if counter.share < _COUNTED else "")
+        whys.setdefault(why, {})[name.removesuffix("_ns").replace("_", " ")] = None
+    if texts := [f"{why}: {', '.join(names)}" for why, names in whys.items() if why]:
+        remedy = "use `sysctl kernel.perf_event_paranoid=1`, and a machine that has a PMU"
+        yield Diagnostic("counters", tuple(commands), {}, "; ".join(texts), remedy)
 
 
 def _failures(trials: Sequence[Trial]) -> Iterator[Diagnostic]:

@@ -15,6 +15,7 @@ use crate::interference::{Interference, Signaller};
 use crate::leave::places::Places;
 use crate::loads::Loads;
 use crate::reference;
+use crate::sample::counters::Counters;
 use crate::sample::host::HostBaseline;
 use crate::sample::sampler::schedule::Schedule;
 use crate::sample::sampler::{Limits, Sampler};
@@ -65,6 +66,7 @@ struct Trial<'a, 'w> {
     /// The CPUs of the program.
     cpus: CpuSet,
     reference: Option<reference::Times>,
+    counters: Option<Counters>,
     service: Option<Service>,
     /// None: the program is not driven, and has no upstreams.
     loads: Option<Box<dyn Loads>>,
@@ -106,6 +108,7 @@ pub fn run(
     // Before there is a program that could change what it finds.
     let interference =
         Interference::watch(Rc::clone(&setup.files), request.plain, setup.is_compared);
+    let counters = request.counters.then(Counters::open);
     let Launched {
         mut started,
         cgroup,
@@ -168,6 +171,7 @@ pub fn run(
         host,
         cpus: pin::set_of(&program_cpus),
         reference: setup.reference,
+        counters,
         service: service.map(Service::new),
         loads: setup.loads,
         port: None,

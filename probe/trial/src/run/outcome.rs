@@ -2,6 +2,7 @@
 
 use super::end::{late_work, End};
 use super::Trial;
+use crate::sample::counters::Counters;
 use crate::sample::sampler::Sampler;
 use crate::says::evidence::Observed;
 use crate::says::verdict::{verdict, Facts};
@@ -156,6 +157,7 @@ impl Trial<'_, '_> {
             pressure: findings.end.pressure,
             reference_ns: self.reference.map(|times| times.computing_ns),
             memory_reference_ns: self.reference.map(|times| times.memory_ns),
+            counters: self.counters.as_ref().map(Counters::read),
         }
     }
 }

@@ -82,6 +82,7 @@ pub fn launch(
         cgroup: cgroup.as_deref().map(Cgroup::files),
         many_files: request.service.is_some(),
         plain: request.plain,
+        counted: request.counters,
         limit_ns: nanoseconds(limits.wall_s),
     };
     let mut started = launcher.start(&plan, missing)?;

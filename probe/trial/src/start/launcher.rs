@@ -34,6 +34,8 @@ pub struct Plan<'a> {
     pub many_files: bool,
     /// A plain command keeps its privileges. Others can gain none, and not open other processes.
     pub plain: bool,
+    /// Counters of this process are to be inherited: a launcher that was there before has none of them.
+    pub counted: bool,
     /// How long the kernel may take to execute it.
     pub limit_ns: u64,
 }
@@ -133,7 +135,8 @@ impl Launcher {
         self.write_order(plan)?;
         let cpus = sched_getaffinity(0)?;
         let kept = self.process.take();
-        let kept = kept.filter(|kept| plan.plain && kept.cpus == cpus && !kept.has_ended());
+        let kept = kept.filter(|kept| kept.cpus == cpus && !kept.has_ended());
+        let kept = kept.filter(|_| plan.plain && !plan.counted);
         let is_kept = kept.is_some();
         let mut process = kept.or_else(|| self.begin(cpus, missing));
         let number = |file: BorrowedFd| file.as_raw_fd();

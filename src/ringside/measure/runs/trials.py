@@ -280,14 +280,8 @@ class ContenderTrials:
 
     def can_measure(self, cell: Cell) -> bool:
         request = self.request(0, 0, cell, first=False)
-        harmless = protocol.TrialRequest(
-            argv=("true",),
-            cwd="/",
-            env=request.env,
-            limits=request.limits,
-            cpus=request.cpus,
-            probe_cpus=request.probe_cpus,
-        )
+        what = (request.env, request.limits, request.cpus, request.probe_cpus)
+        harmless = protocol.TrialRequest(("true",), "/", *what)
         try:
             last = self._executor.trial(harmless)[-1]
         except ProbeError:
@@ -317,17 +311,9 @@ class ContenderTrials:
             files = [input_file.path] if input_file else []
             folders = [ready.contender.folder, ready.build]
             request = sandboxed(request, [*folders, *files], ready.receipt.executable)
-        blank = Trial(
-            block,
-            position,
-            cell,
-            Outcome.INTERRUPTED,
-            "",
-            cpus=request.cpus,
-            started_at=now(),
-            memory_limit_bytes=request.limits.memory_bytes,
-            input_bytes=input_file.size_bytes if input_file else None,
-        )
+        blank = Trial(block, position, cell, Outcome.INTERRUPTED, "", request.cpus, now())
+        size, limit = input_file.size_bytes if input_file else None, request.limits.memory_bytes
+        blank = replace(blank, memory_limit_bytes=limit, input_bytes=size)
         try:
             messages = self._executor.trial(request, tick)
         finally:

@@ -34,7 +34,7 @@ from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store, now
 from ringside.store.plans import KeptOptions, PlannedContender, plan_values, read_plan
 from ringside.text import one_line
-from ringside.workloads.command import COMMAND, WAYS_OUT, CommandTimes
+from ringside.workloads.command import COMMAND, COUNTERS, WAYS_OUT, CommandTimes
 
 POINT = Point(())
 _REFERENCE_S = 2.0  # The reference computations are timed again after this time; in no warm-up.
@@ -45,14 +45,16 @@ class CommandFailedError(RingsideError):
     """A command, or what is executed around it, failed: which one and why, in one line."""
 
 
-_JUDGED = {"wall": "wall_s", "cpu": "cpu_s", "memory": "peak_memory_bytes"}
+COUNTED = {name.removesuffix("_s").replace("_", "-"): name for name in COUNTERS}
+_JUDGED = {"wall": "wall_s", "cpu": "cpu_s", "memory": "peak_memory_bytes", **COUNTED}
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
     """How each command is executed. `folder`: where; `input`: the file that it reads as stdin; `ignored`: the
     exit statuses that count as success, `all` with ends by a signal too; `patterns`: of figures in the
-    output. `excludes`: a command that failed is executed again in the next block."""
+    output. `excludes`: a command that failed is executed again in the next block. `counters`: of the CPU and
+    of the kernel; `judged`: the metric that must be there."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -64,6 +66,8 @@ class ExecutionOptions:
     ignored: frozenset[int] | Literal["all"] = frozenset()
     patterns: Sequence[Pattern] = ()
     excludes: bool = False
+    counters: bool = False
+    judged: str = "wall"
 
 
 def experiment_of(
@@ -73,11 +77,13 @@ def experiment_of(
     factors: Mapping[str, tuple[Level, ...]] | None = None,
     outputs: Sequence[Metric] = (),
     judged: str = "wall",
+    counters: bool = False,
 ) -> Experiment:
     """The experiment of these commands. `outputs`: metrics of their output; `judged`: what decides."""
     compared = CommandTimes(outputs).compared
     judged = _JUDGED.get(judged, judged)
-    if judged not in compared:
+    shown = tuple(dict.fromkeys((judged, *compared, *(COUNTERS if counters else ()))))
+    if judged not in (*compared, *COUNTERS):
         known = ", ".join([*_JUDGED, *(metric.name for metric in outputs)])
         raise UsageError(f"--judge {one_line(judged, 60)}: possible are {known}")
     names = tuple(command.name for command in commands)
@@ -92,7 +98,7 @@ def experiment_of(
         until_decided=rule.decided,
         time_s=rule.time_s,
         margin=margin,
-        show=Show() if judged == compared[0] else Show(tuple(dict.fromkeys((judged, *compared)))),
+        show=Show(() if shown == compared else shown),
         outputs=tuple(outputs),
     )
 
@@ -260,10 +266,16 @@ class CommandTrials(TrialMaker):
             stdout=output.stdout,
             stderr=output.stderr,
             reference=reference,
+            counters=options.counters,
         )
 
     def _with_outputs(self, trial: Trial, output: Output) -> Trial:
-        """The trial with its metrics of the output, a wrong one where that has not each of them once."""
+        """The trial with its metrics of the output, a wrong one where that has not each of them once. Raises
+        UsageError where the kernel does not count what decides."""
+        for name, counter in trial.report.counters.items() if trial.report else ():
+            judged = name.removesuffix("_ns").replace("_", "-")
+            if counter.why and counter.count is None and judged == self._options.judged:
+                raise UsageError(f"--judge {judged}: {counter.why}")
         outputs = {}
         for pattern in self._options.patterns if trial.outcome is Outcome.OK else ():
             found = pattern.found_in(output, trial.report.stderr_tail if trial.report else "")

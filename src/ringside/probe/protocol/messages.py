@@ -281,6 +281,15 @@ class ProgramOutput(Message, frozen=True):
     xxh3: str | None = None
 
 
+class KernelCounter(Message, frozen=True):
+    """What a counter of the CPU or of the kernel counted in `share` of the time, scaled to all of it; why it
+    could not, or not in the kernel."""
+
+    count: Count | None = None
+    share: float = 1.0
+    why: str = ""
+
+
 class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     """How a trial ended and what the whole tree of processes took. Texts are hostile. `interference`: what
     the program did to the probe instead of its work. `left_files`: in its temporary folder and in shared
@@ -335,6 +344,7 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     pressure: Pressure | None = None
     reference_ns: Nanoseconds | None = None
     memory_reference_ns: Nanoseconds | None = None
+    counters: dict[str, KernelCounter] = msgspec.field(default_factory=dict)
     number: str | None = None
 
 

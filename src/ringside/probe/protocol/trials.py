@@ -141,6 +141,7 @@ class TrialRequest(WholeRequest, frozen=True):
     awaits: tuple[str, ...] = ()
     reference: bool = False
     temporary: bool = False
+    counters: bool = False
 
 
 class Begun(Request, frozen=True):

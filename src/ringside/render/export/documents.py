@@ -20,6 +20,7 @@ from ringside.render.text.changes import contender_changes
 from ringside.render.text.words import verdict_word
 from ringside.store.plans import PlannedContender
 from ringside.text import LOG_LINES, last_lines
+from ringside.workloads.command import COUNTERS
 
 FORMAT = 2
 
@@ -306,11 +307,13 @@ def _execution(analysis: RunAnalysis, trial: Trial) -> dict[str, Any]:
     """One execution of a command; null for what was not observed."""
     by_block = analysis.cells[trial.cell].by_block
     report = trial.report
+    metrics = (each.name for each in analysis.measurement.metrics)
+    names = [name for name in metrics if name in by_block or name not in COUNTERS]
     return {
         **_fields(trial, "block", "position"),
         "name": trial.cell.contender,
         **_parameters(trial.cell.point),
-        **{each.name: by_block.get(each.name, {}).get(trial.block) for each in analysis.measurement.metrics},
+        **{name: by_block.get(name, {}).get(trial.block) for name in names},
         "exit_status": report.exit_status if report else None,
         "signal": report.signal if report else None,
         "stdout_xxh3": report.output.xxh3 if report else None,
