@@ -20,6 +20,7 @@ from ringside.render.text.diagnostics import words
 from ringside.render.text.tables import point_table
 from ringside.workloads.base import Measurement, Workload
 from tests.support.analyses import Exact, Repeated, analyse, analysis, planned, point, scaled
+from tests.support.cases import cases
 
 P, Q = point(nodes=10), point(nodes=20)
 
@@ -162,13 +163,7 @@ class Sized(Exact, Workload):
 
 
 @pytest.mark.parametrize(
-    ("more", "is_excluded"),
-    [
-        # Where there is less work `go` takes twice as long as `erlang`.
-        (100.0, False),
-        (150.0, True),
-        (300.0, True),
-    ],
+    ("more", "is_excluded"), cases(__file__, "a_unit_of_work_that_takes_less_time_where_there_is_more")
 )
 def test_a_unit_of_work_that_takes_less_time_where_there_is_more(more: float, *, is_excluded: bool) -> None:
     of = run({"erlang": 100.0, "go": 199.0}, {"erlang": 100.0, "go": more}, measurement=Sized())

@@ -86,24 +86,7 @@ def test_a_mistake_in_a_manifest(tmp_path: Path, before: str, after: str, messag
     assert line.startswith(message) or line.endswith(message)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("blocks = 0", "`blocks` must be a whole number >= 1, not 0"),
-        ("blocks = 10001", "`blocks` must be a whole number <= 10000, not 10001"),
-        (f"blocks = {10**40}", "`blocks` must be a whole number <= 10000, not 1000"),
-        ("blocks = 1.5", "`blocks` must be a whole number, not 1.5"),
-        ("baseline = []", "`baseline` must be text, not []"),
-        ("factors = { nodes = [] }", "`factors.nodes` must be a list with something in it, not []"),
-        ("factors = { nodes = 1.5 }", "`factors.nodes` must be a whole number or text or a list, not 1.5"),
-        ("factors = { nodes = [1, 1.5] }", "item 2 of `factors.nodes` must be a whole number or text"),
-        ("point = [{ nodes = [1] }]", "`point.nodes` must be a whole number or text, not [1]"),
-        ("limits = { wall_s = 0 }", "`limits.wall_s` must be a number > 0.0, not 0"),
-        ("limits = { wall_s = nan }", "`limits.wall_s` must be a number > 0.0, not NaN"),
-        ("[limits]\nwall = 3", "6: unknown key `limits.wall`; did you mean `wall_s`?"),
-        ("[limits]\nwall_s = 3\nwall = 3", "7: unknown key `limits.wall`; known here: memory_bytes, "),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "message"), cases(__file__, "a_mistake_in_an_experiment"))
 def test_a_mistake_in_an_experiment(tmp_path: Path, text: str, message: str) -> None:
     assert message in complaint(tmp_path, EXPERIMENT + text, ExperimentFile)
 

@@ -61,28 +61,7 @@ metrics = ["hop_ns"]
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "line"),
-    [
-        ('"ring"', '"rings"', "2: there is no workload `rings`; did you mean ring?"),
-        ('"limit"', '"limt"', "3: there is no contender `limt`; did you mean limit?"),
-        ('"limit"', '"limit@old"', "3: contender `limit` has no runtime or variant `old`; it has: limit"),
-        ('"limit"', '"twisted"', "3: contender `twisted` takes no part in the workload `ring`"),
-        ('"limit"', '"go"', "3: `contenders`: an item is listed twice"),
-        ("[factors]", 'baseline = "c"\n[factors]', "4: `baseline`: `c` is not one of the contenders"),
-        ("[factors]", 'until = "soon"\n[factors]', "4: `until` must be one of decided, end"),
-        ("[factors]", 'time = "soon"\n[factors]', "4: `time`: 'soon' is not a duration: write it as"),
-        ("[factors]", 'margin = "5"\n[factors]', "4: `margin`: write '5' as a share from 0 to 100 %"),
-        ("nodes", "nods", "5: there is no factor of `ring` called `nods`; did you mean nodes?"),
-        ("[10, 100]", "[10, 10]", "5: `factors.nodes`: an item is listed twice"),
-        ("[10, 100]", "[10, 0]", "5: nodes=0 is out of range: "),
-        ("[10, 100]", '"ten"', "5: nodes=ten: nodes must be an integer"),
-        ('"hop_ns"', '"hop_n"', "7: there is no metric of `ring` called `hop_n`; did you mean hop_ns"),
-        ("metrics = ", 'sweep = "nods" #', "7: there is no factor of `ring` called `nods`; did you"),
-        ("[factors]", 'published = "2007"\n[factors]', "4: there is no source of published figures"),
-        ("metrics = ", 'ratios = ["go"] #', "7: `show.ratios`: go is not of the form A/B with two of"),
-        ("[10, 100]", f"[{'1' * 5000}]", "7: broken TOML: "),
-        ('title = "T"', 'title = "S"\nparts = ["showdow"]\n[x]', "2: there is no experiment `showdow`"),
-    ],
+    ("before", "after", "line"), cases(__file__, "a_mistake_in_an_experiment_has_its_line")
 )
 def test_a_mistake_in_an_experiment_has_its_line(workplace: Path, before: str, after: str, line: str) -> None:
     assert before in EXPERIMENT
@@ -90,6 +69,11 @@ def test_a_mistake_in_an_experiment_has_its_line(workplace: Path, before: str, a
     if "parts" in after:
         text = text.split("[x]")[0]
     assert mistake(workplace, "experiments", text).startswith(line)
+
+
+def test_a_number_of_too_many_digits_has_its_line(workplace: Path) -> None:
+    text = EXPERIMENT.replace("[10, 100]", "[" + "1" * 5000 + "]")
+    assert mistake(workplace, "experiments", text).startswith("7: broken TOML: ")
 
 
 MANIFEST = """\

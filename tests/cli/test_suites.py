@@ -19,6 +19,7 @@ from ringside.measure import host
 from ringside.measure.runs.campaign import LocalCampaign
 from ringside.measure.toolchain import apt
 from ringside.workloads.fib.workload import fibonacci
+from tests.support.cases import cases
 from tests.support.command_line import in_process
 from tests.support.fake_contenders import add_build, write_server
 
@@ -195,15 +196,7 @@ def test_the_full_form_of_a_suite(suite: Path, complaint: Complaint) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ('full = ["first", "first"]', "both.toml:3: `full`: an item is listed twice"),
-        ('full = ["both"]', "both.toml:3: `both` is a part of itself"),
-        ('full = ["third"]', "both.toml:3: there is no experiment `third`"),
-        ("blocks = 3", "unknown key `blocks`"),
-    ],
-)
+@pytest.mark.parametrize(("text", "line"), cases(__file__, "wrong_use_of_suites"))
 def test_wrong_use_of_suites(suite: Path, complaint: Complaint, text: str, line: str) -> None:
     (suite / "experiments" / "both.toml").write_text(f'title = "Both"\nparts = ["first"]\n{text}\n')
     assert line in complaint("run", "both")

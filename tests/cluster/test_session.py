@@ -17,6 +17,7 @@ import pytest
 from ringside.cluster import session
 from ringside.cluster.session import connect
 from ringside.errors import ClusterError, UsageError
+from tests.support.cases import cases
 from tests.support.ray_cluster import RayCluster, started
 
 
@@ -167,15 +168,7 @@ def test_another_version_is_named_in_one_line(
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("Version mismatch of another kind\nmore", "Version mismatch of another kind"),
-        ("it ended\nTraceback (most recent call last):\n  File x\nOSError: no room\n", "OSError: no room"),
-        ("first\nsecond", "first"),
-        ("", "ValueError"),
-    ],
-)
+@pytest.mark.parametrize(("text", "says"), cases(__file__, "the_telling_line_of_a_long_error"))
 def test_the_telling_line_of_a_long_error(text: str, says: str) -> None:
     assert session.telling_line(ValueError(text)) == says
 

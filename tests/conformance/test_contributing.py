@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import ROOT
+from tests.support.cases import cases
 from tests.support.command_line import in_process
 
 pytestmark = pytest.mark.skipif(shutil.which("perl") is None, reason="perl is not installed")
@@ -56,15 +57,7 @@ def test_cells_that_need_more_say_what_is_missing() -> None:
     assert missing in in_process("show", status=1).stdout
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "rule"),
-    [
-        ("31 * $order", "13 * $order", "evidence"),
-        # Both are seen at a size that takes a while.
-        ("$| = 1;", "", "flush"),
-        ("* 1e9", "* 1e6", "phases"),
-    ],
-)
+@pytest.mark.parametrize(("old", "new", "rule"), cases(__file__, "a_mistake_is_named_with_its_rule"))
 def test_a_mistake_is_named_with_its_rule(mine: Path, old: str, new: str, rule: str) -> None:
     program = mine / "ring.pl"
     program.write_text(program.read_text().replace(old, new), encoding="utf-8")

@@ -11,6 +11,7 @@ from scripts import blocks, coverage
 from ringside.catalogue.contenders import read_contender
 from ringside.errors import CatalogueError
 from ringside.model.catalogue import Contender
+from tests.support.cases import cases
 
 MANIFEST = """
 title = "Some"
@@ -64,14 +65,7 @@ def test_the_table_of_one_contender(tmp_path: Path) -> None:
     assert ("some", "batch") not in coverage.gaps([one])
 
 
-@pytest.mark.parametrize(
-    ("reasons", "message"),
-    [
-        ('fbi = "Why not."', "fbi"),
-        ('ring = "Why not."', "`without.ring`: it has a command and a reason"),
-        ('batch = " "', "`without.batch`: the reason is missing"),
-    ],
-)
+@pytest.mark.parametrize(("reasons", "message"), cases(__file__, "reasons_that_cannot_be"))
 def test_reasons_that_cannot_be(tmp_path: Path, reasons: str, message: str) -> None:
     path = manifest(tmp_path, f"{MANIFEST}[without]\n{reasons}\n")
     with pytest.raises(CatalogueError, match=message):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import cases
 from tests.support.command_line import in_process
 from tests.support.command_line import load_document as load
 from tests.support.odd_server import OK, answering, requests, serving
@@ -248,12 +249,7 @@ def test_a_warm_up_counts_in_no_figure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("condition", "reason"),
-    [
-        ("errors>10%", "after 1 s errors are 100 %, above 10 % (--abort-if 'errors>10%')"),
-        ("rate<=20", "after 1 s rate is 0 per second, at or below 20 per second"),
-        ("p50>1us", ""),
-    ],
+    ("condition", "reason"), cases(__file__, "a_load_is_given_up_when_a_condition_holds")
 )
 def test_a_load_is_given_up_when_a_condition_holds(condition: str, reason: str, tmp_path: Path) -> None:
     """k6 449: what is broken from the first second on, and a time that was never measured."""

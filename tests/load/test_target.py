@@ -12,31 +12,11 @@ from ringside.text import one_line
 from tests.support.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "protocol", "host", "port", "path", "authority"),
-    [
-        ("http://127.0.0.1:8080", "http", "127.0.0.1", 8080, "/", "127.0.0.1:8080"),
-        ("HTTP://Example.ORG/a?b=c#d", "http", "example.org", 80, "/a?b=c", "example.org"),
-        ("http://h?x=1", "http", "h", 80, "/?x=1", "h"),
-        ("http://h/x?", "http", "h", 80, "/x?", "h"),
-        ("http://h:/x", "http", "h", 80, "/x", "h"),
-        ("http://[::1]:8080/x", "http", "::1", 8080, "/x", "[::1]:8080"),
-        ("http://[fe80::1%25eth0]/", "http", "fe80::1%eth0", 80, "/", "[fe80::1]"),
-        ("http://bücher.example/ü%20x", "http", "xn--bcher-kva.example", 80, "/%C3%BC%20x", None),
-        ("stream+http://h:1/test/{id}", "stream", "h", 1, "/test/{id}", "h:1"),
-        ("https://h", "http", "h", 443, "/", "h"),
-        ("stream+https://[::1]/{id}", "stream", "::1", 443, "/{id}", "[::1]"),
-        ("ws://h/x", "ws", "h", 80, "/x", "h"),
-        ("wss://h", "ws", "h", 443, "/", "h"),
-        ("stream+wss://h/{id}", "stream", "h", 443, "/{id}", "h"),
-        ("tcp://127.0.0.1:65535", "tcp", "127.0.0.1", 65535, "", "127.0.0.1:65535"),
-        ("tcp://[::1]:7/", "tcp", "::1", 7, "", "[::1]:7"),
-    ],
-)
-def test_parts(text: str, protocol: str, host: str, port: int, path: str, authority: str | None) -> None:
+@pytest.mark.parametrize(("text", "protocol", "host", "port", "path", "authority"), cases(__file__, "parts"))
+def test_parts(text: str, protocol: str, host: str, port: int, path: str, authority: str) -> None:
     parsed = target.parse(text)
     assert (parsed.protocol, parsed.host, parsed.port, parsed.path) == (protocol, host, port, path)
-    assert authority in (None, parsed.authority())
+    assert parsed.authority() == authority
     scheme = text.partition("://")[0]
     assert parsed.is_secure is scheme.endswith(("https", "wss"))
     assert parsed.is_websocket is scheme.endswith(("ws", "wss"))

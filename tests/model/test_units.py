@@ -24,14 +24,7 @@ def test_three_significant_digits(value: float, text: str) -> None:
     assert units.significant(value) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (123.4, "ns", "123 ns"), (1234, "ns", "1.23 µs"), (0.5, "ns", "0.500 ns"), (2.5e9, "ns", "2.50 s"),
-        (0.0123, "s", "12.3 ms"), (90, "s", "90.0 s"), (3 << 20, "B", "3.00 MiB"),
-        (17, "", "17"), (17.5, "", "17.5"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("value", "unit", "text"), cases(__file__, "units_scale"))
 def test_units_scale(value: float, unit: str, text: str) -> None:
     assert units.quantity(value, unit) == text
 

@@ -19,6 +19,7 @@ from ringside.probe.protocol import (
     UpstreamCalls,
 )
 from ringside.workloads.fanout import FANOUT
+from tests.support.cases import cases
 from tests.support.points import ok_trial, point
 from tests.workloads.test_fib import load
 
@@ -99,17 +100,7 @@ def test_clients_that_hang_up() -> None:
     assert len(set(ids)) == len(ids)
 
 
-@pytest.mark.parametrize(
-    ("kind", "seconds", "said"),
-    [
-        ("cpu", [100, 104], ""),
-        ("cpu", [100, 106], "go by 6 %"),
-        # No upstream answers at first, and their delays vary.
-        ("io", [50, 100, 108], ""),
-        ("io", [50, 100, 112], "go by 12 %"),
-        ("mixed", [50, 112], ""),
-    ],
-)
+@pytest.mark.parametrize(("kind", "seconds", "said"), cases(__file__, "gateways_that_still_got_faster"))
 def test_gateways_that_still_got_faster(kind: str, seconds: list[int], said: str) -> None:
     series = tuple(SecondOfLoad(float(t), requests) for t, requests in enumerate(seconds))
     upstreams = None if kind == "cpu" else UpstreamCalls(1, 1)

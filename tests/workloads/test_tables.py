@@ -42,14 +42,7 @@ def test_rows(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("row", "error"),
-    [
-        ("| a | s | A | less | a |  |", "a row of metrics has 7 cells, not 6"),
-        ("| a | s | A | fewer | a |  | a |", "the metric a is better with less or more, not with 'fewer'"),
-        ("| a | ms | A | less | a |  | a |", "the metric a has the unit 'ms'"),
-    ],
-)
+@pytest.mark.parametrize(("row", "error"), cases(__file__, "rows_that_cannot_be_read"))
 def test_rows_that_cannot_be_read(tmp_path: Path, row: str, error: str) -> None:
     with pytest.raises(ValueError, match=error):
         metrics(tmp_path, f"{HEAD}{row}\n")

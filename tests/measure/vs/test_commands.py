@@ -280,13 +280,7 @@ def test_why_a_name_is_no_parameter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "cause"),
-    [
-        ("echo a\n", "cannot be started: it has no `#!` line"),
-        ("", "cannot be started: it has no `#!` line"),
-        ("#!/no/such/python\n", "cannot be started: its interpreter /no/such/python does not exist"),
-        ("#!/bin/sh\r\necho a\r\n", "cannot be started: its interpreter /bin/sh· does not exist"),
-    ],
+    ("start", "cause"), cases(__file__, "the_cause_is_named_where_a_script_cannot_be_started")
 )
 def test_the_cause_is_named_where_a_script_cannot_be_started(
     start: str, cause: str, workplace: Path, complaint: Callable[..., str]

@@ -26,6 +26,7 @@ from ringside.store.plans import PlannedContender
 from tests.render.plots.test_plots import everything
 from tests.support.analyses import HOST, HOSTILE, Exact, analysis, point, scaled, with_figures
 from tests.support.browsers import chromium
+from tests.support.cases import cases
 from tests.support.runs import experiment, make_run
 
 PLOTS = charts.missing() is None
@@ -394,14 +395,7 @@ def plots(reader: Reader) -> int:
     return len([1 for _, attributes in reader.elements if "data-chart" in attributes])
 
 
-@pytest.mark.parametrize(
-    ("blocks", "crashed", "ended", "why"),
-    [
-        (0, 0, True, "No program has a figure"),
-        (0, 0, False, "No trial of this run has ended yet"),
-        (7, 7, True, "No program has a figure (time per hop)."),
-    ],
-)
+@pytest.mark.parametrize(("blocks", "crashed", "ended", "why"), cases(__file__, "a_run_without_figures"))
 def test_a_run_without_figures(
     store: Store, without_vega: None, blocks: int, crashed: int, ended: bool, why: str
 ) -> None:
