@@ -31,7 +31,7 @@ LAST_CPU = str(max(os.sched_getaffinity(0)))
 LIMIT_S = 60
 # What all of its commands begin with; the page says it once.
 PLAIN = "hyperfine -N --style basic "
-STATES = {True: "named", False: "not named", None: "not tried"}
+MARKS = {True: "✓", False: "✗", None: "–"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,34 +519,42 @@ def section(trap: Trap, answers: Sequence[Answer]) -> list[str]:
     believed = "" if all(answer.is_named for answer in tried) else f" Believed: {trap.believed}."
     lines = [f"## {trap.name}", "", f"{trap.planted}{believed} Remedy: {trap.avoid}", ""]
     for answer in tried or answers[:1]:
-        command = answer.command.replace("{ring}", str(RING.relative_to(CONTENDERS.parent)))
-        command = command.replace("{program}", "program.py").replace(PLAIN, "hyperfine ")
         line = answer.line.replace("<", "&lt;").replace(PROGRAM, "program.py")
-        state = STATES[answer.is_named]
         if answer.tool == "Ringside":
-            state = f"**{state}**"
-        lines.append(f"- {state}: `{command.replace('{0}', 'URL').replace('{1}', 'URL2')}`: {line}")
+            command = answer.command.replace("{program}", "program.py")
+            command = command.replace("{0}", "URL").replace("{1}", "URL2")
+            lines.append(f"- {MARKS[answer.is_named]} `{command}`: {line}")
+        else:
+            lines.append(f"- {MARKS[answer.is_named]} {answer.tool}: {line}")
     return [*lines, ""]
+
+
+def summary(results: Sequence[tuple[Trap, Sequence[Answer]]]) -> str:
+    """How many of the mistakes each tool names, of those that it was tried on."""
+    named: dict[str, list[bool]] = {}
+    for answer in (each for _, answers in results for each in answers):
+        tried = named.setdefault(answer.tool, [])
+        if answer.is_named is not None:
+            tried.append(answer.is_named)
+    counts = (
+        f"{tool} {sum(each)} of {len(each)}" if each else f"{tool} not tried" for tool, each in named.items()
+    )
+    return f"Mistakes named: {', '.join(counts)}."
 
 
 def page(results: Sequence[tuple[Trap, Sequence[Answer]]]) -> str:
     lines = [
         "# Traps of measuring",
         "",
-        "`benchmarks/traps.py` plants known mistakes, one at a time, in small programs and servers "
-        "(`benchmarks/planted/`), runs Ringside and its peers on each, and writes this page. A tool names a "
-        "mistake if it prints a warning of it or the true figure, or refuses to go on. Figures are of one "
-        "run on a noisy machine: they show what tools print, not speed. *Believed*: what an unwarned reader "
-        "concludes. hyperfine has `-N --style basic` besides.",
+        summary(results),
         "",
-        f"| mistake | {' | '.join(STATES.values())} |",
-        "|---|" + "---|" * len(STATES),
+        "`benchmarks/traps.py` plants known mistakes, one at a time, in small programs and servers "
+        "(`benchmarks/planted/`), runs Ringside and its peers on each, and writes this page; it has the "
+        "command of each peer. A tool names a mistake (✓) if it prints a warning of it or the true "
+        "figure, or refuses to go on. The figures show what tools print on a noisy machine, not speed. "
+        "*Believed*: what an unwarned reader concludes.",
+        "",
     ]
-    for trap, answers in results:
-        anchor = trap.name.lower().replace(" ", "-")
-        cells = (", ".join(each.tool for each in answers if each.is_named is named) for named in STATES)
-        lines.append(f"| [{trap.name}](#{anchor}) | {' | '.join(cells)} |")
-    lines.append("")
     for trap, answers in results:
         lines += section(trap, answers)
     return "\n".join(lines).rstrip() + "\n"
