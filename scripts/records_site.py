@@ -33,7 +33,7 @@ from ringside.render.site.site import file_name
 from ringside.render.text import cells, words
 from ringside.render.text.answers import answers
 from ringside.render.text.cells import TableCell, TableData
-from ringside.render.text.contenders import contender_table
+from ringside.render.text.contenders import claim_table, contender_table
 from ringside.render.text.diagnostics import for_pages
 from ringside.render.text.tables import POINT_TABLES, metric_table, point_table, tables
 from ringside.store.plans import PlannedContender
@@ -199,6 +199,7 @@ class Site:
             parts=[_summary(record, each) for each in record.suite.runs],
             begun=minute(record.began),
             contender_table=contender_table(*record.suite.runs),
+            claims=claim_table(record.suite.claims),
             weak_points=for_pages(record.suite.machine_diagnostics),
             name=record.name,
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,14 +20,13 @@ import vl_convert
 
 from ringside import units
 from ringside.analysis.run import RunAnalysis, analysis_of
-from ringside.analysis.suite import JudgedClaim, judge_claims, overview
+from ringside.analysis.suite import judge_claims, overview
 from ringside.cli import context
 from ringside.model.catalogue import Published
 from ringside.model.design import Cell
 from ringside.model.results import Interval
 from ringside.render.plots.charts import standing_alone
 from ringside.render.text.contenders import claim_summary as claims_summary
-from ringside.render.text.contenders import claim_table as claims_table
 from ringside.render.text.markdown import escape
 from ringside.render.text.words import verdict_text
 from ringside.stats.paired import paired_ratio
@@ -52,7 +51,6 @@ PICTURES = {TODAY: "today.png"}
 MADE = "Made by `scripts/results.py` from [the records](../records/README.md); do not edit it by hand."
 
 
-@cache
 @cache
 def read_records(folder: Path = RECORDS) -> dict[str, Record]:
     """All records of a folder, by what was run."""
@@ -82,47 +80,36 @@ def contracts() -> dict[str, str]:
 
 
 def claims(analyses: Sequence[RunAnalysis], sources: Sequence[Published]) -> str:
-    """docs/CLAIMS.md: for each source its claims, with answer, figure and experiment."""
+    """docs/CLAIMS.md: for each source with runs how many of its claims hold, and where each one stands."""
     examined = judge_claims(sources, analyses)
     of_posts = [each for each in examined if each.source.name in posts.POSTS]
     others = [each for each in examined if each not in of_posts]
-    parts = [
-        "# Claims of the sources, tested",
-        MADE,
-        f"Claims of the posts: {claims_summary(of_posts)}. Of other sources: {claims_summary(others)}. "
-        "[POSTS](POSTS.md) has the posts in prose. `ringside claims --store records/posts.json.xz` (for the "
-        "million tasks `records/sleepers-million.json.xz`) says what each figure is of, where the claim "
-        "holds, and under which other conditions. `ringside run EXPERIMENT` measures a figure again, and "
-        "`ringside claims` tests the claims with your own runs, by these [rules](RULES.md#claims).",
-    ]
+    rows = ["| source | its claims | each one |", "|---|---|---|"]
     for source in sorted(sources, key=lambda source: source.date):
-        own = [each for each in examined if each.source.name == source.name]
-        runs = [each for each in analyses if _belongs(each, source)]
-        if own or runs:
-            parts += _post(source, own, runs)
-    return "\n\n".join(parts) + "\n"
-
-
-def _belongs(analysis: RunAnalysis, source: Published) -> bool:
-    return analysis.plan.published is not None and analysis.plan.published.name == source.name
-
-
-def _post(source: Published, claims: Sequence[JudgedClaim], runs: Sequence[RunAnalysis]) -> Iterator[str]:
-    yield f"## {escape(source.title)} ({escape(source.date)})"
-    facts = [fact for fact in (source.hardware, source.metric_note) if fact]
-    if facts:
-        yield escape(f"Then: {'; '.join(facts)}.")
-    if runs:
-        name = SLEEPERS if runs[0].experiment.name == SLEEPERS else SUITE
-        yield f"Now ([tables and pictures](site/{name}.html)): {posts.versions(runs)}."
-    if claims:
-        yield f"*{claims_summary(claims)}*"
-        row_cells = ([cell.text for cell in row] for row in claims_table(claims).rows)
-        rows = [
-            f"| {escape(claim)} | {answer} | {figure} | {command.removeprefix('ringside run ')} |"
-            for _, claim, answer, figure, _, command in row_cells
-        ]
-        yield "\n".join(["| claim | answer | figure | experiment |", "|---|---|---:|---|", *rows])
+        runs = [run for run in analyses if run.plan.published and run.plan.published.name == source.name]
+        if not runs:
+            continue
+        page = SLEEPERS if runs[0].experiment.name == SLEEPERS else SUITE
+        own = claims_summary([each for each in examined if each.source.name == source.name])
+        title = f"[{escape(f'{source.title} ({source.date})')}](../published/{source.name}.toml)"
+        rows.append(f"| {title} | {own} | [site](site/{page}.html#claims) |")
+    return (
+        "\n\n".join(
+            [
+                "# Claims of the sources, tested",
+                MADE,
+                f"Claims of the posts: {claims_summary(of_posts)}. "
+                f"Of other sources: {claims_summary(others)}.",
+                "The site has each claim with its answer, figure and experiment, [POSTS](POSTS.md) the posts "
+                "in prose. `ringside claims --store records/posts.json.xz` (for the million tasks "
+                "`records/sleepers-million.json.xz`) says the same, and under which other conditions a claim "
+                "holds. `ringside run EXPERIMENT` measures a figure again; `ringside claims` then tests the "
+                "claims with your own runs, by these [rules](RULES.md#claims).",
+                "\n".join(rows),
+            ]
+        )
+        + "\n"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +175,8 @@ FINDINGS = (
                 ("erlang", 1.1, 2.1),
             ]
         },
-        "**A second core** does nothing for a single Python loop ({python-sync} times the speed on two "
-        "cores) and nearly doubles a pool of processes ({python-processes}), goroutines ({go}) and "
+        "**A second core** does nothing for a single Python loop ({python-sync} times the speed) "
+        "and nearly doubles a pool of processes ({python-processes}), goroutines ({go}) and "
         "Erlang's processes ({erlang}). *Caveat:* one unit reads the file, and two cores say nothing about "
         "sixteen.",
     ),
@@ -202,9 +189,8 @@ FINDINGS = (
             for name, least in [("erlang", 10.0), ("go", 1.2), ("stackless-greenlet", 1.1)]
         },
         "**Printing** a line per message makes Erlang's ring {erlang} times slower, Go's {go} times, that of "
-        "Python's greenlets {stackless-greenlet} times. Erlang formats each line anew and hands it to the "
-        "process that owns its output; the others collect lines in a buffer. *Caveat:* this is how these "
-        "programs print, not what a message costs; which part costs Erlang most was not measured.",
+        "Python's greenlets {stackless-greenlet} times ([why](POSTS.md)). *Caveat:* this is how these "
+        "programs print, not what a message costs.",
     ),
     Finding(
         "questions",
@@ -233,7 +219,7 @@ FINDINGS = (
             for name, least in [("node", 2.0), ("python-threads", 1.5), ("java-virtual-threads", 1.1)]
         },
         "**A long computation** delays everything else on its thread. Beside one connection that asks for "
-        "fib(30) without pause, the p99 of short requests is {node} times that of Go in Node, "
+        "fib(30) without pause, short requests have {node} times Go's p99 in Node, "
         "{python-threads} times in Python's threads, {java-virtual-threads} times in Java's virtual "
         "threads. Go and Erlang pre-empt the computation. *Caveat:* one core, without a pool of workers.",
     ),

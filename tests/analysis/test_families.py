@@ -99,8 +99,7 @@ def test_what_else_may_have_decided_it_is_said() -> None:
     of = dataclasses.replace(of, analysis=with_figures(of.analysis, conclusion=conclusion))
     assert not of.is_certain
     assert texts(of) == (
-        "e1 (event loops) has the best figure: 10.0 ns (9.7–10.4); other causes are not excluded: "
-        "noisy-neighbour"
+        "e1 (event loops) has the best figure: 10.0 ns (9.7–10.4); not certain, since the machine was busy"
     )
 
 
@@ -108,7 +107,7 @@ def test_no_family_is_first_where_the_floor_is_worse() -> None:
     """In the metric that is shown, whether it is the headline or not."""
     of = standing({"e1": 10, "t1": 100, "limit": 50})
     assert not of.is_certain
-    reserve = "; other causes are not excluded: weak-reference"
+    reserve = "; not certain, since the reference program is no better"
     assert texts(of) == f"e1 (event loops) has the best figure: 10.0 ns (9.7–10.4){reserve}"
     for floor, reason in ((5.0e6, reserve), (1.0e6, reserve), (0.5e6, "")):
         values = {

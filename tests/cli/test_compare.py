@@ -101,10 +101,10 @@ def test_files_of_hyperfine_are_compared(workplace: Path, complaint: Callable[..
     assert "both.json is no run: leave out --csv" in complaint("show", both, "--csv")
     twice = '{"command": "a", "times": [1]}'
     for text, why in (
-        ("{", "is no export of hyperfine"),
-        (twice.replace("1", "-1").join(('{"results": [', "]}")), "is no export of hyperfine"),
-        ('{"results": [{"command": "a"}]}', "needs a name of its own and its `times`"),
-        (f'{{"results": [{twice}, {twice}]}}', "a name of its own"),
+        ("{", "is not an export of hyperfine"),
+        (twice.replace("1", "-1").join(('{"results": [', "]}")), "is not an export of hyperfine"),
+        ('{"results": [{"command": "a"}]}', "needs its own name and its `times`"),
+        (f'{{"results": [{twice}, {twice}]}}', "its own name"),
     ):
         Path("bad.json").write_text(text, encoding="utf-8")
         assert all(why in complaint(*words) for words in (("compare", "bad.json", one), ("show", "bad.json")))

@@ -336,7 +336,7 @@ def test_words_of_bash_are_named_where_sh_is_another_shell(
     Path("sh").symlink_to(shutil.which("dash") or "/bin/sh")
     monkeypatch.setenv("PATH", f"{workplace}:{os.environ['PATH']}")
     (line,) = in_process("vs", "-r1", "-S", "true &> /dev/null").stderr.splitlines()
-    assert line == "ringside: A: `&>` is of bash, and sh is another shell here: --shell=bash"
+    assert line == "ringside: A: `&>` works in bash, but sh is another shell here: use --shell=bash"
     assert in_process("vs", "-r1", "--shell=bash", "true &> /dev/null").stderr == ""
 
 

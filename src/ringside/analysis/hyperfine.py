@@ -50,14 +50,14 @@ def _times(name: str, text: bytes | None) -> dict[str, list[float]]:
     except OSError as error:
         raise UsageError(f"{one_line(name)} cannot be read: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{one_line(name)} is no export of hyperfine: {one_line(str(error))}") from error
+        raise UsageError(f"{one_line(name)} is not an export of hyperfine: {one_line(str(error))}") from error
     times = {}
     for each in results:
         levels = ", ".join(f"{key}={level}" for key, level in each.parameters.items())
         is_same = levels and [other.command for other in results].count(each.command) > 1
         times[one_line(f"{each.command} ({levels})" if is_same else each.command, 200)] = each.times
     if not times or not all(times.values()) or len(times) < len(results):
-        raise UsageError(f"{one_line(name)}: each command needs a name of its own and its `times`")
+        raise UsageError(f"{one_line(name)}: each command needs its own name and its `times`")
     return times
 
 

@@ -78,7 +78,7 @@ def main(count: str, name: str, port: str) -> None:
     """Clients that no usual command can play, for the line that repeats a finding."""
     kind = checks_of(find_workload(name))
     assert isinstance(kind, Kind)
-    print(f"{answered(kind, int(port), int(count))} of {count} clients at one time got an answer")
+    print(f"{answered(kind, int(port), int(count))} of {count} simultaneous clients got an answer")
 
 
 if __name__ == "__main__":

@@ -323,7 +323,7 @@ def _sigterm(subject: Subject, kind: Kind) -> None:
 
 
 def _connections(subject: Subject, kind: Kind) -> None:
-    """So many clients at one time, each of which is answered."""
+    """That many simultaneous clients each get an answer."""
     most = min(_most(subject, kind), _QUICK_CONNECTIONS if subject.quick else _CONNECTIONS)
     if most < 2:
         _one_at_a_time(subject, kind)
@@ -339,7 +339,7 @@ def _connections(subject: Subject, kind: Kind) -> None:
     if count < most:
         client = by_hand(_BY_HAND, str(most), subject.workload.name, str(PORT))
         line = subject.served_by_hand(kind.arguments, client)
-        subject.report("connections", f"{most} clients at one time get an answer", f"{count} did", line)
+        subject.report("connections", f"{most} simultaneous clients get an answer", f"{count} did", line)
 
 
 def _one_at_a_time(subject: Subject, kind: Kind) -> None:

@@ -368,11 +368,11 @@ def test_a_contender_that_is_another_by_now_cannot_be_resumed(started: Started, 
     program.write_text(source)
     manifest.write_text("title = 3\n", encoding="utf-8")
     broken = refusal(run, workplace)
-    assert re.search(r"`two` is not available any more, .*two/contender\.toml", broken)
+    assert re.search(r"`two` was available .*two/contender\.toml", broken)
     manifest.write_text(text.replace(f'executable = ["{PYTHON}"]', 'executable = ["nope-x"]'))
     assert refusal(run, workplace) == (
-        f"contender `two` is not available any more, which it was when run {run.id} began: needs nope-x 3.11 "
-        "or newer: not found (install nope-x); get it back, or start a new run"
+        f"contender `two` was available when run {run.id} began, and is not any more: needs nope-x 3.11 "
+        "or newer: not found (install nope-x); restore it, or start a new run"
     )
 
 

@@ -85,8 +85,8 @@ def _as_it_was(
     if isinstance(now, Unavailable):
         reason = now.reason + (f" ({now.remedy})" if now.remedy else "")
         raise UsageError(
-            f"contender `{name}` is not available{where} any more, which it was when run {run.id} began: "
-            f"{reason}; get it back, or start a new run"
+            f"contender `{name}` was available{where} when run {run.id} began, and is not any more: "
+            f"{reason}; restore it, or start a new run"
         )
     if now.content != then.content:
         raise UsageError(f"contender `{name}` has changed{where} since run {run.id} began: start a new run")

@@ -230,8 +230,8 @@ def notes(commands: Sequence[Command], points: Sequence[Point]) -> list[str]:
         )
     if bashisms and "bash" not in Path(shutil.which("sh") or "").resolve().name:
         texts.append(
-            f"{', '.join(bashisms)}: `{next(iter(bashisms.values()))}` is of bash, and sh is another shell "
-            "here: --shell=bash"
+            f"{', '.join(bashisms)}: `{next(iter(bashisms.values()))}` works in bash, but sh is another "
+            "shell here: use --shell=bash"
         )
     return texts
 

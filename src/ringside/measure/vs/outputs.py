@@ -152,7 +152,7 @@ class Pattern(NamedTuple):
         with suppress(ValueError):
             if math.isfinite(value := float(re.sub(r",(?=[0-9]{3}\b)", "", text))):
                 return value * self.factor
-        return f"its group has `{one_line(text, 60)}`, which is no number"
+        return f"its group has `{one_line(text, 60)}`, which is not a number"
 
 
 def pattern(text: str) -> Pattern:
@@ -161,7 +161,7 @@ def pattern(text: str) -> Pattern:
     try:
         pattern = re.compile(parts["text"].encode() if parts else b"", re.MULTILINE)
     except re.error as error:
-        raise UsageError(f"--metric '{one_line(text, 60)}' is no regular expression: {error}") from error
+        raise UsageError(f"--metric '{one_line(text, 60)}' is not a regular expression: {error}") from error
     if not parts or pattern.groups != 1:
         raise UsageError(f"--metric '{one_line(text, 60)}' needs one group, for the number: {_HOW}")
     name = parts["name"] or re.sub(r"\\.", "", parts["text"].partition("(")[0]).strip(" :=+*?.^$")

@@ -38,7 +38,7 @@ def worktrees(
         return
     commits = {name: _commit(name) for name in names}
     if len(commits) < 2:
-        raise UsageError("--rev: name two revisions or more, each with a --rev of its own")
+        raise UsageError("--rev: name two revisions or more, each with its own --rev")
     prefix = _git("rev-parse", "--show-prefix")
     if _git("status", "--porcelain", "--untracked-files=no"):
         say("--rev: changes here that are not committed are in no revision")

@@ -15,6 +15,7 @@ from ringside.analysis.scaling import CoresScaling
 from ringside.model.design import Metric, Point
 from ringside.model.results import Interval
 from ringside.render.plots import spec
+from ringside.render.text.words import counted
 
 # An estimate of a contender at an x.
 Estimate = tuple[str, float, Interval]
@@ -52,9 +53,10 @@ def sweep(analysis: RunAnalysis, metric: Metric, factor: str) -> spec.Chart:
     """Lines over a factor, a pair of panels for each setting of the others; one pair where the others follow
     it, as in an experiment that lists its points."""
     others = following(analysis, factor)
-    together = f" Other levels with each level of {factor}: {', '.join(others)}." if others else ""
+    together = ", ".join(counted(analysis, each) for each in others)
+    together = f" Other levels with each level of {counted(analysis, factor)}: {together}." if others else ""
     return spec.Chart(
-        f"{metric.title} over {factor}",
+        f"{metric.title} over {counted(analysis, factor)}",
         f"{spec.sentence(metric.explanation)} Medians over blocks, their 95 % intervals as bands; each "
         f"twice, on linear and on logarithmic axes.{together}",
         tuple(
@@ -79,12 +81,12 @@ def both_scales(analysis: RunAnalysis, metric: Metric, factor: str, setting: Poi
     points = [point for point in analysis.points if point.without(*apart) == setting]
     steps = [(float(point[factor]), point, metric.name) for point in points]
     estimates = _estimates(analysis, steps, positive=False)
-    fixed = (name for name in analysis.varying if len({point[name] for point in points}) == 1)
-    title = " ".join(f"{name}={points[0][name]}" for name in fixed if name != factor)
+    fixed = {name for name in analysis.varying if len({point[name] for point in points}) == 1} - {factor}
+    title = analysis.measurement.label(points[0], fixed) if fixed else ""
     for log, kind in ((False, "linear"), (True, "logarithmic")):
         positive = all(x > 0 and value.estimate > 0 for _, x, value in estimates)
         if estimates and (positive or not log):
-            x = spec.x_axis("x", factor, [x for _, x, _ in estimates], log=log)
+            x = spec.x_axis("x", counted(analysis, factor), [x for _, x, _ in estimates], log=log)
             drawn = estimate_lines(analysis, metric, x, estimates, log=log)
             yield spec.Panel(f"{title}, {kind}" if title else kind.capitalize(), drawn)
 

@@ -14,7 +14,7 @@ from ringside.model.design import Metric, Point
 from ringside.model.results import Interval, Outcome
 from ringside.render.plots import spec
 from ringside.render.plots.lines import both_scales, following
-from ringside.render.text.words import verdict_text, where
+from ringside.render.text.words import counted, verdict_text, where
 
 _ROW_HEIGHT = 24
 
@@ -75,7 +75,7 @@ def slope_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
         metric = Metric(slope.name, slope.unit, slope.title, slope.explanation)
         drawn = [
             spec.Panel(
-                str(fixed) if len(by_setting) > 1 else slope.title,
+                (analysis.setting(fixed) or slope.title) if len(by_setting) > 1 else slope.title,
                 _dot_plot(analysis, metric, {name: values.get(name) for name in analysis.names}, {}),
             )
             for fixed, values in by_setting.items()
@@ -95,7 +95,9 @@ def slope_charts(analysis: RunAnalysis) -> Iterator[spec.Chart]:
                 for panel in both_scales(analysis, measured, slope.over, setting)
             ]
             yield spec.Chart(
-                f"{measured.title} over {slope.over}", spec.sentence(measured.explanation), tuple(drawn)
+                f"{measured.title} over {counted(analysis, slope.over)}",
+                spec.sentence(measured.explanation),
+                tuple(drawn),
             )
 
 

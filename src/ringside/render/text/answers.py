@@ -20,6 +20,7 @@ from ringside.render.text.words import (
     blocks,
     listed,
     possessive,
+    reserve,
     verdict_text,
     where,
 )
@@ -70,8 +71,7 @@ def short_answer(analysis: RunAnalysis) -> str:
     if here.first_place is FirstPlace.BARRED:
         return "no verdict possible"
     if here.first_place is FirstPlace.OPEN:
-        names = f": {listed(here.first)}" if len(here.first) <= MAX_NAMED else ""
-        return f"too close to call{names}"
+        return f"too close to call: {listed(here.first)}"
     value = analysis.cell(here.first[0], here.point).metrics[headline.name].estimate
     amount = units.quantity(value, headline.unit)
     if len(here.first) > MAX_NAMED:
@@ -112,11 +112,11 @@ def _opening(analysis: RunAnalysis, here: Standing, at: str) -> Sentence:
         return Sentence(text)
     best = here.first[0]
     if here.first_place is FirstPlace.FIRST:
-        text = f"{best} {_best(analysis, best, here.point, at)}{_reserve(here)}"
+        text = f"{best} {_best(analysis, best, here.point, at)}{reserve(here.causes)}"
         return Sentence(text, "quiet" if here.influences else "faster")
     within = f"equal within {units.percent(analysis.experiment.margin)}"
-    text = f"{listed(here.first)} share the first place{at}, {within}: "
-    return Sentence(f"{text}{possessive(best)} {_figure(analysis, best, here.point)}{_reserve(here)}", "even")
+    text = f"{listed(here.first)} share the first place{at}, {within}: {possessive(best)} "
+    return Sentence(text + _figure(analysis, best, here.point) + reserve(here.causes), "even")
 
 
 def _best(analysis: RunAnalysis, name: str, point: Point, at: str) -> str:
@@ -153,12 +153,6 @@ def _distances(analysis: RunAnalysis, here: Standing) -> str:
         parts.append(text + (f" ({ends})" if ends else "") + OVERSTATED * (name in here.overstated))
         before = how
     return ", ".join(parts)
-
-
-def _reserve(here: Standing) -> str:
-    """What else than the programs may have decided who has the best figure: the names of warnings."""
-    codes = dict.fromkeys(code for each in here.influences for code in each.codes)
-    return f"; other causes are not excluded: {', '.join(codes)}" if codes else ""
 
 
 def _elsewhere(analysis: RunAnalysis) -> str:

@@ -12,7 +12,7 @@ from ringside.render.text import cells
 from ringside.render.text.cells import TableCell, TableData
 from ringside.render.text.command import own_command, with_store
 from ringside.render.text.diagnostics import words
-from ringside.render.text.words import FAMILIES, Sentence, listed, machine, where
+from ringside.render.text.words import FAMILIES, Sentence, listed, machine, reserve, where
 from ringside.text import capitalised
 
 # More orders of families than this are too many for a sentence.
@@ -54,7 +54,7 @@ def _decided(standing: FamilyStanding, text: str) -> Sentence:
     """An order that was shown; where the answer of the run names what else may have decided it, with that."""
     if standing.is_certain:
         return Sentence(text, "faster")
-    return Sentence(f"{text}; other causes are not excluded: {', '.join(standing.caveats)}")
+    return Sentence(text + reserve(standing.caveats))
 
 
 def _orders(standing: FamilyStanding) -> list[Sentence]:
@@ -71,8 +71,9 @@ def _orders(standing: FamilyStanding) -> list[Sentence]:
 
 def other_point(standing: FamilyStanding) -> str:
     """The other point of a gain, by what it differs in."""
-    here, there = standing.point.as_dict(), standing.over.as_dict() if standing.over else {}
-    return " ".join(f"{factor}={level}" for factor, level in there.items() if here[factor] != level)
+    assert standing.over
+    changed = [factor for factor, level in standing.over.as_dict().items() if standing.point[factor] != level]
+    return standing.analysis.measurement.label(standing.over, changed)
 
 
 def _of_family(standing: FamilyStanding, name: str) -> str:
@@ -101,7 +102,7 @@ def _range(standing: FamilyStanding, family: ModelFamily) -> str:
 def scope(answers: Sequence[QuestionAnswer]) -> str:
     """How many figures were tested; empty without any."""
     number = sum(part.standing is not None for each in answers for part in each.parts)
-    text = f"{units.count(number, 'figure')} tested, each with an error rate of 5 % of its own."
+    text = f"{units.count(number, 'figure')} tested, each with its own error rate of 5 %."
     return text if number else ""
 
 

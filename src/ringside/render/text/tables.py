@@ -15,7 +15,7 @@ from ringside.model.design import Cell, Metric, Point
 from ringside.model.results import Interval, Outcome
 from ringside.render.text import cells, contenders
 from ringside.render.text.cells import Row, TableCell, TableData, table
-from ringside.render.text.words import OUTLOOKS, where
+from ringside.render.text.words import OUTLOOKS, counted, where
 from ringside.text import one_line
 from ringside.workloads.process import FIRST_ANSWER, STEADY_AFTER
 
@@ -353,12 +353,12 @@ def scaling_tables(analysis: RunAnalysis) -> Iterator[TableData]:
     for scaling in analysis.cores_scaling:
         yield _cores_table(analysis, scaling)
     for growth in analysis.growth:
-        metric, factor = analysis.measurement.metric(growth.law.metric), growth.law.over
+        metric, size = analysis.measurement.metric(growth.law.metric), counted(analysis, growth.law.over)
         titles = {fixed: analysis.setting(fixed) for fixed in growth.settings}
         yield table(
-            f"{metric.title}: growth with {factor}",
+            f"{metric.title}: growth with {size}",
             _by_setting(growth.order, titles, growth.exponents, "exponent", ""),
-            f"the power of {factor} with which it grows: 1 is in proportion; with 95 % intervals",
+            f"the power of {size} with which it grows: 1 is in proportion; with 95 % intervals",
         )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -23,6 +24,7 @@ MAX_NAMED = 3
 OVERSTATED = " (stopped when decided: likely nearer to 1)"
 _TEXTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 FAMILIES: dict[str, str] = _TEXTS["families"]
+CAUSES: dict[str, str] = _TEXTS["causes"]
 OUTLOOKS: dict[str, str] = _TEXTS["outlooks"]
 NOISE: dict[str, str] = _TEXTS["noise"]
 OBSTACLES: dict[str, str] = {
@@ -72,6 +74,12 @@ def listed(names: Sequence[str], last: str = "and", most: int | None = MAX_NAMED
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
+def reserve(codes: Iterable[str]) -> str:
+    """Why an order is not certain, by the codes of its warnings; empty without any."""
+    causes = list(dict.fromkeys(CAUSES[code] for code in codes))
+    return f"; not certain, since {listed(causes, most=None)}" if causes else ""
+
+
 def possessive(name: str) -> str:
     """`go's`, `python-processes'`."""
     return f"{name}'" if name.endswith("s") else f"{name}'s"
@@ -80,6 +88,12 @@ def possessive(name: str) -> str:
 def where(analysis: RunAnalysis, point: Point, before: str = " at ") -> str:
     """The point, where a run has several."""
     return f"{before}{analysis.label(point)}" if len(analysis.points) > 1 else ""
+
+
+def counted(analysis: RunAnalysis, factor: str) -> str:
+    """`units` for `nodes`: the word that points have for a factor, where that is one; else the name."""
+    word = re.fullmatch(r"[\d,]+ (\w+)", analysis.measurement.label(analysis.points[-1], (factor,)))
+    return word[1] if word else factor
 
 
 def blocks(analysis: RunAnalysis, *, is_over: bool = False) -> str:

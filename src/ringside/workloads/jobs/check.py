@@ -31,7 +31,7 @@ def _workers(subject: Subject) -> None:
             return
         if most > 2:
             break
-    subject.report("jobs-workers", "2 jobs at most at one time, and 2 at some time", most, line)
+    subject.report("jobs-workers", "2 jobs at once, never more", most, line)
 
 
 def _are_true(trial: Trial, least_ns: int = 0) -> bool:
