@@ -44,7 +44,7 @@ def check(of: RunAnalysis, cause: Confounder, reason: str, *, is_excluded: bool 
     reserve = opening.partition("; not certain, since ")[2]
     assert opening.startswith("erlang is fastest: ")
     assert bool(reserve) != is_excluded
-    assert is_excluded or any(reason in warnings[code] for code in here.causes)
+    assert is_excluded or any(reason in warnings[code] for each in here.influences for code in each.codes)
 
 
 class Served(Exact):

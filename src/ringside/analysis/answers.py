@@ -90,11 +90,6 @@ class Standing:
         """Those at the first place, and the next behind them."""
         return (*self.first, *tuple(self.behind)[:1])
 
-    @property
-    def causes(self) -> list[str]:
-        """The codes of the warnings of all influences."""
-        return [code for each in self.influences for code in each.codes]
-
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:

@@ -110,13 +110,13 @@ def _opening(analysis: RunAnalysis, here: Standing, at: str) -> Sentence:
         names = listed(here.first, "or")
         text = f"No verdict possible{at} after {blocks(analysis)}: {names} may be first{causes}; {median}"
         return Sentence(text)
-    best = here.first[0]
+    best, but = here.first[0], reserve(code for each in here.influences for code in each.codes)
     if here.first_place is FirstPlace.FIRST:
-        text = f"{best} {_best(analysis, best, here.point, at)}{reserve(here.causes)}"
+        text = f"{best} {_best(analysis, best, here.point, at)}{but}"
         return Sentence(text, "quiet" if here.influences else "faster")
     within = f"equal within {units.percent(analysis.experiment.margin)}"
     text = f"{listed(here.first)} share the first place{at}, {within}: {possessive(best)} "
-    return Sentence(text + _figure(analysis, best, here.point) + reserve(here.causes), "even")
+    return Sentence(text + _figure(analysis, best, here.point) + but, "even")
 
 
 def _best(analysis: RunAnalysis, name: str, point: Point, at: str) -> str:

@@ -52,9 +52,7 @@ def _first(standing: FamilyStanding) -> Sentence:
 
 def _decided(standing: FamilyStanding, text: str) -> Sentence:
     """An order that was shown; where the answer of the run names what else may have decided it, with that."""
-    if standing.is_certain:
-        return Sentence(text, "faster")
-    return Sentence(text + reserve(standing.caveats))
+    return Sentence(text + reserve(standing.caveats), "faster" if standing.is_certain else "quiet")
 
 
 def _orders(standing: FamilyStanding) -> list[Sentence]:
