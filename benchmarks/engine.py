@@ -3,7 +3,7 @@
 The generators have one CPU, the server (the probe's own stub, or a feed) another. The floor is a bare
 io_uring loop that sends and counts: no parsing, no timing, no checks; at a fixed rate a bare loop that sleeps
 until each request is due, sends it and reads what has come. Targets: closed loop over 64
-connections, with io_uring at least 1.25 times wrk's requests per second and 1.0 times gcannon's, at most 0.8
+connections, at least 1.25 times wrk's requests per second and 1.0 times gcannon's, at most 0.8
 of wrk's CPU per request; with two threads, which share all CPUs with the server, at least wrk's requests per
 second with two; at 20,000/s in the exact mode at most 2.0 of h2load's CPU per request, with slack at
 most 0.8 of h2load's and oha's, and a mean latency within 12 us of a closed loop's; 10,000 held streams at
@@ -57,7 +57,6 @@ SLACKS_S = 0.000_25, 0.001, 0.01
 # Rates of the frontier, its slacks, and what is left out at the beginning of each load.
 RATES, FRONTIER_ROUNDS, SETTLING_S = (1_000, 2_000, 5_000, 10_000, 20_000), 3, 0.5
 FRONTIER_SLACKS_S = 0, None, 0.000_25, 0.001, 0.01, 0.025, 0.05
-BACK_ENDS = {"uring": "io_uring", "epoll": "epoll"}
 # How peers print their requests, and the seconds in which they made them.
 WRK = r"(\d+) requests in", r"requests in ([\d.]+)s"
 H2LOAD = r"(\d+) succeeded", r"finished in ([\d.]+)s"
@@ -150,27 +149,25 @@ def load(
     return outcome
 
 
-def ours(port: int, io: str, pinned: Sequence[str], **more: Any) -> Load:
-    return Load(loaded(port, io, pinned, **more)["requests"], SECONDS)
+def ours(port: int, pinned: Sequence[str], **more: Any) -> Load:
+    return Load(loaded(port, pinned, **more)["requests"], SECONDS)
 
 
 def our_sides(port: int, pinned: Sequence[str], suffix: str = "", **more: Any) -> dict[str, Side]:
-    """Both back-ends of each probe; of plans that earlier ones may not know, of this one."""
+    """Each probe; of plans that earlier ones may not know, this one."""
     return {
-        f"{name}, {title}{suffix}": Side(partial(ours, port, io, pinned, probe=probe, **more))
+        f"{name}{suffix}": Side(partial(ours, port, pinned, probe=probe, **more))
         for name, probe in probes().items()
         if name == "ringside" or not NEW & more.keys()
-        for io, title in BACK_ENDS.items()
     }
 
 
-def loaded(port: int, io: str, pinned: Sequence[str], **more: Any) -> dict[str, Any]:
+def loaded(port: int, pinned: Sequence[str], **more: Any) -> dict[str, Any]:
     """The outcome of a load on the stub."""
     plan: dict[str, Any] = {
         "protocol": "http",
         "addresses": [f"127.0.0.1:{port}"],
         "connections": CONNECTIONS,
-        "io": io,
         "duration_s": SECONDS,
         "request": {"headers": [["Host", "127.0.0.1"]]},
         "expect": {"status": 200, "equals": "hello"},
@@ -416,14 +413,13 @@ def latency(cpus: Sequence[int]) -> None:
         STAMPED: {"connections": 1, "pacing": late},
     }
     for name, probe in probes().items():
-        for io, title in BACK_ENDS.items():
-            pacing = {"kind": "constant", "rate_per_s": RATE}
-            paces[f"{name}, {title}"] = {"pacing": pacing, "io": io, "probe": probe}
+        pacing = {"kind": "constant", "rate_per_s": RATE}
+        paces[name] = {"pacing": pacing, "probe": probe}
     with server(cpus[-1]) as port:
 
         def mean_us(name: str) -> Callable[[], float]:
             def run() -> float:
-                outcome = loaded(port, pinned=pinned, **({"io": "uring"} | paces[name]))
+                outcome = loaded(port, pinned=pinned, **paces[name])
                 rates[name].append(outcome["requests"] / SECONDS)
                 kind = "service" if name == STAMPED else "latency"
                 return float(outcome["histograms"][kind]["mean_ns"]) / 1e3
@@ -454,12 +450,10 @@ def profile(cpus: Sequence[int]) -> None:
     with server(cpus[-1]) as port, tempfile.TemporaryDirectory() as folder:
         recorded = ["perf", "record", "--quiet", "-g", "-o", f"{folder}/perf.data", "--"]
         words = ["taskset", "-c", str(cpus[0]), *recorded]
-        for (name, probe), (loop, plan), (io, title) in itertools.product(
-            probes().items(), loops.items(), BACK_ENDS.items()
-        ):
-            outcome = loaded(port, io, words, probe=probe, **plan)
+        for (name, probe), (loop, plan) in itertools.product(probes().items(), loops.items()):
+            outcome = loaded(port, words, probe=probe, **plan)
             us = outcome["cpu_ns"] / outcome["requests"] / 1e3
-            print(f"{name}, {title}, {loop}: {us:.2f} us of CPU per request, with perf's part of it")
+            print(f"{name}, {loop}: {us:.2f} us of CPU per request, with perf's part of it")
             # Of each function itself, without what it calls.
             report = ["perf", "report", "--stdio", "--no-children", "-g", "none", "--percent-limit", "1"]
             report += ["--sort", "symbol", "-i", f"{folder}/perf.data"]

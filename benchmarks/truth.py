@@ -37,7 +37,7 @@ QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p95_ns": 0.95, "p99_ns": 0.99, "p99_
 
 
 def freezing(
-    period_s: float, freeze_s: float, rate: int, seconds: int, io: str, secure: Path | None = None
+    period_s: float, freeze_s: float, rate: int, seconds: int, secure: Path | None = None
 ) -> list[str]:
     """Print what the engine says beside the witness and the law; returns what is beyond the tolerance.
     `secure`: the folder of a certificate."""
@@ -47,7 +47,7 @@ def freezing(
         words += [str(secure / "own.pem"), str(secure / "own.key")]
         plan["tls"] = {"server_name": "127.0.0.1", "cacert": str(secure / "own.pem")}
     over = ", TLS" if secure else ""
-    title = f"P={period_s:g} s, D={freeze_s:g} s, {rate}/s for {seconds} s, {io}{over}"
+    title = f"P={period_s:g} s, D={freeze_s:g} s, {rate}/s for {seconds} s{over}"
     print(title)
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
@@ -60,7 +60,6 @@ def freezing(
             protocol="http",
             addresses=[f"127.0.0.1:{port}"],
             connections=64,
-            io=io,
             duration_s=seconds,
             pacing={"kind": "constant", "rate_per_s": rate},
             request={"headers": [["Host", "127.0.0.1"]]},
@@ -128,7 +127,7 @@ def run(words: Sequence[str]) -> str:
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def for_good(io: str) -> None:
+def for_good() -> None:
     """A server that freezes at half time: half of the requests have no answer."""
     with subprocess.Popen(
         [peer("freezing"), "0", "2000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -142,7 +141,6 @@ def for_good(io: str) -> None:
                 protocol="http",
                 addresses=[f"127.0.0.1:{port}"],
                 connections=64,
-                io=io,
                 duration_s=4,
                 timeout_s=6,
                 pacing={"kind": "constant", "rate_per_s": 1000},
@@ -152,7 +150,7 @@ def for_good(io: str) -> None:
             server.kill()
     given_up = found["errors"].get("timeout", 0)
     print(
-        f"frozen for good after 2 of 4 s, {io}: of {found['intended']} requests {found['unfinished']} "
+        f"frozen for good after 2 of 4 s: of {found['intended']} requests {found['unfinished']} "
         f"unfinished, {given_up} given up"
     )
 
@@ -191,18 +189,16 @@ def main() -> int:
     quick = sys.argv[1:] == ["quick"]
     late_feeds(10_000)
     misses = []
-    for io in ("uring", "epoll"):
-        misses += freezing(1, 0.1, 1000, 20, io)
-        if not quick:
-            misses += freezing(10, 1, 1000, 40, io)
-            misses += freezing(10, 1, 20_000, 40, io)
-        for_good(io)
+    misses += freezing(1, 0.1, 1000, 20)
+    if not quick:
+        misses += freezing(10, 1, 1000, 40)
+        misses += freezing(10, 1, 20_000, 40)
+    for_good()
     with tempfile.TemporaryDirectory() as folder:
         certificate(Path(folder))
-        for io in ("uring", "epoll"):
-            misses += freezing(1, 0.1, 1000, 20, io, Path(folder))
-            if not quick:
-                misses += freezing(10, 1, 20_000, 40, io, Path(folder))
+        misses += freezing(1, 0.1, 1000, 20, Path(folder))
+        if not quick:
+            misses += freezing(10, 1, 20_000, 40, Path(folder))
     others(10, 1)
     for line in misses:
         print(f"missed: {line}", file=sys.stderr)

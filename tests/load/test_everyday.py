@@ -25,12 +25,6 @@ LIMIT_S = 60
 FEW = ("--requests", "6", "--connections", "2")
 
 
-@pytest.fixture(params=["epoll", "uring"])
-def io(request: pytest.FixtureRequest) -> tuple[str, str]:
-    """Both back-ends."""
-    return "--io", request.param
-
-
 @pytest.mark.parametrize(
     ("response", "reason"),
     [
@@ -52,9 +46,9 @@ def test_why_a_response_cannot_be_read(response: bytes, reason: str) -> None:
     assert document["first_wrong"]
 
 
-def test_a_response_whose_end_nobody_can_know(io: tuple[str, str]) -> None:
+def test_a_response_whose_end_nobody_can_know() -> None:
     with serving(answering(lambda *_: b"HTTP/1.1 200 OK\r\n\r\nok")) as port:
-        few = (*FEW, "--duration", "2s", "--timeout", "500ms", *io)
+        few = (*FEW, "--duration", "2s", "--timeout", "500ms")
         document = load(f"http://127.0.0.1:{port}/", *few, status=1)
     assert set(document["errors"]) == {"timeout"}
     assert "a response without Content-Length, and the connection" in document["detail"]
@@ -113,7 +107,7 @@ def test_a_stream_is_silent_when_more_than_its_interval_has_passed() -> None:
         assert load(*stream, "--duration", "2s", status=None)["errors"]["timeout"] >= 1
 
 
-def test_replies_before_the_body_was_read_are_counted_apart(io: tuple[str, str], tmp_path: Path) -> None:
+def test_replies_before_the_body_was_read_are_counted_apart(tmp_path: Path) -> None:
     (tmp_path / "body").write_bytes(b"x" * 30_000_000)
 
     def impatient(reply: bytes) -> Callable[[socket.socket], None]:
@@ -124,7 +118,7 @@ def test_replies_before_the_body_was_read_are_counted_apart(io: tuple[str, str],
 
         return handle
 
-    body = ("--body", f"@{tmp_path}/body", "--duration", "1500ms", "--connections", "2", *io)
+    body = ("--body", f"@{tmp_path}/body", "--duration", "1500ms", "--connections", "2")
     with serving(impatient(OK)) as port:
         early = load(f"http://127.0.0.1:{port}/", *body, status=1)
     assert early["requests"] == 0
@@ -136,7 +130,7 @@ def test_replies_before_the_body_was_read_are_counted_apart(io: tuple[str, str],
     assert refused["statuses"]["413"] == refused["errors"]["status"]
 
 
-def test_a_request_that_meets_the_close_of_a_kept_connection(io: tuple[str, str]) -> None:
+def test_a_request_that_meets_the_close_of_a_kept_connection() -> None:
     def closing(connection: socket.socket) -> None:
         """Keeps each connection, it says, and closes it as the second request comes."""
         for number, _ in enumerate(requests(connection)):
@@ -145,7 +139,7 @@ def test_a_request_that_meets_the_close_of_a_kept_connection(io: tuple[str, str]
             connection.sendall(OK)
 
     with serving(closing) as port:
-        url = (f"http://127.0.0.1:{port}/", "--requests", "20", "--connections", "2", *io)
+        url = (f"http://127.0.0.1:{port}/", "--requests", "20", "--connections", "2")
         met = load(*url, status=None)
         assert set(met["errors"]) <= {"closed-early", "reset"}
         assert met["requests"] + sum(met["errors"].values()) == 20
@@ -158,13 +152,12 @@ def test_connections_go_elsewhere(tmp_path: Path) -> None:
 
     with serving(answering(host)) as port:
         assert load("http://no.example:81/", *FEW, "--connect-to", f"127.0.0.1:{port}")["errors"] == {}
-    for io in ("epoll", "auto"):
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(f"{tmp_path}/{io}")
-        listener.listen()
-        with serving(answering(host), listener):
-            unix = load("http://no.example:81/", *FEW, "--unix", f"{tmp_path}/{io}", "--io", io)
-            assert (unix["errors"], unix["requests"]) == ({}, 6)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{tmp_path}/socket")
+    listener.listen()
+    with serving(answering(host), listener):
+        unix = load("http://no.example:81/", *FEW, "--unix", f"{tmp_path}/socket")
+        assert (unix["errors"], unix["requests"]) == ({}, 6)
     words = ("load", "http://h/", "--duration", "1s")
     missing = in_process(*words, "--unix", f"{tmp_path}/none", status=1)
     assert f"no server listens at {tmp_path}/none" in missing.stderr
@@ -395,11 +388,11 @@ def test_a_server_that_is_restarted_under_load() -> None:
     assert max(again) - min(again) > 1.5
 
 
-def test_replies_that_all_fail_have_no_figures_that_are_none(io: tuple[str, str]) -> None:
+def test_replies_that_all_fail_have_no_figures_that_are_none() -> None:
     """autocannon 127: a latency of NaN; k6 4283: a threshold without a single value is passed."""
     failed = b"HTTP/1.1 500 No\r\nContent-Length: 15\r\n\r\n\x1b[2Jno database"
     with serving(answering(lambda *_: failed)) as port:
-        words = ("load", f"http://127.0.0.1:{port}/a", *FEW, "--method", "POST", *io, "--fail-if", "p99>10s")
+        words = ("load", f"http://127.0.0.1:{port}/a", *FEW, "--method", "POST", "--fail-if", "p99>10s")
         done = in_process(*words, "--json", status=1)
         text = in_process(*words, status=1).stdout
     assert "NaN" not in done.stdout

@@ -191,7 +191,7 @@ def _await(process: subprocess.Popen[str], port: int) -> None:
     pytest.fail(f"the server ended with status {process.returncode}")
 
 
-def load(target: Target, io: str, streams: int = 4, **plan: Any) -> dict[str, Any]:
+def load(target: Target, streams: int = 4, **plan: Any) -> dict[str, Any]:
     """The outcome of a load without a fault. `streams`: of HTTP/2."""
     host = f"127.0.0.1:{target.port}"
     request = {"headers": [["Host", host], *plan.pop("headers", [])]} | plan.pop("request", {})
@@ -200,7 +200,6 @@ def load(target: Target, io: str, streams: int = 4, **plan: Any) -> dict[str, An
         "addresses": [host],
         "connections": 8,
         "timeout_s": 60,
-        "io": io,
         "request": request,
     } | plan
     if target.protocol in ("https", "h2s", "wss"):
@@ -218,10 +217,10 @@ def load(target: Target, io: str, streams: int = 4, **plan: Any) -> dict[str, An
 PACED = {"kind": "constant", "rate_per_s": 2_000.0}
 
 
-def drive(target: Target, io: str, count: int) -> int:
+def drive(target: Target, count: int) -> int:
     """So many requests, over all routes; returns how many were answered."""
     if target.protocol in ("ws", "wss"):
-        return talk(target, io, count)
+        return talk(target, count)
     routes, answered = target.routes, 0
 
     def some(share: float, names: Sequence[str], equals: str, **plan: Any) -> None:
@@ -231,7 +230,7 @@ def drive(target: Target, io: str, count: int) -> int:
             return
         number = round(count * share)
         request = {"targets": [f"/{name}" for name in names]} | plan.pop("request", {})
-        outcome = load(target, io, requests=number, request=request, expect={"equals": equals}, **plan)
+        outcome = load(target, requests=number, request=request, expect={"equals": equals}, **plan)
         assert outcome["requests"] == number
         answered += number
 
@@ -248,7 +247,7 @@ def drive(target: Target, io: str, count: int) -> int:
     return answered
 
 
-def talk(target: Target, io: str, count: int) -> int:
+def talk(target: Target, count: int) -> int:
     """So many messages over WebSockets, each of which comes back: texts, bytes, long ones."""
     answered = 0
     parts: list[tuple[float, str, dict[str, Any]]] = [
@@ -259,7 +258,7 @@ def talk(target: Target, io: str, count: int) -> int:
     ]
     for share, message, plan in parts:
         number = round(count * share)
-        outcome = load(target, io, requests=number, line=message, **plan)
+        outcome = load(target, requests=number, line=message, **plan)
         assert outcome["requests"] == number
         assert outcome["connections"]["opened"] == 8
         answered += number
@@ -272,20 +271,17 @@ def test_requests_without_a_fault(
     name: str, protocol: str, count: int, tmp_path: Path, certificates: Path
 ) -> None:
     with served(name, protocol, tmp_path, certificates) as target:
-        for io in ("epoll", "uring"):
-            assert drive(target, io, count) == count
+        assert drive(target, count) == count
 
 
-@pytest.mark.parametrize("io", ["epoll", "uring"])
 def test_a_connection_that_takes_few_requests_keeps_nobody_waiting(
-    io: str, tmp_path: Path, certificates: Path
+    tmp_path: Path, certificates: Path
 ) -> None:
     """A server that leaves after five requests has most of fifty refused, again and again (envoy 36450,
     nghttp2 981): each of them is sent on the next connection before those that came later."""
     with served("nginx", "h2", tmp_path, certificates) as target:
         outcome = load(
             target,
-            io,
             streams=50,
             connections=2,
             requests=2_000,
@@ -296,8 +292,8 @@ def test_a_connection_that_takes_few_requests_keeps_nobody_waiting(
     assert outcome["connections"]["opened"] >= 400
 
 
-def burst_twice(target: Target) -> list[dict[str, Any]]:
-    """The outcomes of two bursts with each io: the second comes after twice the time for which the server
+def burst_twice(target: Target) -> dict[str, Any]:
+    """The outcome of two bursts: the second comes after twice the time for which the server
     keeps an idle connection."""
     plan: dict[str, Any] = {
         "requests": 16,
@@ -306,15 +302,14 @@ def burst_twice(target: Target) -> list[dict[str, Any]]:
         "expect": {"equals": "hello"},
     }
     # The first request may take as long as an idle connection is kept: Erlang loads its modules.
-    load(target, "epoll", streams=1, connections=1, **plan | {"requests": 1})
-    with ThreadPoolExecutor() as both:
-        return list(both.map(lambda io: load(target, io, streams=1, **plan), ("epoll", "uring")))
+    load(target, streams=1, connections=1, **plan | {"requests": 1})
+    return load(target, streams=1, **plan)
 
 
 @pytest.fixture(scope="module")
 def bursts(
     tmp_path_factory: pytest.TempPathFactory, certificates: Path
-) -> Iterator[dict[tuple[str, str], Future[list[dict[str, Any]]]]]:
+) -> Iterator[dict[tuple[str, str], Future[dict[str, Any]]]]:
     """All servers at one time: most of it is waiting. Each has started before the first burst: beside others
     that start, one may get no processor for as long as it keeps a connection without a request."""
     pairs = spoken_pairs(*HTTP)
@@ -334,10 +329,10 @@ def bursts(
 
 @each(*HTTP)
 def test_kept_connections_that_a_server_closes_are_opened_again(
-    name: str, protocol: str, bursts: dict[tuple[str, str], Future[list[dict[str, Any]]]]
+    name: str, protocol: str, bursts: dict[tuple[str, str], Future[dict[str, Any]]]
 ) -> None:
-    for outcome in bursts[name, protocol].result():
-        assert outcome["requests"] == 16
-        # Some servers keep a connection that never had a request, while others are opened.
-        assert outcome["connections"]["idle_closes"] >= 1
-        assert outcome["connections"]["opened"] > 8
+    outcome = bursts[name, protocol].result()
+    assert outcome["requests"] == 16
+    # Some servers keep a connection that never had a request, while others are opened.
+    assert outcome["connections"]["idle_closes"] >= 1
+    assert outcome["connections"]["opened"] > 8

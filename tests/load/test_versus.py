@@ -56,7 +56,7 @@ def run_of(
                     Cell(name, POINT),
                     Outcome(values.get("outcome", "ok")),
                     str(values.get("detail", "")),
-                    loads=(load_message(message, None),),
+                    loads=(load_message(message),),
                 ),
             )
     store.end_run(run)
@@ -128,7 +128,7 @@ def test_each_block_has_its_share_of_the_load() -> None:
     assert versus.part(http_plan(duration_s=1), 10, 1).duration_s == 0.5
 
 
-STARTED = '{"type":"started","version":1,"io":"epoll","missing":["x: no"]}'
+STARTED = '{"type":"started","version":1,"missing":["x: no"]}'
 OUTCOME = (
     '{"type":"outcome","outcome":"ok","requests":7,"achieved_rate_per_s":3.5,'
     '"histograms":{"latency":{"count":7,"p50_ns":2,"p99_ns":9}}}'
@@ -175,7 +175,7 @@ def test_a_load_is_a_trial(tmp_path: Path) -> None:
     assert trial.started_at
     load = trial.load(STEP, LOAD)
     assert load
-    assert (load.requests, load.achieved_rate_per_s, load.io) == (7, 3.5, "epoll")
+    assert (load.requests, load.achieved_rate_per_s) == (7, 3.5)
     assert load.histograms == {"latency": ipc.LatencySummary(count=7, p50_ns=2, p99_ns=9)}
     assert TARGET.figures(trial) == {"rate": 3.5, "latency_p50": 2.0, "latency_p99": 9.0}
     assert observer.loads == [(3, "B", plan_of("B", 3))]
@@ -214,13 +214,12 @@ def test_a_load_whose_requests_fail_says_nothing_of_its_target(tmp_path: Path) -
 
 def test_all_figures_of_a_load_come_into_the_message() -> None:
     outcome = ipc.LoadOutcome("ok", "fine", requests=3, errors={"reset": 1}, late_requests=5)
-    message = load_message(outcome, ipc.Started(1, io="uring"))
-    assert (message.step, message.name, message.io) == (STEP, LOAD, "uring")
+    message = load_message(outcome)
+    assert (message.step, message.name) == (STEP, LOAD)
     for name in ("outcome", "detail", "requests", "errors", "late_requests"):
         assert getattr(message, name) == getattr(outcome, name)
-    assert load_message(outcome, None).io == ""
-    assert load_message(outcome, None).started_within_ns is None
-    assert load_message(outcome, None, 0.25).started_within_ns == 250_000_000
+    assert load_message(outcome).started_within_ns is None
+    assert load_message(outcome, 0.25).started_within_ns == 250_000_000
 
 
 def test_an_interrupted_load_is_kept_without_figures(tmp_path: Path) -> None:

@@ -156,7 +156,6 @@ def _stream(step: str, name: str, plan: protocol.LoadPlan, base_s: float) -> pro
     return protocol.LoadMessage(
         step=step,
         name=name,
-        io="epoll",
         duration_ns=round(plan.duration_s * 1e9),
         begin_ns=BEGIN_NS,
         end_ns=BEGIN_NS + round(plan.duration_s * 1e9),
@@ -196,7 +195,6 @@ def _load(
     return protocol.LoadMessage(
         step=step,
         name=name,
-        io="uring",
         duration_ns=round(duration_s * 1e9),
         requests=requests,
         intended=requests if plan.is_open_loop else None,

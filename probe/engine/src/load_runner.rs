@@ -7,7 +7,7 @@ use crate::load::histogram::Histogram;
 use crate::load::plan::{Plan, Protocol};
 use crate::load::report;
 use crate::load::service_times::ServiceTimes;
-use crate::remote::{Awaited, Begun, DriverNotice, PartRecord, Sharing};
+use crate::remote::{Awaited, Begun, DriverNotice, PartRecord, StartedEngines};
 use crate::stub::background::Background;
 use crate::stub::calls::{Ledger, Orphans};
 use crate::stub::{self, Stub};
@@ -39,7 +39,6 @@ pub type LoadStep = Step<Plan>;
 struct RunningLoad {
     load: usize,
     plan: Arc<Plan>,
-    io: Value,
     engine: Engine,
 }
 
@@ -48,12 +47,11 @@ struct FinishedLoad {
     step: usize,
     load: usize,
     plan: Arc<Plan>,
-    io: Value,
     begin_ns: u64,
     end_ns: u64,
     outcome: Outcome,
     /// Of engines elsewhere.
-    sharing: Option<Sharing>,
+    started: Option<StartedEngines>,
 }
 
 pub struct LoadRunner {
@@ -129,7 +127,7 @@ impl LoadRunner {
 
     /// The engines have begun; `t_ns` is the time of the trial. The error: the driver said what cannot be.
     fn engines_begun(&mut self, begun: &Begun, t_ns: u64) -> Result<(), String> {
-        let is_first = self.awaited.iter().all(|load| load.sharing.is_none());
+        let is_first = self.awaited.iter().all(|load| load.started.is_none());
         if self.awaited.is_empty() || !is_first {
             return Err("the driver began a step that is not awaited".into());
         }
@@ -139,7 +137,7 @@ impl LoadRunner {
         }
         self.begin_ns = t_ns;
         for (load, &engines) in self.awaited.iter_mut().zip(&begun.engines) {
-            load.sharing = Some(Sharing {
+            load.started = Some(StartedEngines {
                 engines,
                 within_ns: begun.within_ns,
             });
@@ -158,17 +156,16 @@ impl LoadRunner {
             return Ok(None);
         }
         for load in self.awaited.drain(..) {
-            let (number, plan, sharing) = (load.load, Arc::clone(&load.plan), load.sharing);
-            let (io, outcome) = load.whole();
+            let (number, plan, started) = (load.load, Arc::clone(&load.plan), load.started);
+            let outcome = load.whole();
             self.finished.push(FinishedLoad {
                 step: self.step,
                 load: number,
                 plan,
-                io: io.into(),
                 begin_ns: self.begin_ns,
                 end_ns: t_ns,
                 outcome,
-                sharing,
+                started,
             });
         }
         Ok(Some(self.step))
@@ -309,15 +306,9 @@ impl Loads for LoadRunner {
         }
         let start_ns = now_ns();
         for (load, plan, prepared) in prepared {
-            let io = prepared.io_name().into();
             let engine = prepared.start(start_ns);
             let engine = engine.map_err(|error| format!("load: cannot start a thread: {error}"))?;
-            self.running.push(RunningLoad {
-                load,
-                plan,
-                io,
-                engine,
-            });
+            self.running.push(RunningLoad { load, plan, engine });
         }
         Ok(())
     }
@@ -348,7 +339,7 @@ impl Loads for LoadRunner {
 
     fn next_mark_ns(&self) -> Option<u64> {
         let mark = self.steps.get(self.step)?.marks.get(self.marks_taken)?;
-        let has_begun = |load: &Awaited| load.sharing.is_some();
+        let has_begun = |load: &Awaited| load.started.is_some();
         let runs = !self.running.is_empty() || self.awaited.iter().any(has_begun);
         runs.then(|| self.begin_ns + nanoseconds(mark.at_s))
     }
@@ -370,11 +361,10 @@ impl Loads for LoadRunner {
             step: self.step,
             load: running.load,
             plan: running.plan,
-            io: running.io,
             begin_ns: self.begin_ns,
             end_ns: t_ns,
             outcome: running.engine.finish(),
-            sharing: None,
+            started: None,
         });
         self.running.is_empty().then_some(self.step)
     }
@@ -446,12 +436,11 @@ impl Loads for LoadRunner {
             line["type"] = "load".into();
             line["step"] = step.name.as_str().into();
             line["name"] = step.loads[load.load].name.as_str().into();
-            line["io"] = load.io.clone();
             line["begin_ns"] = load.begin_ns.into();
             line["end_ns"] = load.end_ns.into();
-            if let Some(sharing) = load.sharing {
-                line["engines"] = sharing.engines.into();
-                line["started_within_ns"] = sharing.within_ns.into();
+            if let Some(started) = load.started {
+                line["engines"] = started.engines.into();
+                line["started_within_ns"] = started.within_ns.into();
             }
             if let Some(ledger) = self.stub.as_ref().map(|stub| &stub.ledger) {
                 line["upstreams"] = load.overhead(ledger);

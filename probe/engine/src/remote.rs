@@ -34,8 +34,6 @@ pub struct Begun {
 pub struct PartRecord {
     /// The load's number in its step.
     pub load: usize,
-    /// The back-end of the engine.
-    pub io: String,
     /// As the engine wrote it.
     pub record: Outcome,
 }
@@ -48,9 +46,9 @@ impl DriverNotice {
     }
 }
 
-/// How engines shared a load that has ended.
+/// The engines of a load.
 #[derive(Clone, Copy)]
-pub struct Sharing {
+pub struct StartedEngines {
     pub engines: usize,
     pub within_ns: u64,
 }
@@ -60,11 +58,10 @@ pub struct Awaited {
     pub load: usize,
     pub plan: Arc<Plan>,
     /// None until the engines have started.
-    pub sharing: Option<Sharing>,
+    pub started: Option<StartedEngines>,
     /// Records have the service times of answered requests, which are joined with calls of upstreams.
     has_service_times: bool,
     ended: usize,
-    io: Vec<String>,
     outcome: Outcome,
 }
 
@@ -74,9 +71,8 @@ impl Awaited {
             has_service_times: has_upstreams && plan.keeps_service_times(),
             load,
             plan,
-            sharing: None,
+            started: None,
             ended: 0,
-            io: Vec::new(),
             outcome: Outcome::default(),
         }
     }
@@ -94,9 +90,6 @@ impl Awaited {
         self.outcome.merge(&part.record);
         if let Some(number) = self.outcome.record.service_times.repeated() {
             return Err(format!("{name}: request {number} is in another one, too"));
-        }
-        if !self.io.contains(&part.io) {
-            self.io.push(part.io.clone());
         }
         Ok(())
     }
@@ -122,14 +115,13 @@ impl Awaited {
     }
 
     pub fn is_missing_a_part(&self) -> bool {
-        self.sharing
-            .is_some_and(|sharing| self.ended < sharing.engines)
+        self.started
+            .is_some_and(|started| self.ended < started.engines)
     }
 
-    /// The names of the engines' back-ends, and what they counted together.
-    pub fn whole(mut self) -> (String, Outcome) {
-        self.io.sort_unstable();
-        (self.io.join(", "), self.outcome)
+    /// What the engines counted together.
+    pub fn whole(self) -> Outcome {
+        self.outcome
     }
 }
 
@@ -142,21 +134,17 @@ mod tests {
         let plan = json!({"protocol": "tcp", "line": "1", "requests": 1});
         let plan = Arc::new(serde_json::from_value(plan).unwrap());
         let mut awaited = Awaited::new(0, plan, true);
-        awaited.sharing = Some(Sharing {
+        awaited.started = Some(StartedEngines {
             engines,
             within_ns: 0,
         });
         awaited
     }
 
-    fn part(io: &str, requests: u64) -> PartRecord {
+    fn part(requests: u64) -> PartRecord {
         let mut record = Outcome::default();
         record.record.replies.requests = requests;
-        PartRecord {
-            load: 0,
-            io: io.into(),
-            record,
-        }
+        PartRecord { load: 0, record }
     }
 
     #[test]
@@ -173,19 +161,18 @@ mod tests {
     #[test]
     fn parts_are_added_until_all_are_there() {
         let mut two = awaited(2);
-        assert!(two.add(&part("uring", 3)).is_ok());
+        assert!(two.add(&part(3)).is_ok());
         assert!(two.is_missing_a_part());
-        assert!(two.add(&part("epoll", 4)).is_ok());
+        assert!(two.add(&part(4)).is_ok());
         assert!(!two.is_missing_a_part());
-        assert!(two.add(&part("epoll", 5)).is_err());
-        let (io, outcome) = two.whole();
-        assert_eq!(io, "epoll, uring");
+        assert!(two.add(&part(5)).is_err());
+        let outcome = two.whole();
         assert_eq!(outcome.record.replies.requests, 7);
     }
 
     /// A record of requests by their numbers.
     fn numbered(numbers: &[u64]) -> PartRecord {
-        let mut part = part("epoll", numbers.len() as u64);
+        let mut part = part(numbers.len() as u64);
         for &number in numbers {
             part.record.record.service_times.add(number, 7);
         }
@@ -201,7 +188,7 @@ mod tests {
             });
             let plan = Arc::new(serde_json::from_value(plan).unwrap());
             let mut whole = Awaited::new(3, plan, has_upstreams);
-            whole.sharing = awaited(2).sharing;
+            whole.started = awaited(2).started;
             whole
         };
         let mut right = whole(true);
@@ -210,7 +197,7 @@ mod tests {
         let replies = &mut late.record.record.replies;
         (replies.requests, replies.late_requests) = (1, 1);
         right.add(&late).unwrap();
-        assert_eq!(right.whole().1.record.service_times.len(), 5);
+        assert_eq!(right.whole().record.service_times.len(), 5);
 
         let mut fewer = numbered(&[2, 4]);
         fewer.record.record.replies.requests = 3;
@@ -234,7 +221,7 @@ mod tests {
         }
         // Nobody asked for them.
         let mut alone = whole(false);
-        alone.add(&part("epoll", 3)).unwrap();
+        alone.add(&part(3)).unwrap();
         let why = alone.add(&numbered(&[2])).unwrap_err();
         assert!(why.contains("where 0 are due"), "{why}");
     }
@@ -242,9 +229,9 @@ mod tests {
     #[test]
     fn nothing_is_missing_before_the_beginning() {
         let mut early = awaited(1);
-        early.sharing = None;
+        early.started = None;
         assert!(!early.is_missing_a_part());
-        assert!(early.add(&part("epoll", 1)).is_err());
+        assert!(early.add(&part(1)).is_err());
     }
 
     #[test]

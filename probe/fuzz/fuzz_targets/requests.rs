@@ -14,8 +14,8 @@ use wire::request::Work;
 /// Instants are in order, and a request has bytes whatever its numbers are.
 fn try_load(plan: &Plan) {
     let last_shard = plan.threads - 1;
-    let share = plan.share(last_shard);
-    let mut pacer = Pacer::new(&plan.pacing(), last_shard as u64, share, plan.duration_ns(), plan.requests);
+    let share = plan.partition(last_shard);
+    let mut pacer = Pacer::new(&plan.pacing(), share, plan.duration_ns(), plan.requests);
     let mut last = 0;
     for at in std::iter::from_fn(|| pacer.take()).take(100) {
         assert!(at >= last, "{at} after {last}");

@@ -135,7 +135,7 @@ fn feed(mode: &str, timeout_s: f64) -> Trial {
     feed_of(mode, timeout_s, json!({}))
 }
 
-/// The same with changes to the load's `stream`, and `io` of it.
+/// The same with changes to the load's `stream`.
 fn feed_of(mode: &str, timeout_s: f64, changes: Value) -> Trial {
     let mut plan = json!({
         "protocol": "stream", "connections": 6, "duration_s": 6, "timeout_s": timeout_s,
@@ -143,10 +143,7 @@ fn feed_of(mode: &str, timeout_s: f64, changes: Value) -> Trial {
         "stream": {"first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 0.2},
     });
     for (key, value) in changes.as_object().unwrap() {
-        match key.as_str() {
-            "io" => plan["io"] = value.clone(),
-            key => plan["stream"][key] = value.clone(),
-        }
+        plan["stream"][key] = value.clone();
     }
     let mut step = step("held", plan);
     step["marks"] = json!([{"name": "early", "at_s": 0.5}, {"name": "middle", "at_s": 3}]);
@@ -199,30 +196,27 @@ fn readers_that_stop_and_connections_that_vanish() {
         "slow": {"percent": 40, "at_s": 3, "for_s": 1},
         "vanish": {"percent": 20, "at_s": 3.5},
     });
-    for io in ["epoll", "uring"] {
-        let trial = feed_of("good", 60.0, with(changes.clone(), "/io", json!(io)));
-        trial.is("ok", "");
-        let load = &trial.of("load")[0];
-        let streams = &load["streams"];
-        assert_eq!(load["io"], io);
-        // 1, 3 and 6 stop reading; 5 goes.
-        assert_eq!(
-            (&streams["slowed"], &streams["vanished"]),
-            (&json!(3), &json!(1))
-        );
-        assert_eq!(
-            (&streams["fed"], &load["errors"]),
-            (&json!(6), &json!({})),
-            "{load:#}"
-        );
-        assert_eq!(load["connections"]["open_at_end"], 5, "{load:#}");
-        // What came to the slow ones after that is not called late.
-        let (late, chunks) = (&load["histograms"]["lateness"]["count"], &streams["chunks"]);
-        let after = chunks.as_u64().unwrap() - late.as_u64().unwrap();
-        assert!(after > 0 && after <= 3 * 40, "{load:#}");
-        // What they had not read was there when they read again: no chunk is lost.
-        assert_eq!(load["sequence"]["gaps"], 0);
-    }
+    let trial = feed_of("good", 60.0, changes.clone());
+    trial.is("ok", "");
+    let load = &trial.of("load")[0];
+    let streams = &load["streams"];
+    // 1, 3 and 6 stop reading; 5 goes.
+    assert_eq!(
+        (&streams["slowed"], &streams["vanished"]),
+        (&json!(3), &json!(1))
+    );
+    assert_eq!(
+        (&streams["fed"], &load["errors"]),
+        (&json!(6), &json!({})),
+        "{load:#}"
+    );
+    assert_eq!(load["connections"]["open_at_end"], 5, "{load:#}");
+    // What came to the slow ones after that is not called late.
+    let (late, chunks) = (&load["histograms"]["lateness"]["count"], &streams["chunks"]);
+    let after = chunks.as_u64().unwrap() - late.as_u64().unwrap();
+    assert!(after > 0 && after <= 3 * 40, "{load:#}");
+    // What they had not read was there when they read again: no chunk is lost.
+    assert_eq!(load["sequence"]["gaps"], 0);
 }
 
 #[test]

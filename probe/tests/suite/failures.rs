@@ -59,21 +59,19 @@ fn errors_of_bad_servers_have_their_kinds() {
     for (kind, reply, close) in cases {
         let server = Server::replying(reply, close);
         let changes = json!({"requests": 6, "expect": {"status": 200, "equals": "hello"}});
-        let outcomes = both(&plan(&server, changes));
-        for outcome in &outcomes {
-            let mut errors = outcome["errors"].clone();
-            if kind == "unsolicited" {
-                // Each of them came after a good reply, that counts.
-                assert!(outcome["requests"].as_u64().unwrap() <= 6, "{outcome:#}");
-                assert!(errors[kind].as_u64().unwrap() > 0, "{outcome:#}");
-                continue;
-            }
-            assert_eq!(outcome["outcome"], "load-failed", "{kind}: {outcome:#}");
-            assert_eq!(outcome["requests"], 0);
-            let count = errors.as_object_mut().unwrap().remove(kind);
-            assert_eq!(count, Some(json!(6)), "{kind}: {outcome:#}");
-            assert_eq!(errors, json!({}), "{kind}");
+        let outcome = load(&plan(&server, changes)).outcome;
+        let mut errors = outcome["errors"].clone();
+        if kind == "unsolicited" {
+            // Each of them came after a good reply, that counts.
+            assert!(outcome["requests"].as_u64().unwrap() <= 6, "{outcome:#}");
+            assert!(errors[kind].as_u64().unwrap() > 0, "{outcome:#}");
+            continue;
         }
+        assert_eq!(outcome["outcome"], "load-failed", "{kind}: {outcome:#}");
+        assert_eq!(outcome["requests"], 0);
+        let count = errors.as_object_mut().unwrap().remove(kind);
+        assert_eq!(count, Some(json!(6)), "{kind}: {outcome:#}");
+        assert_eq!(errors, json!({}), "{kind}");
     }
 }
 
@@ -90,16 +88,15 @@ fn hung_servers_are_given_up() {
             json!({"requests": 4, "timeout_s": 0.5, "connections": 4, "pacing": paced}),
             json!({"requests": 4, "timeout_s": 0.5, "connections": 4, "pacing": paced, "slack_s": 0.02}),
         ] {
-            for outcome in both(&plan(&server, changes)) {
-                assert_eq!(outcome["errors"], json!({"timeout": 4}), "{outcome:#}");
-                // Requests that timed out count in the latencies, and none of them did so early.
-                let latency = &outcome["histograms"]["latency"];
-                assert_eq!(latency["count"], 4);
-                assert!(
-                    latency["min_ns"].as_u64().unwrap() >= 500_000_000,
-                    "{latency}"
-                );
-            }
+            let outcome = load(&plan(&server, changes)).outcome;
+            assert_eq!(outcome["errors"], json!({"timeout": 4}), "{outcome:#}");
+            // Requests that timed out count in the latencies, and none of them did so early.
+            let latency = &outcome["histograms"]["latency"];
+            assert_eq!(latency["count"], 4);
+            assert!(
+                latency["min_ns"].as_u64().unwrap() >= 500_000_000,
+                "{latency}"
+            );
         }
     }
     let deaf = Server::start(|stream, _| {
@@ -109,9 +106,8 @@ fn hung_servers_are_given_up() {
     let body = "x".repeat(8 << 20);
     let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": body});
     let changes = json!({"requests": 2, "timeout_s": 1, "request": request});
-    for outcome in both(&plan(&deaf, changes)) {
-        assert_eq!(outcome["errors"], json!({"timeout": 2}), "{outcome:#}");
-    }
+    let outcome = load(&plan(&deaf, changes)).outcome;
+    assert_eq!(outcome["errors"], json!({"timeout": 2}), "{outcome:#}");
 }
 
 #[test]
@@ -121,9 +117,8 @@ fn resets_and_idle_closes() {
             reset(stream);
         }
     });
-    for outcome in both(&plan(&server, json!({"requests": 4}))) {
-        assert_eq!(outcome["errors"], json!({"reset": 4}), "{outcome:#}");
-    }
+    let outcome = load(&plan(&server, json!({"requests": 4}))).outcome;
+    assert_eq!(outcome["errors"], json!({"reset": 4}), "{outcome:#}");
     // Closes what it has answered. That is nobody's error, unless the next request meets the close
     // halfway, when this process was kept from running for as long as the gap between two.
     let polite = Server::start(|mut stream, _| {
@@ -132,27 +127,26 @@ fn resets_and_idle_closes() {
     });
     let pacing = json!({"kind": "constant", "rate_per_s": 10});
     let changes = json!({"requests": 10, "connections": 1, "pacing": pacing});
-    for outcome in both(&plan(&polite, changes)) {
-        let errors = outcome["errors"].as_object().unwrap();
-        let met: u64 = errors.values().map(|count| count.as_u64().unwrap()).sum();
-        assert_eq!(
-            outcome["requests"].as_u64().unwrap() + met,
-            10,
-            "{outcome:#}"
-        );
-        assert!(
-            errors
-                .keys()
-                .all(|kind| kind == "closed-early" || kind == "reset"),
-            "{outcome:#}"
-        );
-        // Every close is one or the other; the last may not have been seen.
-        let idle = outcome["connections"]["idle_closes"].as_u64().unwrap();
-        assert!(
-            idle + met + 1 >= outcome["requests"].as_u64().unwrap(),
-            "{outcome:#}"
-        );
-    }
+    let outcome = load(&plan(&polite, changes)).outcome;
+    let errors = outcome["errors"].as_object().unwrap();
+    let met: u64 = errors.values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(
+        outcome["requests"].as_u64().unwrap() + met,
+        10,
+        "{outcome:#}"
+    );
+    assert!(
+        errors
+            .keys()
+            .all(|kind| kind == "closed-early" || kind == "reset"),
+        "{outcome:#}"
+    );
+    // Every close is one or the other; the last may not have been seen.
+    let idle = outcome["connections"]["idle_closes"].as_u64().unwrap();
+    assert!(
+        idle + met + 1 >= outcome["requests"].as_u64().unwrap(),
+        "{outcome:#}"
+    );
 }
 
 /// One that has answered is opened again at once, one that has not only later.
@@ -168,17 +162,15 @@ fn a_server_that_closes_without_a_word_is_asked_again_at_once() {
     };
     let body = json!({"method": "POST", "headers": [["Host", "here"]], "body": ""});
     let changes = |requests| json!({"connections": 1, "requests": requests, "request": body});
-    for outcome in both(&plan(&server(true), changes(200))) {
-        let opened = outcome["connections"]["opened"].as_u64().unwrap();
-        assert!(opened >= 100, "{outcome:#}");
-        // Half of the requests meet a close, after each of which there was a pause of 0.1 s.
-        let duration_ns = outcome["duration_ns"].as_u64().unwrap();
-        assert!(duration_ns < 5_000_000_000, "{outcome:#}");
-    }
-    for outcome in both(&plan(&server(false), changes(6))) {
-        let duration_ns = outcome["duration_ns"].as_u64().unwrap();
-        assert!(duration_ns >= 500_000_000, "{outcome:#}");
-    }
+    let outcome = load(&plan(&server(true), changes(200))).outcome;
+    let opened = outcome["connections"]["opened"].as_u64().unwrap();
+    assert!(opened >= 100, "{outcome:#}");
+    // Half of the requests meet a close, after each of which there was a pause of 0.1 s.
+    let duration_ns = outcome["duration_ns"].as_u64().unwrap();
+    assert!(duration_ns < 5_000_000_000, "{outcome:#}");
+    let outcome = load(&plan(&server(false), changes(6))).outcome;
+    let duration_ns = outcome["duration_ns"].as_u64().unwrap();
+    assert!(duration_ns >= 500_000_000, "{outcome:#}");
 }
 
 #[test]
@@ -193,14 +185,13 @@ fn nobody_listens() {
         // It ends long before the time-out, and before its duration.
         let changes =
             json!({"addresses": addresses, "duration_s": 1000, "requests": null, "threads": 2});
-        for outcome in both(&plan(&server, changes)) {
-            assert_eq!(outcome["outcome"], "load-failed");
-            let detail = outcome["detail"].as_str().unwrap();
-            let right = format!("no server listens at {address}");
-            assert!(detail.contains(&right), "{detail}");
-            let errors = outcome["errors"].as_object().unwrap();
-            assert_eq!(errors.keys().collect::<Vec<_>>(), ["connect-refused"]);
-        }
+        let outcome = load(&plan(&server, changes)).outcome;
+        assert_eq!(outcome["outcome"], "load-failed");
+        let detail = outcome["detail"].as_str().unwrap();
+        let right = format!("no server listens at {address}");
+        assert!(detail.contains(&right), "{detail}");
+        let errors = outcome["errors"].as_object().unwrap();
+        assert_eq!(errors.keys().collect::<Vec<_>>(), ["connect-refused"]);
     }
 }
 
@@ -219,25 +210,23 @@ fn a_server_that_freezes_for_good() {
     });
     let pacing = json!({"kind": "constant", "rate_per_s": 200});
     let changes = json!({"connections": 4, "requests": null, "duration_s": 1, "pacing": pacing, "timeout_s": 2});
-    for io in ["epoll", "auto"] {
-        count.store(0, Ordering::Relaxed);
-        let request = with(plan(&server, changes.clone()), "/load/io", json!(io));
-        let outcome = load(&request).outcome;
-        assert_eq!(outcome["intended"], 200);
-        let lost = outcome["unfinished"].as_u64().unwrap()
-            + outcome["errors"]["timeout"].as_u64().unwrap_or(0);
-        let answered = ["requests", "late_requests"].map(|key| outcome[key].as_u64().unwrap());
-        assert_eq!(answered.iter().sum::<u64>() + lost, 200, "{outcome:#}");
-        // More where this process stood still itself.
-        assert!(lost >= 100, "{outcome:#}");
-        // All of them are in the latencies, with their ages.
-        assert_eq!(outcome["histograms"]["latency"]["count"], 200);
-        let codes = outcome["warnings"].to_string();
-        assert!(
-            codes.contains("rate-not-kept") && codes.contains("unfinished"),
-            "{codes}"
-        );
-    }
+    count.store(0, Ordering::Relaxed);
+    let request = plan(&server, changes.clone());
+    let outcome = load(&request).outcome;
+    assert_eq!(outcome["intended"], 200);
+    let lost = outcome["unfinished"].as_u64().unwrap()
+        + outcome["errors"]["timeout"].as_u64().unwrap_or(0);
+    let answered = ["requests", "late_requests"].map(|key| outcome[key].as_u64().unwrap());
+    assert_eq!(answered.iter().sum::<u64>() + lost, 200, "{outcome:#}");
+    // More where this process stood still itself.
+    assert!(lost >= 100, "{outcome:#}");
+    // All of them are in the latencies, with their ages.
+    assert_eq!(outcome["histograms"]["latency"]["count"], 200);
+    let codes = outcome["warnings"].to_string();
+    assert!(
+        codes.contains("rate-not-kept") && codes.contains("unfinished"),
+        "{codes}"
+    );
 }
 
 #[test]
@@ -249,28 +238,25 @@ fn a_server_that_sends_without_end_cannot_hold_the_load() {
         while stream.write_all(&pieces).is_ok() {}
     });
     let changes = json!({"connections": 2, "requests": null, "duration_s": 0.5, "timeout_s": 1});
-    for outcome in both(&plan(&server, changes)) {
-        assert_eq!(outcome["outcome"], "load-failed", "{outcome:#}");
-        assert_eq!(outcome["requests"], 0);
-    }
+    let outcome = load(&plan(&server, changes)).outcome;
+    assert_eq!(outcome["outcome"], "load-failed", "{outcome:#}");
+    assert_eq!(outcome["requests"], 0);
 }
 
-/// The limit of descriptors has room for the connections, but not twice: io_uring has entries to spare for each.
+/// The limit of descriptors has room for the connections, but not twice.
 #[test]
 fn as_many_connections_as_descriptors_allow() {
     let server = Server::replying(OK, false);
     let changes = json!({"connections": 100, "requests": 300});
-    for io in ["epoll", "auto"] {
-        let request = with(plan(&server, changes.clone()), "/load/io", json!(io));
-        let mut probe = std::process::Command::new("sh")
-            .args(["-c", "ulimit -n 200; exec \"$1\"", "sh", PROBE])
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        writeln!(probe.stdin.take().unwrap(), "{request}").unwrap();
-        let outcome = parse(probe.wait_with_output().unwrap()).outcome;
-        assert_eq!(outcome["requests"], 300, "{outcome:#}");
-    }
+    let request = plan(&server, changes.clone());
+    let mut probe = std::process::Command::new("sh")
+        .args(["-c", "ulimit -n 200; exec \"$1\"", "sh", PROBE])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    writeln!(probe.stdin.take().unwrap(), "{request}").unwrap();
+    let outcome = parse(probe.wait_with_output().unwrap()).outcome;
+    assert_eq!(outcome["requests"], 300, "{outcome:#}");
 }

@@ -68,22 +68,20 @@ fn the_wait_for_a_stream_is_the_queue() {
         json!({"kind": "constant", "rate_per_s": 1e6}),
     ] {
         let changes = json!({"connections": 1, "requests": 80, "pacing": pacing});
-        for outcome in both(&plan(&server, http2(4, changes))) {
-            assert_eq!(outcome["requests"], 80, "{outcome:#}");
-            let histograms = &outcome["histograms"];
-            let [latency, service, queue, error] =
-                ["latency", "service", "queue", "schedule_error"]
-                    .map(|name| histograms[name]["mean_ns"].as_f64().unwrap());
-            // Those of the first four that came before the server's settings did not wait.
-            let waited = histograms["queue"]["count"].as_u64().unwrap();
-            assert!(waited >= 76, "{outcome:#}");
-            assert!(queue >= 76.0 / 80.0 * 15e6, "{outcome:#}");
-            let parts = service + queue * waited as f64 / 80.0 + error;
-            assert!((latency / parts - 1.0).abs() < 0.01, "{latency} {parts}");
-            assert!(service < 0.5 * latency, "{outcome:#}");
-            let warnings = outcome["warnings"].to_string();
-            assert!(warnings.contains("stream-limit"), "{warnings}");
-        }
+        let outcome = load(&plan(&server, http2(4, changes))).outcome;
+        assert_eq!(outcome["requests"], 80, "{outcome:#}");
+        let histograms = &outcome["histograms"];
+        let [latency, service, queue, error] = ["latency", "service", "queue", "schedule_error"]
+            .map(|name| histograms[name]["mean_ns"].as_f64().unwrap());
+        // Those of the first four that came before the server's settings did not wait.
+        let waited = histograms["queue"]["count"].as_u64().unwrap();
+        assert!(waited >= 76, "{outcome:#}");
+        assert!(queue >= 76.0 / 80.0 * 15e6, "{outcome:#}");
+        let parts = service + queue * waited as f64 / 80.0 + error;
+        assert!((latency / parts - 1.0).abs() < 0.01, "{latency} {parts}");
+        assert!(service < 0.5 * latency, "{outcome:#}");
+        let warnings = outcome["warnings"].to_string();
+        assert!(warnings.contains("stream-limit"), "{warnings}");
     }
 }
 
@@ -149,28 +147,27 @@ fn several_requests_on_each_connection() {
                         "tls": tls, "expect": {"status": 200, "equals": "hello"},
                     }),
                 );
-                for outcome in both(&plan(&server, changes)) {
-                    assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
-                    assert_eq!(outcome["requests"], 90, "{outcome:#}");
-                    assert_eq!(outcome["errors"], json!({}));
-                    assert_eq!(outcome["statuses"], json!({"200": 90}));
-                    // On a busy machine all requests can be over before the last handshake is.
-                    let opened = outcome["connections"]["opened"].as_u64().unwrap();
-                    assert!((1..=connections).contains(&opened), "{outcome:#}");
-                    assert_eq!(outcome["connections"]["most_open"], opened);
-                    assert_eq!(outcome["connections"]["open_at_end"], opened);
-                    for histogram in ["latency", "service", "schedule_error", "first_byte"] {
-                        assert_eq!(outcome["histograms"][histogram]["count"], 90, "{histogram}");
-                    }
-                    let connects = outcome["histograms"]["connect"]["count"].as_u64().unwrap();
-                    assert!((opened..=connections).contains(&connects), "{outcome:#}");
-                    let handshakes = if tls.is_null() {
-                        Value::Null
-                    } else {
-                        json!(opened)
-                    };
-                    assert_eq!(outcome["histograms"]["handshake"]["count"], handshakes);
+                let outcome = load(&plan(&server, changes)).outcome;
+                assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
+                assert_eq!(outcome["requests"], 90, "{outcome:#}");
+                assert_eq!(outcome["errors"], json!({}));
+                assert_eq!(outcome["statuses"], json!({"200": 90}));
+                // On a busy machine all requests can be over before the last handshake is.
+                let opened = outcome["connections"]["opened"].as_u64().unwrap();
+                assert!((1..=connections).contains(&opened), "{outcome:#}");
+                assert_eq!(outcome["connections"]["most_open"], opened);
+                assert_eq!(outcome["connections"]["open_at_end"], opened);
+                for histogram in ["latency", "service", "schedule_error", "first_byte"] {
+                    assert_eq!(outcome["histograms"][histogram]["count"], 90, "{histogram}");
                 }
+                let connects = outcome["histograms"]["connect"]["count"].as_u64().unwrap();
+                assert!((opened..=connections).contains(&connects), "{outcome:#}");
+                let handshakes = if tls.is_null() {
+                    Value::Null
+                } else {
+                    json!(opened)
+                };
+                assert_eq!(outcome["histograms"]["handshake"]["count"], handshakes);
             }
         }
     }
@@ -201,13 +198,12 @@ fn frames_in_any_pieces_and_order() {
         2,
         json!({"requests": 8, "connections": 1, "expect": {"equals": "hello"}}),
     );
-    for outcome in both(&plan(&server, changes)) {
-        assert_eq!(
-            (&outcome["requests"], &outcome["errors"]),
-            (&json!(8), &json!({})),
-            "{outcome:#}"
-        );
-    }
+    let outcome = load(&plan(&server, changes)).outcome;
+    assert_eq!(
+        (&outcome["requests"], &outcome["errors"]),
+        (&json!(8), &json!({})),
+        "{outcome:#}"
+    );
 }
 
 #[test]
@@ -251,9 +247,8 @@ fn large_bodies_in_both_directions() {
         1,
         json!({"requests": 6, "request": request, "expect": expect}),
     );
-    for outcome in both(&plan(&server, changes)) {
-        assert_eq!(outcome["requests"], 6, "{:#}", outcome["detail"]);
-    }
+    let outcome = load(&plan(&server, changes)).outcome;
+    assert_eq!(outcome["requests"], 6, "{:#}", outcome["detail"]);
 }
 
 /// Sends bodies of this length as far as the window goes, and the rest when there is more.
@@ -301,12 +296,11 @@ fn a_server_that_waits_for_the_window() {
         (json!({"streams": 1, "window_bytes": 300_000}), false),
         (json!({"streams": 1}), false),
     ] {
-        for outcome in both(&plan(&server, json!({"requests": 6, "http2": http2}))) {
-            assert_eq!(outcome["requests"], 6, "{outcome:#}");
-            assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
-            let warnings = outcome["warnings"].to_string();
-            assert_eq!(warnings.contains("in 6 replies"), waits, "{warnings}");
-        }
+        let outcome = load(&plan(&server, json!({"requests": 6, "http2": http2}))).outcome;
+        assert_eq!(outcome["requests"], 6, "{outcome:#}");
+        assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
+        let warnings = outcome["warnings"].to_string();
+        assert_eq!(warnings.contains("in 6 replies"), waits, "{warnings}");
     }
 }
 
@@ -343,21 +337,20 @@ fn the_status_of_a_grpc_call_is_in_its_trailers() {
                 }
             }
         });
-        for outcome in both(&plan(&server, http2(3, json!({})))) {
-            assert_eq!(outcome["statuses"], json!({counted: 20}), "{outcome:#}");
-            let errors = if counted == "200" {
-                json!({})
-            } else {
-                json!({"status": 20})
-            };
-            assert_eq!(outcome["errors"], errors, "{outcome:#}");
-            let wrong = outcome["first_wrong"].as_str().unwrap();
-            assert_eq!(
-                wrong.contains(&format!("grpc-status {counted}")),
-                counted != "200",
-                "{wrong}"
-            );
-        }
+        let outcome = load(&plan(&server, http2(3, json!({})))).outcome;
+        assert_eq!(outcome["statuses"], json!({counted: 20}), "{outcome:#}");
+        let errors = if counted == "200" {
+            json!({})
+        } else {
+            json!({"status": 20})
+        };
+        assert_eq!(outcome["errors"], errors, "{outcome:#}");
+        let wrong = outcome["first_wrong"].as_str().unwrap();
+        assert_eq!(
+            wrong.contains(&format!("grpc-status {counted}")),
+            counted != "200",
+            "{wrong}"
+        );
     }
 }
 
@@ -381,11 +374,10 @@ fn streams_of_messages() {
             "stream": {"first": "a0", "chunk": "a{k}", "interval_s": 0.001},
         }),
     );
-    for outcome in both(&plan(&server, changes)) {
-        assert_eq!(outcome["messages"], 16, "{outcome:#}");
-        assert_eq!(outcome["errors"], json!({}));
-        assert_eq!(outcome["connections"]["open_at_end"], 2);
-    }
+    let outcome = load(&plan(&server, changes)).outcome;
+    assert_eq!(outcome["messages"], 16, "{outcome:#}");
+    assert_eq!(outcome["errors"], json!({}));
+    assert_eq!(outcome["connections"]["open_at_end"], 2);
 }
 
 /// A server that takes some requests on a connection, and tells that it took no more, as proxies do.
@@ -421,20 +413,18 @@ fn requests_that_were_not_processed_are_sent_again() {
             json!({"requests": 60, "connections": 2, "pacing": pacing}),
         );
         seen.store(0, Ordering::Relaxed);
-        let outcomes = both(&plan(&server, changes));
-        for outcome in &outcomes {
-            let answered = ["requests", "late_requests"].map(|key| outcome[key].as_u64().unwrap());
-            assert_eq!(answered[0] + answered[1], 60, "{outcome:#}");
-            assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
-            assert!(
-                outcome["connections"]["opened"].as_u64().unwrap() >= 12,
-                "{outcome:#}"
-            );
-            assert_eq!(outcome["histograms"]["latency"]["count"], 60);
-            assert!(pacing["kind"] == "closed" || outcome["intended"] == 60);
-        }
-        // Both back-ends, and perhaps a look at what `auto` takes: no request was processed twice.
-        assert_eq!(seen.load(Ordering::Relaxed) % 60, 0);
+        let outcome = load(&plan(&server, changes)).outcome;
+        let answered = ["requests", "late_requests"].map(|key| outcome[key].as_u64().unwrap());
+        assert_eq!(answered[0] + answered[1], 60, "{outcome:#}");
+        assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
+        assert!(
+            outcome["connections"]["opened"].as_u64().unwrap() >= 12,
+            "{outcome:#}"
+        );
+        assert_eq!(outcome["histograms"]["latency"]["count"], 60);
+        assert!(pacing["kind"] == "closed" || outcome["intended"] == 60);
+        // No request was processed twice.
+        assert_eq!(seen.load(Ordering::Relaxed), 60);
     }
 }
 
@@ -502,18 +492,18 @@ fn servers_that_break_the_rules() {
                 }
             }
         });
-        for outcome in both(&plan(
+        let outcome = load(&plan(
             &server,
             http2(1, json!({"requests": 4, "timeout_s": 2})),
-        )) {
-            assert_eq!(outcome["requests"], 0, "{case}: {outcome:#}");
-            assert_eq!(errors(&outcome), [kind], "{case}: {outcome:#}");
-            let detail = outcome["detail"].as_str().unwrap();
-            assert!(
-                !detail.contains('\x1b') && !detail.contains("debug"),
-                "{detail}"
-            );
-        }
+        ))
+        .outcome;
+        assert_eq!(outcome["requests"], 0, "{case}: {outcome:#}");
+        assert_eq!(errors(&outcome), [kind], "{case}: {outcome:#}");
+        let detail = outcome["detail"].as_str().unwrap();
+        assert!(
+            !detail.contains('\x1b') && !detail.contains("debug"),
+            "{detail}"
+        );
     }
 }
 
@@ -574,21 +564,21 @@ fn floods_are_bounded() {
             let _ = stream.write_all(&first);
             while stream.write_all(&repeated).is_ok() {}
         });
-        for outcome in both(&plan(
+        let outcome = load(&plan(
             &server,
             http2(2, json!({"requests": 2, "connections": 1, "timeout_s": 2})),
-        )) {
-            assert_eq!(outcome["requests"], 0, "{name}: {outcome:#}");
-            let found = errors(&outcome);
-            assert!(
-                !found.is_empty() && found.iter().all(|kind| kinds.contains(kind)),
-                "{name}: {found:?}"
-            );
-            assert!(
-                outcome["peak_memory_bytes"].as_u64().unwrap() < 96 << 20,
-                "{name}"
-            );
-        }
+        ))
+        .outcome;
+        assert_eq!(outcome["requests"], 0, "{name}: {outcome:#}");
+        let found = errors(&outcome);
+        assert!(
+            !found.is_empty() && found.iter().all(|kind| kinds.contains(kind)),
+            "{name}: {found:?}"
+        );
+        assert!(
+            outcome["peak_memory_bytes"].as_u64().unwrap() < 96 << 20,
+            "{name}"
+        );
     }
 }
 
@@ -630,11 +620,10 @@ fn the_end_of_a_connection_while_a_body_arrives() {
             }
         });
         let changes = json!({"requests": 4, "timeout_s": 5, "expect": {"equals": "hello"}});
-        for outcome in both(&plan(&server, http2(1, changes))) {
-            assert_eq!(errors(&outcome), kinds, "{case}: {outcome:#}");
-            if kinds.is_empty() {
-                assert_eq!(outcome["requests"], 4, "{outcome:#}");
-            }
+        let outcome = load(&plan(&server, http2(1, changes))).outcome;
+        assert_eq!(errors(&outcome), kinds, "{case}: {outcome:#}");
+        if kinds.is_empty() {
+            assert_eq!(outcome["requests"], 4, "{outcome:#}");
         }
     }
 }
@@ -655,9 +644,8 @@ fn a_server_that_begins_wrongly() {
             let _ = stream.read_to_end(&mut Vec::new());
         });
         let changes = json!({"requests": 4, "timeout_s": 2});
-        for outcome in both(&plan(&server, http2(2, changes))) {
-            assert_eq!(errors(&outcome), kinds, "{bytes:?} {outcome:#}");
-        }
+        let outcome = load(&plan(&server, http2(2, changes))).outcome;
+        assert_eq!(errors(&outcome), kinds, "{bytes:?} {outcome:#}");
     }
 }
 
@@ -667,31 +655,30 @@ fn servers_without_http2() {
         b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
         true,
     );
-    for outcome in both(&plan(
+    let outcome = load(&plan(
         &old,
         http2(2, json!({"requests": 4, "timeout_s": 2})),
-    )) {
-        assert_eq!(outcome["requests"], 0, "{outcome:#}");
-        assert!(!errors(&outcome).contains(&"timeout"), "{outcome:#}");
-    }
+    ))
+    .outcome;
+    assert_eq!(outcome["requests"], 0, "{outcome:#}");
+    assert!(!errors(&outcome).contains(&"timeout"), "{outcome:#}");
     let silent = Server::start(|mut stream, _| {
         let _ = stream.read(&mut [0; 1000]);
         std::thread::sleep(Duration::from_secs(5));
     });
-    for outcome in both(&plan(
+    let outcome = load(&plan(
         &silent,
         http2(2, json!({"requests": 4, "timeout_s": 1})),
-    )) {
-        assert_eq!(errors(&outcome), ["timeout"], "{outcome:#}");
-    }
+    ))
+    .outcome;
+    assert_eq!(errors(&outcome), ["timeout"], "{outcome:#}");
     let tls = json!({"server_name": "localhost", "insecure": true});
     for protocols in [&["http/1.1"][..], &[]] {
         let server = serve("good", protocols, |mut stream, _| {
             let _ = stream.read(&mut [0; 100]);
         });
-        for outcome in both(&plan(&server, http2(2, json!({"requests": 4, "tls": tls})))) {
-            assert_eq!(errors(&outcome), ["no-http2"], "{outcome:#}");
-        }
+        let outcome = load(&plan(&server, http2(2, json!({"requests": 4, "tls": tls})))).outcome;
+        assert_eq!(errors(&outcome), ["no-http2"], "{outcome:#}");
     }
 }
 

@@ -16,15 +16,14 @@ fn a_closed_loop_sends_as_many_as_were_asked_for() {
             "connections": connections, "threads": threads, "requests": requests,
             "expect": {"status": 200, "equals": "hello"},
         });
-        for outcome in both(&plan(&server, changes)) {
-            assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
-            assert_eq!(outcome["requests"], requests);
-            assert_eq!(outcome["errors"], json!({}));
-            assert_eq!(outcome["statuses"], json!({"200": requests}));
-            assert_eq!(outcome["histograms"]["latency"]["count"], requests);
-            assert_eq!(outcome["bytes_in"], requests * OK.len());
-            assert_eq!(outcome["intended"], Value::Null);
-        }
+        let outcome = load(&plan(&server, changes)).outcome;
+        assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
+        assert_eq!(outcome["requests"], requests);
+        assert_eq!(outcome["errors"], json!({}));
+        assert_eq!(outcome["statuses"], json!({"200": requests}));
+        assert_eq!(outcome["histograms"]["latency"]["count"], requests);
+        assert_eq!(outcome["bytes_in"], requests * OK.len());
+        assert_eq!(outcome["intended"], Value::Null);
     }
 }
 
@@ -41,12 +40,10 @@ fn a_connection_for_each_request() {
             json!({"request": {"headers": [["Host", "here"]], "close": true}, "pacing": pacing});
         let theirs = json!({ "pacing": pacing });
         for (server, changes) in [(&server, own), (&told, theirs)] {
-            let outcomes = both(&plan(server, changes));
-            for outcome in &outcomes {
-                assert_eq!(outcome["requests"], 20, "{outcome:#}");
-                assert_eq!(outcome["errors"], json!({}));
-                assert!(outcome["connections"]["opened"].as_u64().unwrap() >= 20);
-            }
+            let outcome = load(&plan(server, changes)).outcome;
+            assert_eq!(outcome["requests"], 20, "{outcome:#}");
+            assert_eq!(outcome["errors"], json!({}));
+            assert!(outcome["connections"]["opened"].as_u64().unwrap() >= 20);
         }
     }
 }
@@ -63,10 +60,9 @@ fn replies_byte_by_byte() {
             }
         });
         let changes = json!({"requests": 6, "expect": {"equals": "hello"}});
-        for outcome in both(&plan(&server, changes)) {
-            assert_eq!(outcome["requests"], 6, "{outcome:#}");
-            assert_eq!(outcome["errors"], json!({}));
-        }
+        let outcome = load(&plan(&server, changes)).outcome;
+        assert_eq!(outcome["requests"], 6, "{outcome:#}");
+        assert_eq!(outcome["errors"], json!({}));
     }
 }
 
@@ -91,9 +87,8 @@ fn large_replies_and_large_requests() {
     let request =
         json!({"method": "POST", "headers": [["Host", "here"]], "body": "é".repeat(2 << 20)});
     let changes = json!({"requests": 6, "request": request, "expect": {"equals": body}});
-    for outcome in both(&plan(&server, changes)) {
-        assert_eq!(outcome["requests"], 6, "{:#}", outcome["errors"]);
-    }
+    let outcome = load(&plan(&server, changes)).outcome;
+    assert_eq!(outcome["requests"], 6, "{:#}", outcome["errors"]);
 }
 
 #[test]
@@ -118,10 +113,9 @@ fn bodies_are_matched_and_requests_numbered() {
         "connections": 3, "threads": 2, "expect": {"matches": r"\.*200(\.*200)*"},
         "request": {"headers": [["Host", "here"], ["X-Number", "a{n}"]]},
     });
-    for outcome in both(&plan(&server, changes)) {
-        assert_eq!(outcome["requests"], 18, "{outcome:#}");
-        assert_eq!(outcome["errors"], json!({"content": 2}));
-    }
+    let outcome = load(&plan(&server, changes)).outcome;
+    assert_eq!(outcome["requests"], 18, "{outcome:#}");
+    assert_eq!(outcome["errors"], json!({"content": 2}));
     // Three loads or two: each number came once in each of them.
     let mut numbers = seen.lock().unwrap().clone();
     numbers.sort_unstable();
@@ -152,27 +146,22 @@ fn threads_share_connections_and_requests() {
             "pacing": {"kind": "constant", "rate_per_s": 1000},
             "request": {"target": "/{id}/{n}", "headers": [["Host", "here"]]},
         });
-        let outcomes = both(&plan(&server, changes));
+        let outcome = load(&plan(&server, changes)).outcome;
         let seen = std::mem::take(&mut *seen.lock().unwrap());
         for &(id, number) in &seen {
             assert_eq!(id % threads, number % connections % threads);
         }
         let mut numbers: Vec<u64> = seen.iter().map(|&(_, number)| number).collect();
         numbers.sort_unstable();
-        // Once in each load.
-        let loads = numbers.len() / 100;
-        let right = (0..100).flat_map(|number| std::iter::repeat(number).take(loads));
-        assert!(right.eq(numbers), "{seen:?}");
-        for outcome in outcomes {
-            // The figures are the sums of the threads'.
-            assert_eq!(outcome["requests"], 100, "{outcome:#}");
-            assert_eq!(outcome["intended"], 100);
-            assert_eq!(outcome["histograms"]["latency"]["count"], 100);
-            assert_eq!(outcome["statuses"], json!({"200": 100}));
-            assert_eq!(outcome["bytes_in"], 100 * OK.len());
-            assert_eq!(outcome["reads"], 100);
-            assert_eq!(outcome["connections"]["opened"], connections);
-        }
+        assert!(numbers.into_iter().eq(0..100), "{seen:?}");
+        // The figures are the sums of the threads'.
+        assert_eq!(outcome["requests"], 100, "{outcome:#}");
+        assert_eq!(outcome["intended"], 100);
+        assert_eq!(outcome["histograms"]["latency"]["count"], 100);
+        assert_eq!(outcome["statuses"], json!({"200": 100}));
+        assert_eq!(outcome["bytes_in"], 100 * OK.len());
+        assert_eq!(outcome["reads"], 100);
+        assert_eq!(outcome["connections"]["opened"], connections);
     }
 }
 
@@ -184,9 +173,8 @@ fn a_redirect_is_an_answer_and_is_not_followed() {
         other.address
     );
     let server = Server::replying(reply.as_bytes(), false);
-    for outcome in both(&plan(&server, json!({}))) {
-        assert_eq!(outcome["statuses"], json!({"302": 20}));
-    }
+    let outcome = load(&plan(&server, json!({}))).outcome;
+    assert_eq!(outcome["statuses"], json!({"302": 20}));
     assert_eq!(other.accepted.load(Ordering::Relaxed), 0);
 }
 
@@ -202,40 +190,35 @@ fn lines_over_tcp() {
         })
     };
     let changes = json!({"protocol": "tcp", "line": "30 and 1", "expect": {"equals": "832040"}});
-    for outcome in both(&plan(&fibonacci(false), changes.clone())) {
-        assert_eq!(outcome["requests"], 20, "{outcome:#}");
-    }
-    for outcome in both(&plan(&fibonacci(true), changes.clone())) {
-        assert_eq!(outcome["errors"], json!({"content": 20}), "{outcome:#}");
-    }
+    let outcome = load(&plan(&fibonacci(false), changes.clone())).outcome;
+    assert_eq!(outcome["requests"], 20, "{outcome:#}");
+    let outcome = load(&plan(&fibonacci(true), changes.clone())).outcome;
+    assert_eq!(outcome["errors"], json!({"content": 20}), "{outcome:#}");
     let endless = Server::start(|mut stream, _| while stream.write_all(&[b'x'; 4096]).is_ok() {});
-    for outcome in both(&plan(&endless, with(changes, "/requests", json!(4)))) {
-        let errors = outcome["errors"].as_object().unwrap();
-        assert!(
-            errors
-                .keys()
-                .all(|kind| kind == "too-large" || kind == "unsolicited"),
-            "{outcome:#}"
-        );
-    }
+    let outcome = load(&plan(&endless, with(changes, "/requests", json!(4)))).outcome;
+    let errors = outcome["errors"].as_object().unwrap();
+    assert!(
+        errors
+            .keys()
+            .all(|kind| kind == "too-large" || kind == "unsolicited"),
+        "{outcome:#}"
+    );
 }
 
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
     let server = Server::replying(OK, false);
     let changes = json!({"requests": null, "duration_s": 600, "progress_s": 0.2});
-    for io in ["epoll", "auto"] {
-        let mut probe = start(&with(plan(&server, changes.clone()), "/load/io", json!(io)));
-        let mut lines = reader(&mut probe);
-        while answer(&mut lines)["requests"].as_u64().unwrap_or(0) == 0 {}
-        signal(probe.id(), rustix::process::Signal::INT);
-        let mut rest = String::new();
-        lines.read_to_string(&mut rest).unwrap();
-        let outcome: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
-        assert_eq!(outcome["outcome"], "interrupted");
-        assert!(outcome["requests"].as_u64().unwrap() > 0);
-        assert!(probe.wait().unwrap().success());
-    }
+    let mut probe = start(&plan(&server, changes.clone()));
+    let mut lines = reader(&mut probe);
+    while answer(&mut lines)["requests"].as_u64().unwrap_or(0) == 0 {}
+    signal(probe.id(), rustix::process::Signal::INT);
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    let outcome: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    assert_eq!(outcome["outcome"], "interrupted");
+    assert!(outcome["requests"].as_u64().unwrap() > 0);
+    assert!(probe.wait().unwrap().success());
 }
 
 #[test]

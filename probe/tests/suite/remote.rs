@@ -116,8 +116,8 @@ impl Driven {
             plan["addresses"] = json!([format!("{HOST}:{port}")]);
             let whole = json!({"version": 1, "load": plan});
             for part in carried_out(&whole, engines, has_upstreams) {
-                let (record, io) = (of(&part, "record"), &of(&part, "started")["io"]);
-                self.tell(&json!({"record": {"load": number, "io": io, "record": record}}));
+                let record = of(&part, "record");
+                self.tell(&json!({"record": {"load": number, "record": record}}));
                 self.records.push(record.clone());
             }
         }
@@ -286,7 +286,7 @@ fn records_whose_service_times_cannot_be() {
         driven.asked();
         driven.tell(&json!({"begun": {"engines": [2], "within_ns": 0}}));
         for record in [&first, &hostile] {
-            driven.tell(&json!({"record": {"load": 0, "io": "epoll", "record": record}}));
+            driven.tell(&json!({"record": {"load": 0, "record": record}}));
         }
         driven.ends_unusable(word);
     }
@@ -342,7 +342,7 @@ fn notices_that_cannot_be() {
         ),
         (vec![json!({"ended": 1})], "the driver's notice: "),
         (
-            vec![json!({"record": {"load": 0, "io": "", "record": {}}})],
+            vec![json!({"record": {"load": 0, "record": {}}})],
             "missing field",
         ),
     ] {

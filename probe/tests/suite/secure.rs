@@ -45,24 +45,23 @@ fn closed_loops_and_open_ones() {
             "connections": 3, "threads": 2, "requests": 60, "pacing": pacing,
             "expect": {"status": 200, "equals": "hello"},
         });
-        for outcome in both(&plan(&server, secure(changes))) {
-            assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
-            assert_eq!(outcome["requests"], 60);
-            assert_eq!(outcome["errors"], json!({}));
-            assert_eq!(outcome["statuses"], json!({"200": 60}));
-            for histogram in ["latency", "service", "first_byte"] {
-                assert_eq!(outcome["histograms"][histogram]["count"], 60, "{histogram}");
-            }
-            let opened = outcome["connections"]["opened"].as_u64().unwrap();
-            assert_eq!(outcome["histograms"]["handshake"]["count"], opened);
-            // On a busy machine all requests can be over before the last handshake is.
-            let connects = outcome["histograms"]["connect"]["count"].as_u64().unwrap();
-            assert!((opened..=3).contains(&connects), "{connects} of {opened}");
-            let security = outcome["security"].as_str().unwrap();
-            assert!(security.starts_with("TLSv1.3 TLS13_AES_"), "{security}");
-            // Records are longer than what they carry.
-            assert!(outcome["bytes_in"].as_u64().unwrap() > 60 * OK.len() as u64);
+        let outcome = load(&plan(&server, secure(changes))).outcome;
+        assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
+        assert_eq!(outcome["requests"], 60);
+        assert_eq!(outcome["errors"], json!({}));
+        assert_eq!(outcome["statuses"], json!({"200": 60}));
+        for histogram in ["latency", "service", "first_byte"] {
+            assert_eq!(outcome["histograms"][histogram]["count"], 60, "{histogram}");
         }
+        let opened = outcome["connections"]["opened"].as_u64().unwrap();
+        assert_eq!(outcome["histograms"]["handshake"]["count"], opened);
+        // On a busy machine all requests can be over before the last handshake is.
+        let connects = outcome["histograms"]["connect"]["count"].as_u64().unwrap();
+        assert!((opened..=3).contains(&connects), "{connects} of {opened}");
+        let security = outcome["security"].as_str().unwrap();
+        assert!(security.starts_with("TLSv1.3 TLS13_AES_"), "{security}");
+        // Records are longer than what they carry.
+        assert!(outcome["bytes_in"].as_u64().unwrap() > 60 * OK.len() as u64);
     }
 }
 
@@ -70,14 +69,14 @@ fn closed_loops_and_open_ones() {
 fn a_handshake_for_each_request() {
     let server = replying("good", OK);
     let request = json!({"headers": [["Host", "here"]], "close": true});
-    for outcome in both(&plan(
+    let outcome = load(&plan(
         &server,
         secure(json!({"requests": 8, "request": request})),
-    )) {
-        assert_eq!(outcome["requests"], 8, "{outcome:#}");
-        assert_eq!(outcome["histograms"]["handshake"]["count"], 8);
-        assert_eq!(outcome["errors"], json!({}));
-    }
+    ))
+    .outcome;
+    assert_eq!(outcome["requests"], 8, "{outcome:#}");
+    assert_eq!(outcome["histograms"]["handshake"]["count"], 8);
+    assert_eq!(outcome["errors"], json!({}));
 }
 
 #[test]
@@ -103,12 +102,12 @@ fn records_byte_by_byte_and_large_bodies() {
             stream.write_all(OK).unwrap();
         }
     });
-    for outcome in both(&plan(
+    let outcome = load(&plan(
         &slow,
         secure(json!({"requests": 4, "expect": {"equals": "hello"}})),
-    )) {
-        assert_eq!(outcome["requests"], 4, "{outcome:#}");
-    }
+    ))
+    .outcome;
+    assert_eq!(outcome["requests"], 4, "{outcome:#}");
     let body = "y".repeat(3 << 20);
     let reply = format!(
         "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
@@ -128,9 +127,8 @@ fn records_byte_by_byte_and_large_bodies() {
     let request =
         json!({"method": "POST", "headers": [["Host", "here"]], "body": "x".repeat(2 << 20)});
     let changes = json!({"requests": 4, "request": request, "expect": {"equals": body}});
-    for outcome in both(&plan(&large, secure(changes))) {
-        assert_eq!(outcome["requests"], 4, "{:#}", outcome["errors"]);
-    }
+    let outcome = load(&plan(&large, secure(changes))).outcome;
+    assert_eq!(outcome["requests"], 4, "{:#}", outcome["errors"]);
 }
 
 #[test]
@@ -146,11 +144,10 @@ fn streams() {
         "protocol": "stream", "connections": 3, "requests": null, "duration_s": 1,
         "stream": {"first": "a0", "chunk": "a{k}", "interval_s": 0.001},
     });
-    for outcome in both(&plan(&streams, secure(changes))) {
-        assert_eq!(outcome["messages"], 6, "{outcome:#}");
-        assert_eq!(outcome["histograms"]["handshake"]["count"], 3);
-        assert_eq!(outcome["errors"], json!({}));
-    }
+    let outcome = load(&plan(&streams, secure(changes))).outcome;
+    assert_eq!(outcome["messages"], 6, "{outcome:#}");
+    assert_eq!(outcome["histograms"]["handshake"]["count"], 3);
+    assert_eq!(outcome["errors"], json!({}));
 }
 
 #[test]
@@ -163,27 +160,24 @@ fn certificates_that_are_not_accepted() {
         let server = replying(certificate, OK);
         // It ends long before its duration: no other connection would succeed.
         let changes = secure(json!({"requests": null, "duration_s": 1000, "threads": 2}));
-        for outcome in both(&plan(&server, changes.clone())) {
-            assert_eq!(outcome["outcome"], "load-failed");
-            let detail = outcome["detail"].as_str().unwrap();
-            assert!(
-                detail.contains(why) && detail.contains("--insecure"),
-                "{detail}"
-            );
-            assert_eq!(errors(&outcome), ["certificate"], "{outcome:#}");
-        }
+        let outcome = load(&plan(&server, changes.clone())).outcome;
+        assert_eq!(outcome["outcome"], "load-failed");
+        let detail = outcome["detail"].as_str().unwrap();
+        assert!(
+            detail.contains(why) && detail.contains("--insecure"),
+            "{detail}"
+        );
+        assert_eq!(errors(&outcome), ["certificate"], "{outcome:#}");
         let mut changes = secure(json!({}));
         changes["tls"] = json!({"server_name": "localhost", "insecure": true});
-        for outcome in both(&plan(&server, changes)) {
-            assert_eq!(outcome["requests"], 20, "{outcome:#}");
-        }
+        let outcome = load(&plan(&server, changes)).outcome;
+        assert_eq!(outcome["requests"], 20, "{outcome:#}");
     }
     let server = replying("good", OK);
     let unknown = json!({"tls": {"server_name": "localhost", "cacert": file("own.pem")}});
-    for outcome in both(&plan(&server, unknown)) {
-        let detail = outcome["detail"].as_str().unwrap();
-        assert!(detail.contains("not signed by a trusted CA"), "{detail}");
-    }
+    let outcome = load(&plan(&server, unknown)).outcome;
+    let detail = outcome["detail"].as_str().unwrap();
+    assert!(detail.contains("not signed by a trusted CA"), "{detail}");
 }
 
 #[test]
@@ -195,14 +189,13 @@ fn a_server_without_tls_ends_the_load_at_once() {
     });
     // It ends long before its duration: no other connection would succeed.
     let changes = secure(json!({"requests": null, "duration_s": 1000, "connections": 4}));
-    for outcome in both(&plan(&server, changes)) {
-        assert_eq!(outcome["outcome"], "load-failed");
-        assert_eq!(errors(&outcome), ["tls"], "{outcome:#}");
-        let attempts = outcome["errors"]["tls"].as_u64().unwrap();
-        assert!(attempts <= 8, "{outcome:#}");
-        let detail = outcome["detail"].as_str().unwrap();
-        assert!(detail.contains("what it sends is not TLS"), "{detail}");
-    }
+    let outcome = load(&plan(&server, changes)).outcome;
+    assert_eq!(outcome["outcome"], "load-failed");
+    assert_eq!(errors(&outcome), ["tls"], "{outcome:#}");
+    let attempts = outcome["errors"]["tls"].as_u64().unwrap();
+    assert!(attempts <= 8, "{outcome:#}");
+    let detail = outcome["detail"].as_str().unwrap();
+    assert!(detail.contains("what it sends is not TLS"), "{detail}");
 }
 
 #[test]
@@ -210,15 +203,13 @@ fn certificates_that_the_user_named() {
     let server = replying("own", OK);
     for (host, kinds) in [("localhost", vec![]), ("127.0.0.1", vec!["certificate"])] {
         let changes = json!({"tls": {"server_name": host, "cacert": file("own.pem")}});
-        for outcome in both(&plan(&server, changes)) {
-            assert_eq!(errors(&outcome), kinds, "{outcome:#}");
-        }
+        let outcome = load(&plan(&server, changes)).outcome;
+        assert_eq!(errors(&outcome), kinds, "{outcome:#}");
     }
     let server = replying("good", OK);
     let changes = json!({"tls": {"server_name": "127.0.0.1", "cacert": file("ca.pem")}});
-    for outcome in both(&plan(&server, changes)) {
-        assert_eq!(outcome["requests"], 20, "{outcome:#}");
-    }
+    let outcome = load(&plan(&server, changes)).outcome;
+    assert_eq!(outcome["requests"], 20, "{outcome:#}");
     for (cacert, why) in [
         ("none.pem", "none.pem"),
         ("good.key", "no certificate (PEM)"),
@@ -272,11 +263,10 @@ fn servers_that_break_the_rules() {
     for (kind, serve) in cases {
         let server = Server::start(move |stream, _| serve(stream));
         let changes = secure(json!({"requests": null, "duration_s": 30, "timeout_s": 1}));
-        for outcome in both(&plan(&server, changes)) {
-            assert_eq!(outcome["outcome"], "load-failed", "{kind}");
-            assert_eq!(errors(&outcome), [kind], "{outcome:#}");
-            assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
-        }
+        let outcome = load(&plan(&server, changes)).outcome;
+        assert_eq!(outcome["outcome"], "load-failed", "{kind}");
+        assert_eq!(errors(&outcome), [kind], "{outcome:#}");
+        assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
     }
 }
 
@@ -295,11 +285,10 @@ fn handshakes_without_end() {
     });
     for server in [silent, dribbling] {
         let changes = secure(json!({"requests": 4, "timeout_s": 1}));
-        for outcome in both(&plan(&server, changes)) {
-            assert_eq!(errors(&outcome), ["handshake-timeout"], "{outcome:#}");
-            assert_eq!(outcome["histograms"]["connect"]["count"], 2);
-            assert_eq!(outcome["connections"]["opened"], 0);
-        }
+        let outcome = load(&plan(&server, changes)).outcome;
+        assert_eq!(errors(&outcome), ["handshake-timeout"], "{outcome:#}");
+        assert_eq!(outcome["histograms"]["connect"]["count"], 2);
+        assert_eq!(outcome["connections"]["opened"], 0);
     }
 }
 
@@ -337,10 +326,9 @@ fn sessions_that_break_after_the_handshake() {
     ];
     for (kind, each) in cases {
         let server = serve("good", &[], move |stream, _| each(stream));
-        for outcome in both(&plan(&server, secure(json!({"requests": 4})))) {
-            let right = if kind.is_empty() { vec![] } else { vec![kind] };
-            assert_eq!(errors(&outcome), right, "{outcome:#}");
-        }
+        let outcome = load(&plan(&server, secure(json!({"requests": 4})))).outcome;
+        let right = if kind.is_empty() { vec![] } else { vec![kind] };
+        assert_eq!(errors(&outcome), right, "{outcome:#}");
     }
 }
 
@@ -364,15 +352,14 @@ fn floods_of_new_keys_are_bounded() {
         }
     });
     let changes = json!({"requests": 2, "timeout_s": 1});
-    for outcome in both(&plan(&server, secure(changes))) {
-        let found = errors(&outcome);
-        let kinds = ["timeout", "tls"];
-        assert!(
-            !found.is_empty() && found.iter().all(|kind| kinds.contains(kind)),
-            "{outcome:#}"
-        );
-        assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
-    }
+    let outcome = load(&plan(&server, secure(changes))).outcome;
+    let found = errors(&outcome);
+    let kinds = ["timeout", "tls"];
+    assert!(
+        !found.is_empty() && found.iter().all(|kind| kinds.contains(kind)),
+        "{outcome:#}"
+    );
+    assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
     // One that has new keys before each reply, as it may.
     let server = serve("good", &[], |mut stream, _| {
         while request(&mut stream).is_some() {
@@ -382,10 +369,9 @@ fn floods_of_new_keys_are_bounded() {
             }
         }
     });
-    for outcome in both(&plan(&server, secure(json!({})))) {
-        assert_eq!(outcome["requests"], 20, "{outcome:#}");
-        assert_eq!(outcome["errors"], json!({}));
-    }
+    let outcome = load(&plan(&server, secure(json!({})))).outcome;
+    assert_eq!(outcome["requests"], 20, "{outcome:#}");
+    assert_eq!(outcome["errors"], json!({}));
 }
 
 /// Records that are valid and carry nothing, without end: in place of a reply, in the middle of one, and after it.
@@ -421,17 +407,16 @@ fn floods_of_empty_records_are_bounded() {
             },
         );
         let changes = json!({"requests": null, "duration_s": 0.5, "timeout_s": 100});
-        for outcome in both(&plan(&server, secure(changes))) {
-            assert_eq!(errors(&outcome), ["tls"], "{outcome:#}");
-            let security = outcome["security"].as_str().unwrap();
-            assert!(
-                security.starts_with(["TLSv1.3", "TLSv1.2"][version]),
-                "{security}"
-            );
-            let right = outcome["requests"].as_u64().unwrap();
-            assert_eq!(right > 0, before == OK, "{outcome:#}");
-            assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
-        }
+        let outcome = load(&plan(&server, secure(changes))).outcome;
+        assert_eq!(errors(&outcome), ["tls"], "{outcome:#}");
+        let security = outcome["security"].as_str().unwrap();
+        assert!(
+            security.starts_with(["TLSv1.3", "TLSv1.2"][version]),
+            "{security}"
+        );
+        let right = outcome["requests"].as_u64().unwrap();
+        assert_eq!(right > 0, before == OK, "{outcome:#}");
+        assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
     }
     // A server may send some, as those of TLS 1.0 did before each record.
     let server = serve("good", &[], |mut stream, _| {
@@ -449,8 +434,7 @@ fn floods_of_empty_records_are_bounded() {
     });
     let request = json!({"headers": [["Host", "here"]], "close": true});
     let changes = json!({"request": request, "requests": 4, "expect": {"equals": "hello"}});
-    for outcome in both(&plan(&server, secure(changes))) {
-        assert_eq!(outcome["requests"], 4, "{outcome:#}");
-        assert_eq!(outcome["errors"], json!({}));
-    }
+    let outcome = load(&plan(&server, secure(changes))).outcome;
+    assert_eq!(outcome["requests"], 4, "{outcome:#}");
+    assert_eq!(outcome["errors"], json!({}));
 }

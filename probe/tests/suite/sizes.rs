@@ -57,13 +57,11 @@ fn a_body_of_100_megabytes_is_sent() {
     const BYTES: usize = 100 << 20;
     let server = Server::start(|stream, _| check_bodies(stream, BYTES));
     let post = json!({"method": "POST", "headers": [["Host", "h"]], "body_bytes": BYTES});
-    for io in ["epoll", "auto"] {
-        let changes = json!({"request": post, "requests": 2, "connections": 1, "io": io});
-        let outcome = load_with_body(&plan(&server, changes), &body(BYTES)).outcome;
-        assert_eq!(outcome["requests"], 2, "{outcome:#}");
-        assert_eq!(outcome["errors"], json!({}));
-        assert!(outcome["bytes_out"].as_u64().unwrap() > 2 * BYTES as u64);
-    }
+    let changes = json!({"request": post, "requests": 2, "connections": 1});
+    let outcome = load_with_body(&plan(&server, changes), &body(BYTES)).outcome;
+    assert_eq!(outcome["requests"], 2, "{outcome:#}");
+    assert_eq!(outcome["errors"], json!({}));
+    assert!(outcome["bytes_out"].as_u64().unwrap() > 2 * BYTES as u64);
 }
 
 #[test]
@@ -74,13 +72,10 @@ fn a_large_body_inside_tls() {
     });
     let tls = json!({"server_name": "localhost", "cacert": file("ca.pem")});
     let post = json!({"method": "POST", "headers": [["Host", "h"]], "body_bytes": BYTES});
-    for io in ["epoll", "auto"] {
-        let changes =
-            json!({"request": post, "tls": tls, "requests": 2, "connections": 1, "io": io});
-        let outcome = load_with_body(&plan(&server, changes), &body(BYTES)).outcome;
-        assert_eq!(outcome["requests"], 2, "{outcome:#}");
-        assert_eq!(outcome["errors"], json!({}));
-    }
+    let changes = json!({"request": post, "tls": tls, "requests": 2, "connections": 1});
+    let outcome = load_with_body(&plan(&server, changes), &body(BYTES)).outcome;
+    assert_eq!(outcome["requests"], 2, "{outcome:#}");
+    assert_eq!(outcome["errors"], json!({}));
 }
 
 #[test]
@@ -114,14 +109,13 @@ fn a_head_of_256_kilobytes_is_too_large() {
                 }
             }
         });
-        for outcome in both(&plan(&server, json!({"requests": 20}))) {
-            let errors = outcome["errors"]["too-large"].as_u64().unwrap_or(0);
-            assert!(errors > 0, "{outcome:#}");
-            assert_eq!(
-                outcome["requests"].as_u64().unwrap() + errors,
-                20,
-                "{outcome:#}"
-            );
-        }
+        let outcome = load(&plan(&server, json!({"requests": 20}))).outcome;
+        let errors = outcome["errors"]["too-large"].as_u64().unwrap_or(0);
+        assert!(errors > 0, "{outcome:#}");
+        assert_eq!(
+            outcome["requests"].as_u64().unwrap() + errors,
+            20,
+            "{outcome:#}"
+        );
     }
 }

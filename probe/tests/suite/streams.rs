@@ -62,28 +62,26 @@ fn streams_are_checked_message_by_message() {
             format!("Chunk six for {id}"),
         ]
     };
-    for outcome in both(&plan(&streaming(good), stream_changes())) {
-        assert_eq!(outcome["messages"], 9, "{outcome:#}");
-        let faults = outcome["sequence"].as_object().unwrap();
-        let wrong = faults
-            .iter()
-            .find(|(kind, count)| *kind != "early" && **count != 0);
-        assert_eq!(wrong, None, "{outcome:#}");
-        assert_eq!(outcome["histograms"]["lateness"]["count"], 6);
-        assert_eq!(outcome["errors"], json!({}));
-        assert_eq!(outcome["connections"]["open_at_end"], 3);
-    }
-    for outcome in both(&plan(&streaming(bad), stream_changes())) {
-        let found = &outcome["sequence"];
-        for (kind, count) in [
-            ("repeats", 3),
-            ("gaps", 9),
-            ("swaps", 3),
-            ("foreign", 3),
-            ("malformed", 3),
-        ] {
-            assert_eq!(found[kind], count, "{kind}: {found}");
-        }
+    let outcome = load(&plan(&streaming(good), stream_changes())).outcome;
+    assert_eq!(outcome["messages"], 9, "{outcome:#}");
+    let faults = outcome["sequence"].as_object().unwrap();
+    let wrong = faults
+        .iter()
+        .find(|(kind, count)| *kind != "early" && **count != 0);
+    assert_eq!(wrong, None, "{outcome:#}");
+    assert_eq!(outcome["histograms"]["lateness"]["count"], 6);
+    assert_eq!(outcome["errors"], json!({}));
+    assert_eq!(outcome["connections"]["open_at_end"], 3);
+    let outcome = load(&plan(&streaming(bad), stream_changes())).outcome;
+    let found = &outcome["sequence"];
+    for (kind, count) in [
+        ("repeats", 3),
+        ("gaps", 9),
+        ("swaps", 3),
+        ("foreign", 3),
+        ("malformed", 3),
+    ] {
+        assert_eq!(found[kind], count, "{kind}: {found}");
     }
 }
 
@@ -113,14 +111,13 @@ fn streams_that_end_or_fall_silent() {
         let mut changes = with(stream_changes(), "/duration_s", json!(4));
         // Only who is silent is to be given up: this process may itself stand still for a second.
         changes["timeout_s"] = json!(if kind == "timeout" { 1 } else { 100 });
-        for outcome in both(&plan(server, changes)) {
-            let errors = outcome["errors"].as_object().unwrap();
-            assert!(errors.contains_key(kind), "{kind}: {outcome:#}");
-            let other = errors
-                .keys()
-                .find(|one| *one != kind && *one != "connect-timeout");
-            assert_eq!(other, None, "{kind}: {outcome:#}");
-        }
+        let outcome = load(&plan(server, changes)).outcome;
+        let errors = outcome["errors"].as_object().unwrap();
+        assert!(errors.contains_key(kind), "{kind}: {outcome:#}");
+        let other = errors
+            .keys()
+            .find(|one| *one != kind && *one != "connect-timeout");
+        assert_eq!(other, None, "{kind}: {outcome:#}");
     };
     thread::scope(|scope| {
         for (server, kind) in &cases {
@@ -146,17 +143,16 @@ fn replies_of_a_plain_server_are_not_streams() {
             "protocol": "stream", "requests": null, "duration_s": 0.5,
             "stream": {"framing": if close { "line" } else { "chunk" }},
         });
-        for outcome in both(&plan(&server, changes)) {
-            let errors = outcome["errors"].as_object().unwrap();
-            assert_eq!(errors.keys().collect::<Vec<_>>(), ["ended"], "{outcome:#}");
-            assert_eq!(outcome["statuses"]["200"], errors["ended"], "{outcome:#}");
-            assert_eq!(outcome["outcome"], "load-failed");
-            let detail = outcome["detail"].as_str().unwrap();
-            assert!(
-                detail.starts_with("the server held no response open"),
-                "{detail}"
-            );
-        }
+        let outcome = load(&plan(&server, changes)).outcome;
+        let errors = outcome["errors"].as_object().unwrap();
+        assert_eq!(errors.keys().collect::<Vec<_>>(), ["ended"], "{outcome:#}");
+        assert_eq!(outcome["statuses"]["200"], errors["ended"], "{outcome:#}");
+        assert_eq!(outcome["outcome"], "load-failed");
+        let detail = outcome["detail"].as_str().unwrap();
+        assert!(
+            detail.starts_with("the server held no response open"),
+            "{detail}"
+        );
     }
 }
 
@@ -180,28 +176,25 @@ fn lateness_is_what_the_server_made_it() {
     changes["connections"] = json!(1);
     changes["duration_s"] = json!(4);
     let request = plan(&late, changes);
-    for io in ["epoll", "auto"] {
-        let outcome = load(&with(request.clone(), "/load/io", json!(io))).outcome;
-        let found = &outcome["histograms"]["lateness"];
-        let mut truth: Vec<u64> = known.lock().unwrap().drain(..).collect();
-        // All twenty, unless this process stood still for seconds.
-        let count = found["count"].as_u64().unwrap() as usize;
-        assert!((10..=truth.len()).contains(&count), "{outcome:#}");
-        truth.truncate(count);
-        truth.sort_unstable();
-        // Never less than the server's, by more than the histogram's three digits.
-        let below =
-            |found: &Value, truth: u64| (found.as_u64().unwrap() as f64) < truth as f64 * 0.998;
-        assert!(!below(&found["min_ns"], truth[0]), "{found} {truth:?}");
-        assert!(
-            !below(&found["p50_ns"], truth[(count - 1) / 2]),
-            "{found} {truth:?}"
-        );
-        assert!(
-            !below(&found["max_ns"], truth[count - 1]),
-            "{found} {truth:?}"
-        );
-    }
+    let outcome = load(&request.clone()).outcome;
+    let found = &outcome["histograms"]["lateness"];
+    let mut truth: Vec<u64> = known.lock().unwrap().drain(..).collect();
+    // All twenty, unless this process stood still for seconds.
+    let count = found["count"].as_u64().unwrap() as usize;
+    assert!((10..=truth.len()).contains(&count), "{outcome:#}");
+    truth.truncate(count);
+    truth.sort_unstable();
+    // Never less than the server's, by more than the histogram's three digits.
+    let below = |found: &Value, truth: u64| (found.as_u64().unwrap() as f64) < truth as f64 * 0.998;
+    assert!(!below(&found["min_ns"], truth[0]), "{found} {truth:?}");
+    assert!(
+        !below(&found["p50_ns"], truth[(count - 1) / 2]),
+        "{found} {truth:?}"
+    );
+    assert!(
+        !below(&found["max_ns"], truth[count - 1]),
+        "{found} {truth:?}"
+    );
 }
 
 /// Every stream has the delay of its opening and of its request, whether its messages are stamped or not.
@@ -209,16 +202,15 @@ fn lateness_is_what_the_server_made_it() {
 fn every_stream_has_its_schedule_error() {
     let server = streaming(|id| vec![format!("Welcome: {id}"), format!("Chunk 1 for {id}")]);
     let changes = with(stream_changes(), "/duration_s", json!(2));
-    for outcome in both(&plan(&server, changes)) {
-        let [reads, stamped] = ["reads", "stamped_reads"].map(|key| outcome[key].as_u64().unwrap());
-        assert!(stamped > 0, "{outcome:#}");
-        // A first message and a chunk may be read at once.
-        let errors = outcome["histograms"]["schedule_error"]["count"]
-            .as_u64()
-            .unwrap();
-        let least = 3 + reads - stamped;
-        assert!((least..=least + 3).contains(&errors), "{outcome:#}");
-    }
+    let outcome = load(&plan(&server, changes)).outcome;
+    let [reads, stamped] = ["reads", "stamped_reads"].map(|key| outcome[key].as_u64().unwrap());
+    assert!(stamped > 0, "{outcome:#}");
+    // A first message and a chunk may be read at once.
+    let errors = outcome["histograms"]["schedule_error"]["count"]
+        .as_u64()
+        .unwrap();
+    let least = 3 + reads - stamped;
+    assert!((least..=least + 3).contains(&errors), "{outcome:#}");
 }
 
 /// An engine that stands still during its ramp opens streams late, and says so.
@@ -228,30 +220,28 @@ fn a_ramp_that_the_engine_does_not_keep() {
     let mut changes = with(stream_changes(), "/ramp_per_s", json!(50));
     changes["connections"] = json!(40);
     changes["duration_s"] = json!(1.5);
-    for io in ["epoll", "uring"] {
-        let request = with(plan(&server, changes.clone()), "/load/io", json!(io));
-        let mut probe = start(&request);
-        let mut lines = reader(&mut probe);
-        let begun = answer(&mut lines)["monotonic_ns"].as_u64().unwrap();
-        std::thread::sleep(Duration::from_millis(300));
-        signal(probe.id(), rustix::process::Signal::STOP);
-        std::thread::sleep(Duration::from_millis(400));
-        signal(probe.id(), rustix::process::Signal::CONT);
-        // On a host that stalls all of it may be over by then.
-        let is_in_time = monotonic_ns() - begun < 1_000_000_000;
-        let mut text = String::new();
-        lines.read_to_string(&mut text).unwrap();
-        probe.wait().unwrap();
-        let outcome: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-        let error = &outcome["histograms"]["schedule_error"];
-        if is_in_time {
-            assert!(error["max_ns"].as_u64().unwrap() > 300_000_000, "{error}");
-            // Twenty of forty were due meanwhile, and 200 ms late on average.
-            assert!(error["mean_ns"].as_f64().unwrap() > 40e6, "{error}");
-            let warnings = outcome["warnings"].to_string();
-            assert!(warnings.contains("lag"), "{warnings}");
-            assert!(warnings.contains("generator-bound"), "{warnings}");
-        }
+    let request = plan(&server, changes.clone());
+    let mut probe = start(&request);
+    let mut lines = reader(&mut probe);
+    let begun = answer(&mut lines)["monotonic_ns"].as_u64().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    signal(probe.id(), rustix::process::Signal::STOP);
+    std::thread::sleep(Duration::from_millis(400));
+    signal(probe.id(), rustix::process::Signal::CONT);
+    // On a host that stalls all of it may be over by then.
+    let is_in_time = monotonic_ns() - begun < 1_000_000_000;
+    let mut text = String::new();
+    lines.read_to_string(&mut text).unwrap();
+    probe.wait().unwrap();
+    let outcome: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let error = &outcome["histograms"]["schedule_error"];
+    if is_in_time {
+        assert!(error["max_ns"].as_u64().unwrap() > 300_000_000, "{error}");
+        // Twenty of forty were due meanwhile, and 200 ms late on average.
+        assert!(error["mean_ns"].as_f64().unwrap() > 40e6, "{error}");
+        let warnings = outcome["warnings"].to_string();
+        assert!(warnings.contains("lag"), "{warnings}");
+        assert!(warnings.contains("generator-bound"), "{warnings}");
     }
 }
 
@@ -269,65 +259,63 @@ fn chunks_that_are_read_late_have_come_in_time() {
         ..limit
     };
     setrlimit(Resource::Nofile, wanted).unwrap();
-    for io in ["epoll", "uring"] {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        // So many connects can be pending.
-        rustix::net::listen(&listener, 4096).unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let changes = json!({
-            "addresses": [listener.local_addr().unwrap().to_string()], "connections": streams,
-            "protocol": "stream", "requests": null, "duration_s": 600, "io": io,
-            "request": {"target": "/", "headers": [["Host", "here"]]},
-            "stream": {"due_field": "due="}, "progress_s": 0.1,
-        });
-        let server = Server::replying(b"", true);
-        let mut probe = start(&plan(&server, changes));
-        let mut lines = reader(&mut probe);
-        answer(&mut lines);
-        let mut open: Vec<_> = (0..streams)
-            .map(|_| {
-                let mut accepted = listener.accept();
-                eventually("a stream is opened", || {
-                    accepted.is_ok() || {
-                        accepted = listener.accept();
-                        accepted.is_ok()
-                    }
-                });
-                let mut stream = accepted.unwrap().0;
-                request(&mut stream).unwrap();
-                stream.write_all(STREAM.as_bytes()).unwrap();
-                stream
-            })
-            .collect();
-        // The heads have been read by now, or will be with the chunks; it is the chunks whose times count.
-        std::thread::sleep(Duration::from_millis(300));
-        signal(probe.id(), Signal::STOP);
-        let due_ns = monotonic_ns();
-        let bytes = chunk(&format!("1 due={due_ns}"));
-        for stream in &mut open {
-            stream.write_all(bytes.as_bytes()).unwrap();
-        }
-        let sent_ns = monotonic_ns() - due_ns;
-        std::thread::sleep(Duration::from_secs(1));
-        signal(probe.id(), Signal::CONT);
-        let mut read = 0;
-        while read < streams as u64 {
-            let progress = answer(&mut lines);
-            assert_eq!(progress["type"], "progress", "{progress:#}");
-            read += progress["requests"].as_u64().unwrap();
-        }
-        signal(probe.id(), Signal::INT);
-        let mut text = String::new();
-        lines.read_to_string(&mut text).unwrap();
-        probe.wait().unwrap();
-        let outcome: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-        assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
-        let lateness = &outcome["histograms"]["lateness"];
-        assert_eq!(lateness["count"], streams, "{outcome:#}");
-        let ns = |key: &str| lateness[key].as_u64().unwrap();
-        // By the server's account all were sent within this time, and the reader began a second later. On a busy host
-        // the kernel may hand over a chunk late itself.
-        let most_ns = sent_ns + 500_000_000;
-        assert!(ns("max_ns") < most_ns, "{sent_ns} {lateness}");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    // So many connects can be pending.
+    rustix::net::listen(&listener, 4096).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let changes = json!({
+        "addresses": [listener.local_addr().unwrap().to_string()], "connections": streams,
+        "protocol": "stream", "requests": null, "duration_s": 600,
+        "request": {"target": "/", "headers": [["Host", "here"]]},
+        "stream": {"due_field": "due="}, "progress_s": 0.1,
+    });
+    let server = Server::replying(b"", true);
+    let mut probe = start(&plan(&server, changes));
+    let mut lines = reader(&mut probe);
+    answer(&mut lines);
+    let mut open: Vec<_> = (0..streams)
+        .map(|_| {
+            let mut accepted = listener.accept();
+            eventually("a stream is opened", || {
+                accepted.is_ok() || {
+                    accepted = listener.accept();
+                    accepted.is_ok()
+                }
+            });
+            let mut stream = accepted.unwrap().0;
+            request(&mut stream).unwrap();
+            stream.write_all(STREAM.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    // The heads have been read by now, or will be with the chunks; it is the chunks whose times count.
+    std::thread::sleep(Duration::from_millis(300));
+    signal(probe.id(), Signal::STOP);
+    let due_ns = monotonic_ns();
+    let bytes = chunk(&format!("1 due={due_ns}"));
+    for stream in &mut open {
+        stream.write_all(bytes.as_bytes()).unwrap();
     }
+    let sent_ns = monotonic_ns() - due_ns;
+    std::thread::sleep(Duration::from_secs(1));
+    signal(probe.id(), Signal::CONT);
+    let mut read = 0;
+    while read < streams as u64 {
+        let progress = answer(&mut lines);
+        assert_eq!(progress["type"], "progress", "{progress:#}");
+        read += progress["requests"].as_u64().unwrap();
+    }
+    signal(probe.id(), Signal::INT);
+    let mut text = String::new();
+    lines.read_to_string(&mut text).unwrap();
+    probe.wait().unwrap();
+    let outcome: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
+    let lateness = &outcome["histograms"]["lateness"];
+    assert_eq!(lateness["count"], streams, "{outcome:#}");
+    let ns = |key: &str| lateness[key].as_u64().unwrap();
+    // By the server's account all were sent within this time, and the reader began a second later. On a busy host
+    // the kernel may hand over a chunk late itself.
+    let most_ns = sent_ns + 500_000_000;
+    assert!(ns("max_ns") < most_ns, "{sent_ns} {lateness}");
 }

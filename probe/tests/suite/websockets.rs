@@ -86,16 +86,15 @@ fn every_message_comes_back() {
             let changes = websocket(json!({
                 "connections": 3, "threads": 2, "requests": 60, "pacing": pacing, "tls": tls,
             }));
-            for outcome in both(&plan(&server, changes)) {
-                assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
-                assert_eq!(outcome["requests"], 60);
-                assert_eq!(outcome["errors"], json!({}));
-                for histogram in ["latency", "first_byte"] {
-                    assert_eq!(outcome["histograms"][histogram]["count"], 60, "{histogram}");
-                }
-                let opened = &outcome["connections"]["opened"];
-                assert_eq!(&outcome["histograms"]["handshake"]["count"], opened);
+            let outcome = load(&plan(&server, changes)).outcome;
+            assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
+            assert_eq!(outcome["requests"], 60);
+            assert_eq!(outcome["errors"], json!({}));
+            for histogram in ["latency", "first_byte"] {
+                assert_eq!(outcome["histograms"][histogram]["count"], 60, "{histogram}");
             }
+            let opened = &outcome["connections"]["opened"];
+            assert_eq!(&outcome["histograms"]["handshake"]["count"], opened);
         }
     }
 }
@@ -121,9 +120,8 @@ fn messages_of_any_size_and_kind_in_any_pieces() {
         }
     });
     let changes = websocket(json!({"requests": 6, "connections": 2}));
-    for outcome in both(&plan(&slow, changes)) {
-        assert_eq!(outcome["requests"], 6, "{outcome:#}");
-    }
+    let outcome = load(&plan(&slow, changes)).outcome;
+    assert_eq!(outcome["requests"], 6, "{outcome:#}");
     let server = Server::start(|stream, _| echo(stream));
     for line in [
         String::new(),
@@ -132,12 +130,11 @@ fn messages_of_any_size_and_kind_in_any_pieces() {
         "y".repeat(65_536),
     ] {
         let changes = websocket(json!({"requests": 4, "line": line, "templates": null}));
-        for outcome in both(&plan(&server, changes)) {
-            assert_eq!(
-                (&outcome["requests"], &outcome["errors"]),
-                (&json!(4), &json!({}))
-            );
-        }
+        let outcome = load(&plan(&server, changes)).outcome;
+        assert_eq!(
+            (&outcome["requests"], &outcome["errors"]),
+            (&json!(4), &json!({}))
+        );
     }
 }
 
@@ -156,12 +153,12 @@ fn what_is_expected_replaces_the_echo() {
         (json!({"contains": "ping"}), vec!["content"]),
         (json!({}), vec!["content"]),
     ] {
-        for outcome in both(&plan(
+        let outcome = load(&plan(
             &server,
             websocket(json!({"expect": expect, "line": "ping"})),
-        )) {
-            assert_eq!(errors(&outcome), kinds, "{outcome:#}");
-        }
+        ))
+        .outcome;
+        assert_eq!(errors(&outcome), kinds, "{outcome:#}");
     }
 }
 
@@ -188,12 +185,11 @@ fn streams_of_messages() {
             "framing": "message", "first": "Welcome: {id}", "chunk": "Chunk {k} for {id}", "interval_s": 0.1,
         },
     });
-    for outcome in both(&plan(&server, changes.clone())) {
-        assert_eq!(outcome["messages"], 9, "{outcome:#}");
-        assert_eq!(outcome["sequence"]["gaps"], 3);
-        assert_eq!(outcome["errors"], json!({}));
-        assert_eq!(outcome["connections"]["open_at_end"], 3);
-    }
+    let outcome = load(&plan(&server, changes.clone())).outcome;
+    assert_eq!(outcome["messages"], 9, "{outcome:#}");
+    assert_eq!(outcome["sequence"]["gaps"], 3);
+    assert_eq!(outcome["errors"], json!({}));
+    assert_eq!(outcome["connections"]["open_at_end"], 3);
     // One that asks for its messages, and whose server ends it.
     let asked = Server::start(|mut stream, _| {
         accept(&mut stream);
@@ -207,10 +203,9 @@ fn streams_of_messages() {
         "protocol": "stream", "requests": null, "duration_s": 1, "line": "subscribe",
         "stream": {"framing": "message"},
     });
-    for outcome in both(&plan(&asked, changes)) {
-        assert_eq!(errors(&outcome), ["ended"], "{outcome:#}");
-        assert!(outcome["messages"].as_u64().unwrap() >= 2);
-    }
+    let outcome = load(&plan(&asked, changes)).outcome;
+    assert_eq!(errors(&outcome), ["ended"], "{outcome:#}");
+    assert!(outcome["messages"].as_u64().unwrap() >= 2);
 }
 
 /// What is wrong, and what the server sends after its handshake when the first message has come.
@@ -250,10 +245,9 @@ fn frames_that_break_the_rules() {
             let _ = stream.write_all(&bytes);
             let _ = stream.read(&mut [0; 100]);
         });
-        for outcome in both(&plan(&server, websocket(json!({"requests": 4})))) {
-            assert_eq!(errors(&outcome), [kind], "{frame:?} {outcome:#}");
-            assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
-        }
+        let outcome = load(&plan(&server, websocket(json!({"requests": 4})))).outcome;
+        assert_eq!(errors(&outcome), [kind], "{frame:?} {outcome:#}");
+        assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
     }
 }
 
@@ -280,17 +274,17 @@ fn floods_are_bounded() {
             accept(&mut stream);
             serve(&mut stream);
         });
-        for outcome in both(&plan(
+        let outcome = load(&plan(
             &server,
             websocket(json!({"requests": 2, "timeout_s": 2})),
-        )) {
-            let found = errors(&outcome);
-            assert!(
-                !found.is_empty() && found.iter().all(|kind| kinds.contains(kind)),
-                "{outcome:#}"
-            );
-            assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 96 << 20);
-        }
+        ))
+        .outcome;
+        let found = errors(&outcome);
+        assert!(
+            !found.is_empty() && found.iter().all(|kind| kinds.contains(kind)),
+            "{outcome:#}"
+        );
+        assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 96 << 20);
     }
     // A message that nobody asked for.
     let chatty = Server::start(|mut stream, _| {
@@ -301,15 +295,14 @@ fn floods_are_bounded() {
             let _ = socket.send(Message::text("more"));
         }
     });
-    for outcome in both(&plan(&chatty, websocket(json!({})))) {
-        assert!(
-            errors(&outcome)
-                .iter()
-                .all(|kind| ["unsolicited", "content"].contains(kind)),
-            "{outcome:#}"
-        );
-        assert_ne!(outcome["errors"], json!({}));
-    }
+    let outcome = load(&plan(&chatty, websocket(json!({})))).outcome;
+    assert!(
+        errors(&outcome)
+            .iter()
+            .all(|kind| ["unsolicited", "content"].contains(kind)),
+        "{outcome:#}"
+    );
+    assert_ne!(outcome["errors"], json!({}));
 }
 
 #[test]
@@ -326,9 +319,8 @@ fn handshakes_that_fail() {
             std::thread::sleep(Duration::from_secs(5));
         });
         let changes = websocket(json!({"requests": null, "duration_s": 30, "timeout_s": 1}));
-        for outcome in both(&plan(&server, changes)) {
+        let outcome = load(&plan(&server, changes)).outcome;
             assert_eq!(errors(&outcome), [kind], "{outcome:#}");
             assert!(outcome["detail"].as_str().unwrap().contains(text), "{outcome:#}");
-        }
     }
 }

@@ -300,10 +300,6 @@ impl<'a> PollFd<'a> {
     pub fn is_ready(&self) -> bool {
         self.0.revents != 0
     }
-
-    pub fn has_room(&self) -> bool {
-        self.0.revents & libc::POLLOUT != 0
-    }
 }
 
 /// How many are ready. None: there is no end of the wait.

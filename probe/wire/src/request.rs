@@ -10,6 +10,15 @@ use std::time::Duration;
 
 pub const PROTOCOL: u64 = 1;
 
+/// Returns an error, which is one line, where something is wrong.
+macro_rules! refuse {
+    ($wrong:expr, $($why:tt)+) => {
+        if $wrong {
+            return Err(format!($($why)+));
+        }
+    };
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -244,21 +253,18 @@ impl Work {
 
 impl Service {
     fn check(&self) -> Result<(), String> {
-        if self.host.is_unspecified() || self.host.is_multicast() {
-            return Err("service.host: name the address of one machine".into());
-        }
+        let is_one = !self.host.is_unspecified() && !self.host.is_multicast();
+        refuse!(!is_one, "service.host: name the address of one machine");
         for step in &self.steps {
-            if step.loads.is_empty() {
-                return Err("service.steps: a step needs a load".into());
-            }
+            refuse!(step.loads.is_empty(), "service.steps: a step needs a load");
             let mut last_s = 0.0;
             for mark in &step.marks {
                 seconds("service.steps: marks: at_s", mark.at_s)?;
-                if mark.at_s < last_s {
-                    return Err(
-                        "service.steps: marks: name them in the order of their times".into(),
-                    );
-                }
+                let is_later = mark.at_s >= last_s;
+                refuse!(
+                    !is_later,
+                    "service.steps: marks: name them in the order of their times"
+                );
                 last_s = mark.at_s;
             }
         }
@@ -275,48 +281,54 @@ impl Request {
 
     fn check(&self) -> Result<(), String> {
         let first = self.argv.first().ok_or("argv: name a program")?;
-        if first.is_empty() {
-            return Err("argv: the program's name is empty".into());
-        }
-        if self.argv.iter().any(|text| text.contains('\0')) || self.cwd.contains('\0') {
-            return Err("argv, cwd: a NUL character cannot be passed to a program".into());
-        }
-        if self.cwd.is_empty() {
-            return Err("cwd: name a folder".into());
-        }
+        refuse!(first.is_empty(), "argv: the program's name is empty");
+        let has_nul = self
+            .argv
+            .iter()
+            .chain([&self.cwd])
+            .any(|text| text.contains('\0'));
+        refuse!(
+            has_nul,
+            "argv, cwd: a NUL character cannot be passed to a program"
+        );
+        refuse!(self.cwd.is_empty(), "cwd: name a folder");
         let files = [
             ("stdin", &self.stdin),
             ("stdout", &self.stdout),
             ("stderr", &self.stderr),
         ];
         for (key, path) in files {
-            if matches!(path, Some(path) if path.is_empty() || path.contains('\0')) {
-                return Err(format!("{key}: name a file"));
-            }
+            let is_wrong = |path: &String| path.is_empty() || path.contains('\0');
+            refuse!(path.as_ref().is_some_and(is_wrong), "{key}: name a file");
         }
-        if !self.plain && (self.stdout.is_some() || self.stderr.is_some()) {
-            return Err("stdout, stderr: only a plain command may write elsewhere".into());
-        }
-        if self.plain && (self.expect.is_some() || self.service.is_some()) {
-            return Err("plain: a plain command shows no evidence and is no service".into());
-        }
+        let writes_elsewhere = self.stdout.is_some() || self.stderr.is_some();
+        let is_wrong = writes_elsewhere && !self.plain;
+        refuse!(
+            is_wrong,
+            "stdout, stderr: only a plain command may write elsewhere"
+        );
+        let has_contract = self.expect.is_some() || self.service.is_some();
+        let is_wrong = self.plain && has_contract;
+        refuse!(
+            is_wrong,
+            "plain: a plain command shows no evidence and is no service"
+        );
         for (key, value) in &self.env {
-            if key.is_empty() || key.contains(&['=', '\0'][..]) || value.contains('\0') {
-                return Err(format!(
-                    "env: {key:?} cannot be a variable: no empty name, no = in it, no NUL"
-                ));
-            }
+            let is_wrong = key.is_empty() || key.contains(&['=', '\0'][..]) || value.contains('\0');
+            let rule = "no empty name, no = in it, no NUL";
+            refuse!(is_wrong, "env: {key:?} cannot be a variable: {rule}");
         }
         seconds("limits.wall_s", self.limits.wall_s)?;
-        if self.limits.wall_s == 0.0 {
-            return Err("limits.wall_s: must be more than 0".into());
-        }
-        if self.limits.processes == 0 {
-            return Err("limits.processes: must be 1 or more".into());
-        }
-        if !(0.0..=1000.0).contains(&self.sample_hz) {
-            return Err("sample_hz: must be from 0 to 1000".into());
-        }
+        refuse!(
+            self.limits.wall_s == 0.0,
+            "limits.wall_s: must be more than 0"
+        );
+        refuse!(
+            self.limits.processes == 0,
+            "limits.processes: must be 1 or more"
+        );
+        let is_possible = (0.0..=1000.0).contains(&self.sample_hz);
+        refuse!(!is_possible, "sample_hz: must be from 0 to 1000");
         if let Some(service) = &self.service {
             seconds("service.ready_s", service.ready_s)?;
             seconds("service.idle_s", service.idle_s)?;
@@ -334,11 +346,9 @@ impl Request {
 
 fn seconds(key: &str, value: f64) -> Result<(), String> {
     // Ten years: far below what a Duration or the kernel's clock can hold.
-    if (0.0..=3.2e8).contains(&value) {
-        Ok(())
-    } else {
-        Err(format!("{key}: must be seconds, from 0 to 3.2e8"))
-    }
+    let is_possible = (0.0..=3.2e8).contains(&value);
+    refuse!(!is_possible, "{key}: must be seconds, from 0 to 3.2e8");
+    Ok(())
 }
 
 #[cfg(test)]

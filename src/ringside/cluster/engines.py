@@ -33,7 +33,7 @@ from ringside.text import one_line
 # What an engine may take to raise its limits and to read certificates.
 READY_S = 30.0
 # Warnings about an engine's machine: the engines' own say more than that of the merged record.
-_OF_MACHINES = ("generator-bound", "lag", "near-ports", "near-descriptors")
+_OF_MACHINES = ("generator-bound", "lag", "near-ports")
 _TICK_S = 0.5
 # How long a node may take to start an engine, if no other run has it.
 _PLACE_S = 60.0
@@ -346,7 +346,6 @@ def begun(parts: Sequence[EnginePart]) -> protocol.Started:
     each = [part.started for part in parts]
     return protocol.Started(
         protocol.VERSION,
-        io=", ".join(sorted({started.io for started in each})),
         threads=sum(started.threads for started in each),
         connections=sum(started.connections for started in each),
         missing=tuple(f"{part.node}: {text}" for part in parts for text in part.started.missing),

@@ -91,8 +91,8 @@ class TwoSidedExecutor(Executor):
                 raise NodeLostError(str(error)) from error
             # An engine cannot do its part, as a probe here could not: a row.
             return
-        for number, part, record in parts:
-            self.probe.notify(protocol.PartEnded(protocol.PartRecord(number, part.started.io, record)))
+        for number, _, record in parts:
+            self.probe.notify(protocol.PartEnded(protocol.PartRecord(number, record)))
 
 
 @dataclass(frozen=True, slots=True)

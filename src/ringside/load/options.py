@@ -204,7 +204,6 @@ class LoadSettings:
     report_file: Path | None = option_of(TABLES, "report_file", FILE)
     threads: int = option_of(TABLES, "threads", Whole(1, 256), default=1)
     cpus: tuple[int, ...] = option_of(TABLES, "cpus", params.cpus, default=())
-    io: str = option_of(TABLES, "io", ["auto", "uring", "epoll"], default="auto")
     cluster: str | None = option_of(TABLES, "cluster")
     engines: int | tuple[str, ...] | None = option_of(TABLES, "engines", params.engines)
 

@@ -96,7 +96,6 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
         connections=connections,
         threads=settings.threads,
         cpus=settings.cpus,
-        io=settings.io,
         http2=_http2(settings, target),
         tls=_tls(settings, target) if target.is_secure else None,
         pacing=pacing,

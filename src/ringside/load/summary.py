@@ -128,8 +128,6 @@ def how(target: Target, plan: ipc.LoadPlan, result: LoadResult) -> str:
         parts.append(version(plan))
     if plan.request and plan.request.close:
         parts.append("a connection for each request")
-    if started and started.io:
-        parts.append(started.io)
     return one_line(", ".join(parts))
 
 

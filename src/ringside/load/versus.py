@@ -78,7 +78,7 @@ class TargetTrials(TrialMaker):
         if ended is Outcome.OK and (why := failure(outcome)):
             ended, detail = Outcome.LOAD_FAILED, why
         outcome = structs.replace(outcome, warnings=causes(LoadResult(outcome), plan))
-        loads = (load_message(outcome, started, self.driver.started_within_s),)
+        loads = (load_message(outcome, self.driver.started_within_s),)
         missing = started.missing if started else ()
         what = (block, position, cell, ended, detail, (), begun, report)
         return Trial(*what, loads=loads, missing=missing)
@@ -92,15 +92,12 @@ class TargetTrials(TrialMaker):
         return ipc.TrialOutcome("ok", reference_ns=times[0], memory_reference_ns=times[1])
 
 
-def load_message(
-    outcome: ipc.LoadOutcome, started: ipc.Started | None, started_within_s: float | None = None
-) -> ipc.LoadMessage:
+def load_message(outcome: ipc.LoadOutcome, started_within_s: float | None = None) -> ipc.LoadMessage:
     """What a load by itself showed, as the load of a trial. `started_within_s`: how far apart its engines
     started at most; None of one."""
     figures = {name: getattr(outcome, name) for name in ipc.LoadFigures.__struct_fields__}
     within_ns = None if started_within_s is None else round(started_within_s * 1e9)
-    io = started.io if started else ""
-    return ipc.LoadMessage(**figures, step=STEP, name=LOAD, io=io, started_within_ns=within_ns)
+    return ipc.LoadMessage(**figures, step=STEP, name=LOAD, started_within_ns=within_ns)
 
 
 def check(targets: Mapping[str, Target], plan: ipc.LoadPlan) -> None:
@@ -187,7 +184,7 @@ def _results(analysis: RunAnalysis, plan: ipc.LoadPlan) -> list[tuple[Trial, Loa
     threads = plan.threads * (analysis.experiment.engines or 1)
     started = partial(ipc.Started, ipc.VERSION, threads=threads)
     return [
-        (trial, LoadResult(load, {}, started(io=load.io, missing=trial.missing)))
+        (trial, LoadResult(load, {}, started(missing=trial.missing)))
         for trial in analysis.trials
         for load in trial.loads
     ]
@@ -222,7 +219,7 @@ def how(
     if loads := _results(analysis, plan):
         load = part(plan, blocks, 0)
         load = replace(load, http2=None) if differs else load
-        parts.append(f"{summary.how(targets['A'], load, loads[0][1])} each")
+        parts.append(f"each load: {summary.how(targets['A'], load, loads[0][1])}")
     whole = count(blocks, "block") if done == blocks else f"{done} of {blocks} blocks"
     parts.append(f"{whole} in random order, seed {analysis.run.seed}; run {analysis.run.id}")
     if engines:

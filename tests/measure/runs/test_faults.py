@@ -3,14 +3,12 @@ be resumed (docs/RELIABILITY.md)."""
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import pty
 import re
 import signal
 import sqlite3
-import struct
 import subprocess
 import sys
 import time
@@ -29,7 +27,6 @@ from tests.support.attacks import request
 from tests.support.command_line import RINGSIDE, ringside
 from tests.support.processes import is_over, own_probes, processes_of
 from tests.support.shells import can_mount, outcomes, shell
-from tests.support.started import LOAD_SERVER, ports_of
 from tests.support.stored_trials import kept_runs
 
 Add = Callable[..., None]
@@ -250,34 +247,6 @@ def test_a_cpu_that_is_taken_away_during_a_run(cpuset: Path, place: Path, taken:
     found = outcomes(ringside("show", "--json").stdout)
     assert {name for cell in found.values() for name in cell} <= {"ok", "probe-failed"}
     assert all(sum(cell.values()) == 8 for cell in found.values())
-
-
-def without_io_uring() -> None:
-    """A filter of system calls, as containers have it: io_uring_setup is refused."""
-    load_number, jump_if_equal, answer = 0x20, 0x15, 0x06
-    refuse, allow, io_uring_setup = 0x00050000 | 1, 0x7FFF0000, 425
-    steps = [(load_number, 0, 0, 0), (jump_if_equal, 0, 1, io_uring_setup), (answer, 0, 0, refuse)]
-    code = b"".join(struct.pack("HBBI", *step) for step in [*steps, (answer, 0, 0, allow)])
-    buffer = ctypes.create_string_buffer(code)
-    program = struct.pack("HxxxxxxQ", 4, ctypes.addressof(buffer))
-    libc = ctypes.CDLL(None)
-    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-    libc.prctl(22, 2, ctypes.create_string_buffer(program), 0, 0)  # PR_SET_SECCOMP
-
-
-def test_without_io_uring(workplace: Path) -> None:
-    with ports_of(LOAD_SERVER) as (http, _):
-        load = [*RINGSIDE, "load", f"http://127.0.0.1:{http}/", "--requests", "50", "--json"]
-        for more, status in (([], 0), (["--io", "uring"], 2)):
-            done = subprocess.run(
-                [*load, *more], capture_output=True, text=True, preexec_fn=without_io_uring, check=False
-            )
-            assert done.returncode == status, done
-            assert "Traceback" not in done.stderr
-            if status == 0:
-                assert json.loads(done.stdout)["io"] == "epoll"
-            else:
-                assert "io_uring" in last_line(done)
 
 
 def test_the_cgroup_of_a_killed_probe_is_removed_by_the_next() -> None:

@@ -4,7 +4,7 @@
 use super::outbox::{Outbox, Queued};
 use super::stamp::{self, ClockOffset, Stamping};
 use super::timespec;
-use super::{Ending, Handler, Io, Next, Part, Slot, Wait};
+use super::{Arrival, Ending, Handler, Io, Next, ReplyPart, Slot, Wait};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::fd::{AsFd, OwnedFd};
@@ -111,11 +111,11 @@ impl Epoll {
             };
             match read(entry, buffer, &mut self.clocks) {
                 Ok((0, _)) => return self.end(slot, Ending::Finished, handler),
-                Ok((count, arrived_ns)) => {
-                    if !entry.out.is_sent(0) {
-                        handler.receiving_early(slot);
-                    }
-                    let next = handler.received(slot, Part::Bytes(&buffer[..count]), arrived_ns);
+                Ok((count, stamp_ns)) => {
+                    let is_early = !entry.out.is_empty();
+                    let arrival = Arrival { stamp_ns, is_early };
+                    let part = ReplyPart::Bytes(&buffer[..count]);
+                    let next = handler.received(slot, part, arrival);
                     self.follow(slot, next, handler);
                     if count < buffer.len() && !cut {
                         return;
@@ -166,11 +166,12 @@ impl Epoll {
             let Some(entry) = &self.entries[slot] else {
                 return;
             };
-            let Ok((count @ 1.., arrived_ns)) = read(entry, &mut buffer, &mut self.clocks) else {
+            let Ok((count @ 1.., stamp_ns)) = read(entry, &mut buffer, &mut self.clocks) else {
                 break;
             };
-            handler.receiving_early(slot);
-            match handler.received(slot, Part::Bytes(&buffer[..count]), arrived_ns) {
+            let is_early = true;
+            let arrival = Arrival { stamp_ns, is_early };
+            match handler.received(slot, ReplyPart::Bytes(&buffer[..count]), arrival) {
                 Next::Wait => {}
                 Next::Send(_) => break,
                 Next::Close => return self.close(slot),
@@ -186,8 +187,6 @@ impl Epoll {
 }
 
 impl Io for Epoll {
-    const NONBLOCKING: bool = true;
-
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
         debug_assert!(self.entries[slot].is_none());
         let is_stamped = self.stamping.includes(slot);

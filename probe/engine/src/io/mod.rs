@@ -1,15 +1,11 @@
-//! Connections and bytes, by one of two back-ends with the same behaviour: io_uring and epoll.
-//! They know no protocol, and nothing of a load: what arrives goes to a [`Handler`], which returns what to do next.
-//! Layers between, as TLS, are a back-end to the load.
+//! Connections and bytes. They know no protocol, and nothing of a load: what arrives goes to a [`Handler`], which returns
+//! what to do next. Layers between, as TLS, are a back-end to the load.
 
-mod buffers;
 pub mod epoll;
-#[cfg(test)]
-pub mod fakes;
 mod outbox;
-mod ring;
 pub mod stamp;
-pub mod uring;
+#[cfg(test)]
+pub mod test_doubles;
 
 use crate::load::error::ErrorKind;
 use rustix::fd::OwnedFd;
@@ -40,7 +36,7 @@ pub enum Next {
 
 /// What has arrived.
 #[derive(Clone, Copy, Debug)]
-pub enum Part<'a> {
+pub enum ReplyPart<'a> {
     /// Bytes of a connection without layers.
     Bytes(&'a [u8]),
     /// A message, which is a reply or a part of a stream.
@@ -50,6 +46,15 @@ pub enum Part<'a> {
     Body(&'a [u8]),
     /// The response is complete.
     End,
+}
+
+/// How bytes have come.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrival {
+    /// When the last of them came, where the kernel has stamped it.
+    pub stamp_ns: Option<u64>,
+    /// They came before all that was to be sent had gone to the kernel.
+    pub is_early: bool,
 }
 
 /// Why a slot has no connection any more.
@@ -108,10 +113,7 @@ pub enum Wait {
 /// The user of the connections.
 pub trait Handler {
     fn connected(&mut self, slot: Slot) -> Next;
-    /// `arrived_ns`: when the last of the bytes came, where the kernel has stamped it.
-    fn received(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next;
-    /// What is received next comes before all that was to be sent has gone to the kernel.
-    fn receiving_early(&mut self, _: Slot) {}
+    fn received(&mut self, slot: Slot, part: ReplyPart<'_>, arrival: Arrival) -> Next;
     /// The bytes of a `Next::Send` or of `Io::send` go to the kernel now.
     fn sending(&mut self, slot: Slot, now_ns: u64);
     /// A wait has ended; what had arrived meanwhile is handed over next.
@@ -175,17 +177,11 @@ pub trait Io {
     fn report(&mut self) -> LayerReport {
         LayerReport::default()
     }
-
-    /// Whether sockets have to be non-blocking.
-    const NONBLOCKING: bool;
 }
 
-/// A socket of TCP, or a Unix socket, for a back-end, non-blocking or not.
-pub fn socket(family: AddressFamily, nonblocking: bool) -> rustix::io::Result<OwnedFd> {
-    let mut flags = SocketFlags::CLOEXEC;
-    if nonblocking {
-        flags |= SocketFlags::NONBLOCK;
-    }
+/// A socket of TCP, or a Unix socket, that never blocks.
+pub fn socket(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
     if family == AddressFamily::UNIX {
         return Ok(socket);
@@ -200,7 +196,6 @@ pub fn socket(family: AddressFamily, nonblocking: bool) -> rustix::io::Result<Ow
 mod tests {
     use super::epoll::Epoll;
     use super::stamp::Stamping;
-    use super::uring::Uring;
     use super::*;
     use std::io::{Read, Write};
     use std::net::TcpListener;
@@ -221,15 +216,13 @@ mod tests {
             self.connected = true;
             Next::Wait
         }
-        fn received(&mut self, _: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
-            if let Part::Bytes(bytes) = part {
+        fn received(&mut self, _: Slot, part: ReplyPart<'_>, arrival: Arrival) -> Next {
+            if let ReplyPart::Bytes(bytes) = part {
                 self.bytes.extend_from_slice(bytes);
             }
-            self.arrivals_ns.push(arrived_ns);
+            self.arrivals_ns.push(arrival.stamp_ns);
+            self.early |= arrival.is_early;
             Next::Wait
-        }
-        fn receiving_early(&mut self, _: Slot) {
-            self.early = true;
         }
         fn sending(&mut self, slot: Slot, now_ns: u64) {
             self.sends_ns.push((slot, now_ns));
@@ -246,14 +239,14 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// A connection of a back-end, and its peer.
-    fn connect<I: Io>(io: &mut I, notes: &mut Notes) -> std::net::TcpStream {
+    fn connect(io: &mut Epoll, notes: &mut Notes) -> std::net::TcpStream {
         connect_as(0, io, notes)
     }
 
-    fn connect_as<I: Io>(slot: Slot, io: &mut I, notes: &mut Notes) -> std::net::TcpStream {
+    fn connect_as(slot: Slot, io: &mut Epoll, notes: &mut Notes) -> std::net::TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = SocketAddrAny::from(listener.local_addr().unwrap());
-        let socket = socket(address.address_family(), I::NONBLOCKING).unwrap();
+        let socket = socket(address.address_family()).unwrap();
         io.open(slot, socket, &address).unwrap();
         while !notes.connected {
             io.turn(Wait::Event(now_ns() + MS), notes).unwrap();
@@ -262,7 +255,9 @@ mod tests {
     }
 
     /// Stamps are between the instants before and after the sending, however late the bytes are read.
-    fn stamps_are_true<I: Io>(mut io: I) {
+    #[test]
+    fn the_kernel_stamps_what_arrives() {
+        let mut io = Epoll::new(1, Stamping::All).unwrap();
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);
         let mut is_early = false;
@@ -289,16 +284,10 @@ mod tests {
         assert!(notes.bytes.chunks(5).all(|bytes| bytes == b"bytes"));
     }
 
-    #[test]
-    fn the_kernel_stamps_what_arrives() {
-        stamps_are_true(Epoll::new(1, Stamping::All).unwrap());
-        if let Ok(uring) = Uring::new(1, Stamping::All) {
-            stamps_are_true(uring);
-        }
-    }
-
     /// Each send has its own time, and is on its way before the next.
-    fn sends_have_times_of_their_own<I: Io>(mut io: I) {
+    #[test]
+    fn each_send_has_a_time_of_its_own() {
+        let mut io = Epoll::new(4, Stamping::All).unwrap();
         let mut notes = Notes::default();
         let mut peers = Vec::new();
         for slot in 0..4 {
@@ -320,7 +309,9 @@ mod tests {
     }
 
     /// What waits for the kernel to take what was sent before is sent when it has.
-    fn bytes_behind_others_are_sent_later<I: Io>(mut io: I) {
+    #[test]
+    fn bytes_that_wait_have_the_time_of_their_own_send() {
+        let mut io = Epoll::new(1, Stamping::None).unwrap();
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);
         // More than the buffers of a connection hold.
@@ -348,7 +339,7 @@ mod tests {
     }
 
     /// What was there before the sending of so many bytes is early if the kernel took a part of them only.
-    fn is_early<I: Io>(mut io: I, bytes: usize) -> bool {
+    fn is_early(mut io: Epoll, bytes: usize) -> bool {
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);
         peer.write_all(b"reply").unwrap();
@@ -366,14 +357,11 @@ mod tests {
                 is_early(Epoll::new(1, Stamping::None).unwrap(), bytes),
                 expected
             );
-            if let Ok(uring) = Uring::new(1, Stamping::None) {
-                assert_eq!(is_early(uring, bytes), expected);
-            }
         }
     }
 
     /// The peer sees a reset where one was asked for, and the end of the stream elsewhere.
-    fn closed_as_asked<I: Io>(mut io: I, is_reset: bool) {
+    fn closed_as_asked(mut io: Epoll, is_reset: bool) {
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);
         if is_reset {
@@ -382,7 +370,6 @@ mod tests {
         io.close(0);
         assert!(io.socket(0).is_none());
         let reader = std::thread::spawn(move || peer.read(&mut [0]));
-        // With io_uring a receive is to be cancelled first.
         while !reader.is_finished() {
             io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
         }
@@ -395,14 +382,13 @@ mod tests {
     fn connections_are_reset_where_that_was_asked_for() {
         for is_reset in [false, true] {
             closed_as_asked(Epoll::new(1, Stamping::None).unwrap(), is_reset);
-            if let Ok(uring) = Uring::new(1, Stamping::None) {
-                closed_as_asked(uring, is_reset);
-            }
         }
     }
 
     /// A peer has answered, and takes nothing any more.
-    fn answers_before_a_failed_send_are_read<I: Io>(mut io: I) {
+    #[test]
+    fn what_came_before_a_send_that_fails_is_read() {
+        let mut io = Epoll::new(1, Stamping::All).unwrap();
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);
         // It has a receive pending.
@@ -429,32 +415,8 @@ mod tests {
         );
     }
 
-    #[test]
-    fn what_came_before_a_send_that_fails_is_read() {
-        answers_before_a_failed_send_are_read(Epoll::new(1, Stamping::All).unwrap());
-        if let Ok(uring) = Uring::new(1, Stamping::All) {
-            answers_before_a_failed_send_are_read(uring);
-        }
-    }
-
-    #[test]
-    fn bytes_that_wait_have_the_time_of_their_own_send() {
-        bytes_behind_others_are_sent_later(Epoll::new(1, Stamping::None).unwrap());
-        if let Ok(uring) = Uring::new(1, Stamping::None) {
-            bytes_behind_others_are_sent_later(uring);
-        }
-    }
-
-    #[test]
-    fn each_send_has_a_time_of_its_own() {
-        sends_have_times_of_their_own(Epoll::new(4, Stamping::All).unwrap());
-        if let Ok(uring) = Uring::new(4, Stamping::All) {
-            sends_have_times_of_their_own(uring);
-        }
-    }
-
     /// A read ends at urgent data, which is a part of the stream, and more follows.
-    fn urgent_data_stalls_nothing<I: Io>(mut io: I) {
+    fn urgent_data_stalls_nothing(mut io: Epoll) {
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);
         peer.write_all(b"abc").unwrap();
@@ -472,15 +434,12 @@ mod tests {
     fn what_follows_urgent_data_is_read() {
         urgent_data_stalls_nothing(Epoll::new(1, Stamping::All).unwrap());
         urgent_data_stalls_nothing(Epoll::new(1, Stamping::None).unwrap());
-        for stamping in [Stamping::All, Stamping::None] {
-            if let Ok(uring) = Uring::new(1, stamping) {
-                urgent_data_stalls_nothing(uring);
-            }
-        }
     }
 
     /// Bytes that are read at once have one stamp, that of the last: those before seem to be later, never earlier.
-    fn a_read_has_the_stamp_of_its_last_bytes<I: Io>(mut io: I) {
+    #[test]
+    fn bytes_that_are_read_at_once_share_the_last_stamp() {
+        let mut io = Epoll::new(1, Stamping::All).unwrap();
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);
         let mut is_stamped = false;
@@ -501,19 +460,12 @@ mod tests {
                 assert!(arrived >= between);
             }
         }
-        // However it was read: a receive of io_uring that waits in the kernel takes each piece by itself.
         assert!(notes.arrivals_ns.len() <= 2);
     }
 
     #[test]
-    fn bytes_that_are_read_at_once_share_the_last_stamp() {
-        a_read_has_the_stamp_of_its_last_bytes(Epoll::new(1, Stamping::All).unwrap());
-        if let Ok(uring) = Uring::new(1, Stamping::All) {
-            a_read_has_the_stamp_of_its_last_bytes(uring);
-        }
-    }
-
-    fn large_messages_are_whole<I: Io>(mut io: I) {
+    fn stamped_bytes_are_all_the_bytes() {
+        let mut io = Epoll::new(1, Stamping::All).unwrap();
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);
         let bytes: Vec<u8> = (0..3_000_000u32).map(|number| (number / 7) as u8).collect();
@@ -526,16 +478,10 @@ mod tests {
         assert!(notes.bytes == bytes);
     }
 
-    #[test]
-    fn stamped_bytes_are_all_the_bytes() {
-        large_messages_are_whole(Epoll::new(1, Stamping::All).unwrap());
-        if let Ok(uring) = Uring::new(1, Stamping::All) {
-            large_messages_are_whole(uring);
-        }
-    }
-
     /// What arrives does not end a wait for an instant, and is there afterwards.
-    fn waits_end_at_their_instants<I: Io>(mut io: I) {
+    #[test]
+    fn a_wait_for_an_instant_is_not_ended_by_what_arrives() {
+        let mut io = Epoll::new(1, Stamping::All).unwrap();
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);
         let until = now_ns() + 20 * MS;
@@ -564,7 +510,9 @@ mod tests {
     }
 
     /// What a sleep leaves unread is there at the next turn.
-    fn a_sleep_loses_nothing<I: Io>(mut io: I) {
+    #[test]
+    fn what_a_sleep_leaves_unread_is_read_at_the_next_turn() {
+        let mut io = Epoll::new(1, Stamping::All).unwrap();
         let mut notes = Notes::default();
         let mut peer = connect(&mut io, &mut notes);
         for _ in 0..10 {
@@ -583,21 +531,5 @@ mod tests {
             io.turn(Wait::Event(now_ns() + MS), &mut notes).unwrap();
         }
         assert_eq!(notes.closed, Some(Ending::Finished));
-    }
-
-    #[test]
-    fn what_a_sleep_leaves_unread_is_read_at_the_next_turn() {
-        a_sleep_loses_nothing(Epoll::new(1, Stamping::All).unwrap());
-        if let Ok(uring) = Uring::new(1, Stamping::All) {
-            a_sleep_loses_nothing(uring);
-        }
-    }
-
-    #[test]
-    fn a_wait_for_an_instant_is_not_ended_by_what_arrives() {
-        waits_end_at_their_instants(Epoll::new(1, Stamping::All).unwrap());
-        if let Ok(uring) = Uring::new(1, Stamping::All) {
-            waits_end_at_their_instants(uring);
-        }
     }
 }

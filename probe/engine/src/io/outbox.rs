@@ -1,4 +1,4 @@
-//! The bytes that wait until the kernel takes them, of one connection: the one way to send of both back-ends.
+//! The bytes that wait until the kernel takes them, of one connection.
 
 use rustix::fd::AsFd;
 use rustix::io::Errno;
@@ -22,7 +22,7 @@ pub enum Queued {
 
 #[derive(Default)]
 pub struct Outbox {
-    /// The bytes that the kernel gets now, and how many of them it has taken. It may read them until then.
+    /// The bytes that the kernel gets now, and how many of them it has taken.
     current: Option<(Rc<[u8]>, usize)>,
     has_begun: bool,
     /// The bytes after these.
@@ -46,19 +46,9 @@ impl Outbox {
         Queued::Next
     }
 
-    /// Whether the kernel has taken all bytes, if it has taken so many more than is known here.
-    pub fn is_sent(&self, more: usize) -> bool {
-        match &self.current {
-            None => true,
-            Some((bytes, sent)) => sent + more == bytes.len() && self.waiting.is_none(),
-        }
-    }
-
-    /// The bytes of the next call, and whether it is the first for what was queued.
-    pub fn next(&mut self) -> Option<(&[u8], bool)> {
-        let (bytes, sent) = self.current.as_ref()?;
-        let begins = !std::mem::replace(&mut self.has_begun, true);
-        Some((&bytes[*sent..], begins))
+    /// Whether the kernel has taken all bytes.
+    pub fn is_empty(&self) -> bool {
+        self.current.is_none()
     }
 
     /// Sends all bytes, each call apart: the sends of a batch would have one time, before the first of them. `begins`
@@ -66,34 +56,29 @@ impl Outbox {
     /// has no room for the rest.
     pub fn send(&mut self, socket: impl AsFd, mut begins: impl FnMut(u64)) -> Result<(), Errno> {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        while let Some((bytes, is_first)) = self.next() {
-            if is_first {
+        while let Some((bytes, sent)) = &mut self.current {
+            if !std::mem::replace(&mut self.has_begun, true) {
                 begins(now_ns());
             }
-            match net::send(&socket, bytes, flags) {
-                Ok(count) => self.sent(count),
+            match net::send(&socket, &bytes[*sent..], flags) {
+                Ok(count) => *sent += count,
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
-        }
-        Ok(())
-    }
-
-    /// The kernel has taken so many bytes.
-    pub fn sent(&mut self, count: usize) {
-        if let Some((bytes, sent)) = &mut self.current {
-            *sent += count;
             if *sent == bytes.len() {
                 self.current = self.waiting.take().map(|next| (next, 0));
                 self.has_begun = false;
             }
         }
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
 
     fn bytes(text: &str) -> Rc<[u8]> {
         text.as_bytes().into()
@@ -101,26 +86,39 @@ mod tests {
 
     #[test]
     fn bytes_are_sent_in_their_order() {
+        let (own, mut peer) = UnixStream::pair().unwrap();
         let mut outbox = Outbox::default();
-        assert_eq!(outbox.next(), None);
+        let mut begun = 0;
         assert_eq!(outbox.queue(bytes("first")), Queued::Next);
         assert_eq!(outbox.queue(bytes("second")), Queued::Behind);
         assert_eq!(outbox.queue(bytes("third")), Queued::Behind);
-        assert_eq!(outbox.next(), Some((&b"first"[..], true)));
-        outbox.sent(2);
-        assert!(!outbox.is_sent(3), "others wait");
-        assert_eq!(outbox.next(), Some((&b"rst"[..], false)));
-        outbox.sent(3);
-        assert_eq!(outbox.next(), Some((&b"secondthird"[..], true)));
-        // The kernel took none of them: they were begun all the same.
-        assert_eq!(outbox.next(), Some((&b"secondthird"[..], false)));
-        assert!([0, 10].iter().all(|more| !outbox.is_sent(*more)));
-        assert!(outbox.is_sent(11));
-        outbox.sent(11);
-        assert_eq!(outbox.next(), None);
-        assert!(outbox.is_sent(0));
-        assert_eq!(outbox.queue(bytes("fourth")), Queued::Next);
-        assert_eq!(outbox.next(), Some((&b"fourth"[..], true)));
+        assert!(!outbox.is_empty());
+        assert_eq!(outbox.send(&own, |_| begun += 1), Ok(()));
+        assert!(outbox.is_empty());
+        assert_eq!(begun, 2, "the second and the third are one");
+        let mut read = [0; 16];
+        peer.read_exact(&mut read).unwrap();
+        assert_eq!(&read, b"firstsecondthird");
+    }
+
+    #[test]
+    fn what_the_kernel_has_no_room_for_is_sent_later() {
+        let (own, mut peer) = UnixStream::pair().unwrap();
+        let mut outbox = Outbox::default();
+        let mut begun = 0;
+        let large: Rc<[u8]> = (0..4_000_000u32).map(|number| number as u8).collect();
+        assert_eq!(outbox.queue(Rc::clone(&large)), Queued::Next);
+        assert_eq!(outbox.send(&own, |_| begun += 1), Err(Errno::AGAIN));
+        assert!(!outbox.is_empty());
+        let mut read = vec![0; large.len()];
+        let mut count = 0;
+        while count < read.len() {
+            count += peer.read(&mut read[count..]).unwrap();
+            let sent = outbox.send(&own, |_| begun += 1);
+            assert!(matches!(sent, Ok(()) | Err(Errno::AGAIN)));
+        }
+        assert!(read[..] == large[..] && outbox.is_empty());
+        assert_eq!(begun, 1, "it had begun");
     }
 
     #[test]

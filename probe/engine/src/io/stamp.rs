@@ -4,13 +4,13 @@
 #![allow(unsafe_code)]
 
 use rustix::fd::{AsRawFd, OwnedFd};
-use std::{io, mem, ptr};
+use std::{io, mem};
 use wire::clock::{now_ns, realtime_ns};
 
 /// SOF_TIMESTAMPING_RX_SOFTWARE and SOF_TIMESTAMPING_SOFTWARE of linux/net_tstamp.h: take stamps, and report them.
 const RECEIVED: libc::c_int = 1 << 3 | 1 << 4;
 /// The message's header, and three times of which the first is that of the software.
-pub const CONTROL_BYTES: usize = mem::size_of::<libc::cmsghdr>() + 3 * mem::size_of::<Time>();
+const CONTROL_BYTES: usize = mem::size_of::<libc::cmsghdr>() + 3 * mem::size_of::<Time>();
 
 type Time = [i64; 2];
 
@@ -37,7 +37,7 @@ impl Stamping {
 
 /// Room for the control message of one read, aligned as the kernel's structures.
 #[repr(C)]
-pub union Control {
+union Control {
     bytes: [u8; CONTROL_BYTES],
     _header: libc::cmsghdr,
 }
@@ -65,9 +65,11 @@ pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize, Option
         iov_base: buffer.as_mut_ptr().cast(),
         iov_len: buffer.len(),
     };
-    let mut message = header(&mut control);
-    message.msg_iov = &mut part;
-    message.msg_iovlen = 1;
+    // SAFETY: zeroes are a valid header, of an empty message.
+    let mut message = unsafe { mem::zeroed::<libc::msghdr>() };
+    (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
+    message.msg_control = (&mut control as *mut Control).cast();
+    message.msg_controllen = CONTROL_BYTES;
     // SAFETY: the header describes `buffer` and `control`, which outlive the call.
     let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, 0) };
     if count < 0 {
@@ -79,24 +81,8 @@ pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize, Option
     Ok((count as usize, of_control(&control[..length])))
 }
 
-/// The header of a message with room for a control message, and for nothing else.
-pub fn header(control: *mut Control) -> libc::msghdr {
-    // SAFETY: zeroes are a valid header, of an empty message.
-    let mut message = unsafe { mem::zeroed::<libc::msghdr>() };
-    if !control.is_null() {
-        message.msg_control = control.cast();
-    }
-    message.msg_controllen = CONTROL_BYTES;
-    message
-}
-
-/// The header of a message whose control message goes to a buffer that the kernel chooses.
-pub fn header_of_provided() -> libc::msghdr {
-    header(ptr::null_mut())
-}
-
 /// The stamp in a control message.
-pub fn of_control(control: &[u8]) -> Option<u64> {
+fn of_control(control: &[u8]) -> Option<u64> {
     const HEADER: usize = mem::size_of::<libc::cmsghdr>();
     if control.len() < CONTROL_BYTES {
         return None;

@@ -8,7 +8,7 @@ use super::http_head::MAX_HEAD_BYTES;
 use super::plan::{Framing, Plan, Protocol};
 use super::sequence::{CheckedMessage, StreamFormat, StreamState};
 use super::text::MAX_MESSAGE_BYTES;
-use crate::io::Part;
+use crate::io::ReplyPart;
 use memchr::memchr;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeSet;
@@ -206,7 +206,7 @@ impl Decoder {
     pub fn decode(
         &self,
         reply: &mut ReplyState,
-        part: Part<'_>,
+        part: ReplyPart<'_>,
         id: u64,
         now_ns: u64,
         on_event: &mut impl FnMut(ReplyEvent),
@@ -215,27 +215,27 @@ impl Decoder {
             ReplyEvent::Message(self.format.stream.check(state, message, id, now_ns))
         };
         match (reply, part) {
-            (ReplyState::Line(body), Part::Bytes(bytes)) => self.decode_line(body, bytes),
-            (ReplyState::Http(response, body), Part::Bytes(bytes)) => {
+            (ReplyState::Line(body), ReplyPart::Bytes(bytes)) => self.decode_line(body, bytes),
+            (ReplyState::Http(response, body), ReplyPart::Bytes(bytes)) => {
                 self.decode_http(response, body, bytes, on_event)
             }
-            (ReplyState::Http(response, _), Part::Head(status)) => {
+            (ReplyState::Http(response, _), ReplyPart::Head(status)) => {
                 response.begin(status);
                 Progress::More
             }
-            (ReplyState::Http(response, body), Part::Body(bytes)) => {
+            (ReplyState::Http(response, body), ReplyPart::Body(bytes)) => {
                 if self.format.check.check_status(response.status()).is_err() {
                     body.show(bytes);
                 }
                 self.format.check.feed(body, bytes);
                 Progress::More
             }
-            (ReplyState::Http(response, body), Part::End) => {
+            (ReplyState::Http(response, body), ReplyPart::End) => {
                 let status = response.status();
                 status.map(ReplyEvent::Status).map(on_event);
                 Progress::Done(self.finish(body, status), true)
             }
-            (ReplyState::Stream(stream), Part::Bytes(bytes)) => {
+            (ReplyState::Stream(stream), ReplyPart::Bytes(bytes)) => {
                 let Stream {
                     response,
                     splitter,
@@ -259,10 +259,10 @@ impl Decoder {
                     (Ok(Read::Done(..)), _) => Progress::Broken(ErrorKind::Ended),
                 }
             }
-            (ReplyState::Stream(_), Part::Head(status)) => self.stream_head(status, on_event),
+            (ReplyState::Stream(_), ReplyPart::Head(status)) => self.stream_head(status, on_event),
             // The server should have held it open.
-            (ReplyState::Stream(_), Part::End) => Progress::Broken(ErrorKind::Ended),
-            (ReplyState::Stream(stream), Part::Message(piece) | Part::Body(piece)) => {
+            (ReplyState::Stream(_), ReplyPart::End) => Progress::Broken(ErrorKind::Ended),
+            (ReplyState::Stream(stream), ReplyPart::Message(piece) | ReplyPart::Body(piece)) => {
                 let Stream {
                     splitter, state, ..
                 } = &mut **stream;
@@ -270,7 +270,7 @@ impl Decoder {
                 let fed = splitter.feed(piece, true, &mut take);
                 fed.map_or_else(Progress::Broken, |()| Progress::More)
             }
-            (ReplyState::Message(echo), Part::Message(answer)) => {
+            (ReplyState::Message(echo), ReplyPart::Message(answer)) => {
                 let mut body = BodyState::default();
                 self.format.check.feed(&mut body, answer);
                 let right = self.finish(&body, None);
@@ -286,7 +286,7 @@ impl Decoder {
                 };
                 Progress::Done(result, true)
             }
-            (_, Part::Bytes(_)) => Progress::Broken(ErrorKind::Unsolicited),
+            (_, ReplyPart::Bytes(_)) => Progress::Broken(ErrorKind::Unsolicited),
             _ => Progress::Broken(ErrorKind::Protocol),
         }
     }

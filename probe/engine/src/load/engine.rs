@@ -3,13 +3,11 @@
 use super::decoder::ReplyFormat;
 use super::interval::Interval;
 use super::outgoing::Outgoing;
-use super::plan::{BackEnd, Plan, Protocol};
+use super::plan::Plan;
 use super::record::Record;
 use super::shard::{self, ShardConfig};
 use super::transport::{Layered, Layers};
 use crate::io::epoll::Epoll;
-use crate::io::stamp::Stamping;
-use crate::io::uring::Uring;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -41,7 +39,6 @@ pub struct Outcome {
     pub interrupted: bool,
     /// Why a shard ended early, where one did.
     pub failed: Option<String>,
-    pub descriptors: u64,
     /// VmHWM of this process.
     pub peak_memory_bytes: Option<u64>,
 }
@@ -53,7 +50,6 @@ impl Outcome {
         self.duration_ns = self.duration_ns.max(other.duration_ns);
         self.interrupted |= other.interrupted;
         self.failed = self.failed.take().or_else(|| other.failed.clone());
-        self.descriptors += other.descriptors;
         self.peak_memory_bytes = match (self.peak_memory_bytes, other.peak_memory_bytes) {
             (Some(own), Some(others)) => Some(own + others),
             (own, others) => own.or(others),
@@ -87,43 +83,30 @@ pub struct PreparedLoad {
     plan: Arc<Plan>,
     outgoing: Arc<Outgoing>,
     replies: Arc<ReplyFormat>,
-    io: BackEnd,
     slack_ns: u64,
     sleeps_late_ns: u64,
     layers: Option<Arc<Layers>>,
     /// What could not be used, and why.
     pub missing: Vec<String>,
-    descriptors: u64,
 }
 
 impl PreparedLoad {
     /// The error is why the load cannot begin.
     pub fn new(plan: Arc<Plan>) -> Result<PreparedLoad, String> {
-        let descriptors = raise_descriptors(&plan)?;
+        raise_descriptors(&plan)?;
         pin::check("load: cpus", &plan.cpus)?;
         let layers = Layers::new(&plan)?;
         let mut missing = Vec::new();
-        let io = back_end(&plan, &mut missing)?;
         let (slack_ns, sleeps_late_ns) = slack_ns(&plan, &mut missing)?;
         Ok(PreparedLoad {
             outgoing: Arc::new(Outgoing::new(&plan)?),
             replies: Arc::new(ReplyFormat::new(&plan)),
             plan,
-            io,
             slack_ns,
             sleeps_late_ns,
             layers,
             missing,
-            descriptors,
         })
-    }
-
-    /// The name of the back-end in messages.
-    pub fn io_name(&self) -> &'static str {
-        match self.io {
-            BackEnd::Uring => "uring",
-            _ => "epoll",
-        }
     }
 
     /// Starts the threads; intended instants count from `start_ns` of CLOCK_MONOTONIC.
@@ -133,7 +116,6 @@ impl PreparedLoad {
         let mut engine = Engine {
             start_ns,
             lead_ns: self.plan.lead_ns(),
-            descriptors: self.descriptors,
             stop: Arc::default(),
             interrupted: false,
             lives: Vec::new(),
@@ -146,30 +128,23 @@ impl PreparedLoad {
                 plan: Arc::clone(&self.plan),
                 outgoing: Arc::clone(&self.outgoing),
                 replies: Arc::clone(&self.replies),
-                shard: self.plan.shard(number),
-                share: self.plan.share(self.plan.shard(number)),
+                partition: self.plan.partition(self.plan.shard(number)),
                 start_ns,
                 slack_ns: self.slack_ns,
                 sleeps_late_ns: self.sleeps_late_ns,
                 stop: Arc::clone(&engine.stop),
                 live: Arc::clone(&live),
             };
-            let (io, layers, running) = (self.io, self.layers.clone(), running.try_clone()?);
+            let (layers, running) = (self.layers.clone(), running.try_clone()?);
             let thread = Builder::new().name(format!("load-{number}"));
             engine.threads.push(thread.spawn(move || {
                 let _running = running;
-                let slots = config.connections();
-                let stamping = config.plan.stamping();
                 prepare_thread(&config.plan.cpus, number)?;
-                match (io, layers) {
-                    (BackEnd::Uring, None) => shard::run(config, Uring::new(slots, stamping)?),
-                    (_, None) => shard::run(config, Epoll::new(slots, stamping)?),
-                    (BackEnd::Uring, Some(layers)) => {
-                        let io = Layered::new(Uring::new(slots, stamping)?, layers, &config);
-                        shard::run(config, io)
-                    }
-                    (_, Some(layers)) => {
-                        let io = Layered::new(Epoll::new(slots, stamping)?, layers, &config);
+                let io = Epoll::new(config.connections(), config.plan.stamping())?;
+                match layers {
+                    None => shard::run(config, io),
+                    Some(layers) => {
+                        let io = Layered::new(io, layers, &config);
                         shard::run(config, io)
                     }
                 }
@@ -186,7 +161,6 @@ pub struct Engine {
     /// Has a hang-up when all shards have ended.
     pub done: OwnedFd,
     lead_ns: u64,
-    descriptors: u64,
     stop: Arc<AtomicBool>,
     interrupted: bool,
     lives: Vec<Arc<Mutex<Interval>>>,
@@ -213,7 +187,6 @@ impl Engine {
     pub fn finish(mut self) -> Outcome {
         let mut outcome = Outcome {
             interrupted: self.interrupted,
-            descriptors: self.descriptors,
             peak_memory_bytes: peak_memory_bytes(),
             ..Outcome::default()
         };
@@ -256,30 +229,6 @@ fn prepare_thread(cpus: &[usize], number: usize) -> io::Result<()> {
     }
 }
 
-/// Chooses the back-end, by what the kernel allows.
-fn back_end(plan: &Plan, missing: &mut Vec<String>) -> Result<BackEnd, String> {
-    let wanted = match (plan.io, plan.protocol) {
-        // A parked receive of io_uring costs more than an entry of epoll.
-        (BackEnd::Auto, Protocol::Stream) | (BackEnd::Epoll, _) => return Ok(BackEnd::Epoll),
-        // In an open loop both need a system call per request, and epoll wakes sooner.
-        (BackEnd::Auto, _) if plan.open_loop() => return Ok(BackEnd::Epoll),
-        (wanted, _) => wanted,
-    };
-    // On a thread of its own: the first to use a ring is its only issuer.
-    let attempt = std::thread::spawn(|| Uring::new(1, Stamping::All).map(|_| ())).join();
-    match attempt {
-        Ok(Ok(())) => Ok(BackEnd::Uring),
-        Ok(Err(error)) if wanted == BackEnd::Auto => {
-            missing.push(format!("io_uring: {error}"));
-            Ok(BackEnd::Epoll)
-        }
-        Ok(Err(error)) => Err(format!(
-            "io_uring cannot be used here: {error}; leave out --io, or use --io epoll"
-        )),
-        Err(_) => Err("io_uring: the attempt to use it panicked".into()),
-    }
-}
-
 /// How late sleeps end here as a rule, on a thread that sleeps as those of the load do.
 fn sleeps_late_ns(cpus: &[usize]) -> io::Result<u64> {
     prepare_thread(cpus, 0)?;
@@ -318,8 +267,8 @@ fn slack_ns(plan: &Plan, missing: &mut Vec<String>) -> Result<(u64, u64), String
     Ok((slack_ns, late_ns.min(SLACK_NS)))
 }
 
-/// Raises the soft limit of descriptors to the hard limit, and returns it.
-fn raise_descriptors(plan: &Plan) -> Result<u64, String> {
+/// Raises the soft limit of descriptors to the hard limit, which must be enough.
+fn raise_descriptors(plan: &Plan) -> Result<(), String> {
     let limit = getrlimit(Resource::Nofile);
     let max = limit.maximum.unwrap_or(u64::MAX);
     let raised = Rlimit {
@@ -339,5 +288,5 @@ fn raise_descriptors(plan: &Plan) -> Result<u64, String> {
             now.saturating_sub(own)
         ));
     }
-    Ok(now)
+    Ok(())
 }

@@ -4,7 +4,6 @@ pub mod body;
 pub mod chunked;
 pub mod course;
 pub mod decoder;
-pub mod encoder;
 pub mod engine;
 pub mod error;
 pub mod framing;
@@ -16,6 +15,7 @@ pub mod interval;
 pub mod live;
 pub mod outgoing;
 pub mod pacer;
+pub mod partition;
 pub mod placeholder;
 pub mod plan;
 pub mod plan_check;
@@ -25,7 +25,6 @@ pub mod sequence;
 pub mod sequence_errors;
 pub mod service_times;
 pub mod shard;
-pub mod share;
 pub mod source;
 pub mod template;
 pub mod text;
@@ -56,7 +55,6 @@ pub fn run(
     let started = json!({
         "type": "started", "version": wire::request::PROTOCOL, "t_ns": 0,
         "missing": prepared.missing, "monotonic_ns": start_ns,
-        "io": prepared.io_name(),
         "threads": plan.threads, "connections": plan.own_connections(),
     });
     if let Err(gone) = writer.send(&started, true) {

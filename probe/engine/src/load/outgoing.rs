@@ -1,4 +1,4 @@
-//! The requests of a load as bytes: prepared once, before its threads start, and shared by them.
+//! The requests of a load: prepared once, before its threads start, and shared by them; each makes the bytes itself.
 
 use super::http_request::{pieces, HttpTemplate, TemplatePlan};
 use super::placeholder::{Pieces, Rows, Values};
@@ -6,12 +6,12 @@ use super::plan::{Plan, Protocol};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::rc::Rc;
+use std::sync::Arc;
+use wire::text::quoted_bytes;
 
 /// What all requests of a load have in common.
 pub struct Outgoing {
     message: RequestTemplate,
-    /// By target: the message, where all requests for it are the same, without a body that is a file.
-    pub constant: Vec<Option<Box<[u8]>>>,
     rows: Rows,
 }
 
@@ -24,60 +24,46 @@ impl Outgoing {
     /// The error: the plan is invalid.
     pub fn new(plan: &Plan) -> Result<Outgoing, String> {
         let templates = plan.templates.as_ref();
-        let request = plan.request.as_ref();
-        if request.is_some_and(|request| request.body_bytes.is_some()) {
-            return Err("load: request: body_bytes: nothing follows this request".into());
-        }
         let message = match &plan.request {
+            Some(request) if request.body_bytes.is_some() => {
+                return Err("load: request: body_bytes: nothing follows this request".into());
+            }
             Some(request) if !plan.is_websocket() => {
                 RequestTemplate::Http(request.template(templates)?)
             }
             _ => RequestTemplate::Line(line(plan)?),
         };
-        let mut outgoing = Outgoing {
-            message,
-            constant: Vec::new(),
-            rows: templates.map_or(Ok(Rows::default()), TemplatePlan::rows)?,
+        Outgoing::of(message, templates)
+    }
+
+    /// The request by which each connection becomes a WebSocket; None in a load of another protocol.
+    pub fn handshake(plan: &Plan) -> Result<Option<Outgoing>, String> {
+        let Some(request) = plan.request.as_ref().filter(|_| plan.is_websocket()) else {
+            return Ok(None);
         };
-        let targets = match &outgoing.message {
+        let templates = plan.templates.as_ref();
+        let message = RequestTemplate::Http(request.template(templates)?);
+        Outgoing::of(message, templates).map(Some)
+    }
+
+    fn of(message: RequestTemplate, templates: Option<&TemplatePlan>) -> Result<Outgoing, String> {
+        let rows = templates.map_or(Ok(Rows::default()), TemplatePlan::rows)?;
+        Ok(Outgoing { message, rows })
+    }
+
+    /// The number of targets.
+    fn targets(&self) -> usize {
+        match &self.message {
             RequestTemplate::Http(template) => template.targets(),
             RequestTemplate::Line(_) => 1,
-        };
-        let constant = |target| {
-            let is_constant = match &outgoing.message {
-                RequestTemplate::Http(template) => template.is_constant(target),
-                RequestTemplate::Line(pieces) => pieces.is_constant(),
-            };
-            is_constant.then(|| outgoing.compose(target, 0, 0).into())
-        };
-        outgoing.constant = (0..targets).map(constant).collect();
-        Ok(outgoing)
-    }
-
-    /// A request without its body, and the file of that. Shards have it read for themselves, so that it is in memory
-    /// once for each.
-    pub fn with_body_file(&self, request: &[u8]) -> io::Result<Rc<[u8]>> {
-        let RequestTemplate::Http(template) = &self.message else {
-            return Ok(request.into());
-        };
-        let Some(file) = template.body_file() else {
-            return Ok(request.into());
-        };
-        // Of a length that is known, so that it is made in its place.
-        let mut bytes: Rc<[u8]> = (0..request.len() + file.length).map(|_| 0).collect();
-        if let Some(all) = Rc::get_mut(&mut bytes) {
-            let (start, body) = all.split_at_mut(request.len());
-            start.copy_from_slice(request);
-            file.content.read_exact_at(body, 0)?;
         }
-        Ok(bytes)
     }
 
-    /// The target of request `number`.
-    pub fn target(&self, number: u64) -> usize {
-        match self.constant.len() {
-            1 => 0,
-            targets => (number.wrapping_sub(1) % targets as u64) as usize,
+    /// Whether all requests for this target are the same.
+    fn is_constant(&self, target: usize) -> bool {
+        match &self.message {
+            RequestTemplate::Http(template) => template.is_constant(target),
+            RequestTemplate::Line(pieces) => pieces.is_constant(),
         }
     }
 
@@ -97,6 +83,25 @@ impl Outgoing {
             }
         }
     }
+
+    /// A request without its body, and the file of that.
+    fn with_body_file(&self, request: &[u8]) -> io::Result<Rc<[u8]>> {
+        let file = match &self.message {
+            RequestTemplate::Http(template) => template.body_file(),
+            RequestTemplate::Line(_) => None,
+        };
+        let Some(file) = file else {
+            return Ok(request.into());
+        };
+        // Of a length that is known, so that it is made in its place.
+        let mut bytes: Rc<[u8]> = (0..request.len() + file.length).map(|_| 0).collect();
+        if let Some(all) = Rc::get_mut(&mut bytes) {
+            let (start, body) = all.split_at_mut(request.len());
+            start.copy_from_slice(request);
+            file.content.read_exact_at(body, 0)?;
+        }
+        Ok(bytes)
+    }
 }
 
 /// The line of a plan, with its newline, or its message.
@@ -109,29 +114,115 @@ fn line(plan: &Plan) -> Result<Pieces, String> {
     Ok(pieces)
 }
 
+/// The requests of a shard: which is sent next, and as which bytes.
+pub struct Encoder {
+    outgoing: Arc<Outgoing>,
+    /// By target: the request, where all requests for it are the same.
+    constant: Vec<Option<Rc<[u8]>>>,
+    /// What follows a request that is composed: the file of its body.
+    body: Rc<[u8]>,
+    /// Whether service times are kept by the requests' numbers.
+    pub keeps_service_times: bool,
+    /// Whether nothing is sent on a connection.
+    pub listens: bool,
+}
+
+impl Encoder {
+    /// The error: the file of the body cannot be read any more.
+    pub fn new(plan: &Plan, outgoing: &Arc<Outgoing>) -> io::Result<Encoder> {
+        let whole = |target| match outgoing.is_constant(target) {
+            true => (outgoing.with_body_file(&outgoing.compose(target, 0, 0))).map(Some),
+            false => Ok(None),
+        };
+        let constant = (0..outgoing.targets()).map(whole);
+        let constant = constant.collect::<io::Result<Vec<_>>>()?;
+        let body = match constant.iter().any(Option::is_none) {
+            true => outgoing.with_body_file(&[])?,
+            false => Rc::from([]),
+        };
+        Ok(Encoder {
+            constant,
+            body,
+            keeps_service_times: plan.keeps_service_times(),
+            listens: plan.is_websocket() && plan.line.is_none(),
+            outgoing: Arc::clone(outgoing),
+        })
+    }
+
+    /// The number of targets.
+    pub fn targets(&self) -> usize {
+        self.constant.len()
+    }
+
+    /// The target of request `number`, and its bytes on connection `id`.
+    pub fn encode(&self, id: u64, number: u64) -> (usize, Rc<[u8]>) {
+        let target = match self.constant.len() {
+            1 => 0,
+            targets => (number.wrapping_sub(1) % targets as u64) as usize,
+        };
+        let bytes = match &self.constant[target] {
+            Some(bytes) => Rc::clone(bytes),
+            None => {
+                let mut bytes = self.outgoing.compose(target, id, number);
+                bytes.extend_from_slice(&self.body);
+                bytes.into()
+            }
+        };
+        (target, bytes)
+    }
+
+    /// A request in words: its first line, where all requests for its target are the same, else its number.
+    pub fn request_text(&self, target: usize, number: u64) -> String {
+        match self.constant.get(target) {
+            Some(Some(bytes)) => {
+                let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or(bytes);
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
+                quoted_bytes(line.strip_suffix(b" HTTP/1.1").unwrap_or(line))
+            }
+            _ => format!("request {number}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn outgoing(changes: &str) -> Outgoing {
+    fn encoder(changes: &str) -> Encoder {
         let plan = format!(
             r#"{{"protocol": "http", "addresses": ["127.0.0.1:1"], "requests": 1, {changes}}}"#
         );
-        Outgoing::new(&serde_json::from_str(&plan).unwrap()).unwrap()
+        let plan: Plan = serde_json::from_str(&plan).unwrap();
+        Encoder::new(&plan, &Arc::new(Outgoing::new(&plan).unwrap())).unwrap()
     }
 
     #[test]
-    fn requests_that_are_all_the_same_are_composed_once() {
-        let same = outgoing(r#""request": {"headers": [["Host", "h"]]}"#);
-        let bytes = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n";
-        assert_eq!(same.constant[0].as_deref(), Some(&bytes[..]));
-        assert_eq!(same.compose(0, 3, 4), bytes);
-        let own = outgoing(r#""request": {"target": "/{n}", "headers": [["Host", "h"]]}"#);
-        assert_eq!(own.constant, [None]);
-        let bytes = own.compose(0, 3, 4);
-        assert!(bytes.starts_with(b"GET /4 "));
-        let line = outgoing(r#""line": "x""#);
-        assert_eq!(line.constant[0].as_deref(), Some(&b"x\n"[..]));
+    fn a_request_in_words() {
+        let same = encoder(r#""request": {"target": "/x", "headers": [["Host", "h"]]}"#);
+        assert_eq!(same.request_text(0, 7), "'GET /x'");
+        let own = encoder(r#""request": {"target": "/{n}", "headers": [["Host", "h"]]}"#);
+        assert_eq!(own.request_text(0, 7), "request 7");
+        let line = encoder(r#""line": "a b""#);
+        assert_eq!(line.request_text(0, 7), "'a b'");
+    }
+
+    #[test]
+    fn only_requests_that_are_all_the_same_are_shared() {
+        let same = encoder(r#""request": {"headers": [["Host", "h"]]}"#);
+        let (first, second) = (same.encode(1, 2), same.encode(3, 4));
+        assert_eq!((first.0, second.0), (0, 0));
+        assert!(Rc::ptr_eq(&first.1, &second.1));
+        assert_eq!(*first.1, *b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        let line = encoder(r#""line": "x""#);
+        assert_eq!(*line.encode(1, 1).1, *b"x\n");
+        let own = encoder(
+            r#""request": {"headers": [["Host", "h"]],
+            "targets": ["/a", "/{id}/{n}"]}"#,
+        );
+        assert_eq!(own.targets(), 2);
+        let (target, bytes) = own.encode(5, 2);
+        assert_eq!(target, 1);
+        assert!(bytes.starts_with(b"GET /5/2 HTTP/1.1\r\n"));
     }
 
     #[test]
@@ -144,17 +235,12 @@ mod tests {
 
     #[test]
     fn targets_and_rows_are_used_in_turn() {
-        let both = outgoing(
-            r#""request": {"headers": [["Host", "h"]], "targets": [
-                "/{c}", "/b"]},
-            "templates": {"columns": ["c"], "rows": [["x"], ["y"]]}"#,
+        let both = encoder(
+            r#""request": {"headers": [["Host", "h"]], "targets": ["/{c}", "/b"]},
+            "templates": {"columns": ["c"], "rows": [["x"], ["y"], ["z"]]}"#,
         );
-        let targets: Vec<_> = (1..=6).map(|number| both.target(number)).collect();
-        assert_eq!(targets, [0, 1, 0, 1, 0, 1]);
-        let path = |number| {
-            let bytes = both.compose(0, 1, number);
-            String::from_utf8(bytes).unwrap()[4..6].to_owned()
-        };
-        assert_eq!([path(1), path(2), path(3)], ["/x", "/y", "/x"]);
+        let path = |number| String::from_utf8(both.encode(1, number).1[4..6].to_vec()).unwrap();
+        let paths: Vec<_> = (1..=6).map(path).collect();
+        assert_eq!(paths, ["/x", "/b", "/z", "/b", "/y", "/b"]);
     }
 }

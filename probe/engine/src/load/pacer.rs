@@ -1,6 +1,6 @@
 //! The instants at which requests are due. Pure: no clock. Times are nanoseconds from the start.
 
-use super::share::{random, Share};
+use super::partition::Partition;
 
 /// The pace of a whole load.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ impl RateStep {
 #[derive(Debug)]
 pub struct Pacer {
     schedule: Schedule,
-    share: Share,
+    partition: Partition,
     next_ns: Option<u64>,
     until_ns: u64,
     left: u64,
@@ -69,12 +69,11 @@ enum Schedule {
 }
 
 impl Pacer {
-    /// Of number `shard` from 0, which has this share. Instants are before `until_ns`, and there are at most `max` in
+    /// Instants are before `until_ns`, and there are at most `max` in
     /// all shards together.
     pub fn new(
         pacing: &Pacing,
-        shard: u64,
-        share: Share,
+        partition: Partition,
         until_ns: Option<u64>,
         max: Option<u64>,
     ) -> Pacer {
@@ -86,9 +85,9 @@ impl Pacer {
                 index: 0,
             },
             Pacing::Poisson(rate_per_s, seed) => Schedule::Poisson {
-                mean_gap_ns: 1e9 / share.of_rate(*rate_per_s),
+                mean_gap_ns: 1e9 / partition.of_rate(*rate_per_s),
                 at_ns: 0.0,
-                random: random(*seed, shard),
+                random: partition.random(*seed),
             },
             Pacing::Staircase(steps) => Schedule::Stairs {
                 steps: steps.clone(),
@@ -99,10 +98,10 @@ impl Pacer {
         };
         let mut pacer = Pacer {
             schedule,
-            share,
+            partition,
             next_ns: None,
             until_ns: until_ns.unwrap_or(u64::MAX),
-            left: max.map_or(u64::MAX, |max| share.requests(max)),
+            left: max.map_or(u64::MAX, |max| partition.requests(max)),
         };
         pacer.advance();
         pacer
@@ -127,14 +126,14 @@ impl Pacer {
         let next_ns = if self.left == 0 {
             None
         } else {
-            self.schedule.next(&self.share)
+            self.schedule.next(&self.partition)
         };
         self.next_ns = next_ns.filter(|&at| at < self.until_ns);
     }
 }
 
 impl Schedule {
-    fn next(&mut self, share: &Share) -> Option<u64> {
+    fn next(&mut self, partition: &Partition) -> Option<u64> {
         match self {
             Schedule::Never => None,
             Schedule::Even {
@@ -142,7 +141,7 @@ impl Schedule {
                 burst,
                 index,
             } => {
-                let number = share.request(*index);
+                let number = partition.request(*index);
                 let at = (number - number % *burst) as f64 / *rate_per_s * 1e9;
                 *index += 1;
                 Some(at as u64)
@@ -163,7 +162,7 @@ impl Schedule {
                 index,
             } => loop {
                 let current = steps.get(*step)?;
-                if let Some(at) = current.instant_ns(share.request(*index)) {
+                if let Some(at) = current.instant_ns(partition.request(*index)) {
                     *index += 1;
                     return Some(*start_ns + at);
                 }
@@ -182,8 +181,8 @@ mod tests {
     fn all(pacing: &Pacing, shards: u64, until_ns: Option<u64>, max: Option<u64>) -> Vec<u64> {
         let mut instants = Vec::new();
         for shard in 0..shards {
-            let share = Share::new(shard, shards, shards + 2);
-            let mut pacer = Pacer::new(pacing, shard, share, until_ns, max);
+            let share = Partition::new(shard, shards, shards + 2);
+            let mut pacer = Pacer::new(pacing, share, until_ns, max);
             let mut last = 0;
             while let Some(at) = pacer.take() {
                 assert!(at >= last);
@@ -259,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_pacer_shows_its_next_instant() {
-        let mut pacer = Pacer::new(&Pacing::Constant(2.0, 1), 0, Share::whole(), None, Some(2));
+        let mut pacer = Pacer::new(&Pacing::Constant(2.0, 1), Partition::whole(), None, Some(2));
         assert_eq!(pacer.peek(), Some(0));
         assert_eq!((pacer.take(), pacer.peek()), (Some(0), Some(SECOND / 2)));
         assert_eq!((pacer.take(), pacer.peek()), (Some(SECOND / 2), None));
@@ -281,10 +280,10 @@ mod tests {
     #[test]
     fn shards_of_a_poisson_process_differ() {
         let pacing = Pacing::Poisson(1000.0, 7);
-        let share = |shard| Share::new(shard, 2, 2);
-        let first = |shard| Pacer::new(&pacing, shard, share(shard), None, None).peek();
+        let share = |shard| Partition::new(shard, 2, 2);
+        let first = |shard| Pacer::new(&pacing, share(shard), None, None).peek();
         assert_ne!(first(0), first(1));
         let other = Pacing::Poisson(1000.0, 8);
-        assert_ne!(Pacer::new(&other, 0, share(0), None, None).peek(), first(0));
+        assert_ne!(Pacer::new(&other, share(0), None, None).peek(), first(0));
     }
 }

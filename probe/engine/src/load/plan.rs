@@ -2,7 +2,7 @@
 
 use super::http_request::{RequestPlan, TemplatePlan};
 use super::pacer::{Pacing, RateStep};
-use super::share::Share;
+use super::partition::Partition;
 use crate::io::stamp::Stamping;
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
@@ -25,8 +25,6 @@ pub struct Plan {
     pub threads: usize,
     #[serde(default)]
     pub cpus: Vec<usize>,
-    #[serde(default)]
-    pub io: BackEnd,
     /// With it, HTTP/2 takes the place of HTTP/1.1.
     pub http2: Option<Http2Plan>,
     /// With it, connections have TLS.
@@ -63,7 +61,7 @@ pub struct Plan {
     #[serde(default)]
     pub counts: bool,
     /// With it, this engine is one of several that share the load.
-    pub part: Option<PartPlan>,
+    pub part: Option<EnginePart>,
 }
 
 /// The key `tls` of a plan.
@@ -96,7 +94,7 @@ pub struct Http2Plan {
 /// Which of several engines this one is.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct PartPlan {
+pub struct EnginePart {
     /// From 0.
     pub engine: usize,
     pub engines: usize,
@@ -113,15 +111,6 @@ pub enum Protocol {
     Tcp,
     /// Messages of a WebSocket, each of which is answered by one.
     Ws,
-}
-
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum BackEnd {
-    #[default]
-    Auto,
-    Uring,
-    Epoll,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -288,15 +277,15 @@ impl Plan {
     }
 
     /// The part of a shard, by its number.
-    pub fn share(&self, shard: usize) -> Share {
-        Share::new(shard as u64, self.shards() as u64, self.connections as u64)
+    pub fn partition(&self, shard: usize) -> Partition {
+        Partition::new(shard as u64, self.shards() as u64, self.connections as u64)
     }
 
     /// The number of connections of this engine.
     pub fn own_connections(&self) -> usize {
         let part = self.part;
         part.map_or(self.connections, |part| {
-            self.share_of(part.engine, part.engines).connections() as usize
+            self.partition_of(part.engine, part.engines).connections() as usize
         })
     }
 
@@ -304,12 +293,13 @@ impl Plan {
     pub fn own_rate(&self, rate_per_s: f64) -> f64 {
         let part = self.part;
         part.map_or(rate_per_s, |part| {
-            self.share_of(part.engine, part.engines).of_rate(rate_per_s)
+            self.partition_of(part.engine, part.engines)
+                .of_rate(rate_per_s)
         })
     }
 
-    fn share_of(&self, engine: usize, engines: usize) -> Share {
-        Share::new(engine as u64, engines as u64, self.connections as u64)
+    fn partition_of(&self, engine: usize, engines: usize) -> Partition {
+        Partition::new(engine as u64, engines as u64, self.connections as u64)
     }
 
     /// Whether the service times of requests are kept by their numbers, which identify them to upstreams.

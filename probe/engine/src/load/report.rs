@@ -69,7 +69,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     };
     let streams = plan.protocol == Protocol::Stream;
     let (word, detail) = verdict(plan, outcome);
-    let sequence = record.sequence.named().into_iter();
+    let sequence = record.sequence.named();
     let sequence: Map<String, Value> = sequence
         .map(|(kind, count)| (kind.into(), count.into()))
         .collect();

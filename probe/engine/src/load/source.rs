@@ -135,7 +135,11 @@ mod tests {
     fn a_bound_socket_connects() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let target = listener.local_addr().unwrap();
-        let socket = crate::io::socket(rustix::net::AddressFamily::INET, false);
+        let socket = rustix::net::socket(
+            rustix::net::AddressFamily::INET,
+            rustix::net::SocketType::STREAM,
+            None,
+        );
         let socket = socket.unwrap();
         bind(&socket, Ipv4Addr::new(127, 0, 0, 77).into()).unwrap();
         rustix::net::connect(&socket, &target).unwrap();
@@ -148,7 +152,11 @@ mod tests {
         use std::io::Write;
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let target = listener.local_addr().unwrap();
-        let socket = crate::io::socket(rustix::net::AddressFamily::INET, false);
+        let socket = rustix::net::socket(
+            rustix::net::AddressFamily::INET,
+            rustix::net::SocketType::STREAM,
+            None,
+        );
         let socket = socket.unwrap();
         shrink_buffers(&socket).unwrap();
         rustix::net::connect(&socket, &target).unwrap();

@@ -226,17 +226,6 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
             "ports stay in TIME_WAIT for a minute after their use: use a shorter run, or more addresses",
         );
     }
-    if plan.own_connections() as u64 * 10 > outcome.descriptors * 9 {
-        warn(
-            "near-descriptors",
-            format!(
-                "{} connections of {} descriptors",
-                plan.own_connections(),
-                outcome.descriptors
-            ),
-            "raise the limit: ulimit -n",
-        );
-    }
     warnings
 }
 
@@ -289,7 +278,6 @@ mod tests {
         let outcome = Outcome {
             record,
             duration_ns: 2_000_000_000,
-            descriptors: 1000,
             ..Outcome::default()
         };
         let plan = serde_json::from_str(&plan).unwrap();

@@ -74,7 +74,7 @@ fn joined(engines: u64) -> Value {
     runner.engines_begun(&begun, 1).unwrap();
     for engine in 0..engines {
         let own = (1..=REQUESTS).filter(|number| number % engines == engine);
-        let line = json!({"record": {"load": 0, "io": "epoll", "record": outcome(own)}});
+        let line = json!({"record": {"load": 0, "record": outcome(own)}});
         let Ok(DriverNotice::Record(part)) = DriverNotice::parse(line.to_string().as_bytes())
         else {
             panic!("no record");
@@ -95,11 +95,10 @@ fn upstreams_of_engines_elsewhere_are_those_of_one_here() {
         step: 0,
         load: 0,
         plan: Arc::new(steps()[0].loads[0].plan.clone()),
-        io: Value::Null,
         begin_ns: 1,
         end_ns: 9,
         outcome: outcome(1..=REQUESTS),
-        sharing: None,
+        started: None,
     };
     let here = here.overhead(&ledger());
     assert_eq!(here["requests"], REQUESTS);
@@ -137,11 +136,10 @@ fn calls_may_come_one_after_another_once_clients_hang_up() {
             step: 1,
             load: 0,
             plan: Arc::new(runner.steps[1].loads[0].plan.clone()),
-            io: Value::Null,
             begin_ns: 1,
             end_ns: 9,
             outcome: outcome(1..=REQUESTS),
-            sharing: None,
+            started: None,
         });
         assert_eq!(runner.check_calls(&ledger, 3).is_err(), is_refused);
         assert!(runner.check_calls(&ledger, 2).is_err());
@@ -171,11 +169,10 @@ fn windows(answers: &[u64], cpu_ns: impl Fn(usize) -> u64) -> usize {
             step: runner.step,
             load: 0,
             plan: Arc::new(runner.steps[runner.step].loads[0].plan.clone()),
-            io: Value::Null,
             begin_ns: 1,
             end_ns: 9,
             outcome,
-            sharing: None,
+            started: None,
         });
         taken += usize::from(runner.step > 0);
         used_ns += cpu_ns(runner.step);
@@ -273,11 +270,10 @@ fn an_overload_that_the_engine_cannot_produce() {
             step: 0,
             load: 0,
             plan: Arc::new(steps[0].loads[0].plan.clone()),
-            io: Value::Null,
             begin_ns: 1,
             end_ns: 9,
             outcome,
-            sharing: None,
+            started: None,
         };
         let cause = judge_requests(&steps[0], &load);
         let is_right =

@@ -1,4 +1,4 @@
-//! Loads by the probe, on both back-ends.
+//! Loads by the probe.
 
 use super::server::Server;
 use super::*;
@@ -21,27 +21,6 @@ pub fn plan(server: &Server, changes: Value) -> Value {
 
 pub fn load(request: &Value) -> Trial {
     parse(start(request).wait_with_output().unwrap())
-}
-
-/// Outcomes by epoll and by io_uring; without the latter where the kernel has none. (For streams and open loops
-/// `auto` takes epoll, so a kernel without io_uring fails the test.)
-pub fn both(request: &Value) -> Vec<Value> {
-    let mut outcomes = vec![load(&with(request.clone(), "/load/io", json!("epoll"))).outcome];
-    let auto = load(&with(request.clone(), "/load/io", json!("auto")));
-    let pacing = request["load"]["pacing"]["kind"].as_str();
-    let is_open_loop = pacing.is_some_and(|kind| kind != "closed");
-    let chosen = request["load"]["protocol"] == "stream" || is_open_loop;
-    let io = &auto.of("started")[0]["io"];
-    if chosen {
-        assert_eq!(io, "epoll");
-    }
-    if chosen || io == "uring" {
-        outcomes.push(load(&with(request.clone(), "/load/io", json!("uring"))).outcome);
-    } else {
-        let missing = auto.of("started")[0]["missing"].to_string();
-        assert!(missing.contains("io_uring"), "{missing}");
-    }
-    outcomes
 }
 
 pub fn monotonic_ns() -> u64 {

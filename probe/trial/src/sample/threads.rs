@@ -180,24 +180,25 @@ impl Tasks {
                 run_queue_ns,
             };
             let before = self.last.insert(tid, now).unwrap_or_default();
-            let add = |sum: &mut u64, before: u64, now: u64| {
-                *sum = sum.saturating_add(now.saturating_sub(before))
-            };
-            add(
-                &mut total.voluntary_switches,
-                before.voluntary_switches,
-                now.voluntary_switches,
-            );
-            add(
-                &mut total.involuntary_switches,
-                before.involuntary_switches,
-                now.involuntary_switches,
-            );
-            add(
-                &mut total.run_queue_ns,
-                before.run_queue_ns,
-                now.run_queue_ns,
-            );
+            for (sum, before, now) in [
+                (
+                    &mut total.voluntary_switches,
+                    before.voluntary_switches,
+                    now.voluntary_switches,
+                ),
+                (
+                    &mut total.involuntary_switches,
+                    before.involuntary_switches,
+                    now.involuntary_switches,
+                ),
+                (
+                    &mut total.run_queue_ns,
+                    before.run_queue_ns,
+                    now.run_queue_ns,
+                ),
+            ] {
+                *sum = sum.saturating_add(now.saturating_sub(before));
+            }
         }
         chosen
     }

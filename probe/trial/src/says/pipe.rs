@@ -77,12 +77,7 @@ impl OutputPipe {
         for _ in 0..MAX_PIECES {
             self.buffer.clear();
             match os::read_into_room(file, &mut self.buffer) {
-                Ok(0) => {
-                    self.file = None;
-                    more = false;
-                    break;
-                }
-                Ok(count) => {
+                Ok(count @ 1..) => {
                     let piece = &self.buffer[..count];
                     self.bytes += count as u64;
                     keep_tail(&mut self.tail, piece);
@@ -93,7 +88,7 @@ impl OutputPipe {
                     more = false;
                     break;
                 }
-                Err(_) => {
+                Ok(_) | Err(_) => {
                     self.file = None;
                     more = false;
                     break;

@@ -91,25 +91,20 @@ fn exit_text(exit_status: Option<i32>, signal: Option<i32>) -> String {
     }
 }
 
+/// Names a table of signals, by their names in libc.
+macro_rules! names {
+    ($($name:ident),*) => {
+        [$((libc::$name, stringify!($name))),*]
+    };
+}
+
 fn signal_name(signal: i32) -> Option<&'static str> {
-    Some(match signal {
-        libc::SIGHUP => "SIGHUP",
-        libc::SIGINT => "SIGINT",
-        libc::SIGILL => "SIGILL",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGALRM => "SIGALRM",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGXCPU => "SIGXCPU",
-        libc::SIGXFSZ => "SIGXFSZ",
-        libc::SIGSYS => "SIGSYS",
-        _ => return None,
-    })
+    let names = names![
+        SIGHUP, SIGINT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGPIPE,
+        SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ, SIGSYS
+    ];
+    let named = names.into_iter().find(|(number, _)| *number == signal);
+    named.map(|(_, name)| name)
 }
 
 #[cfg(test)]

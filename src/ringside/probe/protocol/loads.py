@@ -166,7 +166,6 @@ class LoadPlan(Request, frozen=True):
     connections: int = 1
     threads: int = 1
     cpus: tuple[int, ...] = ()
-    io: str = "auto"
     http2: Http2 | None = None
     tls: Tls | None = None
     pacing: Pacing = ClosedLoop()

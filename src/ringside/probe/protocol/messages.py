@@ -150,7 +150,6 @@ class Started(Message, frozen=True, tag_field="type", tag="started"):
     pid: int | None = None
     cgroup: str | None = None
     missing: tuple[str, ...] = ()
-    io: str = ""
     threads: Count = 0
     connections: Count = 0
     monotonic_ns: Nanoseconds = 0
@@ -238,7 +237,6 @@ class LoadMessage(LoadFigures, frozen=True, kw_only=True, tag_field="type", tag=
     outcome: str = "ok"
     step: str
     name: str
-    io: str = ""
     begin_ns: Nanoseconds = 0
     end_ns: Nanoseconds = 0
     upstreams: UpstreamCalls | None = None
@@ -379,7 +377,6 @@ class EngineRecord(Message, frozen=True, tag_field="type", tag="record"):
     duration_ns: Nanoseconds
     interrupted: bool
     failed: str | None
-    descriptors: Count
     peak_memory_bytes: Bytes | None
 
 

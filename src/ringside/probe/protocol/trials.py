@@ -152,10 +152,9 @@ class Begun(Request, frozen=True):
 
 
 class PartRecord(Request, frozen=True):
-    """What one engine counted of a load, by its number in the step. `io`: its back-end."""
+    """What one engine counted of a load, by its number in the step."""
 
     load: int
-    io: str
     record: EngineRecord
 
 

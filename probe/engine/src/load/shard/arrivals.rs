@@ -27,14 +27,13 @@ enum Source {
 impl Arrivals {
     pub fn new(config: &ShardConfig) -> Arrivals {
         let plan = &config.plan;
-        let share = config.share;
         let pacing = plan.pacing();
         let source = if pacing == Pacing::Closed && plan.protocol != Protocol::Stream {
-            let left = plan.requests.map(|total| share.requests(total));
+            let left = plan.requests.map(|total| config.partition.requests(total));
             Source::Closed(left.unwrap_or(u64::MAX))
         } else {
-            let shard = config.shard as u64;
-            let pacer = || Pacer::new(&pacing, shard, share, plan.duration_ns(), plan.requests);
+            let end_ns = plan.duration_ns();
+            let pacer = || Pacer::new(&pacing, config.partition, end_ns, plan.requests);
             Source::Open(pacer(), pacer().into())
         };
         let start_ns = config.start_ns + plan.lead_ns();
@@ -134,12 +133,12 @@ impl Arrivals {
 mod tests {
     use super::*;
     use crate::load::pacer::Pacing;
-    use crate::load::share::Share;
+    use crate::load::partition::Partition;
 
     /// Four requests per second, of which each may wait for so long.
     fn arrivals(slack_ns: u64) -> Arrivals {
         let pacing = Pacing::Constant(4.0, 1);
-        let pacer = || Pacer::new(&pacing, 0, Share::whole(), None, Some(4));
+        let pacer = || Pacer::new(&pacing, Partition::whole(), None, Some(4));
         let mut arrivals = Arrivals {
             start_ns: 1000,
             end_ns: None,

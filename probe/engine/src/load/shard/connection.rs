@@ -16,9 +16,25 @@ pub enum Stage {
     /// It is connected, and could take a request.
     Free(u64),
     /// A reply is pending.
-    Busy,
+    Busy(Busy),
     /// Reset by a fault: not opened again.
     Removed,
+}
+
+/// The instants of a pending reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy {
+    /// When the request went to the kernel; until then, when the engine began with it.
+    pub sent_ns: u64,
+    /// What the time-out counts from: the sending; of a stream, the arrival of its last bytes.
+    pub active_ns: u64,
+}
+
+impl Busy {
+    pub fn since(sent_ns: u64) -> Stage {
+        let active_ns = sent_ns;
+        Stage::Busy(Busy { sent_ns, active_ns })
+    }
 }
 
 impl Default for Stage {
@@ -32,7 +48,14 @@ impl Stage {
     pub fn opening_ns(self) -> Option<u64> {
         match self {
             Stage::Connecting(ns) | Stage::Handshaking(ns) | Stage::Joining(ns) => Some(ns),
-            Stage::Closed(_) | Stage::Free(_) | Stage::Busy | Stage::Removed => None,
+            Stage::Closed(_) | Stage::Free(_) | Stage::Busy(_) | Stage::Removed => None,
+        }
+    }
+
+    pub fn busy(self) -> Option<Busy> {
+        match self {
+            Stage::Busy(busy) => Some(busy),
+            _ => None,
         }
     }
 }
@@ -41,8 +64,6 @@ impl Stage {
 #[derive(Default)]
 pub struct Connection {
     pub stage: Stage,
-    /// What the time-out of the reply counts from: the sending; of a stream, the arrival of its last bytes.
-    pub active_ns: u64,
     /// The engine's own wait after a failure, until it opened the connection again.
     pub pause: Range<u64>,
     /// It has answered a request, and could take another.
@@ -75,11 +96,8 @@ pub struct RequestProgress {
     pub open_late_ns: u64,
     /// Closed loop, of a sampled connection: when the kernel stamped the reply that this request follows.
     pub replied_ns: Option<u64>,
-    pub sent_ns: u64,
     /// How often in succession the server has declared that it had not processed it.
     pub refusals: usize,
-    /// What arrives comes before all of it was sent.
-    pub is_early: bool,
     /// When the first byte of the reply arrived, or of a response before the final one.
     pub first_byte_ns: u64,
     /// The final reply has begun.

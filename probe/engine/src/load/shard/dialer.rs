@@ -53,7 +53,6 @@ pub struct Dialer {
 impl Dialer {
     pub fn new(config: &ShardConfig) -> Dialer {
         let plan = &config.plan;
-        let (shard, share) = (config.shard as u64, config.share);
         let total = plan.connections as u64;
         // Without a ramp all are due at once.
         let ramp = Pacing::Constant(plan.ramp_per_s.unwrap_or(1e18), 1);
@@ -62,7 +61,7 @@ impl Dialer {
             start_ns: config.start_ns + lead_ns,
             sources: Sources::new(&plan.addresses, &plan.sources, plan.connections),
             unix: (plan.unix.as_deref()).and_then(|path| SocketAddrUnix::new(path).ok()),
-            ramp: Pacer::new(&ramp, shard, share, None, Some(total)),
+            ramp: Pacer::new(&ramp, config.partition, None, Some(total)),
             lanes: plan.lanes(),
             is_ramped: plan.ramp_per_s.is_some(),
             ramped: 0,
@@ -142,7 +141,7 @@ impl Dialer {
                 (SocketAddrAny::from(target), source)
             }
         };
-        let opened = socket(target.address_family(), I::NONBLOCKING)
+        let opened = socket(target.address_family())
             .map_err(io::Error::from)
             .and_then(|socket| {
                 if config.plan.stream.pauses(id) {

@@ -313,8 +313,7 @@ mod tests {
         let config = ShardConfig {
             outgoing: Arc::new(Outgoing::new(&plan).unwrap()),
             replies: Arc::new(ReplyFormat::new(&plan)),
-            shard: 0,
-            share: plan.share(0),
+            partition: plan.partition(0),
             start_ns: 1000,
             slack_ns: 0,
             sleeps_late_ns: 0,

@@ -5,7 +5,7 @@ use super::http2::{Arrived, Http2, Upload};
 use super::link::{recycled, ConnectionIndex, Links, Sender, Session};
 use super::websocket::{Incoming, WebSocket};
 use super::Fault;
-use crate::io::{Ending, Handler, Next, Part, Slot};
+use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
 use crate::load::error::ErrorKind;
 use crate::load::plan::Http2Plan;
 
@@ -33,7 +33,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         &mut self,
         number: ConnectionIndex,
         wire: &[u8],
-        arrived_ns: Option<u64>,
+        arrival: Arrival,
         out: &mut Vec<u8>,
     ) -> Result<(), End> {
         let mut plain = std::mem::take(&mut self.links.plain);
@@ -48,7 +48,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
                 Ok(())
             }
         };
-        let done = self.hand_over(number, &plain, arrived_ns, out);
+        let done = self.hand_over(number, &plain, arrival, out);
         self.links.plain = recycled(plain);
         done?;
         decrypted?;
@@ -66,7 +66,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         &mut self,
         number: ConnectionIndex,
         plain: &[u8],
-        arrived_ns: Option<u64>,
+        arrival: Arrival,
         out: &mut Vec<u8>,
     ) -> Result<(), End> {
         let link = self.links.get(number).ok_or(End::Closed)?;
@@ -79,7 +79,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
                 self.begin(number, slot, out)?;
                 match plain.is_empty() {
                     true => Ok(()),
-                    false => self.hand_over(number, plain, arrived_ns, out),
+                    false => self.hand_over(number, plain, arrival, out),
                 }
             }
             Session::Bytes => {
@@ -87,21 +87,20 @@ impl<H: Handler> LayeredHandler<'_, H> {
                 if plain.is_empty() {
                     return Ok(());
                 }
-                if self.links.is_early {
-                    self.handler.receiving_early(slot);
-                }
-                let next = self.handler.received(slot, Part::Bytes(plain), arrived_ns);
+                let next = self
+                    .handler
+                    .received(slot, ReplyPart::Bytes(plain), arrival);
                 self.follow(Sender::Bytes, slot, next, out)
             }
             Session::WebSocket(mut session) => {
-                let done = self.messages(slot, &mut session, plain, arrived_ns, out);
+                let done = self.messages(slot, &mut session, plain, arrival, out);
                 let link = self.links.get(number).ok_or(End::Closed)?;
                 link.session = Session::WebSocket(session);
                 done
             }
             Session::Http2(mut session) => {
                 let fed = session.feed(plain);
-                let done = self.streams(number, &mut session, arrived_ns, out);
+                let done = self.streams(number, &mut session, arrival, out);
                 let link = self.links.get(number).ok_or(End::Closed)?;
                 link.session = Session::Http2(session);
                 done?;
@@ -154,7 +153,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         for slot in self.links.take_waiting(number) {
             self.join(Sender::Http2(&mut session), slot, out)?;
         }
-        let done = self.streams(number, &mut session, None, out);
+        let done = self.streams(number, &mut session, Arrival::default(), out);
         self.links.get(number).ok_or(End::Closed)?.session = Session::Http2(Box::new(session));
         done
     }
@@ -177,7 +176,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
         &mut self,
         number: ConnectionIndex,
         session: &mut Http2,
-        arrived_ns: Option<u64>,
+        arrival: Arrival,
         out: &mut Vec<u8>,
     ) -> Result<(), End> {
         let first = self.links.slots(number).start;
@@ -191,14 +190,20 @@ impl<H: Handler> LayeredHandler<'_, H> {
             }
             let next = match arrived {
                 Arrived::Head(status) => {
-                    self.handler.received(slot, Part::Head(status), arrived_ns)
+                    self.handler
+                        .received(slot, ReplyPart::Head(status), arrival)
                 }
-                Arrived::Body(bytes) => self.handler.received(slot, Part::Body(&bytes), arrived_ns),
+                Arrived::Body(bytes) => {
+                    self.handler
+                        .received(slot, ReplyPart::Body(&bytes), arrival)
+                }
                 Arrived::End(upload) => {
-                    if upload == Upload::Unfinished {
-                        self.handler.receiving_early(slot);
-                    }
-                    self.handler.received(slot, Part::End, arrived_ns)
+                    let is_early = upload == Upload::Unfinished;
+                    let arrival = Arrival {
+                        is_early,
+                        ..arrival
+                    };
+                    self.handler.received(slot, ReplyPart::End, arrival)
                 }
                 Arrived::Refused => {
                     self.links.detach(slot);
@@ -223,7 +228,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
             if let Some(place) = link.held.iter().position(|held| *held == slot) {
                 link.held.swap_remove(place);
                 self.links.note_streams(session.limit());
-                self.handler.released(slot, arrived_ns);
+                self.handler.released(slot, arrival.stamp_ns);
             }
         }
         self.links.report.window_waits += std::mem::take(&mut session.window_waits);
@@ -279,9 +284,15 @@ impl<H: Handler> LayeredHandler<'_, H> {
         slot: Slot,
         session: &mut WebSocket,
         plain: &[u8],
-        arrived_ns: Option<u64>,
+        arrival: Arrival,
         out: &mut Vec<u8>,
     ) -> Result<(), End> {
+        // Parts of other messages may wait to be sent.
+        let is_early = false;
+        let arrival = Arrival {
+            is_early,
+            ..arrival
+        };
         let mut next = Next::Wait;
         if session.feed(plain)? {
             self.links.get(slot).ok_or(End::Closed)?.is_open = true;
@@ -293,7 +304,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
                 None => return Ok(()),
                 Some(Incoming::Message(bytes)) => {
                     self.handler
-                        .received(slot, Part::Message(&bytes), arrived_ns)
+                        .received(slot, ReplyPart::Message(&bytes), arrival)
                 }
                 Some(Incoming::End) => {
                     self.end_all(slot, Ending::Ended, Ending::ConnectionFailed);
@@ -363,24 +374,19 @@ impl<H: Handler> Handler for LayeredHandler<'_, H> {
         if !link.is_secured() || self.links.layers.websocket.is_some() {
             self.handler.handshaking(opener);
         }
-        self.flush_after(number, |above, out| above.hand_over(number, &[], None, out))
+        self.flush_after(number, |above, out| {
+            above.hand_over(number, &[], Arrival::default(), out)
+        })
     }
 
-    fn received(&mut self, number: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
-        let Part::Bytes(bytes) = part else {
+    fn received(&mut self, number: Slot, part: ReplyPart<'_>, arrival: Arrival) -> Next {
+        let ReplyPart::Bytes(bytes) = part else {
             return Next::Wait;
         };
         self.links.bytes_in += bytes.len() as u64;
-        let next = self.flush_after(number, |above, out| {
-            above.take_in(number, bytes, arrived_ns, out)
-        });
-        self.links.is_early = false;
-        next
-    }
-
-    fn receiving_early(&mut self, _: Slot) {
-        // It may be no reply: TLS has messages of its own.
-        self.links.is_early = true;
+        self.flush_after(number, |above, out| {
+            above.take_in(number, bytes, arrival, out)
+        })
     }
 
     fn sending(&mut self, number: Slot, now_ns: u64) {

@@ -6,9 +6,9 @@ use super::tls::{TlsConfig, TlsSession};
 use super::websocket::{WebSocket, WebSocketPlan};
 use super::Fault;
 use crate::io::{LayerReport, Next, Slot};
+use crate::load::partition::Partition;
 use crate::load::plan::{Http2Plan, Plan};
 use crate::load::shard::ShardConfig;
-use crate::load::share::Share;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -128,11 +128,9 @@ pub struct Links {
     pub plain: Vec<u8>,
     pub out: Vec<u8>,
     wire: Vec<u8>,
-    share: Share,
+    partition: Partition,
     pub report: LayerReport,
     pub bytes_in: u64,
-    /// What arrives comes before all was sent.
-    pub is_early: bool,
     bytes_out: u64,
 }
 
@@ -147,10 +145,9 @@ impl Links {
             plain: Vec::new(),
             out: Vec::new(),
             wire: Vec::new(),
-            share: config.share,
+            partition: config.partition,
             report: LayerReport::default(),
             bytes_in: 0,
-            is_early: false,
             bytes_out: 0,
         }
     }
@@ -169,7 +166,7 @@ impl Links {
 
     /// The number of a slot among all shards', from 1.
     pub fn id(&self, slot: Slot) -> u64 {
-        self.share.connection(slot as u64) + 1
+        self.partition.connection(slot as u64) + 1
     }
 
     /// A slot opens a connection.

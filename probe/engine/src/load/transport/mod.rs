@@ -10,7 +10,7 @@ pub mod upgrade;
 pub mod verify;
 pub mod websocket;
 
-use crate::io::{Ending, Handler, Io, LayerReport, Next, Slot, Wait};
+use crate::io::{Arrival, Ending, Handler, Io, LayerReport, Next, Slot, Wait};
 use crate::load::error::ErrorKind;
 use crate::load::shard::ShardConfig;
 use handler::{End, LayeredHandler};
@@ -96,7 +96,7 @@ impl<I: Io> Layered<I> {
                 None => Ok(()),
             };
             if let (Ok(()), Session::Http2(session)) = (&done, &mut session) {
-                done = above.streams(number, session, None, out);
+                done = above.streams(number, session, Arrival::default(), out);
             }
             if let Some(link) = above.links.get(number) {
                 link.session = session;
@@ -112,8 +112,6 @@ impl<I: Io> Layered<I> {
 }
 
 impl<I: Io> Io for Layered<I> {
-    const NONBLOCKING: bool = I::NONBLOCKING;
-
     fn open(&mut self, slot: Slot, socket: OwnedFd, address: &SocketAddrAny) -> io::Result<u64> {
         let number = self.links.number(slot);
         if self.links.take(number).is_some() {

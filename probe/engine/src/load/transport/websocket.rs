@@ -3,8 +3,7 @@
 use super::upgrade::Upgrade;
 use super::Fault;
 use crate::load::error::ErrorKind;
-use crate::load::http_request::{HttpTemplate, TemplatePlan};
-use crate::load::placeholder::{Rows, Values};
+use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;
 use crate::load::text::MAX_MESSAGE_BYTES;
 
@@ -20,8 +19,7 @@ const MAX_CONTROL_BYTES: usize = 125;
 
 /// What all connections of a load have in common.
 pub struct WebSocketPlan {
-    request: HttpTemplate,
-    rows: Rows,
+    handshake: Outgoing,
     /// Nothing is sent after the handshake.
     listens: bool,
 }
@@ -29,25 +27,9 @@ pub struct WebSocketPlan {
 impl WebSocketPlan {
     /// None: the load is of another protocol.
     pub fn new(plan: &Plan) -> Result<Option<WebSocketPlan>, String> {
-        let (Some(request), true) = (&plan.request, plan.is_websocket()) else {
-            return Ok(None);
-        };
-        let templates = plan.templates.as_ref();
-        Ok(Some(WebSocketPlan {
-            request: request.template(templates)?,
-            rows: templates.map_or(Ok(Rows::default()), TemplatePlan::rows)?,
-            listens: plan.line.is_none(),
-        }))
-    }
-
-    /// The head of the request of connection `id`.
-    fn head(&self, id: u64) -> Vec<u8> {
-        let values = Values {
-            id,
-            number: id,
-            row: self.rows.row(id),
-        };
-        self.request.bytes(0, &values)
+        let listens = plan.line.is_none();
+        let handshake = Outgoing::handshake(plan)?;
+        Ok(handshake.map(|handshake| WebSocketPlan { handshake, listens }))
     }
 }
 
@@ -73,7 +55,7 @@ impl WebSocket {
     /// Begins the handshake of connection `id`; its bytes are appended to `out`.
     pub fn begin(plan: &WebSocketPlan, id: u64, out: &mut Vec<u8>) -> WebSocket {
         let mut upgrade = Upgrade::new(fastrand::u128(..).to_ne_bytes());
-        out.extend_from_slice(&upgrade.request(&plan.head(id)));
+        out.extend_from_slice(&upgrade.request(&plan.handshake.compose(0, id, id)));
         WebSocket {
             upgrade: Some(upgrade),
             listens: plan.listens,

@@ -4,7 +4,7 @@
 use super::Shard;
 use crate::io::Io;
 use crate::load::error::ErrorKind;
-use crate::load::shard::connection::Stage;
+use crate::load::shard::connection::{Busy, Stage};
 use wire::units::nanoseconds;
 
 /// A load that counts requests ends when no connection has had an event for four time-outs and this.
@@ -83,9 +83,9 @@ impl Shard {
         let start_ns = self.config.start_ns;
         let record = &mut self.recorder.record;
         for connection in &mut self.connections {
-            let is_sent = connection.stage == Stage::Busy;
+            let is_sent = connection.stage.busy().is_some();
             let age_ns = match (connection.stage, connection.pending_ns.take()) {
-                (Stage::Busy, _) => now - connection.request.intended_ns,
+                (Stage::Busy(_), _) => now - connection.request.intended_ns,
                 (_, Some(intended)) => {
                     record.intended += 1;
                     record.unsent += 1;
@@ -121,12 +121,10 @@ impl Shard {
         let silent_ns = self.config.plan.stream.silent_s.map(nanoseconds);
         let record = &mut self.recorder.record;
         for connection in &self.connections {
-            record.held +=
-                u64::from(connection.stage == Stage::Busy && connection.request.answered);
-            let quiet_ns = now.saturating_sub(connection.active_ns);
-            let expected = connection.stage == Stage::Busy && !connection.stream.was_paused;
-            if expected && silent_ns.is_some_and(|max| quiet_ns > max) {
-                record.silent += 1;
+            if let Stage::Busy(Busy { active_ns, .. }) = connection.stage {
+                record.held += u64::from(connection.request.answered);
+                let is_quiet = silent_ns.is_some_and(|most| now.saturating_sub(active_ns) > most);
+                record.silent += u64::from(is_quiet && !connection.stream.was_paused);
             }
             let counts = self.decoder.received_and_behind(&connection.reply, now);
             if let Some((received, behind)) = counts {
@@ -160,7 +158,7 @@ impl Shard {
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
             let age_ns = now.saturating_sub(connection.request.intended_ns);
-            if connection.stage != Stage::Busy || age_ns < patience_ns {
+            if connection.stage.busy().is_none() || age_ns < patience_ns {
                 continue;
             }
             let (number, target) = (connection.request.number, connection.request.target);

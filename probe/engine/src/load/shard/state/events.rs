@@ -1,11 +1,11 @@
 //! What a connection does at an event of the back-end.
 
 use super::{Instants, Shard};
-use crate::io::{Ending, Handler, Next, Part, Slot};
+use crate::io::{Arrival, Ending, Handler, Next, ReplyPart, Slot};
 use crate::load::decoder::{Progress, ReplyEvent};
 use crate::load::error::ErrorKind;
 use crate::load::http::HeadProgress;
-use crate::load::shard::connection::Stage;
+use crate::load::shard::connection::{Busy, Stage};
 use wire::clock::now_ns;
 
 impl Handler for Shard {
@@ -22,26 +22,21 @@ impl Handler for Shard {
         self.begin(slot, now)
     }
 
-    fn received(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
-        if let Part::Bytes(bytes) = part {
+    fn received(&mut self, slot: Slot, part: ReplyPart<'_>, arrival: Arrival) -> Next {
+        if let ReplyPart::Bytes(bytes) = part {
             self.recorder.record.bytes_in += bytes.len() as u64;
         }
-        self.arrived(slot, part, arrived_ns)
-    }
-
-    fn receiving_early(&mut self, slot: Slot) {
-        self.connections[slot].request.is_early = true;
+        self.arrived(slot, part, arrival)
     }
 
     fn sending(&mut self, slot: Slot, now: u64) {
         let streams = self.decoder.streams();
         let connection = &mut self.connections[slot];
-        if connection.stage != Stage::Busy {
+        if connection.stage.busy().is_none() {
             return;
         }
-        connection.active_ns = now;
+        connection.stage = Busy::since(now);
         self.deferral.sent();
-        connection.request.sent_ns = now;
         if connection.request.refusals > 0 {
             // It was sent before.
             return;
@@ -109,7 +104,7 @@ impl Handler for Shard {
             Ending::ConnectionFailed | Ending::ConnectionDraining => {
                 return self.not_joined(slot, now, ending == Ending::ConnectionDraining);
             }
-            Ending::Refused if self.connections[slot].stage == Stage::Busy => {
+            Ending::Refused if self.connections[slot].stage.busy().is_some() => {
                 return self.refused(slot, now);
             }
             Ending::Refused => None,
@@ -143,8 +138,8 @@ impl Handler for Shard {
                 self.dialer.connect_ended();
                 self.connect_failed(slot, now, kind.unwrap_or(ErrorKind::ClosedEarly));
             }
-            (Stage::Busy, Some(kind)) => self.lost(slot, now, kind),
-            (Stage::Busy, None) => {
+            (Stage::Busy(_), Some(kind)) => self.lost(slot, now, kind),
+            (Stage::Busy(_), None) => {
                 let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
                 let (was_paused, target) =
                     (connection.stream.was_paused, connection.request.target);
@@ -173,14 +168,15 @@ impl Handler for Shard {
 impl Shard {
     /// Something of a reply has arrived.
     #[inline]
-    fn arrived(&mut self, slot: Slot, part: Part<'_>, arrived_ns: Option<u64>) -> Next {
+    fn arrived(&mut self, slot: Slot, part: ReplyPart<'_>, arrival: Arrival) -> Next {
         let now = now_ns();
         self.last_event_ns = now;
         let id = self.config.connection_id(slot);
         let connection = &mut self.connections[slot];
-        let is_early = std::mem::take(&mut connection.request.is_early);
+        let busy = connection.stage.busy();
         // A stamp outside what is possible is that of a clock that was set meanwhile.
-        let stamp = arrived_ns.filter(|at| (connection.active_ns..=now).contains(at));
+        let least_ns = busy.map_or(0, |busy| busy.active_ns);
+        let stamp = (arrival.stamp_ns).filter(|at| (least_ns..=now).contains(at));
         let arrived = match self.samples_reads {
             true => now,
             false => stamp.unwrap_or(now),
@@ -188,11 +184,11 @@ impl Shard {
         connection.request.replied_ns = stamp;
         self.recorder.record.reads += 1;
         self.recorder.record.stamped_reads += u64::from(stamp.is_some());
-        if connection.stage != Stage::Busy {
+        let Some(busy) = busy else {
             self.uncount(slot);
             self.failed(slot, now, ErrorKind::Unsolicited, false);
             return Next::Close;
-        }
+        };
         let (recorder, fed) = (&mut self.recorder, &mut connection.stream.fed);
         let (was_paused, target) = (connection.stream.was_paused, connection.request.target);
         let mut messages = 0;
@@ -202,11 +198,18 @@ impl Shard {
         };
         let (decoder, reply) = (&self.decoder, &mut connection.reply);
         let before = (!connection.request.answered).then(|| decoder.beginning(reply));
-        let is_part = !matches!(part, Part::Bytes(_));
+        let is_part = !matches!(part, ReplyPart::Bytes(_));
         let progress = decoder.decode(reply, part, id, arrived, &mut on_event);
         let first_byte_ns = before.and_then(|before| self.answered(slot, before, is_part, arrived));
+        let first_byte_ns = first_byte_ns.map(|at_ns| at_ns.saturating_sub(busy.sent_ns));
         if self.decoder.streams() {
-            self.stream_read(slot, messages, stamp.is_some(), Instants { arrived, now });
+            self.stream_read(
+                slot,
+                busy,
+                messages,
+                stamp.is_some(),
+                Instants { arrived, now },
+            );
         }
         self.deferral
             .read(stamp.is_some(), progress != Progress::More);
@@ -217,11 +220,11 @@ impl Shard {
             }
             Progress::Done(result, keep) => {
                 let at = Instants { arrived, now };
-                let result = match is_early {
+                let result = match arrival.is_early {
                     true => result.and(Err(ErrorKind::EarlyReply)),
                     false => result,
                 };
-                self.complete(slot, at, result, keep && !is_early, first_byte_ns)
+                self.complete(slot, at, result, keep && !arrival.is_early, first_byte_ns)
             }
             Progress::Broken(kind) => {
                 self.recorder.first_byte(first_byte_ns);
@@ -238,7 +241,7 @@ impl Shard {
     }
 
     /// Something of a reply has arrived, of which only this was there before: notes its first byte, which is that of the
-    /// final response. Returns its time from the sending, once it has come. `is_part`: a layer has decoded it, and left
+    /// final response. Returns when that came, once it has. `is_part`: a layer has decoded it, and left
     /// out what comes before that.
     fn answered(
         &mut self,
@@ -257,17 +260,25 @@ impl Shard {
         }
         connection.request.answered = true;
         connection.request.refusals = 0;
-        Some(connection.request.first_byte_ns - connection.request.sent_ns)
+        Some(connection.request.first_byte_ns)
     }
 
     /// Bytes of a stream were read, with so many messages. How late they were read at most is the engine's error: of all
     /// of them where they have no stamp, else of messages before the last that share its stamp.
-    fn stream_read(&mut self, slot: Slot, messages: u64, is_stamped: bool, at: Instants) {
+    fn stream_read(
+        &mut self,
+        slot: Slot,
+        busy: Busy,
+        messages: u64,
+        is_stamped: bool,
+        at: Instants,
+    ) {
         let connection = &mut self.connections[slot];
-        let is_first = at.arrived != connection.active_ns;
+        let is_first = at.arrived != busy.active_ns;
         if is_first {
-            connection.stream.active_before_ns = connection.active_ns;
-            connection.active_ns = at.arrived;
+            connection.stream.active_before_ns = busy.active_ns;
+            let active_ns = at.arrived;
+            connection.stage = Stage::Busy(Busy { active_ns, ..busy });
         }
         let error = &mut self.recorder.record.schedule_error;
         if !is_stamped {

@@ -58,7 +58,7 @@ impl Shard {
             for slot in 0..self.connections.len() {
                 let id = self.config.connection_id(slot);
                 let connection = &mut self.connections[slot];
-                let hit = connection.stage == Stage::Busy
+                let hit = connection.stage.busy().is_some()
                     && fault.hits(&self.config.plan.stream, id)
                     && (fault != Fault::Resume || connection.stream.paused);
                 match fault {
@@ -71,7 +71,9 @@ impl Shard {
                     }
                     Fault::Resume => {
                         connection.stream.paused = false;
-                        connection.active_ns = now;
+                        if let Stage::Busy(busy) = &mut connection.stage {
+                            busy.active_ns = now;
+                        }
                         io.resume(slot, self);
                     }
                     Fault::Reset => {

@@ -9,11 +9,11 @@ mod opening;
 use crate::io::stamp::Stamping;
 use crate::io::{Io, LayerReport, Next, Slot, Wait};
 use crate::load::decoder::Decoder;
-use crate::load::encoder::Encoder;
 use crate::load::error::ErrorKind;
+use crate::load::outgoing::Encoder;
 use crate::load::record::Record;
 use crate::load::shard::arrivals::Arrivals;
-use crate::load::shard::connection::{Connection, Stage};
+use crate::load::shard::connection::{Busy, Connection, Stage};
 use crate::load::shard::dialer::Dialer;
 use crate::load::shard::recorder::{Recorder, Reply};
 use crate::load::shard::wait::{Deferral, ReadLateness, Wakeup};
@@ -21,7 +21,6 @@ use crate::load::shard::ShardConfig;
 use faults::FaultSchedule;
 use std::collections::VecDeque;
 use std::io;
-use std::rc::Rc;
 use wire::clock::now_ns;
 use wire::units::nanoseconds;
 
@@ -271,7 +270,6 @@ impl Shard {
         let connection = &mut self.connections[slot];
         connection.request.target = target;
         connection.request.intended_ns = intended;
-        connection.request.sent_ns = now;
         connection.request.number = number;
         connection.request.answered = false;
         if !self.decoder.streams() {
@@ -284,31 +282,13 @@ impl Shard {
         } else {
             now
         };
-        self.send(slot, bytes, now, begin)
-    }
-
-    /// Sends a request on a connection without one. `begin`: when its reply can begin.
-    fn send(&mut self, slot: Slot, bytes: Rc<[u8]>, now: u64, begin: u64) -> Next {
         let connection = &mut self.connections[slot];
-        connection.stage = Stage::Busy;
-        connection.active_ns = now;
+        // Until the back-end says when it sends.
+        connection.stage = Busy::since(now);
         self.decoder.begin(&mut connection.reply, &bytes, begin);
         self.in_flight += 1;
         self.recorder.record.bytes_out += bytes.len() as u64;
         Next::Send(bytes)
-    }
-
-    /// A request in flight waits for another connection, to be sent again or elsewhere; its latency counts from its own
-    /// instant.
-    fn send_later(&mut self, slot: Slot, now: u64) {
-        let connection = &mut self.connections[slot];
-        connection.pending_ns = Some(connection.request.intended_ns);
-        connection.stage = Stage::Closed(now);
-        self.in_flight -= 1;
-        self.uncount(slot);
-        if !self.stopping {
-            self.dialer.enqueue(slot, now);
-        }
     }
 
     /// A reply is complete. `keep`: the connection can be used again. `first_byte_ns`: its first byte came with its last.
@@ -323,7 +303,8 @@ impl Shard {
         let connection = &mut self.connections[slot];
         let Instants { arrived, now } = at;
         let latency = arrived.saturating_sub(connection.request.intended_ns);
-        let service = arrived - connection.request.sent_ns;
+        let sent_ns = connection.stage.busy().map_or(arrived, |busy| busy.sent_ns);
+        let service = arrived.saturating_sub(sent_ns);
         let target = connection.request.target;
         self.in_flight -= 1;
         match result {
@@ -407,7 +388,7 @@ impl Shard {
         for slot in 0..self.connections.len() {
             let connection = &self.connections[slot];
             let began_ns = match connection.stage {
-                Stage::Busy if !connection.stream.paused => Some(connection.active_ns),
+                Stage::Busy(busy) if !connection.stream.paused => Some(busy.active_ns),
                 stage => stage.opening_ns(),
             };
             let Some(began_ns) = began_ns else {
@@ -415,7 +396,7 @@ impl Shard {
             };
             // A stream that has nothing to send yet is not silent.
             let between_ns = match connection.stage {
-                Stage::Busy => self.interval_ns,
+                Stage::Busy(_) => self.interval_ns,
                 _ => 0,
             };
             if now.saturating_sub(began_ns) <= self.timeout_ns + between_ns {
@@ -431,7 +412,7 @@ impl Shard {
                     };
                     self.connect_failed(slot, now, kind);
                 }
-                Stage::Busy => {
+                Stage::Busy(_) => {
                     io.close(slot);
                     // The latency is this at least.
                     if !self.streams() {

@@ -156,8 +156,15 @@ impl Shard {
             connection.request.refusals = 0;
             return self.lost(slot, now, ErrorKind::GoAway);
         }
-        self.recorder
-            .uncount_intended(connection.request.intended_ns);
-        self.send_later(slot, now);
+        // It waits for another connection; its latency counts from its own instant.
+        let intended_ns = connection.request.intended_ns;
+        connection.pending_ns = Some(intended_ns);
+        connection.stage = Stage::Closed(now);
+        self.recorder.uncount_intended(intended_ns);
+        self.in_flight -= 1;
+        self.uncount(slot);
+        if !self.stopping {
+            self.dialer.enqueue(slot, now);
+        }
     }
 }

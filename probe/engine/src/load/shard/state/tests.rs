@@ -1,7 +1,7 @@
 //! What the times of a request count from. The instants of sending are the tests' own.
 
 use super::*;
-use crate::io::{fakes::FakeIo, Ending, Handler, Part};
+use crate::io::{test_doubles::FakeIo, Arrival, Ending, Handler, ReplyPart};
 use crate::load::decoder::ReplyFormat;
 use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;
@@ -35,8 +35,7 @@ fn idle(changes: &str) -> (Shard, u64) {
     let shard = Shard::new(ShardConfig {
         outgoing: Arc::new(Outgoing::new(&plan).unwrap()),
         replies: Arc::new(ReplyFormat::new(&plan)),
-        shard: 0,
-        share: plan.share(0),
+        partition: plan.partition(0),
         start_ns,
         slack_ns: 0,
         sleeps_late_ns: 0,
@@ -46,6 +45,13 @@ fn idle(changes: &str) -> (Shard, u64) {
     })
     .unwrap();
     (shard, start_ns)
+}
+
+fn stamped(at_ns: u64) -> Arrival {
+    Arrival {
+        stamp_ns: Some(at_ns),
+        is_early: false,
+    }
 }
 
 fn sends(next: &Next) -> bool {
@@ -63,7 +69,10 @@ fn connections_are_asked_once_before_the_load_begins() {
     // The first was connected before the second was dialled.
     assert!(sends(&shard.connected(1)));
     (0..2).for_each(|slot| shard.sending(slot, now_ns()));
-    assert_eq!(shard.received(0, Part::Bytes(OK), None), Next::Wait);
+    assert_eq!(
+        shard.received(0, ReplyPart::Bytes(OK), Arrival::default()),
+        Next::Wait
+    );
     shard.dispatch(begin_ns - 1, &mut io);
     assert_eq!(io.sends, 0);
     shard.dispatch(begin_ns, &mut io);
@@ -93,15 +102,23 @@ fn a_closed_loop_with_a_lead_connects_after_it() {
 fn service_begins_when_the_request_goes_to_the_kernel() {
     let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
     shard.sending(0, now_ns());
-    assert!(sends(&shard.received(0, Part::Bytes(OK), None)));
+    assert!(sends(&shard.received(
+        0,
+        ReplyPart::Bytes(OK),
+        Arrival::default()
+    )));
     shard.recorder.settle();
     let first_ns = shard.recorder.record.replies.service.max();
-    assert!(shard.last_event_ns() >= shard.connections[0].request.sent_ns);
+    assert!(shard.last_event_ns() >= shard.connections[0].stage.busy().unwrap().sent_ns);
     // The next request is composed by now, and the client is busy with other replies.
     sleep_until(now_ns() + 20 * MS);
     let sent_ns = now_ns();
     shard.sending(0, sent_ns);
-    assert!(sends(&shard.received(0, Part::Bytes(OK), None)));
+    assert!(sends(&shard.received(
+        0,
+        ReplyPart::Bytes(OK),
+        Arrival::default()
+    )));
     let most_ns = first_ns.max(now_ns() - sent_ns);
     shard.recorder.settle();
     let service = &shard.recorder.record.replies.service;
@@ -117,10 +134,18 @@ fn replies_that_wait_for_the_engine_show_in_the_schedule_error() {
     shard.sending(0, now_ns());
     let arrived_ns = now_ns();
     sleep_until(arrived_ns + 20 * MS);
-    assert!(sends(&shard.received(0, Part::Bytes(OK), Some(arrived_ns))));
+    assert!(sends(&shard.received(
+        0,
+        ReplyPart::Bytes(OK),
+        stamped(arrived_ns)
+    )));
     let sent_ns = now_ns();
     shard.sending(0, sent_ns);
-    assert!(sends(&shard.received(0, Part::Bytes(OK), None)));
+    assert!(sends(&shard.received(
+        0,
+        ReplyPart::Bytes(OK),
+        Arrival::default()
+    )));
     shard.sending(0, now_ns());
     shard.recorder.settle();
     let record = &shard.recorder.record;
@@ -194,7 +219,10 @@ fn the_connect_is_in_the_latency_of_a_closed_loop() {
     assert!(sends(&shard.connected(0)));
     let sent_ns = now_ns();
     shard.sending(0, sent_ns);
-    assert_eq!(shard.received(0, Part::Bytes(OK), None), Next::Close);
+    assert_eq!(
+        shard.received(0, ReplyPart::Bytes(OK), Arrival::default()),
+        Next::Close
+    );
     let most_ns = now_ns() - sent_ns;
     let record = &shard.recorder.record;
     let (latency, service) = (&record.replies.latency, &record.replies.service);
@@ -219,7 +247,7 @@ fn the_connect_of_an_open_loop_is_no_queue() {
     sleep_until(dialed_ns + 20 * MS);
     assert!(sends(&shard.connected(0)));
     shard.sending(0, now_ns());
-    shard.received(0, Part::Bytes(OK), None);
+    shard.received(0, ReplyPart::Bytes(OK), Arrival::default());
     let record = &shard.recorder.record;
     let latency_ns = record.replies.latency.min();
     assert!(latency_ns >= 20 * MS);
@@ -241,10 +269,17 @@ fn the_first_byte_is_that_of_the_final_response() {
         let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
         shard.sending(0, now_ns());
         let before_ns = now_ns();
-        assert_eq!(shard.received(0, Part::Bytes(&first), None), Next::Wait);
+        assert_eq!(
+            shard.received(0, ReplyPart::Bytes(&first), Arrival::default()),
+            Next::Wait
+        );
         let between_ns = now_ns() - before_ns;
         sleep_until(now_ns() + 20 * MS);
-        assert!(sends(&shard.received(0, Part::Bytes(&second), None)));
+        assert!(sends(&shard.received(
+            0,
+            ReplyPart::Bytes(&second),
+            Arrival::default()
+        )));
         shard.recorder.settle();
         let first_byte = &shard.recorder.record.first_byte;
         assert_eq!(first_byte.len(), 1);
@@ -377,7 +412,7 @@ fn a_request_is_refused_so_often_at_most() {
     let mut io = FakeIo::default();
     for refusal in 1..=12 {
         assert_eq!(shard.recorder.record.errors_total(), 0, "{refusal}");
-        assert_eq!(shard.connections[0].stage, Stage::Busy);
+        assert!(shard.connections[0].stage.busy().is_some());
         shard.sending(0, now_ns());
         shard.refused(0, now_ns());
         shard.open_connections(now_ns(), &mut io).unwrap();
@@ -430,8 +465,8 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     let first_ns = now_ns();
     shard.received(
         0,
-        Part::Bytes(&[&head[..], &chunk(1)].concat()),
-        Some(first_ns),
+        ReplyPart::Bytes(&[&head[..], &chunk(1)].concat()),
+        stamped(first_ns),
     );
     assert_eq!(count(&shard), opened);
     // The thread stalls for 40 ms.
@@ -441,8 +476,8 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     shard.woken(now_ns());
     shard.received(
         0,
-        Part::Bytes(&[chunk(2), chunk(3), chunk(4)].concat()),
-        Some(last_ns),
+        ReplyPart::Bytes(&[chunk(2), chunk(3), chunk(4)].concat()),
+        stamped(last_ns),
     );
     let error = &shard.recorder.record.schedule_error;
     assert_eq!(error.len(), opened + 2);
@@ -454,8 +489,8 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     shard.woken(now_ns());
     shard.received(
         0,
-        Part::Bytes(&[chunk(5), chunk(6)].concat()),
-        Some(stamp_ns),
+        ReplyPart::Bytes(&[chunk(5), chunk(6)].concat()),
+        stamped(stamp_ns),
     );
     assert_eq!(count(&shard), opened + 2);
     assert_eq!(

@@ -1,7 +1,7 @@
 //! How a thread waits: sleeps, polls, and what ends them.
 
 use super::*;
-use crate::io::fakes::{Counting, FakeIo};
+use crate::io::test_doubles::{Counting, FakeIo};
 
 /// A back-end that sleeps until the instants of its waits.
 fn sleeping() -> FakeIo {

@@ -1,6 +1,6 @@
-//! A back-end and a handler for tests of what calls them.
+//! Stands in for the kernel, and for a load, in tests of what calls them.
 
-use super::{Ending, Handler, Io, Next, Part, Slot, Wait};
+use super::{Arrival, Ending, Handler, Io, Next, ReplyPart, Slot, Wait};
 use rustix::fd::OwnedFd;
 use rustix::net::SocketAddrAny;
 use std::io;
@@ -54,14 +54,13 @@ impl Io for FakeIo {
             handler.connected(slot);
         }
         if self.brings_events {
-            handler.received(0, Part::Bytes(b"x"), None);
+            handler.received(0, ReplyPart::Bytes(b"x"), Arrival::default());
         }
         if self.turn_ns > 0 {
             sleep_until(now_ns() + self.turn_ns);
         }
         Ok(())
     }
-    const NONBLOCKING: bool = true;
 }
 
 /// A handler that counts what is received.
@@ -74,7 +73,7 @@ impl Handler for Counting {
     fn connected(&mut self, _: Slot) -> Next {
         Next::Wait
     }
-    fn received(&mut self, _: Slot, _: Part<'_>, _: Option<u64>) -> Next {
+    fn received(&mut self, _: Slot, _: ReplyPart<'_>, _: Arrival) -> Next {
         self.received += 1;
         Next::Wait
     }

@@ -1,32 +1,32 @@
 //! How the connections and the requests of a load are divided among its shards: by their numbers, so that each shard has
 //! as many of either as any other, and requests in proportion to its connections where these cannot be divided evenly.
 
-/// The part of one shard. Connection n belongs to shard n mod the number of shards; request n belongs to the shard of
-/// connection n mod the number of connections.
+/// The connections and requests of one shard. Connection n belongs to shard n mod the number of shards; request n
+/// belongs to the shard of connection n mod the number of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
+pub struct Partition {
     shard: u64,
     shards: u64,
     all_connections: u64,
     connections: u64,
 }
 
-impl Share {
+impl Partition {
     /// `shard` is below `shards`, and there is a connection for each.
-    pub fn new(shard: u64, shards: u64, connections: u64) -> Share {
+    pub fn new(shard: u64, shards: u64, connections: u64) -> Partition {
         debug_assert!(shard < shards && shards <= connections);
-        Share {
+        Partition {
             shard,
             shards,
             all_connections: connections,
-            connections: part(connections, shard, shards),
+            connections: count_of(connections, shard, shards),
         }
     }
 
     /// All of it.
     #[cfg(test)]
-    pub fn whole() -> Share {
-        Share::new(0, 1, 1)
+    pub fn whole() -> Partition {
+        Partition::new(0, 1, 1)
     }
 
     /// The number of connections of the shard.
@@ -48,22 +48,22 @@ impl Share {
     /// How many of the first `total` requests the shard has.
     pub fn requests(&self, total: u64) -> u64 {
         let (rounds, rest) = (total / self.all_connections, total % self.all_connections);
-        rounds * self.connections + part(rest, self.shard, self.shards)
+        rounds * self.connections + count_of(rest, self.shard, self.shards)
     }
 
-    /// The shard's part of a rate.
+    /// Random numbers of the shard's own.
+    pub fn random(&self, seed: u64) -> fastrand::Rng {
+        fastrand::Rng::with_seed(seed.wrapping_mul(1009).wrapping_add(self.shard))
+    }
+
+    /// The shard's rate, of that of all.
     pub fn of_rate(&self, rate_per_s: f64) -> f64 {
         rate_per_s * self.connections as f64 / self.all_connections as f64
     }
 }
 
-/// The random numbers of a shard; those of shards differ.
-pub fn random(seed: u64, shard: u64) -> fastrand::Rng {
-    fastrand::Rng::with_seed(seed.wrapping_mul(1009).wrapping_add(shard))
-}
-
 /// How many of the numbers below `total` leave the remainder `shard`.
-fn part(total: u64, shard: u64, shards: u64) -> u64 {
+fn count_of(total: u64, shard: u64, shards: u64) -> u64 {
     total / shards + u64::from(shard < total % shards)
 }
 
@@ -71,9 +71,9 @@ fn part(total: u64, shard: u64, shards: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn shares(shards: u64, connections: u64) -> Vec<Share> {
+    fn shares(shards: u64, connections: u64) -> Vec<Partition> {
         (0..shards)
-            .map(|shard| Share::new(shard, shards, connections))
+            .map(|shard| Partition::new(shard, shards, connections))
             .collect()
     }
 
@@ -82,7 +82,8 @@ mod tests {
         for shards in 1..6 {
             for connections in shards..14 {
                 let all = shares(shards, connections);
-                let of = |number: &dyn Fn(&Share, u64) -> u64, count: &dyn Fn(&Share) -> u64| {
+                let of = |number: &dyn Fn(&Partition, u64) -> u64,
+                          count: &dyn Fn(&Partition) -> u64| {
                     let mut numbers: Vec<u64> = all
                         .iter()
                         .flat_map(|share| (0..count(share)).map(move |index| number(share, index)))
@@ -90,10 +91,10 @@ mod tests {
                     numbers.sort_unstable();
                     numbers
                 };
-                let connections_of = of(&Share::connection, &Share::connections);
+                let connections_of = of(&Partition::connection, &Partition::connections);
                 assert!(connections_of.into_iter().eq(0..connections));
                 for total in [0, 1, 5, 13, 100, 101] {
-                    let requests_of = of(&Share::request, &|share| share.requests(total));
+                    let requests_of = of(&Partition::request, &|share| share.requests(total));
                     assert!(
                         requests_of.into_iter().eq(0..total),
                         "{shards} {connections}"
@@ -122,8 +123,8 @@ mod tests {
         let thirds = shares(2, 3);
         let first: Vec<u64> = (0..6).map(|index| thirds[0].request(index)).collect();
         assert_eq!(first, [0, 2, 3, 5, 6, 8]);
-        assert_eq!(Share::whole().request(7), 7);
-        assert_eq!(Share::whole().requests(7), 7);
+        assert_eq!(Partition::whole().request(7), 7);
+        assert_eq!(Partition::whole().requests(7), 7);
     }
 
     #[test]
