@@ -11,7 +11,5 @@ pub mod work;
 use trial::loads::Engine;
 
 /// The engine, as the program has it.
-pub const ENGINE: Engine = Engine {
-    loads: |service| Ok(Box::new(load_runner::LoadRunner::parse(service)?)),
-    run: work::run,
-};
+pub const ENGINE: Engine =
+    Engine { loads: |service| Ok(Box::new(load_runner::LoadRunner::parse(service)?)), run: work::run };

@@ -114,14 +114,10 @@ impl LoadRunner {
         let mut finished = self.finished.iter();
         let first = finished.find(|load| self.steps[load.step].name == name && load.load == 0);
         let outcome = first.map(|load| &load.outcome);
-        let rate_per_s = outcome.map_or(0.0, |outcome| {
-            outcome.per_s(outcome.record.replies.requests as f64)
-        });
+        let rate_per_s = outcome.map_or(0.0, |outcome| outcome.per_s(outcome.record.replies.requests as f64));
         match rate_per_s > 0.0 {
             true => Ok(plan.at_rate(rate_per_s)),
-            false => Err(format!(
-                "step {name} had no answer: no rate follows from it"
-            )),
+            false => Err(format!("step {name} had no answer: no rate follows from it")),
         }
     }
 
@@ -137,10 +133,7 @@ impl LoadRunner {
         }
         self.begin_ns = t_ns;
         for (load, &engines) in self.awaited.iter_mut().zip(&begun.engines) {
-            load.started = Some(StartedEngines {
-                engines,
-                within_ns: begun.within_ns,
-            });
+            load.started = Some(StartedEngines { engines, within_ns: begun.within_ns });
         }
         Ok(())
     }
@@ -173,10 +166,7 @@ impl LoadRunner {
 
     /// The next step that is taken: of a warm-up no more, once the server does not get faster.
     fn following(&self) -> usize {
-        let is_left_out = |step: &LoadStep| {
-            step.while_faster
-                .is_some_and(|share| self.is_settled(share))
-        };
+        let is_left_out = |step: &LoadStep| step.while_faster.is_some_and(|share| self.is_settled(share));
         let later = &self.steps[self.step + 1..];
         let taken = later.iter().position(|step| !is_left_out(step));
         self.step + 1 + taken.unwrap_or(later.len())
@@ -189,16 +179,10 @@ impl LoadRunner {
         let costs = steps.filter_map(|((_, begin_ns), (step, end_ns))| {
             self.steps[*step].while_faster?;
             let mut loads = self.finished.iter();
-            let outcome = &loads
-                .find(|load| (load.step, load.load) == (*step, 0))?
-                .outcome;
+            let outcome = &loads.find(|load| (load.step, load.load) == (*step, 0))?.outcome;
             let answers = outcome.record.replies.requests;
             let cpu_ns = end_ns.saturating_sub(*begin_ns) as f64;
-            Some((
-                answers,
-                cpu_ns / answers as f64,
-                1.0 / outcome.per_s(answers as f64),
-            ))
+            Some((answers, cpu_ns / answers as f64, 1.0 / outcome.per_s(answers as f64)))
         });
         let costs: Vec<(u64, f64, f64)> = costs.collect();
         if costs.len() > 1 && costs.iter().all(|(answers, ..)| *answers < MIN_ANSWERS) {
@@ -206,8 +190,7 @@ impl LoadRunner {
         }
         let halves = costs.split_at(costs.len() / 2);
         let are_alike = |cost: fn(&(u64, f64, f64)) -> f64| {
-            let best =
-                |half: &[(u64, f64, f64)]| half.iter().map(cost).fold(f64::INFINITY, f64::min);
+            let best = |half: &[(u64, f64, f64)]| half.iter().map(cost).fold(f64::INFINITY, f64::min);
             let (earlier, later) = (best(halves.0), best(halves.1));
             later <= earlier * (1.0 + share) && earlier <= later * (1.0 + share)
         };
@@ -346,9 +329,7 @@ impl Loads for LoadRunner {
 
     fn take_mark(&mut self) -> String {
         self.marks_taken += 1;
-        self.steps[self.step].marks[self.marks_taken - 1]
-            .name
-            .clone()
+        self.steps[self.step].marks[self.marks_taken - 1].name.clone()
     }
 
     fn files(&self) -> Vec<BorrowedFd<'_>> {
@@ -457,9 +438,7 @@ fn check_plan(plan: &Plan, service: &Service, before: &[LoadStep]) -> Result<(),
         return Err("service.steps: leave `part` out: one engine has the whole load".into());
     }
     if !plan.addresses.is_empty() {
-        return Err(
-            "service.steps: leave `addresses` out: loads go to the program's own address".into(),
-        );
+        return Err("service.steps: leave `addresses` out: loads go to the program's own address".into());
     }
     let rates_of = plan.rates_of();
     if rates_of.is_some_and(|name| before.iter().all(|step| step.name != name)) {

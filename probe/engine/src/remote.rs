@@ -41,8 +41,7 @@ pub struct PartRecord {
 impl DriverNotice {
     /// The error is one line.
     pub fn parse(line: &[u8]) -> Result<DriverNotice, String> {
-        serde_json::from_slice(line)
-            .map_err(|error| format!("the driver's notice: {}", json_error(error)))
+        serde_json::from_slice(line).map_err(|error| format!("the driver's notice: {}", json_error(error)))
     }
 }
 
@@ -85,8 +84,7 @@ impl Awaited {
         }
         self.ended += 1;
         let name = format!("record {} of load {}", self.ended, self.load);
-        self.check_service_times(&part.record.record)
-            .map_err(|why| format!("{name}: {why}"))?;
+        self.check_service_times(&part.record.record).map_err(|why| format!("{name}: {why}"))?;
         self.outcome.merge(&part.record);
         if let Some(number) = self.outcome.record.service_times.repeated() {
             return Err(format!("{name}: request {number} is in another one, too"));
@@ -103,9 +101,7 @@ impl Awaited {
         };
         if times.len() as u64 != answered {
             let count = times.len();
-            return Err(format!(
-                "service times of {count} requests, where {answered} are due"
-            ));
+            return Err(format!("service times of {count} requests, where {answered} are due"));
         }
         let most = self.plan.requests.unwrap_or(u64::MAX);
         match times.greatest() {
@@ -115,8 +111,7 @@ impl Awaited {
     }
 
     pub fn is_missing_a_part(&self) -> bool {
-        self.started
-            .is_some_and(|started| self.ended < started.engines)
+        self.started.is_some_and(|started| self.ended < started.engines)
     }
 
     /// What the engines counted together.
@@ -134,10 +129,7 @@ mod tests {
         let plan = json!({"protocol": "tcp", "line": "1", "requests": 1});
         let plan = Arc::new(serde_json::from_value(plan).unwrap());
         let mut awaited = Awaited::new(0, plan, true);
-        awaited.started = Some(StartedEngines {
-            engines,
-            within_ns: 0,
-        });
+        awaited.started = Some(StartedEngines { engines, within_ns: 0 });
         awaited
     }
 
@@ -149,13 +141,8 @@ mod tests {
 
     #[test]
     fn an_error_is_one_line() {
-        let error = DriverNotice::parse(b"{\"record\": {\"a\\nkey\\r\": 1}}")
-            .err()
-            .unwrap();
-        assert!(
-            error.starts_with("the driver's notice: unknown field `a key `"),
-            "{error}"
-        );
+        let error = DriverNotice::parse(b"{\"record\": {\"a\\nkey\\r\": 1}}").err().unwrap();
+        assert!(error.starts_with("the driver's notice: unknown field `a key `"), "{error}");
     }
 
     #[test]

@@ -27,10 +27,7 @@ fn evidence_from_others_after_the_end() {
     for request in both_ways(late(EVIDENCE, 0)) {
         let request = with(request, "/expect", json!({"result": {"a": "1"}}));
         let trial = run(&request);
-        trial.is(
-            "wrong-evidence",
-            "wrote to stdout after the program had ended",
-        );
+        trial.is("wrong-evidence", "wrote to stdout after the program had ended");
         assert_eq!(trial.outcome["result"], Value::Null);
         assert!(trial.of("phase").is_empty());
     }
@@ -78,11 +75,7 @@ fn cpu_time_of_earlier_trials_does_not_count() {
     let compute = "import time\nwhile time.process_time() < 0.2: pass";
     let request = with(python_of(compute), "/cgroup", json!("off"));
     let request = with(request, "/cpus", json!([0]));
-    let outcomes = in_one_probe(&[
-        request.clone(),
-        request.clone(),
-        with(request, "/argv", json!(["true"])),
-    ]);
+    let outcomes = in_one_probe(&[request.clone(), request.clone(), with(request, "/argv", json!(["true"]))]);
     for outcome in outcomes {
         assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
     }
@@ -185,8 +178,7 @@ server.serve_forever()";
 fn lines_that_come_twice_or_never_end() {
     let judged = |script: &str| run(&with(sh(script), "/limits/wall_s", json!(100.0)));
     // Each of them looked at all processes and sockets, however many there were.
-    let many =
-        "i=0; while [ $i -lt 3000 ]; do echo '::ready port=1'; i=$((i+1)); done; exec sleep 500";
+    let many = "i=0; while [ $i -lt 3000 ]; do echo '::ready port=1'; i=$((i+1)); done; exec sleep 500";
     let trial = judged(many);
     trial.is("wrong-evidence", "a second ::ready");
     assert!(trial.of("ready").len() == 1);
@@ -196,18 +188,9 @@ fn lines_that_come_twice_or_never_end() {
     judged(&format!("{wait}; {wait}")).is("wrong-evidence", "once more");
     judged("echo '::phase name=a ns=1'; echo '::phase name=a ns=1'").is("ok", "");
     // In any order.
-    judged(&format!(
-        "echo '::result a=1'; echo '::phase name=a ns=1'; {wait}; echo ::ready"
-    ))
-    .is("ok", "");
+    judged(&format!("echo '::result a=1'; echo '::phase name=a ns=1'; {wait}; echo ::ready")).is("ok", "");
     // Cut.
-    for line in [
-        "::",
-        "::rea",
-        "::phase name=a n",
-        "::await nam",
-        "::result a",
-    ] {
+    for line in ["::", "::rea", "::phase name=a n", "::await nam", "::result a"] {
         judged(&format!("printf '{line}'")).is("wrong-evidence", "no newline");
     }
 }
@@ -226,11 +209,7 @@ fn a_line_in_two_pieces() {
              time.sleep(0.1)\n\
              os.write(1, b'lt a=1\\n')"
         );
-        let outcome = if detail.is_empty() {
-            "ok"
-        } else {
-            "wrong-evidence"
-        };
+        let outcome = if detail.is_empty() { "ok" } else { "wrong-evidence" };
         for request in both_ways(python_of(&script)) {
             let trial = run(&with(request, "/expect", json!({"result": {"a": "1"}})));
             trial.is(outcome, detail);
@@ -264,15 +243,8 @@ server.serve_forever()";
         "steps": [{"name": "all", "loads": [{"name": "all", "plan": plan}]}],
         "stub": {"upstreams": [upstream], "seed": 1},
     });
-    let mut request = with(
-        python_of(&script.replace("ATTACK", attack)),
-        "/service",
-        service,
-    );
-    request["argv"]
-        .as_array_mut()
-        .unwrap()
-        .push(json!("{upstreams}"));
+    let mut request = with(python_of(&script.replace("ATTACK", attack)), "/service", service);
+    request["argv"].as_array_mut().unwrap().push(json!("{upstreams}"));
     request
 }
 
@@ -330,17 +302,9 @@ time.sleep(1)"
         parse(probe.wait_with_output().unwrap())
     };
     let limit = json!(100u64 << 20);
-    let floods = with(
-        gateway(&attack("pass")),
-        "/limits/memory_bytes",
-        limit.clone(),
-    );
+    let floods = with(gateway(&attack("pass")), "/limits/memory_bytes", limit.clone());
     limited(&floods).is("wrong-evidence", "more than 128 connections at one time");
-    let hogs = with(
-        gateway(&attack("x = bytearray(b'x') * (150 << 20)")),
-        "/limits/memory_bytes",
-        limit,
-    );
+    let hogs = with(gateway(&attack("x = bytearray(b'x') * (150 << 20)")), "/limits/memory_bytes", limit);
     limited(&hogs).is("out-of-memory", "");
 }
 
@@ -387,18 +351,14 @@ print('::result found=%d' % found, flush=True)"
     );
     let request = python_of(&script);
     let outcomes = in_one_probe(&[request.clone(), request]);
-    let found: Vec<_> = outcomes
-        .iter()
-        .map(|outcome| &outcome["result"]["found"])
-        .collect();
+    let found: Vec<_> = outcomes.iter().map(|outcome| &outcome["result"]["found"]).collect();
     assert_eq!(found, ["0", "0"], "{outcomes:#?}");
 }
 
 /// The kernel starts the program of a piped core_pattern at a limit of 0, and not at 1.
 #[test]
 fn a_crash_starts_no_program_of_the_hosts() {
-    let script =
-        "import resource; print('::result core=%d,%d' % resource.getrlimit(resource.RLIMIT_CORE))";
+    let script = "import resource; print('::result core=%d,%d' % resource.getrlimit(resource.RLIMIT_CORE))";
     for request in both_ways(python_of(script)) {
         assert_eq!(run(&request).outcome["result"]["core"], "1,1");
     }

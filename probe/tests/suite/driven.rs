@@ -48,19 +48,13 @@ fn steps_one_after_another_and_loads_at_the_same_time() {
     let trial = run(&service("plain", json!([step("first", plan()), both])));
     trial.is("ok", "");
     let loads = trial.of("load");
-    let told: Vec<_> = loads
-        .iter()
-        .map(|one| (&one["step"], &one["name"], &one["requests"]))
-        .collect();
+    let told: Vec<_> = loads.iter().map(|one| (&one["step"], &one["name"], &one["requests"])).collect();
     assert_eq!(told.len(), 3);
     assert!(told.contains(&(&json!("first"), &json!("all"), &json!(20))));
     assert!(told.contains(&(&json!("both"), &json!("few"), &json!(20))));
     assert!(told.contains(&(&json!("both"), &json!("more"), &json!(50))));
     let samples = trial.of("sample");
-    let marks: Vec<_> = samples
-        .iter()
-        .filter_map(|sample| sample["mark"].as_str())
-        .collect();
+    let marks: Vec<_> = samples.iter().filter_map(|sample| sample["mark"].as_str()).collect();
     let steps = ["begin first", "end first", "begin both", "end both"];
     assert_eq!(marks, [&["ready", "idle"][..], &steps].concat());
     let cpu = |mark: &str| trial.marked(mark)["cpu_ns"].as_u64().unwrap();
@@ -82,10 +76,7 @@ fn servers_that_answer_wrongly_or_not_at_all() {
         "step all: 1 of 20 answers were not what was expected; the first: 'GET /' was answered with 'hell0' \
          instead of 'hello'",
     );
-    let request = service(
-        "silent",
-        json!([step("all", plan(json!({"timeout_s": 1})))]),
-    );
+    let request = service("silent", json!([step("all", plan(json!({"timeout_s": 1})))]));
     run(&request).is("load-failed", "timeout");
     let request = service("portless", json!([step("all", plan(json!({})))]));
     run(&request).is("wrong-evidence", "names no port");
@@ -101,11 +92,7 @@ fn servers_that_answer_wrongly_or_not_at_all() {
 fn no_further_step_when_one_was_too_slow() {
     let mut slow = step("slow", plan(json!({})));
     slow["last_above_p99_s"] = json!(1e-7);
-    let steps = json!([
-        step("first", plan(json!({}))),
-        slow,
-        step("never", plan(json!({})))
-    ]);
+    let steps = json!([step("first", plan(json!({}))), slow, step("never", plan(json!({})))]);
     let trial = run(&service("plain", steps));
     trial.is("ok", "");
     let names: Vec<_> = trial.of("load").iter().map(|one| &one["step"]).collect();
@@ -124,10 +111,7 @@ fn gateways_must_call_all_upstreams_at_the_same_time() {
     let service = trial.of("load")[0]["histograms"]["service"]["min_ns"].as_u64();
     assert!(overhead + 1_990_000_000 <= service.unwrap(), "{seen:#}");
     run(&with_upstreams("one-by-one")).is("wrong-evidence", "one after another");
-    run(&with_upstreams("two")).is(
-        "wrong-evidence",
-        "made 2 calls that the upstreams answered, not 3",
-    );
+    run(&with_upstreams("two")).is("wrong-evidence", "made 2 calls that the upstreams answered, not 3");
 }
 
 /// Six feeds with a chunk every 200 ms; `mode` says what is wrong with them.
@@ -175,19 +159,13 @@ fn feeds_are_held_and_every_chunk_accounted_for() {
     let python = names.filter(|name| name.starts_with("python"));
     assert!(python.count() > 6, "{threads:#?}");
     let samples = trial.of("sample");
-    let told = samples
-        .iter()
-        .filter_map(|one| one["cpu_by_thread"].as_array())
-        .flatten();
+    let told = samples.iter().filter_map(|one| one["cpu_by_thread"].as_array()).flatten();
     let told: std::collections::BTreeSet<i64> = told.map(|one| one[0].as_i64().unwrap()).collect();
     // Some had nothing to do, and no time to be told.
     let mut busy = threads.iter().filter(|one| one["cpu_ns"] != 0);
     assert!(busy.all(|one| told.contains(&one["tid"].as_i64().unwrap())));
     let open = |one: &Value| one["open"].as_u64().unwrap();
-    assert_eq!(
-        load["series"].as_array().unwrap().iter().map(open).max(),
-        Some(6)
-    );
+    assert_eq!(load["series"].as_array().unwrap().iter().map(open).max(), Some(6));
 }
 
 #[test]
@@ -201,15 +179,8 @@ fn readers_that_stop_and_connections_that_vanish() {
     let load = &trial.of("load")[0];
     let streams = &load["streams"];
     // 1, 3 and 6 stop reading; 5 goes.
-    assert_eq!(
-        (&streams["slowed"], &streams["vanished"]),
-        (&json!(3), &json!(1))
-    );
-    assert_eq!(
-        (&streams["fed"], &load["errors"]),
-        (&json!(6), &json!({})),
-        "{load:#}"
-    );
+    assert_eq!((&streams["slowed"], &streams["vanished"]), (&json!(3), &json!(1)));
+    assert_eq!((&streams["fed"], &load["errors"]), (&json!(6), &json!({})), "{load:#}");
     assert_eq!(load["connections"]["open_at_end"], 5, "{load:#}");
     // What came to the slow ones after that is not called late.
     let (late, chunks) = (&load["histograms"]["lateness"]["count"], &streams["chunks"]);
@@ -222,12 +193,9 @@ fn readers_that_stop_and_connections_that_vanish() {
 #[test]
 fn feeds_that_are_not_what_they_should_be() {
     thread::scope(|scope| {
-        for (how, why) in [
-            ("skips", "gaps"),
-            ("repeats", "repeats"),
-            ("mixes", "foreign"),
-            ("hurries", "early"),
-        ] {
+        for (how, why) in
+            [("skips", "gaps"), ("repeats", "repeats"), ("mixes", "foreign"), ("hurries", "early")]
+        {
             scope.spawn(move || feed(how, 60.0).is("wrong-evidence", why));
         }
     });
@@ -252,13 +220,8 @@ fn feeds_that_cease_or_never_begin() {
 #[test]
 fn servers_have_the_descriptors_that_the_host_allows() {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let script =
-        "trap 'exit 0' TERM; ulimit -Sn; echo '::ready port=1'; while :; do sleep 0.05; done";
-    let trial = run(&with(
-        sh(script),
-        "/service",
-        json!({"ready_s": 100, "idle_s": 0.1, "end_s": 30}),
-    ));
+    let script = "trap 'exit 0' TERM; ulimit -Sn; echo '::ready port=1'; while :; do sleep 0.05; done";
+    let trial = run(&with(sh(script), "/service", json!({"ready_s": 100, "idle_s": 0.1, "end_s": 30})));
     let told = trial.outcome["stdout_tail"].as_str().unwrap();
     let most = limit.maximum.unwrap_or(u64::MAX).min(1 << 20);
     assert!(told.starts_with(&format!("{most}\n")), "{told}");
@@ -268,19 +231,10 @@ fn servers_have_the_descriptors_that_the_host_allows() {
 fn bad_steps_get_one_line() {
     for (steps, said) in [
         (json!([{"name": "a", "loads": []}]), "needs a load"),
+        (json!([step("a", plan(json!({"addresses": ["127.0.0.1:1"]})))]), "the program's own"),
+        (json!([step("a", plan(json!({"timeout_s": 0})))]), "timeout_s"),
         (
-            json!([step("a", plan(json!({"addresses": ["127.0.0.1:1"]})))]),
-            "the program's own",
-        ),
-        (
-            json!([step("a", plan(json!({"timeout_s": 0})))]),
-            "timeout_s",
-        ),
-        (
-            json!([step(
-                "a",
-                plan(json!({"stream": {"vanish": {"percent": 1, "at_s": 1}}}))
-            )]),
+            json!([step("a", plan(json!({"stream": {"vanish": {"percent": 1, "at_s": 1}}})))]),
             "slow and vanish are for streams only",
         ),
         (json!([{"name": "a", "loads": [], "colour": 1}]), "colour"),
@@ -308,10 +262,7 @@ fn rates_of_the_servers_own() {
     let overload = |multiples| {
         let pacing = stairs(multiples);
         let changes = json!({"pacing": pacing, "patience_s": 5, "course_s": 0.1, "requests": null});
-        let steps = json!([
-            step("capacity", plan(json!({}))),
-            step("measured", plan(changes))
-        ]);
+        let steps = json!([step("capacity", plan(json!({}))), step("measured", plan(changes))]);
         service("plain", steps)
     };
     let trial = run(&overload([0.5, 2.0, 0.5]));
@@ -322,12 +273,7 @@ fn rates_of_the_servers_own() {
     // A step may begin with a request, and end just before one.
     assert!((number(1, "intended") - 0.6 * rate_per_s).abs() <= 3.0);
     let course = loads[1]["course"].as_array().unwrap();
-    let sum = |key: &str| {
-        course
-            .iter()
-            .map(|slot| slot[key].as_u64().unwrap())
-            .sum::<u64>()
-    };
+    let sum = |key: &str| course.iter().map(|slot| slot[key].as_u64().unwrap()).sum::<u64>();
     assert_eq!(sum("due"), loads[1]["intended"]);
     // Some may have been answered after the end.
     let late = number(1, "late_requests");
@@ -364,23 +310,11 @@ fn what_a_gateway_does_for_clients_that_have_hung_up() {
     let loads = trial.of("load");
     assert_eq!(loads[0]["errors"], json!({"hung-up": 2}));
     let orphans = |load: &Value| load["upstreams"]["orphans"].clone();
-    assert_eq!(
-        orphans(loads[0]),
-        json!({"requests": 2, "answered": 6, "cut": 0})
-    );
-    assert_eq!(
-        orphans(loads[1]),
-        json!({"requests": 0, "answered": 0, "cut": 0})
-    );
+    assert_eq!(orphans(loads[0]), json!({"requests": 2, "answered": 6, "cut": 0}));
+    assert_eq!(orphans(loads[1]), json!({"requests": 0, "answered": 0, "cut": 0}));
     // The last client gets no answer of the upstreams either; that is no matter here.
     let cuts = abandoned("cuts");
     let loads = cuts.of("load");
-    assert_eq!(
-        orphans(loads[0]),
-        json!({"requests": 2, "answered": 0, "cut": 6})
-    );
-    abandoned("waits").is(
-        "load-failed",
-        "of all 2 requests hung up before the server had called",
-    );
+    assert_eq!(orphans(loads[0]), json!({"requests": 2, "answered": 0, "cut": 6}));
+    abandoned("waits").is("load-failed", "of all 2 requests hung up before the server had called");
 }

@@ -22,9 +22,7 @@ fn a_program_that_hangs() {
 
 #[test]
 fn a_program_that_ignores_signals() {
-    for request in short(sh(
-        "trap '' TERM INT HUP QUIT; sleep 500 & sleep 500; sleep 500",
-    )) {
+    for request in short(sh("trap '' TERM INT HUP QUIT; sleep 500 & sleep 500; sleep 500")) {
         run(&request).is("timed-out", "");
     }
 }
@@ -42,11 +40,7 @@ fn daemons() {
         for request in both_ways(python("daemon.py", &[way])) {
             let trial = run(&request);
             trial.is("ok", "");
-            assert_eq!(
-                trial.outcome["left_behind"], 1,
-                "{way}: {:#}",
-                trial.outcome
-            );
+            assert_eq!(trial.outcome["left_behind"], 1, "{way}: {:#}", trial.outcome);
         }
     }
 }
@@ -104,9 +98,7 @@ fn the_priority_of_the_next_program() {
     let check = format!("[ $(nice) = {} ] || exit 3", own.trim());
     let requests = [sh("sleep 500 & exit 0"), sh(&check)];
     for plain in [false, true] {
-        let requests = requests
-            .clone()
-            .map(|request| with(request, "/plain", json!(plain)));
+        let requests = requests.clone().map(|request| with(request, "/plain", json!(plain)));
         for outcome in in_one_probe(&requests) {
             assert_eq!(outcome["outcome"], "ok", "{outcome}");
         }
@@ -134,12 +126,7 @@ fn a_program_that_prints_too_much() {
 }
 
 /// Starts a probe and gives it back when the program runs.
-fn started(
-    request: &Value,
-) -> (
-    std::process::Child,
-    std::io::BufReader<std::process::ChildStdout>,
-) {
+fn started(request: &Value) -> (std::process::Child, std::io::BufReader<std::process::ChildStdout>) {
     let mut probe = start(request);
     let mut reader = reader(&mut probe);
     assert_eq!(answer(&mut reader)["type"], "started");
@@ -156,10 +143,7 @@ fn a_probe_that_is_told_to_end() {
             while last["type"] != "outcome" {
                 last = answer(&mut reader);
             }
-            assert_eq!(
-                (&last["outcome"], &last["detail"]),
-                (&json!("interrupted"), &json!(name))
-            );
+            assert_eq!((&last["outcome"], &last["detail"]), (&json!("interrupted"), &json!(name)));
             assert_eq!(probe.wait_with_output().unwrap().status.code(), Some(0));
             nothing_alive(&request);
         }
@@ -170,9 +154,7 @@ fn a_probe_that_is_told_to_end() {
 fn a_reader_that_goes_away() {
     let requests = both_ways(sh("sleep 500 & sleep 500"));
     // Without namespaces nothing ends with the probe by itself.
-    let outside = requests
-        .clone()
-        .map(|request| with(request, "/namespaces", json!("off")));
+    let outside = requests.clone().map(|request| with(request, "/namespaces", json!("off")));
     for request in requests.into_iter().chain(outside) {
         let (probe, reader) = started(&request);
         drop(reader);
@@ -190,20 +172,12 @@ fn a_parent_that_dies() {
         let file = std::fs::File::create(&answers).unwrap();
         let text = request.to_string();
         let mut parent = std::process::Command::new("sh")
-            .args([
-                "-c",
-                "printf '%s\\n' \"$2\" | \"$1\" & wait",
-                "sh",
-                PROBE,
-                &text,
-            ])
+            .args(["-c", "printf '%s\\n' \"$2\" | \"$1\" & wait", "sh", PROBE, &text])
             .stdout(file)
             .spawn()
             .unwrap();
         let told = || std::fs::read_to_string(&answers).unwrap();
-        eventually("it starts", || {
-            told().contains("\"started\"") && alive(&request).len() == 3
-        });
+        eventually("it starts", || told().contains("\"started\"") && alive(&request).len() == 3);
         parent.kill().unwrap();
         parent.wait().unwrap();
         eventually("it is interrupted", || told().contains("\"interrupted\""));

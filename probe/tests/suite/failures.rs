@@ -16,44 +16,20 @@ fn errors_of_bad_servers_have_their_kinds() {
     let cases: Vec<(&str, &[u8], bool)> = vec![
         ("protocol", b"garbage\r\n\r\n", false),
         ("tls", b"\x15\x03\x01\x00\x02\x02\x46", true),
-        (
-            "http2",
-            b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00",
-            false,
-        ),
+        ("http2", b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00", false),
         (
             "protocol",
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n",
             false,
         ),
-        (
-            "protocol",
-            b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
-            false,
-        ),
+        ("protocol", b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", false),
         ("too-large", &long_head, false),
-        (
-            "truncated",
-            b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello",
-            true,
-        ),
-        (
-            "truncated",
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
-            true,
-        ),
+        ("truncated", b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", true),
+        ("truncated", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", true),
         ("truncated", b"HTTP/1.1 200", true),
         ("closed-early", b"", true),
-        (
-            "status",
-            b"HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nhello",
-            false,
-        ),
-        (
-            "content",
-            b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhallo",
-            false,
-        ),
+        ("status", b"HTTP/1.1 500 No\r\nContent-Length: 5\r\n\r\nhello", false),
+        ("content", b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhallo", false),
         ("unsolicited", &unasked, false),
     ];
     for (kind, reply, close) in cases {
@@ -77,10 +53,7 @@ fn errors_of_bad_servers_have_their_kinds() {
 
 #[test]
 fn hung_servers_are_given_up() {
-    for reply in [
-        &b""[..],
-        b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello",
-    ] {
+    for reply in [&b""[..], b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello"] {
         let server = Server::replying(reply, false);
         let paced = json!({"kind": "constant", "rate_per_s": 100});
         for changes in [
@@ -93,10 +66,7 @@ fn hung_servers_are_given_up() {
             // Requests that timed out count in the latencies, and none of them did so early.
             let latency = &outcome["histograms"]["latency"];
             assert_eq!(latency["count"], 4);
-            assert!(
-                latency["min_ns"].as_u64().unwrap() >= 500_000_000,
-                "{latency}"
-            );
+            assert!(latency["min_ns"].as_u64().unwrap() >= 500_000_000, "{latency}");
         }
     }
     let deaf = Server::start(|stream, _| {
@@ -130,23 +100,11 @@ fn resets_and_idle_closes() {
     let outcome = load(&plan(&polite, changes)).outcome;
     let errors = outcome["errors"].as_object().unwrap();
     let met: u64 = errors.values().map(|count| count.as_u64().unwrap()).sum();
-    assert_eq!(
-        outcome["requests"].as_u64().unwrap() + met,
-        10,
-        "{outcome:#}"
-    );
-    assert!(
-        errors
-            .keys()
-            .all(|kind| kind == "closed-early" || kind == "reset"),
-        "{outcome:#}"
-    );
+    assert_eq!(outcome["requests"].as_u64().unwrap() + met, 10, "{outcome:#}");
+    assert!(errors.keys().all(|kind| kind == "closed-early" || kind == "reset"), "{outcome:#}");
     // Every close is one or the other; the last may not have been seen.
     let idle = outcome["connections"]["idle_closes"].as_u64().unwrap();
-    assert!(
-        idle + met + 1 >= outcome["requests"].as_u64().unwrap(),
-        "{outcome:#}"
-    );
+    assert!(idle + met + 1 >= outcome["requests"].as_u64().unwrap(), "{outcome:#}");
 }
 
 /// One that has answered is opened again at once, one that has not only later.
@@ -183,8 +141,7 @@ fn nobody_listens() {
     let address = address.to_string();
     for addresses in [vec![&address], vec![&address, &address]] {
         // It ends long before the time-out, and before its duration.
-        let changes =
-            json!({"addresses": addresses, "duration_s": 1000, "requests": null, "threads": 2});
+        let changes = json!({"addresses": addresses, "duration_s": 1000, "requests": null, "threads": 2});
         let outcome = load(&plan(&server, changes)).outcome;
         assert_eq!(outcome["outcome"], "load-failed");
         let detail = outcome["detail"].as_str().unwrap();
@@ -209,13 +166,13 @@ fn a_server_that_freezes_for_good() {
         }
     });
     let pacing = json!({"kind": "constant", "rate_per_s": 200});
-    let changes = json!({"connections": 4, "requests": null, "duration_s": 1, "pacing": pacing, "timeout_s": 2});
+    let changes =
+        json!({"connections": 4, "requests": null, "duration_s": 1, "pacing": pacing, "timeout_s": 2});
     count.store(0, Ordering::Relaxed);
     let request = plan(&server, changes.clone());
     let outcome = load(&request).outcome;
     assert_eq!(outcome["intended"], 200);
-    let lost = outcome["unfinished"].as_u64().unwrap()
-        + outcome["errors"]["timeout"].as_u64().unwrap_or(0);
+    let lost = outcome["unfinished"].as_u64().unwrap() + outcome["errors"]["timeout"].as_u64().unwrap_or(0);
     let answered = ["requests", "late_requests"].map(|key| outcome[key].as_u64().unwrap());
     assert_eq!(answered.iter().sum::<u64>() + lost, 200, "{outcome:#}");
     // More where this process stood still itself.
@@ -223,10 +180,7 @@ fn a_server_that_freezes_for_good() {
     // All of them are in the latencies, with their ages.
     assert_eq!(outcome["histograms"]["latency"]["count"], 200);
     let codes = outcome["warnings"].to_string();
-    assert!(
-        codes.contains("rate-not-kept") && codes.contains("unfinished"),
-        "{codes}"
-    );
+    assert!(codes.contains("rate-not-kept") && codes.contains("unfinished"), "{codes}");
 }
 
 #[test]

@@ -23,10 +23,7 @@ fn entries(folder: &Path) -> Vec<std::path::PathBuf> {
 fn writing(
     request: &Value,
     folder: &Path,
-) -> (
-    std::process::Child,
-    std::io::BufReader<std::process::ChildStdout>,
-) {
+) -> (std::process::Child, std::io::BufReader<std::process::ChildStdout>) {
     let mut probe = start(request);
     let reader = reader(&mut probe);
     let has_file = || {
@@ -81,10 +78,7 @@ fn a_reader_that_goes_away() {
 #[test]
 fn the_folder_of_a_killed_probe_is_swept() {
     let sweep = |folder: &Path| {
-        let probe = std::process::Command::new(PROBE)
-            .arg("--sweep")
-            .arg(folder)
-            .output();
+        let probe = std::process::Command::new(PROBE).arg("--sweep").arg(folder).output();
         probe.unwrap().status.code()
     };
     let folder = Folder::new();

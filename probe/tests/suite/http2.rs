@@ -63,10 +63,7 @@ fn the_wait_for_a_stream_is_the_queue() {
             }
         }
     });
-    for pacing in [
-        json!({"kind": "closed"}),
-        json!({"kind": "constant", "rate_per_s": 1e6}),
-    ] {
+    for pacing in [json!({"kind": "closed"}), json!({"kind": "constant", "rate_per_s": 1e6})] {
         let changes = json!({"connections": 1, "requests": 80, "pacing": pacing});
         let outcome = load(&plan(&server, http2(4, changes))).outcome;
         assert_eq!(outcome["requests"], 80, "{outcome:#}");
@@ -121,12 +118,7 @@ pub fn http2(streams: usize, mut changes: Value) -> Value {
 }
 
 fn errors(outcome: &Value) -> Vec<&str> {
-    outcome["errors"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect()
+    outcome["errors"].as_object().unwrap().keys().map(String::as_str).collect()
 }
 
 #[test]
@@ -135,10 +127,7 @@ fn several_requests_on_each_connection() {
     let secure = serve("good", &["h2"], |stream, _| answer(stream));
     let tls = json!({"server_name": "localhost", "cacert": file("ca.pem")});
     for (server, tls) in [(plain, Value::Null), (secure, tls)] {
-        for pacing in [
-            json!({"kind": "closed"}),
-            json!({"kind": "constant", "rate_per_s": 300}),
-        ] {
+        for pacing in [json!({"kind": "closed"}), json!({"kind": "constant", "rate_per_s": 300})] {
             for (connections, threads, streams) in [(1, 1, 1), (3, 2, 5)] {
                 let changes = http2(
                     streams,
@@ -162,11 +151,7 @@ fn several_requests_on_each_connection() {
                 }
                 let connects = outcome["histograms"]["connect"]["count"].as_u64().unwrap();
                 assert!((opened..=connections).contains(&connects), "{outcome:#}");
-                let handshakes = if tls.is_null() {
-                    Value::Null
-                } else {
-                    json!(opened)
-                };
+                let handshakes = if tls.is_null() { Value::Null } else { json!(opened) };
                 assert_eq!(outcome["histograms"]["handshake"]["count"], handshakes);
             }
         }
@@ -194,16 +179,9 @@ fn frames_in_any_pieces_and_order() {
             dribble(&mut stream, &bytes.concat(), 1 + number as usize * 3);
         }
     });
-    let changes = http2(
-        2,
-        json!({"requests": 8, "connections": 1, "expect": {"equals": "hello"}}),
-    );
+    let changes = http2(2, json!({"requests": 8, "connections": 1, "expect": {"equals": "hello"}}));
     let outcome = load(&plan(&server, changes)).outcome;
-    assert_eq!(
-        (&outcome["requests"], &outcome["errors"]),
-        (&json!(8), &json!({})),
-        "{outcome:#}"
-    );
+    assert_eq!((&outcome["requests"], &outcome["errors"]), (&json!(8), &json!({})), "{outcome:#}");
 }
 
 #[test]
@@ -240,13 +218,9 @@ fn large_bodies_in_both_directions() {
             }
         }
     });
-    let request =
-        json!({"method": "POST", "headers": [["Host", "here"]], "body": "x".repeat(1 << 20)});
+    let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": "x".repeat(1 << 20)});
     let expect = json!({"equals": "y".repeat(40 * 16_384)});
-    let changes = http2(
-        1,
-        json!({"requests": 6, "request": request, "expect": expect}),
-    );
+    let changes = http2(1, json!({"requests": 6, "request": request, "expect": expect}));
     let outcome = load(&plan(&server, changes)).outcome;
     assert_eq!(outcome["requests"], 6, "{:#}", outcome["detail"]);
 }
@@ -264,9 +238,7 @@ fn keep_to_the_window(mut stream: impl Read + Write, length: usize) {
             stream.write_all(&frame(SETTINGS, 1, 0, &[])).unwrap();
         }
         if kind == HEADERS {
-            stream
-                .write_all(&frame(HEADERS, END_HEADERS, number, OK))
-                .unwrap();
+            stream.write_all(&frame(HEADERS, END_HEADERS, number, OK)).unwrap();
             answered += 1;
             let (mut window, mut left) = (initial, length);
             while left > 0 {
@@ -274,9 +246,7 @@ fn keep_to_the_window(mut stream: impl Read + Write, length: usize) {
                 let flags = if size == left { END_STREAM } else { 0 };
                 if size > 0 {
                     let body = vec![b'y'; size];
-                    stream
-                        .write_all(&frame(DATA, flags, number, &body))
-                        .unwrap();
+                    stream.write_all(&frame(DATA, flags, number, &body)).unwrap();
                 } else if let Some((8, _, of, more)) = read_frame(&mut stream) {
                     let more = u32::from_be_bytes(more.try_into().unwrap()) as usize;
                     window += if of == number { more } else { 0 };
@@ -321,12 +291,7 @@ fn grpc(number: u32, ends: &[&[u8]]) -> Vec<u8> {
 
 #[test]
 fn the_status_of_a_grpc_call_is_in_its_trailers() {
-    for (status, counted) in [
-        (&[&b"0"[..]][..], "200"),
-        (&[b"14"], "14"),
-        (&[], "2"),
-        (&[b"x"], "2"),
-    ] {
+    for (status, counted) in [(&[&b"0"[..]][..], "200"), (&[b"14"], "14"), (&[], "2"), (&[b"x"], "2")] {
         let replies: Vec<Vec<u8>> = status.iter().map(|text| text.to_vec()).collect();
         let server = Server::start(move |mut stream, _| {
             let ends: Vec<&[u8]> = replies.iter().map(Vec::as_slice).collect();
@@ -339,18 +304,10 @@ fn the_status_of_a_grpc_call_is_in_its_trailers() {
         });
         let outcome = load(&plan(&server, http2(3, json!({})))).outcome;
         assert_eq!(outcome["statuses"], json!({counted: 20}), "{outcome:#}");
-        let errors = if counted == "200" {
-            json!({})
-        } else {
-            json!({"status": 20})
-        };
+        let errors = if counted == "200" { json!({}) } else { json!({"status": 20}) };
         assert_eq!(outcome["errors"], errors, "{outcome:#}");
         let wrong = outcome["first_wrong"].as_str().unwrap();
-        assert_eq!(
-            wrong.contains(&format!("grpc-status {counted}")),
-            counted != "200",
-            "{wrong}"
-        );
+        assert_eq!(wrong.contains(&format!("grpc-status {counted}")), counted != "200", "{wrong}");
     }
 }
 
@@ -404,23 +361,14 @@ fn requests_that_were_not_processed_are_sent_again() {
             }
         }
     });
-    for pacing in [
-        json!({"kind": "closed"}),
-        json!({"kind": "constant", "rate_per_s": 200}),
-    ] {
-        let changes = http2(
-            3,
-            json!({"requests": 60, "connections": 2, "pacing": pacing}),
-        );
+    for pacing in [json!({"kind": "closed"}), json!({"kind": "constant", "rate_per_s": 200})] {
+        let changes = http2(3, json!({"requests": 60, "connections": 2, "pacing": pacing}));
         seen.store(0, Ordering::Relaxed);
         let outcome = load(&plan(&server, changes)).outcome;
         let answered = ["requests", "late_requests"].map(|key| outcome[key].as_u64().unwrap());
         assert_eq!(answered[0] + answered[1], 60, "{outcome:#}");
         assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
-        assert!(
-            outcome["connections"]["opened"].as_u64().unwrap() >= 12,
-            "{outcome:#}"
-        );
+        assert!(outcome["connections"]["opened"].as_u64().unwrap() >= 12, "{outcome:#}");
         assert_eq!(outcome["histograms"]["latency"]["count"], 60);
         assert!(pacing["kind"] == "closed" || outcome["intended"] == 60);
         // No request was processed twice.
@@ -438,50 +386,23 @@ fn servers_that_break_the_rules() {
     };
     type Reply = Box<dyn Fn(u32) -> Vec<u8> + Send + Sync>;
     let cases: Vec<(&str, Reply)> = vec![
+        ("stream-reset", Box::new(|number| frame(RST_STREAM, 0, number, &2u32.to_be_bytes()))),
         (
             "stream-reset",
-            Box::new(|number| frame(RST_STREAM, 0, number, &2u32.to_be_bytes())),
+            Box::new(move |number| [cut(number), frame(RST_STREAM, 0, number, &8u32.to_be_bytes())].concat()),
         ),
-        (
-            "stream-reset",
-            Box::new(move |number| {
-                [
-                    cut(number),
-                    frame(RST_STREAM, 0, number, &8u32.to_be_bytes()),
-                ]
-                .concat()
-            }),
-        ),
-        (
-            "goaway",
-            Box::new(|_| frame(GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\x02debug\x1b[31m")),
-        ),
+        ("goaway", Box::new(|_| frame(GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\x02debug\x1b[31m"))),
         // Nothing is ever processed.
         ("goaway", Box::new(|_| frame(GOAWAY, 0, 0, &[0; 8]))),
-        (
-            "goaway",
-            Box::new(|number| frame(RST_STREAM, 0, number, &7u32.to_be_bytes())),
-        ),
+        ("goaway", Box::new(|number| frame(RST_STREAM, 0, number, &7u32.to_be_bytes()))),
         ("protocol", Box::new(move |_| long.clone())),
-        (
-            "protocol",
-            Box::new(|number| frame(DATA, END_STREAM, number, b"no head")),
-        ),
-        (
-            "protocol",
-            Box::new(|number| frame(HEADERS, END_HEADERS, number, b"\xff\xff\xff\xff\xff")),
-        ),
+        ("protocol", Box::new(|number| frame(DATA, END_STREAM, number, b"no head"))),
+        ("protocol", Box::new(|number| frame(HEADERS, END_HEADERS, number, b"\xff\xff\xff\xff\xff"))),
         ("protocol", Box::new(|_| frame(HEADERS, END_HEADERS, 2, OK))),
         ("protocol", Box::new(|_| frame(SETTINGS, 0, 0, b"odd"))),
         ("protocol", Box::new(|number| frame(8, 0, number, &[0; 4]))),
-        (
-            "protocol",
-            Box::new(|_| frame(5, END_HEADERS, 1, b"\0\0\0\x02\x82")),
-        ),
-        (
-            "status",
-            Box::new(|number| frame(HEADERS, END_HEADERS | END_STREAM, number, b"\x8e")),
-        ),
+        ("protocol", Box::new(|_| frame(5, END_HEADERS, 1, b"\0\0\0\x02\x82"))),
+        ("status", Box::new(|number| frame(HEADERS, END_HEADERS | END_STREAM, number, b"\x8e"))),
     ];
     for (case, (kind, reply)) in cases.into_iter().enumerate() {
         let server = Server::start(move |mut stream, _| {
@@ -492,18 +413,11 @@ fn servers_that_break_the_rules() {
                 }
             }
         });
-        let outcome = load(&plan(
-            &server,
-            http2(1, json!({"requests": 4, "timeout_s": 2})),
-        ))
-        .outcome;
+        let outcome = load(&plan(&server, http2(1, json!({"requests": 4, "timeout_s": 2})))).outcome;
         assert_eq!(outcome["requests"], 0, "{case}: {outcome:#}");
         assert_eq!(errors(&outcome), [kind], "{case}: {outcome:#}");
         let detail = outcome["detail"].as_str().unwrap();
-        assert!(
-            !detail.contains('\x1b') && !detail.contains("debug"),
-            "{detail}"
-        );
+        assert!(!detail.contains('\x1b') && !detail.contains("debug"), "{detail}");
     }
 }
 
@@ -516,41 +430,22 @@ fn floods_are_bounded() {
             "continuation",
             &["too-large"],
             Box::new(move |number| {
-                (
-                    headers(number),
-                    frame(CONTINUATION, 0, number, b"\x00\x01a\x01b").repeat(100),
-                )
+                (headers(number), frame(CONTINUATION, 0, number, b"\x00\x01a\x01b").repeat(100))
             }),
         ),
-        (
-            "settings",
-            &["send", "timeout"],
-            Box::new(|_| (vec![], frame(SETTINGS, 0, 0, &[]).repeat(500))),
-        ),
-        (
-            "ping",
-            &["send", "timeout"],
-            Box::new(|_| (vec![], frame(PING, 0, 0, &[1; 8]).repeat(500))),
-        ),
+        ("settings", &["send", "timeout"], Box::new(|_| (vec![], frame(SETTINGS, 0, 0, &[]).repeat(500)))),
+        ("ping", &["send", "timeout"], Box::new(|_| (vec![], frame(PING, 0, 0, &[1; 8]).repeat(500)))),
         (
             "empty data",
             &["too-large"],
             Box::new(|number| {
-                (
-                    frame(HEADERS, END_HEADERS, number, OK),
-                    frame(DATA, 0, number, b"").repeat(500),
-                )
+                (frame(HEADERS, END_HEADERS, number, OK), frame(DATA, 0, number, b"").repeat(500))
             }),
         ),
         (
             "resets",
             &["stream-reset", "timeout"],
-            Box::new(|_| {
-                (
-                    vec![],
-                    frame(RST_STREAM, 0, 1, &8u32.to_be_bytes()).repeat(500),
-                )
-            }),
+            Box::new(|_| (vec![], frame(RST_STREAM, 0, 1, &8u32.to_be_bytes()).repeat(500))),
         ),
     ];
     for (name, kinds, flood) in floods {
@@ -564,21 +459,12 @@ fn floods_are_bounded() {
             let _ = stream.write_all(&first);
             while stream.write_all(&repeated).is_ok() {}
         });
-        let outcome = load(&plan(
-            &server,
-            http2(2, json!({"requests": 2, "connections": 1, "timeout_s": 2})),
-        ))
-        .outcome;
+        let outcome =
+            load(&plan(&server, http2(2, json!({"requests": 2, "connections": 1, "timeout_s": 2})))).outcome;
         assert_eq!(outcome["requests"], 0, "{name}: {outcome:#}");
         let found = errors(&outcome);
-        assert!(
-            !found.is_empty() && found.iter().all(|kind| kinds.contains(kind)),
-            "{name}: {found:?}"
-        );
-        assert!(
-            outcome["peak_memory_bytes"].as_u64().unwrap() < 96 << 20,
-            "{name}"
-        );
+        assert!(!found.is_empty() && found.iter().all(|kind| kinds.contains(kind)), "{name}: {found:?}");
+        assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 96 << 20, "{name}");
     }
 }
 
@@ -651,26 +537,15 @@ fn a_server_that_begins_wrongly() {
 
 #[test]
 fn servers_without_http2() {
-    let old = Server::replying(
-        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
-        true,
-    );
-    let outcome = load(&plan(
-        &old,
-        http2(2, json!({"requests": 4, "timeout_s": 2})),
-    ))
-    .outcome;
+    let old = Server::replying(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", true);
+    let outcome = load(&plan(&old, http2(2, json!({"requests": 4, "timeout_s": 2})))).outcome;
     assert_eq!(outcome["requests"], 0, "{outcome:#}");
     assert!(!errors(&outcome).contains(&"timeout"), "{outcome:#}");
     let silent = Server::start(|mut stream, _| {
         let _ = stream.read(&mut [0; 1000]);
         std::thread::sleep(Duration::from_secs(5));
     });
-    let outcome = load(&plan(
-        &silent,
-        http2(2, json!({"requests": 4, "timeout_s": 1})),
-    ))
-    .outcome;
+    let outcome = load(&plan(&silent, http2(2, json!({"requests": 4, "timeout_s": 1})))).outcome;
     assert_eq!(errors(&outcome), ["timeout"], "{outcome:#}");
     let tls = json!({"server_name": "localhost", "insecure": true});
     for protocols in [&["http/1.1"][..], &[]] {
@@ -693,9 +568,7 @@ fn what_is_only_for_http1() {
         http2(1, json!({"protocol": "tcp", "line": "1"})),
         http2(1, json!({"protocol": "ws", "line": "1"})),
     ] {
-        let refused = crate::common::start(&plan(&server, changes))
-            .wait_with_output()
-            .unwrap();
+        let refused = crate::common::start(&plan(&server, changes)).wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2), "{stderr}");
         assert!(stderr.contains("http2"), "{stderr}");

@@ -4,25 +4,15 @@ use crate::common::*;
 use serde_json::{json, Value};
 
 fn expecting(script: &str, sha256: &str) -> Value {
-    with(
-        sh(script),
-        "/expect",
-        json!({"lines": {"total": 2, "sha256": sha256}}),
-    )
+    with(sh(script), "/expect", json!({"lines": {"total": 2, "sha256": sha256}}))
 }
 
 #[test]
 fn lines_are_known_by_their_hash() {
-    let hash = std::process::Command::new("sh")
-        .args(["-c", "printf 'a\\nb\\n' | sha256sum"])
-        .output()
-        .unwrap();
+    let hash =
+        std::process::Command::new("sh").args(["-c", "printf 'a\\nb\\n' | sha256sum"]).output().unwrap();
     let hash = String::from_utf8(hash.stdout).unwrap()[..64].to_owned();
-    run(&expecting(
-        "echo a; echo '::phase name=x ns=1'; echo b",
-        &hash,
-    ))
-    .is("ok", "");
+    run(&expecting("echo a; echo '::phase name=x ns=1'; echo b", &hash)).is("ok", "");
     let trial = run(&expecting("echo b; echo a", &hash));
     trial.is("wrong-evidence", &format!("expected '{hash}'"));
     // Not asked for: not looked at.
@@ -57,14 +47,7 @@ fn inputs_are_there_before_the_program() {
         assert_eq!(trial.outcome["stdout_tail"], "1048576\n");
     }
     std::fs::remove_file(path).unwrap();
-    let gone = with(
-        sh("true"),
-        "/inputs",
-        json!([{"path": path, "cached": true}]),
-    );
+    let gone = with(sh("true"), "/inputs", json!([{"path": path, "cached": true}]));
     let talk = refused(&format!("{gone}\n"));
-    assert!(
-        talk.contains("No such file") && talk.contains(path),
-        "{talk}"
-    );
+    assert!(talk.contains("No such file") && talk.contains(path), "{talk}");
 }

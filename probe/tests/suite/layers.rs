@@ -54,11 +54,7 @@ fn replies_have_the_stamps_of_the_kernel() {
     for (name, server, changes) in layers(&changes) {
         let outcome = load(&plan(&server, changes)).outcome;
         assert_eq!(outcome["errors"], json!({}), "{name}: {outcome:#}");
-        assert_eq!(
-            count(&outcome, &["requests", "late_requests"]),
-            400,
-            "{name}"
-        );
+        assert_eq!(count(&outcome, &["requests", "late_requests"]), 400, "{name}");
         let [reads, stamped] = ["reads", "stamped_reads"].map(|key| count(&outcome, &[key]));
         // Not those before the kernel began to.
         assert!(stamped > 0 && stamped <= reads, "{name}: {outcome:#}");
@@ -75,18 +71,11 @@ fn slack_is_for_all_layers() {
         let outcome = load(&plan(&server, changes)).outcome;
         assert_eq!(outcome["errors"], json!({}), "{name}: {outcome:#}");
         assert_eq!(outcome["intended"], 500, "{name}");
-        assert_eq!(
-            count(&outcome, &["requests", "late_requests"]),
-            500,
-            "{name}"
-        );
+        assert_eq!(count(&outcome, &["requests", "late_requests"]), 500, "{name}");
         let mean = |key: &str| outcome["histograms"][key]["mean_ns"].as_f64().unwrap();
         // Half of the slack, on average, unless connections opened late.
         assert!(mean("schedule_error") >= 10e6, "{name}: {outcome:#}");
-        assert!(
-            mean("latency") >= mean("schedule_error"),
-            "{name}: {outcome:#}"
-        );
+        assert!(mean("latency") >= mean("schedule_error"), "{name}: {outcome:#}");
     }
 }
 
@@ -124,10 +113,7 @@ fn streams_of_messages_inside_tls() {
         socket.send(Message::text("a2")).unwrap();
         let _ = socket.read();
     });
-    for (server, streams, changes) in [
-        (h2s, 6, http2(2, stream("chunk"))),
-        (wss, 3, stream("message")),
-    ] {
+    for (server, streams, changes) in [(h2s, 6, http2(2, stream("chunk"))), (wss, 3, stream("message"))] {
         let outcome = load(&plan(&server, changes)).outcome;
         assert_eq!(outcome["errors"], json!({}), "{outcome:#}");
         assert_eq!(outcome["messages"], 3 * streams, "{outcome:#}");
@@ -150,11 +136,7 @@ fn bad_frames_inside_tls() {
     let long = |number: u32| frame(DATA, 0, number, &[0; 20_000]);
     let away = |_: u32| frame(http2::GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\x02");
     type Reply = fn(u32) -> Vec<u8>;
-    let cases: [(&str, Reply); 3] = [
-        ("stream-reset", reset),
-        ("protocol", long),
-        ("goaway", away),
-    ];
+    let cases: [(&str, Reply); 3] = [("stream-reset", reset), ("protocol", long), ("goaway", away)];
     for (kind, reply) in cases {
         let server = serve("good", &["h2"], move |mut stream, _| {
             http2::begin(&mut stream);

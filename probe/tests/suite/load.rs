@@ -29,15 +29,11 @@ fn a_closed_loop_sends_as_many_as_were_asked_for() {
 
 #[test]
 fn a_connection_for_each_request() {
-    for pacing in [
-        json!({"kind": "closed"}),
-        json!({"kind": "constant", "rate_per_s": 500}),
-    ] {
+    for pacing in [json!({"kind": "closed"}), json!({"kind": "constant", "rate_per_s": 500})] {
         let server = Server::replying(OK, true);
         let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
         let told = Server::replying(closing, true);
-        let own =
-            json!({"request": {"headers": [["Host", "here"]], "close": true}, "pacing": pacing});
+        let own = json!({"request": {"headers": [["Host", "here"]], "close": true}, "pacing": pacing});
         let theirs = json!({ "pacing": pacing });
         for (server, changes) in [(&server, own), (&told, theirs)] {
             let outcome = load(&plan(server, changes)).outcome;
@@ -52,7 +48,8 @@ fn a_connection_for_each_request() {
 
 #[test]
 fn replies_byte_by_byte() {
-    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;a=b\r\nllo\r\n0\r\nA: b\r\n\r\n";
+    let chunked =
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;a=b\r\nllo\r\n0\r\nA: b\r\n\r\n";
     for reply in [OK.to_vec(), chunked.to_vec()] {
         let server = Server::start(move |mut stream, number| {
             while request(&mut stream).is_some() {
@@ -69,23 +66,17 @@ fn replies_byte_by_byte() {
 #[test]
 fn large_replies_and_large_requests() {
     let body = "y".repeat(3 << 20);
-    let reply = format!(
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
+    let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let server = Server::start(move |mut stream, _| {
         while let Some(head) = request(&mut stream) {
-            let length = head
-                .lines()
-                .find_map(|line| line.strip_prefix("Content-Length: "));
+            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
             let mut sent = vec![0; length.map_or(0, |length| length.parse().unwrap())];
             stream.read_exact(&mut sent).unwrap();
             assert!(sent.iter().all(|&byte| byte == 0xe9));
             stream.write_all(reply.as_bytes()).unwrap();
         }
     });
-    let request =
-        json!({"method": "POST", "headers": [["Host", "here"]], "body": "é".repeat(2 << 20)});
+    let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": "é".repeat(2 << 20)});
     let changes = json!({"requests": 6, "request": request, "expect": {"equals": body}});
     let outcome = load(&plan(&server, changes)).outcome;
     assert_eq!(outcome["requests"], 6, "{:#}", outcome["errors"]);
@@ -100,11 +91,7 @@ fn bodies_are_matched_and_requests_numbered() {
             let number = head.split("X-Number: a").nth(1).unwrap_or_default();
             let number: u64 = number.lines().next().unwrap().parse().unwrap();
             own.lock().unwrap().push(number);
-            let body = if number % 10 == 0 {
-                "..200.503"
-            } else {
-                "..200.200"
-            };
+            let body = if number % 10 == 0 { "..200.503" } else { "..200.200" };
             let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
             dribble(&mut stream, (head + body).as_bytes(), 7);
         }
@@ -168,10 +155,8 @@ fn threads_share_connections_and_requests() {
 #[test]
 fn a_redirect_is_an_answer_and_is_not_followed() {
     let other = Server::replying(OK, false);
-    let reply = format!(
-        "HTTP/1.1 302 Found\r\nLocation: http://{}/\r\nContent-Length: 0\r\n\r\n",
-        other.address
-    );
+    let reply =
+        format!("HTTP/1.1 302 Found\r\nLocation: http://{}/\r\nContent-Length: 0\r\n\r\n", other.address);
     let server = Server::replying(reply.as_bytes(), false);
     let outcome = load(&plan(&server, json!({}))).outcome;
     assert_eq!(outcome["statuses"], json!({"302": 20}));
@@ -197,12 +182,7 @@ fn lines_over_tcp() {
     let endless = Server::start(|mut stream, _| while stream.write_all(&[b'x'; 4096]).is_ok() {});
     let outcome = load(&plan(&endless, with(changes, "/requests", json!(4)))).outcome;
     let errors = outcome["errors"].as_object().unwrap();
-    assert!(
-        errors
-            .keys()
-            .all(|kind| kind == "too-large" || kind == "unsolicited"),
-        "{outcome:#}"
-    );
+    assert!(errors.keys().all(|kind| kind == "too-large" || kind == "unsolicited"), "{outcome:#}");
 }
 
 #[test]
@@ -233,56 +213,20 @@ fn bad_plans_get_one_line() {
         ("slack_s", json!(0.001), "only an open loop"),
         ("requests", json!(null), "an end is needed"),
         ("timeout_s", json!(0), "timeout_s"),
-        (
-            "pacing",
-            json!({"kind": "constant", "rate_per_s": -1}),
-            "rate_per_s",
-        ),
-        (
-            "pacing",
-            json!({"kind": "constant", "rate_per_s": 9, "burst": 0}),
-            "burst: from 1 to",
-        ),
-        (
-            "pacing",
-            json!({"kind": "constant", "rate_per_s": 9, "burst": 1_000_001}),
-            "burst: from 1 to",
-        ),
+        ("pacing", json!({"kind": "constant", "rate_per_s": -1}), "rate_per_s"),
+        ("pacing", json!({"kind": "constant", "rate_per_s": 9, "burst": 0}), "burst: from 1 to"),
+        ("pacing", json!({"kind": "constant", "rate_per_s": 9, "burst": 1_000_001}), "burst: from 1 to"),
         ("pacing", json!({"kind": "sometimes"}), "unknown variant"),
         ("request", json!({}), "Host"),
-        (
-            "request",
-            json!({"method": "GE T", "headers": [["Host", "x"]]}),
-            "method",
-        ),
-        (
-            "request",
-            json!({"target": "/a b", "headers": [["Host", "x"]]}),
-            "target",
-        ),
-        (
-            "request",
-            json!({"headers": [["Host", "x\r\nA: b"]]}),
-            "Host",
-        ),
-        (
-            "request",
-            json!({"headers": [["Host", "x"], ["Connection", "close"]]}),
-            "set by the engine",
-        ),
-        (
-            "request",
-            json!({"headers": [["Host", "x"]], "body": "…"}),
-            "U+00FF",
-        ),
+        ("request", json!({"method": "GE T", "headers": [["Host", "x"]]}), "method"),
+        ("request", json!({"target": "/a b", "headers": [["Host", "x"]]}), "target"),
+        ("request", json!({"headers": [["Host", "x\r\nA: b"]]}), "Host"),
+        ("request", json!({"headers": [["Host", "x"], ["Connection", "close"]]}), "set by the engine"),
+        ("request", json!({"headers": [["Host", "x"]], "body": "…"}), "U+00FF"),
         ("cpus", json!([4_000]), "over 1023"),
         ("cpus", json!([1_000]), "cannot be used"),
         ("expect", json!({"matches": "a["}), "matches: \"a[\""),
-        (
-            "expect",
-            json!({"matches": "a", "equals": "a"}),
-            "stands alone",
-        ),
+        ("expect", json!({"matches": "a", "equals": "a"}), "stands alone"),
         ("line", json!("x"), "no `line`"),
         ("colour", json!(1), "colour"),
     ] {

@@ -50,10 +50,7 @@ fn the_size_of_the_launcher_is_not_that_of_a_program() {
     for request in both_ways(request(&[&["dd"], &arguments[..]].concat())) {
         let trial = run(&with(request, "/plain", json!(true)));
         let text = std::fs::read_to_string(&status).unwrap();
-        let line = text
-            .lines()
-            .find(|line| line.starts_with("VmHWM:"))
-            .unwrap();
+        let line = text.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
         let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
         match peak(&trial) {
             Some(own) => assert!(own.abs_diff(kib << 10) < 256 << 10, "{own} {line}"),

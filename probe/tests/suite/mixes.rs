@@ -9,9 +9,7 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 
 /// A server that keeps what it was sent; a body has the length that its head says.
-fn keeping(
-    reply: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static,
-) -> (Server, Arc<Mutex<Vec<String>>>) {
+fn keeping(reply: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> (Server, Arc<Mutex<Vec<String>>>) {
     let requests = Arc::new(Mutex::new(Vec::new()));
     let kept = requests.clone();
     let server = Server::start(move |mut stream, _| {
@@ -76,9 +74,7 @@ fn placeholders_have_the_values_of_each_request() {
     });
     let outcome = load(&plan(&server, changes)).outcome;
     assert_eq!(outcome["requests"], 4, "{outcome:#}");
-    let lines: BTreeSet<_> = std::mem::take(&mut *lines.lock().unwrap())
-        .into_iter()
-        .collect();
+    let lines: BTreeSet<_> = std::mem::take(&mut *lines.lock().unwrap()).into_iter().collect();
     let right = ["get one 1\n", "get one 3\n", "get two 2\n", "get two 4\n"];
     assert_eq!(lines, right.map(String::from).into());
 }
@@ -97,28 +93,19 @@ fn targets_take_turns() {
         }
     });
     let targets = json!(["/a", "/b"]);
-    for pacing in [
-        json!({"kind": "closed"}),
-        json!({"kind": "constant", "rate_per_s": 400}),
-    ] {
+    for pacing in [json!({"kind": "closed"}), json!({"kind": "constant", "rate_per_s": 400})] {
         let changes = json!({
             "requests": 40, "pacing": pacing, "connections": 3,
             "request": {"targets": targets, "headers": [["Host", "here"]]},
         });
         let outcome = load(&plan(&server, changes)).outcome;
-        assert_eq!(
-            (&outcome["requests"], &outcome["errors"]),
-            (&json!(20), &json!({"status": 20}))
-        );
+        assert_eq!((&outcome["requests"], &outcome["errors"]), (&json!(20), &json!({"status": 20})));
         let [a, b] = outcome["targets"].as_array().unwrap().as_slice() else {
             panic!("{outcome:#}");
         };
         assert_eq!((&a["requests"], &a["errors"]), (&json!(20), &json!({})));
         assert_eq!(a["statuses"], json!({"200": 20}));
-        assert_eq!(
-            (&b["requests"], &b["errors"]),
-            (&json!(0), &json!({"status": 20}))
-        );
+        assert_eq!((&b["requests"], &b["errors"]), (&json!(0), &json!({"status": 20})));
         assert_eq!(b["statuses"], json!({"404": 20}));
         let counts = [&a["latency"]["count"], &b["latency"]["count"]];
         assert_eq!(counts, [&json!(20), &json!(0)]);
@@ -135,18 +122,9 @@ fn plans_of_requests_that_cannot_be_sent() {
         assert!(text.contains(why), "{text}");
     };
     let request = json!({"target": "/{user}", "headers": [["Host", "here"]]});
-    refused(
-        json!({"request": request, "templates": {}}),
-        "the placeholder {user} is unknown",
-    );
+    refused(json!({"request": request, "templates": {}}), "the placeholder {user} is unknown");
     let templates = json!({"columns": ["user"], "rows": [["a", "b"]]});
-    refused(
-        json!({"request": request, "templates": templates}),
-        "a row has other columns",
-    );
+    refused(json!({"request": request, "templates": templates}), "a row has other columns");
     let stream = json!({"headers": [["Host", "here"]], "targets": ["/"]});
-    refused(
-        json!({"request": stream, "protocol": "stream", "duration_s": 1}),
-        "for http only",
-    );
+    refused(json!({"request": stream, "protocol": "stream", "duration_s": 1}), "for http only");
 }

@@ -14,14 +14,7 @@ fn check(folder: &Path) -> usize {
         let code = text.split("#[cfg(test)]").next().unwrap();
         let lines = code.lines().map(|line| line.split("//").next().unwrap());
         for line in lines {
-            for word in [
-                "http",
-                "websocket",
-                "latency",
-                "request",
-                "crate::load",
-                "trial::",
-            ] {
+            for word in ["http", "websocket", "latency", "request", "crate::load", "trial::"] {
                 assert!(!line.contains(word), "{path:?}: {line}");
             }
         }

@@ -111,16 +111,8 @@ fn requests_that_are_refused() {
 
 #[test]
 fn version_and_help() {
-    let told = |argument: &str| {
-        std::process::Command::new(PROBE)
-            .arg(argument)
-            .output()
-            .unwrap()
-    };
-    assert_eq!(
-        told("--version").stdout,
-        b"ringside-probe 0.2.0 protocol 1\n"
-    );
+    let told = |argument: &str| std::process::Command::new(PROBE).arg(argument).output().unwrap();
+    assert_eq!(told("--version").stdout, b"ringside-probe 0.2.0 protocol 1\n");
     assert!(told("--help").status.success());
     assert_eq!(told("--what").status.code(), Some(2));
 }

@@ -90,23 +90,14 @@ fn every_request_and_connection_belongs_to_one_engine() {
             "templates": {},
         });
         let (parts, merged) = shared(&plan(&server, changes), engines);
-        let mut numbers: Vec<u64> = paths
-            .lock()
-            .unwrap()
-            .iter()
-            .map(|path| path[1..].parse().unwrap())
-            .collect();
+        let mut numbers: Vec<u64> =
+            paths.lock().unwrap().iter().map(|path| path[1..].parse().unwrap()).collect();
         numbers.sort_unstable();
         assert!(numbers.into_iter().eq(1..=101));
-        let opened: Vec<u64> = parts
-            .iter()
-            .map(|part| of(part, "started")["connections"].as_u64().unwrap())
-            .collect();
+        let opened: Vec<u64> =
+            parts.iter().map(|part| of(part, "started")["connections"].as_u64().unwrap()).collect();
         assert_eq!(opened.iter().sum::<u64>(), connections);
-        assert!(
-            opened.iter().max().unwrap() - opened.iter().min().unwrap() <= 1,
-            "{opened:?}"
-        );
+        assert!(opened.iter().max().unwrap() - opened.iter().min().unwrap() <= 1, "{opened:?}");
         let outcome = of(&merged, "outcome");
         assert_eq!(outcome["outcome"], "ok", "{outcome:#}");
         assert_eq!(outcome["requests"], 101);
@@ -116,32 +107,20 @@ fn every_request_and_connection_belongs_to_one_engine() {
             let values = parts.iter().map(|part| of(part, "outcome")[key].as_u64());
             values.map(Option::unwrap).sum()
         };
-        for key in [
-            "requests",
-            "bytes_in",
-            "bytes_out",
-            "cpu_ns",
-            "peak_memory_bytes",
-        ] {
+        for key in ["requests", "bytes_in", "bytes_out", "cpu_ns", "peak_memory_bytes"] {
             assert_eq!(outcome[key], total(key), "{key}");
         }
         let latency = &outcome["histograms"]["latency"];
         let extreme = |key: &str| {
             parts
                 .iter()
-                .map(|part| {
-                    of(part, "outcome")["histograms"]["latency"][key]
-                        .as_u64()
-                        .unwrap()
-                })
+                .map(|part| of(part, "outcome")["histograms"]["latency"][key].as_u64().unwrap())
                 .collect::<Vec<_>>()
         };
         assert_eq!(latency["count"], 101);
         assert_eq!(latency["max_ns"], *extreme("max_ns").iter().max().unwrap());
         assert_eq!(latency["min_ns"], *extreme("min_ns").iter().min().unwrap());
-        let histograms = merged
-            .iter()
-            .filter(|message| message["type"] == "histogram");
+        let histograms = merged.iter().filter(|message| message["type"] == "histogram");
         let latencies = histograms.filter(|message| message["name"] == "latency");
         let counts: u64 = latencies
             .flat_map(|message| message["counts"].as_array().unwrap())
@@ -157,16 +136,12 @@ fn records_have_service_times_where_they_are_asked_for() {
     let whole = |id: &str| {
         let headers = json!([["Host", "here"], ["X-Request-Id", id]]);
         let request = json!({ "headers": headers });
-        plan(
-            &server,
-            json!({"connections": 5, "requests": 23, "request": request}),
-        )
+        plan(&server, json!({"connections": 5, "requests": 23, "request": request}))
     };
     let mut numbers = Vec::new();
     for part in carried_out(&whole("a-{n}"), 3, true) {
         let record = &of(&part, "record")["record"];
-        let pairs: Vec<(u64, u64)> =
-            serde_json::from_value(record["service_times"].clone()).unwrap();
+        let pairs: Vec<(u64, u64)> = serde_json::from_value(record["service_times"].clone()).unwrap();
         let mut number = 0;
         for (step, _) in &pairs {
             number += step;
@@ -192,10 +167,8 @@ fn a_rate_is_divided_and_added_up_again() {
         "pacing": {"kind": "constant", "rate_per_s": 300},
     });
     let (parts, merged) = shared(&plan(&server, changes), 2);
-    let rates: Vec<f64> = parts
-        .iter()
-        .map(|part| of(part, "outcome")["intended_rate_per_s"].as_f64().unwrap())
-        .collect();
+    let rates: Vec<f64> =
+        parts.iter().map(|part| of(part, "outcome")["intended_rate_per_s"].as_f64().unwrap()).collect();
     assert_eq!(rates, [200.0, 100.0]);
     let outcome = of(&merged, "outcome");
     assert_eq!(outcome["intended_rate_per_s"], 300.0);
@@ -211,10 +184,7 @@ fn a_part_that_is_not_started_ends() {
     assert_eq!(output.status.code(), Some(2));
     let why = String::from_utf8(output.stderr).unwrap();
     assert!(why.contains("before the other engines were ready"), "{why}");
-    assert_eq!(
-        server.accepted.load(std::sync::atomic::Ordering::Relaxed),
-        0
-    );
+    assert_eq!(server.accepted.load(std::sync::atomic::Ordering::Relaxed), 0);
 }
 
 #[test]
@@ -223,12 +193,8 @@ fn unusable_parts_and_records() {
     let whole = plan(&server, json!({}));
     let refused = |line: String, word: &str| {
         let mut probe = Command::new(PROBE);
-        let mut probe = probe
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut probe =
+            probe.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         writeln!(probe.stdin.take().unwrap(), "{line}").unwrap();
         let output = probe.wait_with_output().unwrap();
         let why = String::from_utf8(output.stderr).unwrap();
@@ -238,33 +204,24 @@ fn unusable_parts_and_records() {
     for (part, word) in [
         (json!({"engine": 2, "engines": 2}), "engine: 0 to 1"),
         (json!({"engine": 0, "engines": 0}), "engines: 1 to"),
-        (
-            json!({"engine": 0, "engines": 3}),
-            "each needs a connection",
-        ),
+        (json!({"engine": 0, "engines": 3}), "each needs a connection"),
     ] {
         refused(with(whole.clone(), "/load/part", part).to_string(), word);
     }
     let headers = json!([["Host", "here"], ["X-Request-Id", "{n}"]]);
     let mut many = with(whole.clone(), "/load/request/headers", headers);
     many["load"]["part"] = json!({"engine": 0, "engines": 1, "service_times": true});
-    for (key, value) in [
-        ("requests", json!(1_000_001)),
-        ("requests", Value::Null),
-        ("http2", json!({"streams": 2})),
-    ] {
+    for (key, value) in
+        [("requests", json!(1_000_001)), ("requests", Value::Null), ("http2", json!({"streams": 2}))]
+    {
         let mut many = many.clone();
         many["load"]["duration_s"] = json!(1);
         many["load"][key] = value;
         refused(many.to_string(), "service times by request: for HTTP/1.1");
     }
-    let merge =
-        |load: &Value, records| json!({"version": 1, "merge": {"load": load, "records": records}});
+    let merge = |load: &Value, records| json!({"version": 1, "merge": {"load": load, "records": records}});
     refused(merge(&whole["load"], 1).to_string(), "1 is missing");
-    refused(
-        format!("{}\n{{}}", merge(&whole["load"], 1)),
-        "record 1: missing field",
-    );
+    refused(format!("{}\n{{}}", merge(&whole["load"], 1)), "record 1: missing field");
     let part = with(whole, "/load/part", json!({"engine": 0, "engines": 2}));
     refused(merge(&part["load"], 0).to_string(), "leave `part` out");
 }

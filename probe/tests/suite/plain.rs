@@ -23,18 +23,10 @@ fn nothing_that_a_plain_command_prints_is_a_protocol_line() {
 #[test]
 fn the_cost_of_reading_is_the_probes_and_known() {
     let request = |cpus: bool, bytes: &str| {
-        let request = with(
-            sh(&format!("head -c {bytes} /dev/zero")),
-            "/plain",
-            json!(true),
-        );
+        let request = with(sh(&format!("head -c {bytes} /dev/zero")), "/plain", json!(true));
         let request = with(request, "/limits/output_bytes", json!(1 << 30));
         match cpus {
-            true => with(
-                with(request, "/cpus", json!([1])),
-                "/probe_cpus",
-                json!([0]),
-            ),
+            true => with(with(request, "/cpus", json!([1])), "/probe_cpus", json!([0])),
             false => request,
         }
     };

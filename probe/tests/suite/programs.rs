@@ -11,23 +11,14 @@ fn a_program_that_does_nothing() {
         let started = trial.of("started")[0];
         assert_eq!(started["version"], 1);
         let missing = started["missing"].as_array().unwrap();
-        let cgroup = missing
-            .iter()
-            .any(|why| why.as_str().unwrap().starts_with("cgroup:"));
+        let cgroup = missing.iter().any(|why| why.as_str().unwrap().starts_with("cgroup:"));
         assert_eq!(cgroup, started["cgroup"].is_null());
         let outcome = &trial.outcome;
-        assert_eq!(
-            (&outcome["exit_status"], &outcome["signal"]),
-            (&json!(0), &json!(null))
-        );
+        assert_eq!((&outcome["exit_status"], &outcome["signal"]), (&json!(0), &json!(null)));
         assert!(outcome["wall_ns"].as_u64().unwrap() > 0);
         assert!(outcome["probe_cpu_ns"].as_u64().unwrap() > 0);
         assert_eq!(outcome["left_behind"], 0);
-        let source = if started["cgroup"].is_null() {
-            "rusage"
-        } else {
-            "cgroup"
-        };
+        let source = if started["cgroup"].is_null() { "rusage" } else { "cgroup" };
         assert_eq!(outcome["cpu_source"], source);
     }
 }
@@ -76,8 +67,7 @@ fn a_file_without_permission_does_not_end_the_search_of_path() {
         run(&request).is("ok", "");
     }
     // It is the error where no other is found.
-    run(&with(request(&["true"]), "/env", path(":/no/such/folder")))
-        .is("crashed", "ermission denied");
+    run(&with(request(&["true"]), "/env", path(":/no/such/folder"))).is("crashed", "ermission denied");
 }
 
 #[test]
@@ -86,29 +76,20 @@ fn the_program_gets_what_the_request_says_and_no_more() {
     let script = "env; pwd; ls /proc/self/fd; ulimit -c; grep -E '^(Sig(Blk|Ign)|Cpus_allowed_list)' /proc/self/status";
     let request = with(sh(script), "/cwd", json!(folder.path()));
     let request = with(request, "/cpus", json!([0]));
-    let request = with(
-        request,
-        "/env",
-        json!({"RINGSIDE_TEST_MARK": "own", "PATH": "/usr/bin:/bin", "A": "b\nc=é"}),
-    );
+    let request =
+        with(request, "/env", json!({"RINGSIDE_TEST_MARK": "own", "PATH": "/usr/bin:/bin", "A": "b\nc=é"}));
     let trial = run(&request);
     trial.is("ok", "");
     let text = trial.outcome["stdout_tail"].as_str().unwrap();
     let mut lines: Vec<&str> = text.lines().collect();
-    let at = lines
-        .iter()
-        .position(|line| *line == folder.path().to_str().unwrap())
-        .unwrap();
+    let at = lines.iter().position(|line| *line == folder.path().to_str().unwrap()).unwrap();
     let after = lines.split_off(at + 1);
     assert!(lines.contains(&"A=b") && lines.contains(&"c=é"), "{text}");
     // sh adds PWD, and some shells two more.
     assert!(lines.len() <= 8, "{text}");
     // 3 is the folder that ls itself reads.
     assert_eq!(after[..5], ["0", "1", "2", "3", "0"]);
-    assert_eq!(
-        after[5..7],
-        ["SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"]
-    );
+    assert_eq!(after[5..7], ["SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000"]);
     assert_eq!(after[7], "Cpus_allowed_list:\t0");
 }
 
@@ -131,16 +112,10 @@ fn cpu_time_of_the_whole_tree() {
         // Some 300 ms on a fast machine.
         assert!(user + system > 20_000_000, "{:#}", trial.outcome);
         let samples = trial.of("sample");
-        let cpu: Vec<u64> = samples
-            .iter()
-            .map(|one| one["cpu_ns"].as_u64().unwrap())
-            .collect();
+        let cpu: Vec<u64> = samples.iter().map(|one| one["cpu_ns"].as_u64().unwrap()).collect();
         assert!(cpu.windows(2).all(|pair| pair[0] <= pair[1]), "{cpu:?}");
         let last = *cpu.last().unwrap();
-        assert!(
-            last > 0 && last <= (user + system) * 11 / 10 + 40_000_000,
-            "{last}"
-        );
+        assert!(last > 0 && last <= (user + system) * 11 / 10 + 40_000_000, "{last}");
         assert!(trial.outcome["peak_processes"].as_u64().unwrap() >= 2);
     }
 }
@@ -152,10 +127,7 @@ fn samples_of_a_program_with_threads() {
         let trial = run(&request);
         trial.is("ok", "");
         let spawned = trial.marked("spawned");
-        assert_eq!(
-            (&spawned["processes"], &spawned["threads"]),
-            (&json!(1), &json!(100))
-        );
+        assert_eq!((&spawned["processes"], &spawned["threads"]), (&json!(1), &json!(100)));
         let pss = spawned["pss_bytes"].as_u64().unwrap();
         assert!(pss > 1 << 20 && pss <= spawned["rss_bytes"].as_u64().unwrap() + (4 << 20));
         assert!(trial.outcome["peak_threads"].as_u64().unwrap() >= 100);
@@ -187,10 +159,7 @@ fn pauses_do_not_count() {
         assert!(wall + paused >= mark);
         assert_eq!(trial.of("phase")[0]["ns"], 5);
         assert_eq!(trial.outcome["output"]["lines"], 1);
-        assert!(trial.outcome["stdout_tail"]
-            .as_str()
-            .unwrap()
-            .contains("got:\n"));
+        assert!(trial.outcome["stdout_tail"].as_str().unwrap().contains("got:\n"));
         assert_eq!(trial.outcome["result"], json!({"a": "1"}));
     }
 }
@@ -204,15 +173,9 @@ fn slow_samples_do_not_delay_the_end() {
         let trial = run(&request);
         trial.is("ok", "");
         let ns = |value: &Value| value.as_i64().unwrap();
-        let (clock, end): (Vec<_>, Vec<_>) = trial
-            .of("phase")
-            .into_iter()
-            .partition(|phase| phase["name"] == "clock");
-        let began_ns = clock
-            .iter()
-            .map(|phase| ns(&phase["ns"]) - ns(&phase["t_ns"]))
-            .max()
-            .unwrap();
+        let (clock, end): (Vec<_>, Vec<_>) =
+            trial.of("phase").into_iter().partition(|phase| phase["name"] == "clock");
+        let began_ns = clock.iter().map(|phase| ns(&phase["ns"]) - ns(&phase["t_ns"])).max().unwrap();
         let [wall_ns, sample_ns] = ["wall_ns", "paused_ns"].map(|key| ns(&trial.outcome[key]));
         let late_ns = began_ns + wall_ns + sample_ns - ns(&end[0]["ns"]);
         // Without the second sample the program ended before its last line but one was read.

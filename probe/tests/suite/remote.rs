@@ -68,14 +68,7 @@ impl Driven {
             .unwrap();
         let mut stdin = probe.stdin.take();
         writeln!(stdin.as_mut().unwrap(), "{request}").unwrap();
-        Driven {
-            reader: reader(&mut probe),
-            probe,
-            stdin,
-            request,
-            text: String::new(),
-            records: Vec::new(),
-        }
+        Driven { reader: reader(&mut probe), probe, stdin, request, text: String::new(), records: Vec::new() }
     }
 
     /// Waits for the next answer of a kind.
@@ -154,10 +147,7 @@ fn engines_elsewhere_make_the_rows_that_one_here_would() {
         {"name": "more", "plan": plan(json!({"requests": 50}))},
     ]});
     both["marks"] = marks;
-    let mut driven = Driven::start(service(
-        "plain",
-        json!([step("first", plan(json!({}))), both]),
-    ));
+    let mut driven = Driven::start(service("plain", json!([step("first", plan(json!({}))), both])));
     driven.carry_out(3);
     driven.carry_out(2);
     let trial = driven.end();
@@ -172,11 +162,7 @@ fn engines_elsewhere_make_the_rows_that_one_here_would() {
         .collect();
     assert_eq!(
         json!(told),
-        json!([
-            ["first", "all", 20, 3, 7],
-            ["both", "few", 20, 2, 7],
-            ["both", "more", 50, 2, 7]
-        ])
+        json!([["first", "all", 20, 3, 7], ["both", "few", 20, 2, 7], ["both", "more", 50, 2, 7]])
     );
     for load in &loads {
         assert_eq!(load["outcome"], "ok");
@@ -207,10 +193,7 @@ fn what_engines_elsewhere_saw_is_judged_as_here() {
     driven.end().is("load-failed", "timeout");
     let mut slow = step("slow", plan(json!({})));
     slow["last_above_p99_s"] = json!(1e-7);
-    let mut driven = Driven::start(service(
-        "plain",
-        json!([slow, step("never", plan(json!({})))]),
-    ));
+    let mut driven = Driven::start(service("plain", json!([slow, step("never", plan(json!({})))])));
     driven.carry_out(2);
     let trial = driven.end();
     trial.is("ok", "");
@@ -224,10 +207,7 @@ fn calls_of_upstreams_here_are_joined_with_requests_of_engines_elsewhere() {
     let trial = driven.end();
     trial.is("ok", "");
     let load = &trial.of("load")[0];
-    assert_eq!(
-        (&load["engines"], &load["requests"]),
-        (&json!(3), &json!(6))
-    );
+    assert_eq!((&load["engines"], &load["requests"]), (&json!(3), &json!(6)));
     let joined = &load["upstreams"];
     assert_eq!(joined["requests"], 6, "{joined:#}");
     assert!(joined["slowest"]["min_ns"].as_u64().unwrap() >= 1_990_000_000);
@@ -237,10 +217,9 @@ fn calls_of_upstreams_here_are_joined_with_requests_of_engines_elsewhere() {
     let whole = mean(&joined["slowest"]) + mean(&joined["overhead"]);
     assert!((service / whole - 1.0).abs() < 0.003, "{load:#}");
 
-    for (mode, why) in [
-        ("one-by-one", "one after another"),
-        ("two", "made 2 calls that the upstreams answered, not 3"),
-    ] {
+    for (mode, why) in
+        [("one-by-one", "one after another"), ("two", "made 2 calls that the upstreams answered, not 3")]
+    {
         let mut driven = Driven::start(gateway(mode));
         driven.carry_out(2);
         driven.end().is("wrong-evidence", why);
@@ -259,28 +238,13 @@ fn records_whose_service_times_cannot_be() {
     keys.remove("service_times");
     let least = "/record/replies/latency/min_ns";
     for (hostile, word) in [
-        (
-            without,
-            "record 2 of load 0: service times of 0 requests, where 3 are due",
-        ),
-        (
-            times(json!([[2, 5], [2, 5]])),
-            "service times of 2 requests, where 3 are due",
-        ),
-        (
-            times(json!([[2, 5], [2, 5], [3, 5]])),
-            "record 2 of load 0: request 7, of 6",
-        ),
-        (
-            times(json!([[2, 5], [2, 5], [0, 5]])),
-            "numbers of requests ascend from 1",
-        ),
+        (without, "record 2 of load 0: service times of 0 requests, where 3 are due"),
+        (times(json!([[2, 5], [2, 5]])), "service times of 2 requests, where 3 are due"),
+        (times(json!([[2, 5], [2, 5], [3, 5]])), "record 2 of load 0: request 7, of 6"),
+        (times(json!([[2, 5], [2, 5], [0, 5]])), "numbers of requests ascend from 1"),
         (times(json!("2 5")), "invalid type: string"),
         (first.clone(), "request 1 is in another one, too"),
-        (
-            with(second.clone(), least, json!(u64::MAX)),
-            "the least is above the greatest",
-        ),
+        (with(second.clone(), least, json!(u64::MAX)), "the least is above the greatest"),
     ] {
         let mut driven = Driven::start(gateway("parallel"));
         driven.asked();
@@ -328,23 +292,11 @@ fn what_ends_a_trial_whose_loads_are_elsewhere() {
 #[test]
 fn notices_that_cannot_be() {
     for (notices, word) in [
-        (
-            vec![json!({"begun": {"engines": [1, 1], "within_ns": 0}})],
-            "of 1 loads",
-        ),
-        (
-            vec![json!({"begun": {"engines": [0], "within_ns": 0}})],
-            "of 1 loads",
-        ),
-        (
-            vec![json!({"begun": {"engines": [1], "within_ns": 0}}); 2],
-            "not awaited",
-        ),
+        (vec![json!({"begun": {"engines": [1, 1], "within_ns": 0}})], "of 1 loads"),
+        (vec![json!({"begun": {"engines": [0], "within_ns": 0}})], "of 1 loads"),
+        (vec![json!({"begun": {"engines": [1], "within_ns": 0}}); 2], "not awaited"),
         (vec![json!({"ended": 1})], "the driver's notice: "),
-        (
-            vec![json!({"record": {"load": 0, "record": {}}})],
-            "missing field",
-        ),
+        (vec![json!({"record": {"load": 0, "record": {}}})], "missing field"),
     ] {
         let request = service("plain", json!([step("all", plan(json!({})))]));
         let mut driven = Driven::start(request);
@@ -377,11 +329,7 @@ fn services_that_are_refused() {
         assert!(refused.contains(word), "{refused}");
     }
     // What engines say of each request has to fit into a line.
-    let many = with(
-        gateway("parallel"),
-        "/service/steps/0/loads/0/plan/requests",
-        json!(1_000_001),
-    );
+    let many = with(gateway("parallel"), "/service/steps/0/loads/0/plan/requests", json!(1_000_001));
     let refused = refused(&many.to_string());
     assert!(refused.contains("service times by request"), "{refused}");
 }

@@ -64,10 +64,7 @@ fn replies_after_the_end_count_by_their_share() {
     assert_eq!(outcome["requests"], 10, "{outcome:#}");
     assert_eq!(outcome["late_requests"], 10);
     // Little's law: ten requests are in flight all the time. Without the shares it were seven.
-    let service_s = outcome["histograms"]["service"]["mean_ns"]
-        .as_f64()
-        .unwrap()
-        / 1e9;
+    let service_s = outcome["histograms"]["service"]["mean_ns"].as_f64().unwrap() / 1e9;
     let in_flight = outcome["achieved_rate_per_s"].as_f64().unwrap() * service_s;
     assert!((9.0..10.5).contains(&in_flight), "{outcome:#}");
 }
@@ -81,8 +78,7 @@ fn busy_polling_is_not_work() {
     });
     // On a host that gives it no time to wait, an engine never polls: then it is asked again.
     let polls = |outcome: &Value| {
-        let [busy, cpu] =
-            ["busy_share_most", "cpu_share_most"].map(|key| outcome[key].as_f64().unwrap());
+        let [busy, cpu] = ["busy_share_most", "cpu_share_most"].map(|key| outcome[key].as_f64().unwrap());
         assert!(0.0 < busy && busy <= cpu, "{busy} {cpu}");
         busy < cpu
     };
@@ -199,29 +195,12 @@ fn latency_counts_from_the_intended_instant() {
     least.sort_unstable();
     let latency = &trial.outcome["histograms"]["latency"];
     assert_eq!(latency["count"], 200);
-    for (key, place) in [
-        ("p50_ns", 99),
-        ("p90_ns", 179),
-        ("p95_ns", 189),
-        ("max_ns", 199),
-    ] {
+    for (key, place) in [("p50_ns", 99), ("p90_ns", 179), ("p95_ns", 189), ("max_ns", 199)] {
         let found = latency[key].as_u64().unwrap() as f64;
-        assert!(
-            found >= least[place] as f64 * 0.998,
-            "{key}: {found} {}",
-            least[place]
-        );
+        assert!(found >= least[place] as f64 * 0.998, "{key}: {found} {}", least[place]);
     }
     // A freeze of 200 ms at 200 a second reaches 40 requests: two freezes in 200.
-    assert!(
-        latency["p90_ns"].as_u64().unwrap() > 50_000_000,
-        "{latency}"
-    );
+    assert!(latency["p90_ns"].as_u64().unwrap() > 50_000_000, "{latency}");
     // The client's own queue is told apart: there is one connection only.
-    assert!(
-        trial.outcome["histograms"]["queue"]["max_ns"]
-            .as_u64()
-            .unwrap()
-            > 100_000_000
-    );
+    assert!(trial.outcome["histograms"]["queue"]["max_ns"].as_u64().unwrap() > 100_000_000);
 }

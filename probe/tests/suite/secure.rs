@@ -26,21 +26,13 @@ fn replying(certificate: &str, reply: &'static [u8]) -> Server {
 }
 
 fn errors(outcome: &Value) -> Vec<&str> {
-    outcome["errors"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect()
+    outcome["errors"].as_object().unwrap().keys().map(String::as_str).collect()
 }
 
 #[test]
 fn closed_loops_and_open_ones() {
     let server = replying("good", OK);
-    for pacing in [
-        json!({"kind": "closed"}),
-        json!({"kind": "constant", "rate_per_s": 200}),
-    ] {
+    for pacing in [json!({"kind": "closed"}), json!({"kind": "constant", "rate_per_s": 200})] {
         let changes = json!({
             "connections": 3, "threads": 2, "requests": 60, "pacing": pacing,
             "expect": {"status": 200, "equals": "hello"},
@@ -69,11 +61,7 @@ fn closed_loops_and_open_ones() {
 fn a_handshake_for_each_request() {
     let server = replying("good", OK);
     let request = json!({"headers": [["Host", "here"]], "close": true});
-    let outcome = load(&plan(
-        &server,
-        secure(json!({"requests": 8, "request": request})),
-    ))
-    .outcome;
+    let outcome = load(&plan(&server, secure(json!({"requests": 8, "request": request})))).outcome;
     assert_eq!(outcome["requests"], 8, "{outcome:#}");
     assert_eq!(outcome["histograms"]["handshake"]["count"], 8);
     assert_eq!(outcome["errors"], json!({}));
@@ -102,30 +90,20 @@ fn records_byte_by_byte_and_large_bodies() {
             stream.write_all(OK).unwrap();
         }
     });
-    let outcome = load(&plan(
-        &slow,
-        secure(json!({"requests": 4, "expect": {"equals": "hello"}})),
-    ))
-    .outcome;
+    let outcome = load(&plan(&slow, secure(json!({"requests": 4, "expect": {"equals": "hello"}})))).outcome;
     assert_eq!(outcome["requests"], 4, "{outcome:#}");
     let body = "y".repeat(3 << 20);
-    let reply = format!(
-        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
+    let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let large = serve("good", &[], move |mut stream, _| {
         while let Some(head) = request(&mut stream) {
-            let length = head
-                .lines()
-                .find_map(|line| line.strip_prefix("Content-Length: "));
+            let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
             let mut sent = vec![0; length.unwrap().parse().unwrap()];
             stream.read_exact(&mut sent).unwrap();
             assert!(sent.iter().all(|&byte| byte == b'x'));
             stream.write_all(reply.as_bytes()).unwrap();
         }
     });
-    let request =
-        json!({"method": "POST", "headers": [["Host", "here"]], "body": "x".repeat(2 << 20)});
+    let request = json!({"method": "POST", "headers": [["Host", "here"]], "body": "x".repeat(2 << 20)});
     let changes = json!({"requests": 4, "request": request, "expect": {"equals": body}});
     let outcome = load(&plan(&large, secure(changes))).outcome;
     assert_eq!(outcome["requests"], 4, "{:#}", outcome["errors"]);
@@ -135,9 +113,8 @@ fn records_byte_by_byte_and_large_bodies() {
 fn streams() {
     let streams = serve("good", &[], |mut stream, _| {
         request(&mut stream);
-        let _ = stream.write_all(
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na0\r\n2\r\na1\r\n",
-        );
+        let _ =
+            stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na0\r\n2\r\na1\r\n");
         let _ = stream.read(&mut [0]);
     });
     let changes = json!({
@@ -152,21 +129,16 @@ fn streams() {
 
 #[test]
 fn certificates_that_are_not_accepted() {
-    for (certificate, why) in [
-        ("expired", "has expired"),
-        ("other", "for another host"),
-        ("own", "self-signed"),
-    ] {
+    for (certificate, why) in
+        [("expired", "has expired"), ("other", "for another host"), ("own", "self-signed")]
+    {
         let server = replying(certificate, OK);
         // It ends long before its duration: no other connection would succeed.
         let changes = secure(json!({"requests": null, "duration_s": 1000, "threads": 2}));
         let outcome = load(&plan(&server, changes.clone())).outcome;
         assert_eq!(outcome["outcome"], "load-failed");
         let detail = outcome["detail"].as_str().unwrap();
-        assert!(
-            detail.contains(why) && detail.contains("--insecure"),
-            "{detail}"
-        );
+        assert!(detail.contains(why) && detail.contains("--insecure"), "{detail}");
         assert_eq!(errors(&outcome), ["certificate"], "{outcome:#}");
         let mut changes = secure(json!({}));
         changes["tls"] = json!({"server_name": "localhost", "insecure": true});
@@ -210,18 +182,12 @@ fn certificates_that_the_user_named() {
     let changes = json!({"tls": {"server_name": "127.0.0.1", "cacert": file("ca.pem")}});
     let outcome = load(&plan(&server, changes)).outcome;
     assert_eq!(outcome["requests"], 20, "{outcome:#}");
-    for (cacert, why) in [
-        ("none.pem", "none.pem"),
-        ("good.key", "no certificate (PEM)"),
-    ] {
+    for (cacert, why) in [("none.pem", "none.pem"), ("good.key", "no certificate (PEM)")] {
         let changes = json!({"tls": {"server_name": "localhost", "cacert": file(cacert)}});
         let refused = start(&plan(&server, changes)).wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2), "{stderr}");
-        assert!(
-            stderr.contains(why) && stderr.lines().count() == 1,
-            "{stderr}"
-        );
+        assert!(stderr.contains(why) && stderr.lines().count() == 1, "{stderr}");
     }
 }
 
@@ -251,10 +217,7 @@ fn servers_that_break_the_rules() {
         // Handshake messages without end.
         ("tls", |mut stream| {
             let _ = stream.read(&mut [0; 2000]);
-            while stream
-                .write_all(b"\x16\x03\x03\x00\x04\x0e\x00\x00\x00")
-                .is_ok()
-            {}
+            while stream.write_all(b"\x16\x03\x03\x00\x04\x0e\x00\x00\x00").is_ok() {}
         }),
         ("closed-early", |mut stream| {
             let _ = stream.read(&mut [0; 2000]);
@@ -355,10 +318,7 @@ fn floods_of_new_keys_are_bounded() {
     let outcome = load(&plan(&server, secure(changes))).outcome;
     let found = errors(&outcome);
     let kinds = ["timeout", "tls"];
-    assert!(
-        !found.is_empty() && found.iter().all(|kind| kinds.contains(kind)),
-        "{outcome:#}"
-    );
+    assert!(!found.is_empty() && found.iter().all(|kind| kinds.contains(kind)), "{outcome:#}");
     assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);
     // One that has new keys before each reply, as it may.
     let server = serve("good", &[], |mut stream, _| {
@@ -379,41 +339,28 @@ fn floods_of_new_keys_are_bounded() {
 fn floods_of_empty_records_are_bounded() {
     let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
     let half = &OK[..OK.len() - 2];
-    for (version, before, padding) in [
-        (0, &b""[..], 0),
-        (0, half, 0),
-        (0, OK, 0),
-        (0, half, 10_000),
-        (1, &b""[..], 0),
-        (1, half, 0),
-    ] {
-        let server = serve_versions(
-            &[versions[version]],
-            "good",
-            &["http/1.1"],
-            move |mut stream, _| {
-                if request(&mut stream).is_none() {
-                    return;
-                }
-                let (mut records, mut socket) = Records::after(stream);
-                let mut wire = Vec::new();
-                if !before.is_empty() {
-                    records.append(before, 0, &mut wire);
-                }
-                while socket.write_all(&wire).is_ok() {
-                    wire.clear();
-                    (0..100).for_each(|_| records.append(b"", padding, &mut wire));
-                }
-            },
-        );
+    for (version, before, padding) in
+        [(0, &b""[..], 0), (0, half, 0), (0, OK, 0), (0, half, 10_000), (1, &b""[..], 0), (1, half, 0)]
+    {
+        let server = serve_versions(&[versions[version]], "good", &["http/1.1"], move |mut stream, _| {
+            if request(&mut stream).is_none() {
+                return;
+            }
+            let (mut records, mut socket) = Records::after(stream);
+            let mut wire = Vec::new();
+            if !before.is_empty() {
+                records.append(before, 0, &mut wire);
+            }
+            while socket.write_all(&wire).is_ok() {
+                wire.clear();
+                (0..100).for_each(|_| records.append(b"", padding, &mut wire));
+            }
+        });
         let changes = json!({"requests": null, "duration_s": 0.5, "timeout_s": 100});
         let outcome = load(&plan(&server, secure(changes))).outcome;
         assert_eq!(errors(&outcome), ["tls"], "{outcome:#}");
         let security = outcome["security"].as_str().unwrap();
-        assert!(
-            security.starts_with(["TLSv1.3", "TLSv1.2"][version]),
-            "{security}"
-        );
+        assert!(security.starts_with(["TLSv1.3", "TLSv1.2"][version]), "{security}");
         let right = outcome["requests"].as_u64().unwrap();
         assert_eq!(right > 0, before == OK, "{outcome:#}");
         assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 64 << 20);

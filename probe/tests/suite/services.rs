@@ -43,19 +43,15 @@ fn servers_that_break_it() {
     }
     for request in service("echo '::ready port=1'") {
         // Longer than its end can take: a shell has to go after that line.
-        run(&with(request, "/service/idle_s", json!(10)))
-            .is("crashed", "ended by itself: exit status 0");
+        run(&with(request, "/service/idle_s", json!(10))).is("crashed", "ended by itself: exit status 0");
     }
     for request in service("exit 0") {
         run(&request).is("never-ready", "ended before ::ready");
     }
     for request in service("exec sleep 500") {
-        run(&with(request, "/service/ready_s", json!(0.2)))
-            .is("never-ready", "within 0.2 s, the limit of");
+        run(&with(request, "/service/ready_s", json!(0.2))).is("never-ready", "within 0.2 s, the limit of");
     }
-    for request in
-        service("trap 'exit 5' TERM; echo '::ready port=1'; while :; do sleep 0.05; done")
-    {
+    for request in service("trap 'exit 5' TERM; echo '::ready port=1'; while :; do sleep 0.05; done") {
         run(&request).is("crashed", "exit status 5 after SIGTERM");
     }
 }

@@ -35,10 +35,7 @@ fn check_bodies(mut stream: impl Read + Write, bytes: usize) {
     expected.copy_from_slice(&body(257 * 256));
     let mut buffer = vec![0; expected.len()];
     while let Some(head) = request(&mut stream) {
-        assert!(
-            head.contains(&format!("Content-Length: {bytes}\r\n")),
-            "{head}"
-        );
+        assert!(head.contains(&format!("Content-Length: {bytes}\r\n")), "{head}");
         let mut left = bytes;
         while left > 0 {
             let count = left.min(buffer.len());
@@ -67,9 +64,7 @@ fn a_body_of_100_megabytes_is_sent() {
 #[test]
 fn a_large_body_inside_tls() {
     const BYTES: usize = 20 << 20;
-    let server = serve("good", &["http/1.1"], |stream, _| {
-        check_bodies(stream, BYTES)
-    });
+    let server = serve("good", &["http/1.1"], |stream, _| check_bodies(stream, BYTES));
     let tls = json!({"server_name": "localhost", "cacert": file("ca.pem")});
     let post = json!({"method": "POST", "headers": [["Host", "h"]], "body_bytes": BYTES});
     let changes = json!({"request": post, "tls": tls, "requests": 2, "connections": 1});
@@ -94,9 +89,7 @@ fn a_body_that_does_not_come_is_one_line() {
 /// A head has at most 256 KiB and a thousand fields, whatever it consists of; what the server does on other connections counts.
 #[test]
 fn a_head_of_256_kilobytes_is_too_large() {
-    let fields: String = (0..8)
-        .map(|n| format!("X-{n}: {}\r\n", "y".repeat(32 << 10)))
-        .collect();
+    let fields: String = (0..8).map(|n| format!("X-{n}: {}\r\n", "y".repeat(32 << 10))).collect();
     let many: String = (0..16_000).map(|n| format!("X-{n}: 123\r\n")).collect();
     for fields in [fields, many] {
         assert!(fields.len() >= 200_000);
@@ -112,10 +105,6 @@ fn a_head_of_256_kilobytes_is_too_large() {
         let outcome = load(&plan(&server, json!({"requests": 20}))).outcome;
         let errors = outcome["errors"]["too-large"].as_u64().unwrap_or(0);
         assert!(errors > 0, "{outcome:#}");
-        assert_eq!(
-            outcome["requests"].as_u64().unwrap() + errors,
-            20,
-            "{outcome:#}"
-        );
+        assert_eq!(outcome["requests"].as_u64().unwrap() + errors, 20, "{outcome:#}");
     }
 }

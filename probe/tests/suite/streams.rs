@@ -28,11 +28,7 @@ fn stream_changes() -> Value {
 fn streaming(messages: impl Fn(u64) -> Vec<String> + Send + Sync + 'static) -> Server {
     Server::start(move |mut stream, _| {
         let head = request(&mut stream).unwrap_or_default();
-        let id = head
-            .split(&['/', ' '][..])
-            .nth(3)
-            .and_then(|id| id.parse().ok())
-            .unwrap();
+        let id = head.split(&['/', ' '][..]).nth(3).and_then(|id| id.parse().ok()).unwrap();
         let mut bytes = STREAM.to_string();
         for message in messages(id) {
             bytes.push_str(&chunk(&message));
@@ -44,13 +40,8 @@ fn streaming(messages: impl Fn(u64) -> Vec<String> + Send + Sync + 'static) -> S
 
 #[test]
 fn streams_are_checked_message_by_message() {
-    let good = |id| {
-        vec![
-            format!("Welcome: {id}\n"),
-            format!("Chunk 1 for {id}"),
-            format!("Chunk 2 for {id}\n"),
-        ]
-    };
+    let good =
+        |id| vec![format!("Welcome: {id}\n"), format!("Chunk 1 for {id}"), format!("Chunk 2 for {id}\n")];
     let bad = |id| {
         vec![
             format!("Welcome: {id}"),
@@ -65,22 +56,14 @@ fn streams_are_checked_message_by_message() {
     let outcome = load(&plan(&streaming(good), stream_changes())).outcome;
     assert_eq!(outcome["messages"], 9, "{outcome:#}");
     let faults = outcome["sequence"].as_object().unwrap();
-    let wrong = faults
-        .iter()
-        .find(|(kind, count)| *kind != "early" && **count != 0);
+    let wrong = faults.iter().find(|(kind, count)| *kind != "early" && **count != 0);
     assert_eq!(wrong, None, "{outcome:#}");
     assert_eq!(outcome["histograms"]["lateness"]["count"], 6);
     assert_eq!(outcome["errors"], json!({}));
     assert_eq!(outcome["connections"]["open_at_end"], 3);
     let outcome = load(&plan(&streaming(bad), stream_changes())).outcome;
     let found = &outcome["sequence"];
-    for (kind, count) in [
-        ("repeats", 3),
-        ("gaps", 9),
-        ("swaps", 3),
-        ("foreign", 3),
-        ("malformed", 3),
-    ] {
+    for (kind, count) in [("repeats", 3), ("gaps", 9), ("swaps", 3), ("foreign", 3), ("malformed", 3)] {
         assert_eq!(found[kind], count, "{kind}: {found}");
     }
 }
@@ -101,12 +84,7 @@ fn streams_that_end_or_fall_silent() {
         let _ = stream.read(&mut [0]);
     });
     let refused = Server::replying(b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", false);
-    let cases = [
-        (ends, "ended"),
-        (truncated, "truncated"),
-        (silent, "timeout"),
-        (refused, "status"),
-    ];
+    let cases = [(ends, "ended"), (truncated, "truncated"), (silent, "timeout"), (refused, "status")];
     let check = &|server: &Server, kind: &str| {
         let mut changes = with(stream_changes(), "/duration_s", json!(4));
         // Only who is silent is to be given up: this process may itself stand still for a second.
@@ -114,9 +92,7 @@ fn streams_that_end_or_fall_silent() {
         let outcome = load(&plan(server, changes)).outcome;
         let errors = outcome["errors"].as_object().unwrap();
         assert!(errors.contains_key(kind), "{kind}: {outcome:#}");
-        let other = errors
-            .keys()
-            .find(|one| *one != kind && *one != "connect-timeout");
+        let other = errors.keys().find(|one| *one != kind && *one != "connect-timeout");
         assert_eq!(other, None, "{kind}: {outcome:#}");
     };
     thread::scope(|scope| {
@@ -131,10 +107,7 @@ fn streams_that_end_or_fall_silent() {
 fn replies_of_a_plain_server_are_not_streams() {
     let replies: [(&[u8], bool); 3] = [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", false),
-        (
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
-            false,
-        ),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false),
         (b"HTTP/1.0 200 OK\r\n\r\nhello", true),
     ];
     for (reply, close) in replies {
@@ -149,10 +122,7 @@ fn replies_of_a_plain_server_are_not_streams() {
         assert_eq!(outcome["statuses"]["200"], errors["ended"], "{outcome:#}");
         assert_eq!(outcome["outcome"], "load-failed");
         let detail = outcome["detail"].as_str().unwrap();
-        assert!(
-            detail.starts_with("the server held no response open"),
-            "{detail}"
-        );
+        assert!(detail.starts_with("the server held no response open"), "{detail}");
     }
 }
 
@@ -187,14 +157,8 @@ fn lateness_is_what_the_server_made_it() {
     // Never less than the server's, by more than the histogram's three digits.
     let below = |found: &Value, truth: u64| (found.as_u64().unwrap() as f64) < truth as f64 * 0.998;
     assert!(!below(&found["min_ns"], truth[0]), "{found} {truth:?}");
-    assert!(
-        !below(&found["p50_ns"], truth[(count - 1) / 2]),
-        "{found} {truth:?}"
-    );
-    assert!(
-        !below(&found["max_ns"], truth[count - 1]),
-        "{found} {truth:?}"
-    );
+    assert!(!below(&found["p50_ns"], truth[(count - 1) / 2]), "{found} {truth:?}");
+    assert!(!below(&found["max_ns"], truth[count - 1]), "{found} {truth:?}");
 }
 
 /// Every stream has the delay of its opening and of its request, whether its messages are stamped or not.
@@ -206,9 +170,7 @@ fn every_stream_has_its_schedule_error() {
     let [reads, stamped] = ["reads", "stamped_reads"].map(|key| outcome[key].as_u64().unwrap());
     assert!(stamped > 0, "{outcome:#}");
     // A first message and a chunk may be read at once.
-    let errors = outcome["histograms"]["schedule_error"]["count"]
-        .as_u64()
-        .unwrap();
+    let errors = outcome["histograms"]["schedule_error"]["count"].as_u64().unwrap();
     let least = 3 + reads - stamped;
     assert!((least..=least + 3).contains(&errors), "{outcome:#}");
 }
@@ -250,14 +212,9 @@ fn a_ramp_that_the_engine_does_not_keep() {
 fn chunks_that_are_read_late_have_come_in_time() {
     use rustix::process::{getrlimit, setrlimit, Resource, Rlimit, Signal};
     let limit = getrlimit(Resource::Nofile);
-    let most = limit
-        .maximum
-        .map_or(u64::MAX, |most| most.saturating_sub(1000));
+    let most = limit.maximum.map_or(u64::MAX, |most| most.saturating_sub(1000));
     let streams = most.min(10_000) as usize;
-    let wanted = Rlimit {
-        current: limit.maximum.map(|most| most.min(1 << 20)),
-        ..limit
-    };
+    let wanted = Rlimit { current: limit.maximum.map(|most| most.min(1 << 20)), ..limit };
     setrlimit(Resource::Nofile, wanted).unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     // So many connects can be pending.

@@ -25,11 +25,7 @@ impl Stub {
         let listening = answer(&mut lines);
         assert_eq!(listening["type"], "listening");
         let ports = serde_json::from_value(listening["ports"].clone()).unwrap();
-        Stub {
-            probe,
-            lines,
-            ports,
-        }
+        Stub { probe, lines, ports }
     }
 
     fn connect(&self, upstream: usize) -> TcpStream {
@@ -65,9 +61,7 @@ fn answers_after_its_delay_and_sees_what_overlaps() {
     let stub = Stub::start(json!([upstream, upstream, upstream]));
     let mut streams: Vec<_> = (0..3).map(|number| stub.connect(number)).collect();
     let begun = Instant::now();
-    streams
-        .iter_mut()
-        .for_each(|stream| ask(stream, "together"));
+    streams.iter_mut().for_each(|stream| ask(stream, "together"));
     for stream in &mut streams {
         assert_eq!(reply(stream, OK.len()), OK);
     }
@@ -82,20 +76,12 @@ fn answers_after_its_delay_and_sees_what_overlaps() {
     // Without an id, and by the header.
     write!(streams[0], "GET / HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
     reply(&mut streams[0], OK.len());
-    write!(
-        streams[0],
-        "POST / HTTP/1.1\r\nX-Request-ID: apart\r\nContent-Length: 3\r\n\r\nabc"
-    )
-    .unwrap();
+    write!(streams[0], "POST / HTTP/1.1\r\nX-Request-ID: apart\r\nContent-Length: 3\r\n\r\nabc").unwrap();
     reply(&mut streams[0], OK.len());
     let outcome = stub.end();
     assert_eq!(outcome["calls"], json!([4, 2, 2]));
     assert_eq!(outcome["calls_per_request"], json!({"3": 1, "4": 1}));
-    assert_eq!(
-        (&outcome["overlapped"], &outcome["apart"]),
-        (&json!(1), &json!(1)),
-        "{outcome}"
-    );
+    assert_eq!((&outcome["overlapped"], &outcome["apart"]), (&json!(1), &json!(1)), "{outcome}");
     assert_eq!(outcome["without_id"], 1);
 }
 
@@ -113,10 +99,7 @@ fn requests_in_any_pieces_and_many_at_once() {
     write!(stream, "GET / HTTP/1.1\r\nConnection: close\r\n\r\n").unwrap();
     let mut rest = String::new();
     stream.read_to_string(&mut rest).unwrap();
-    assert_eq!(
-        rest,
-        "HTTP/1.1 200 Stub\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"
-    );
+    assert_eq!(rest, "HTTP/1.1 200 Stub\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok");
     assert_eq!(stub.end()["calls"], json!([52]));
 }
 
@@ -134,8 +117,7 @@ fn upstreams_that_say_no_and_requests_that_are_none() {
 
 #[test]
 fn a_signal_ends_it_and_bad_plans_get_one_line() {
-    let mut stub =
-        Stub::start(json!([{"delay": {"kind": "lognormal", "median_s": 0.1, "sigma": 0.3}}]));
+    let mut stub = Stub::start(json!([{"delay": {"kind": "lognormal", "median_s": 0.1, "sigma": 0.3}}]));
     signal(stub.probe.id(), rustix::process::Signal::TERM);
     assert_eq!(answer(&mut stub.lines)["outcome"], "ok");
     assert!(stub.probe.wait().unwrap().success());
@@ -143,10 +125,7 @@ fn a_signal_ends_it_and_bad_plans_get_one_line() {
         (json!([]), "upstreams"),
         (json!([{"delay": {"kind": "constant", "s": -1}}]), "times"),
         (json!([{"delay": {"kind": "often"}}]), "variant"),
-        (
-            json!([{"delay": {"kind": "constant", "s": 1}, "status": 20}]),
-            "status",
-        ),
+        (json!([{"delay": {"kind": "constant", "s": 1}, "status": 20}]), "status"),
     ] {
         let request = json!({"version": 1, "stub": {"upstreams": upstreams}});
         let talk = refused(&format!("{request}\n"));

@@ -25,10 +25,7 @@ pub fn websocket(mut changes: Value) -> Value {
 /// Text in base64, by openssl: the engine has an implementation of its own.
 fn base64(bytes: &[u8]) -> String {
     let mut command = Command::new("openssl");
-    let command = command
-        .args(["base64", "-A"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped());
+    let command = command.args(["base64", "-A"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(bytes).unwrap();
     String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
@@ -37,9 +34,7 @@ fn base64(bytes: &[u8]) -> String {
 /// Accepts the handshake; the head of the request.
 pub fn accept(stream: &mut (impl Read + Write)) -> Option<String> {
     let head = request(stream)?;
-    let key = head
-        .lines()
-        .find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "))?;
+    let key = head.lines().find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "))?;
     let text = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
     let accept = base64(digest(&SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes()).as_ref());
     let reply = format!(
@@ -65,12 +60,7 @@ pub fn echo(mut stream: impl Read + Write) {
 }
 
 fn errors(outcome: &Value) -> Vec<&str> {
-    outcome["errors"]
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect()
+    outcome["errors"].as_object().unwrap().keys().map(String::as_str).collect()
 }
 
 #[test]
@@ -79,10 +69,7 @@ fn every_message_comes_back() {
     let secure = serve("good", &["http/1.1"], |stream, _| echo(stream));
     let tls = json!({"server_name": "localhost", "cacert": file("ca.pem")});
     for (server, tls) in [(plain, Value::Null), (secure, tls)] {
-        for pacing in [
-            json!({"kind": "closed"}),
-            json!({"kind": "constant", "rate_per_s": 200}),
-        ] {
+        for pacing in [json!({"kind": "closed"}), json!({"kind": "constant", "rate_per_s": 200})] {
             let changes = websocket(json!({
                 "connections": 3, "threads": 2, "requests": 60, "pacing": pacing, "tls": tls,
             }));
@@ -103,19 +90,14 @@ fn every_message_comes_back() {
 fn messages_of_any_size_and_kind_in_any_pieces() {
     let slow = Server::start(|mut stream, number| {
         accept(&mut stream);
-        let mut socket =
-            WebSocket::from_raw_socket(stream.try_clone().unwrap(), Role::Server, None);
+        let mut socket = WebSocket::from_raw_socket(stream.try_clone().unwrap(), Role::Server, None);
         while let Ok(message) = socket.read() {
             let bytes = message.into_data();
             // Of text, in two fragments.
             let (head, tail) = bytes.split_at(bytes.len() / 2);
             for (first, part) in [(0x01, head), (0x80, tail)] {
                 let length = part.len() as u8;
-                dribble(
-                    &mut stream,
-                    &[&[first, length], part].concat(),
-                    1 + number as usize,
-                );
+                dribble(&mut stream, &[&[first, length], part].concat(), 1 + number as usize);
             }
         }
     });
@@ -123,18 +105,10 @@ fn messages_of_any_size_and_kind_in_any_pieces() {
     let outcome = load(&plan(&slow, changes)).outcome;
     assert_eq!(outcome["requests"], 6, "{outcome:#}");
     let server = Server::start(|stream, _| echo(stream));
-    for line in [
-        String::new(),
-        "\u{ff}\u{fe}".into(),
-        "x".repeat(300),
-        "y".repeat(65_536),
-    ] {
+    for line in [String::new(), "\u{ff}\u{fe}".into(), "x".repeat(300), "y".repeat(65_536)] {
         let changes = websocket(json!({"requests": 4, "line": line, "templates": null}));
         let outcome = load(&plan(&server, changes)).outcome;
-        assert_eq!(
-            (&outcome["requests"], &outcome["errors"]),
-            (&json!(4), &json!({}))
-        );
+        assert_eq!((&outcome["requests"], &outcome["errors"]), (&json!(4), &json!({})));
     }
 }
 
@@ -153,11 +127,7 @@ fn what_is_expected_replaces_the_echo() {
         (json!({"contains": "ping"}), vec!["content"]),
         (json!({}), vec!["content"]),
     ] {
-        let outcome = load(&plan(
-            &server,
-            websocket(json!({"expect": expect, "line": "ping"})),
-        ))
-        .outcome;
+        let outcome = load(&plan(&server, websocket(json!({"expect": expect, "line": "ping"})))).outcome;
         assert_eq!(errors(&outcome), kinds, "{outcome:#}");
     }
 }
@@ -169,11 +139,7 @@ fn streams_of_messages() {
         let id = head.split(&['/', ' '][..]).nth(3).unwrap().to_owned();
         assert!(head.contains("\r\nX-One: 1\r\n"), "{head}");
         let mut socket = WebSocket::from_raw_socket(stream, Role::Server, None);
-        for text in [
-            format!("Welcome: {id}"),
-            format!("Chunk 1 for {id}"),
-            format!("Chunk 3 for {id}"),
-        ] {
+        for text in [format!("Welcome: {id}"), format!("Chunk 1 for {id}"), format!("Chunk 3 for {id}")] {
             socket.send(Message::text(text)).unwrap();
         }
         let _ = socket.read();
@@ -212,11 +178,7 @@ fn streams_of_messages() {
 #[test]
 fn frames_that_break_the_rules() {
     let huge = [&b"\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xff"[..], &[0; 1000]].concat();
-    let long = [
-        &b"\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x01"[..],
-        &[0; 65_537],
-    ]
-    .concat();
+    let long = [&b"\x82\x7f\x00\x00\x00\x00\x00\x01\x00\x01"[..], &[0; 65_537]].concat();
     let large_ping = [&b"\x89\x7e\x00\x7e"[..], &[0; 126]].concat();
     let cases: [(&str, Vec<u8>); 13] = [
         // Masked, as a server's must not be.
@@ -274,16 +236,9 @@ fn floods_are_bounded() {
             accept(&mut stream);
             serve(&mut stream);
         });
-        let outcome = load(&plan(
-            &server,
-            websocket(json!({"requests": 2, "timeout_s": 2})),
-        ))
-        .outcome;
+        let outcome = load(&plan(&server, websocket(json!({"requests": 2, "timeout_s": 2})))).outcome;
         let found = errors(&outcome);
-        assert!(
-            !found.is_empty() && found.iter().all(|kind| kinds.contains(kind)),
-            "{outcome:#}"
-        );
+        assert!(!found.is_empty() && found.iter().all(|kind| kinds.contains(kind)), "{outcome:#}");
         assert!(outcome["peak_memory_bytes"].as_u64().unwrap() < 96 << 20);
     }
     // A message that nobody asked for.
@@ -296,12 +251,7 @@ fn floods_are_bounded() {
         }
     });
     let outcome = load(&plan(&chatty, websocket(json!({})))).outcome;
-    assert!(
-        errors(&outcome)
-            .iter()
-            .all(|kind| ["unsolicited", "content"].contains(kind)),
-        "{outcome:#}"
-    );
+    assert!(errors(&outcome).iter().all(|kind| ["unsolicited", "content"].contains(kind)), "{outcome:#}");
     assert_ne!(outcome["errors"], json!({}));
 }
 

@@ -15,18 +15,14 @@ pub fn prepare(inputs: &[Input]) -> Result<Vec<String>, String> {
     let mut missing = Vec::new();
     for input in inputs {
         let path = &input.path;
-        let share =
-            prepare_file(input).map_err(|error| format!("inputs: {}: {error}", quoted(path)))?;
+        let share = prepare_file(input).map_err(|error| format!("inputs: {}: {error}", quoted(path)))?;
         let (wanted, word) = match input.cached {
             true => (1.0, "only"),
             false => (0.0, "still"),
         };
         if let Some(share) = share.filter(|share| (share - wanted).abs() > 0.01) {
             let percent = share * 100.0;
-            missing.push(format!(
-                "page cache: {word} {percent:.0} % of {} lies in it",
-                quoted(path)
-            ));
+            missing.push(format!("page cache: {word} {percent:.0} % of {} lies in it", quoted(path)));
         }
     }
     Ok(missing)
@@ -51,16 +47,10 @@ fn prepare_file(input: &Input) -> io::Result<Option<f64>> {
 fn open(path: &str) -> io::Result<File> {
     // Without the flag, opening a named pipe waits for its writer.
     let flags = libc::O_NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)?;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "not a regular file",
-        )),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
     }
 }
 
@@ -74,10 +64,7 @@ mod tests {
         let folder = TestFolder::new();
         let path = folder.path().join("input");
         std::fs::write(&path, vec![b'x'; 3 << 20]).unwrap();
-        let input = |cached| Input {
-            path: path.to_str().unwrap().into(),
-            cached,
-        };
+        let input = |cached| Input { path: path.to_str().unwrap().into(), cached };
         let warm = prepare_file(&input(true)).unwrap();
         assert_eq!(warm, Some(1.0));
         assert_eq!(prepare(&[input(true)]).unwrap(), Vec::<String>::new());
@@ -87,10 +74,7 @@ mod tests {
         assert_eq!(missing.is_empty(), cold < 0.01, "{cold}: {missing:?}");
         std::fs::remove_file(&path).unwrap();
         let error = prepare(&[input(true)]).unwrap_err();
-        assert!(
-            error.starts_with("inputs: '/") && error.contains("No such file"),
-            "{error}"
-        );
+        assert!(error.starts_with("inputs: '/") && error.contains("No such file"), "{error}");
     }
 
     #[test]
@@ -108,14 +92,8 @@ mod tests {
     fn what_is_no_regular_file_is_refused() {
         let folder = TestFolder::new();
         let pipe = folder.path().join("pipe");
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &pipe,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RUSR,
-            0,
-        )
-        .unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .unwrap();
         for path in [pipe.to_str().unwrap(), "/dev/zero", "/"] {
             for cached in [true, false] {
                 let path = path.into();

@@ -52,12 +52,7 @@ impl Interference {
             environment: Environment::read(&files, plain),
             cpus: sched_getaffinity(0).ok(),
         };
-        Interference {
-            texts: Vec::new(),
-            before: is_compared.then(state),
-            plain,
-            files,
-        }
+        Interference { texts: Vec::new(), before: is_compared.then(state), plain, files }
     }
 
     /// Adds a text, unless it is there already, or enough others are.
@@ -87,9 +82,7 @@ impl Interference {
         let folder = (!is_alone).then(|| fs::read_dir("/proc/self/task"));
         let threads = folder.into_iter().flatten().flatten();
         let names = threads.flatten().map(|thread| thread.file_name());
-        let mut threads: Vec<i32> = names
-            .filter_map(|name| name.to_str()?.parse().ok())
-            .collect();
+        let mut threads: Vec<i32> = names.filter_map(|name| name.to_str()?.parse().ok()).collect();
         // There may be no /proc, too, or that of another namespace, with other numbers.
         if !threads.contains(&(std::process::id() as i32)) {
             threads = vec![0];
@@ -144,25 +137,15 @@ impl Environment {
             settings: settings.map(|(name, file)| (*name, file.read())).collect(),
             oom_score: files.oom_score.read(),
             core_pattern: files.core_pattern.read(),
-            devices: ["/proc", "/dev/shm"]
-                .map(|path| fs::metadata(path).ok().map(|file| file.dev())),
+            devices: ["/proc", "/dev/shm"].map(|path| fs::metadata(path).ok().map(|file| file.dev())),
         }
     }
 
     fn changed_to(&self, now: &Environment) -> Vec<String> {
         let changes = [
-            (
-                self.oom_score != now.oom_score,
-                "the probe's oom_score_adj was changed",
-            ),
-            (
-                self.core_pattern != now.core_pattern,
-                "kernel.core_pattern was changed",
-            ),
-            (
-                self.devices != now.devices,
-                "/proc or /dev/shm of the probe was replaced",
-            ),
+            (self.oom_score != now.oom_score, "the probe's oom_score_adj was changed"),
+            (self.core_pattern != now.core_pattern, "kernel.core_pattern was changed"),
+            (self.devices != now.devices, "/proc or /dev/shm of the probe was replaced"),
         ];
         let changed = changes.into_iter().filter(|(changed, _)| *changed);
         let settings = self.settings.iter().zip(&now.settings);
@@ -187,10 +170,7 @@ mod tests {
     fn settings_that_were_changed_are_named() {
         let files = KernelFiles::open().unwrap();
         let of = |value: &[u8]| Environment {
-            settings: vec![
-                ("/proc/sys/a", Some(b"1".to_vec())),
-                ("/proc/sys/b", Some(value.to_vec())),
-            ],
+            settings: vec![("/proc/sys/a", Some(b"1".to_vec())), ("/proc/sys/b", Some(value.to_vec()))],
             ..Environment::read(&files, true)
         };
         assert!(of(b"2").changed_to(&of(b"2")).is_empty());

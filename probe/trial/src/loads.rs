@@ -18,8 +18,7 @@ pub struct Engine {
     pub run: Run,
 }
 
-pub type Run =
-    fn(&[u8], &OwnedFd, &mut Requests, &mut Writer) -> Result<Result<(), ReaderGone>, String>;
+pub type Run = fn(&[u8], &OwnedFd, &mut Requests, &mut Writer) -> Result<Result<(), ReaderGone>, String>;
 
 /// Times are those of the trial.
 pub trait Loads {

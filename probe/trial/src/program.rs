@@ -25,8 +25,7 @@ docs/PROBE.md specifies them. It is started by `ringside`.
 ";
 
 /// Why a probe without an engine refuses loads and upstreams.
-pub const NO_ENGINE: &str =
-    "this is the probe for trials without loads: `ringside-probe` has a load engine";
+pub const NO_ENGINE: &str = "this is the probe for trials without loads: `ringside-probe` has a load engine";
 
 /// `name`: the program's own. Without an engine it refuses loads.
 pub fn main(name: &str, engine: Option<&Engine>) -> ExitCode {
@@ -54,8 +53,7 @@ fn run(engine: Option<&Engine>) -> ExitCode {
 fn prepare_and_run(engine: Option<&Engine>) -> Result<ExitCode, String> {
     let parent = parent_id();
     let system = |what: &str, error: std::io::Error| format!("{what}: {error}");
-    set_parent_death_signal(libc::SIGTERM)
-        .map_err(|error| system("PR_SET_PDEATHSIG", error.into()))?;
+    set_parent_death_signal(libc::SIGTERM).map_err(|error| system("PR_SET_PDEATHSIG", error.into()))?;
     // Before anything else: from here on no signal is lost.
     let signals = sys::signal_file().map_err(|error| system("signalfd", error))?;
     sys::hide_from_others().map_err(|error| system("PR_SET_DUMPABLE", error))?;

@@ -45,10 +45,7 @@ fn median(computation: impl Fn(u64) -> u64) -> u64 {
     let mut times: Vec<u64> = (0..RUNS)
         .map(|_| {
             let start = Instant::now();
-            STATE.store(
-                computation(STATE.load(Ordering::Relaxed)),
-                Ordering::Relaxed,
-            );
+            STATE.store(computation(STATE.load(Ordering::Relaxed)), Ordering::Relaxed);
             start.elapsed().as_nanos() as u64
         })
         .collect();
@@ -71,9 +68,7 @@ fn chase(words: &[u64], from: u64, loads: u32) -> u64 {
     let mut state = from | 1;
     for _ in 0..loads {
         // Knuth's linear congruential generator (MMIX); its upper bits are the place.
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         state ^= words[(state >> 32) as usize % words.len()];
     }
     state

@@ -66,8 +66,7 @@ impl<'a> Session<'a> {
             places: Places::new(shared),
             cpus: ProbeCpus::inherited()?,
             cgroup: None,
-            launcher: Launcher::new()
-                .map_err(|error| format!("memory of the launcher: {error}"))?,
+            launcher: Launcher::new().map_err(|error| format!("memory of the launcher: {error}"))?,
             trials: 0,
             last_ns: 0,
             files: Rc::new(KernelFiles::open().map_err(|error| format!("/proc: {error}"))?),
@@ -83,10 +82,7 @@ impl<'a> Session<'a> {
         notices: &mut Requests,
         writer: &mut Writer,
     ) -> Result<Result<Condition, ReaderGone>, String> {
-        let reference = request
-            .reference
-            .then(|| reference::measure(&request.cpus))
-            .transpose()?;
+        let reference = request.reference.then(|| reference::measure(&request.cpus)).transpose()?;
         let inherited_cpus = self.cpus.pin(&request)?;
         let loads = self.loads(&mut request)?;
         let mut missing = inputs::prepare(&request.inputs)?;

@@ -21,9 +21,7 @@ impl TestFolder {
     /// In order of the alphabet.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).unwrap().flatten();
-        let mut names: Vec<_> = entries
-            .map(|entry| entry.file_name().into_string().unwrap())
-            .collect();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }

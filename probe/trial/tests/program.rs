@@ -24,10 +24,7 @@ fn trials_are_carried_out_and_loads_refused() {
     let output = answer(&trial);
     let text = String::from_utf8(output.stdout).unwrap();
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    assert_eq!(
-        (&last["type"], &last["outcome"]),
-        (&json!("outcome"), &json!("ok"))
-    );
+    assert_eq!((&last["type"], &last["outcome"]), (&json!("outcome"), &json!("ok")));
     trial["service"] = json!({"ready_s": 1, "idle_s": 0, "stub": {"upstreams": []}});
     let load = json!({"version": 1, "load": {"protocol": "http"}});
     for request in [trial, load] {

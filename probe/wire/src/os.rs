@@ -86,12 +86,7 @@ pub fn openat(folder: impl AsFd, name: impl AsRef<OsStr>, flags: c_int) -> Resul
 }
 
 /// `resolve`: flags RESOLVE_….
-pub fn openat2(
-    folder: impl AsFd,
-    name: impl AsRef<OsStr>,
-    flags: c_int,
-    resolve: u64,
-) -> Result<OwnedFd> {
+pub fn openat2(folder: impl AsFd, name: impl AsRef<OsStr>, flags: c_int, resolve: u64) -> Result<OwnedFd> {
     let name = to_c(name)?;
     let how = [(flags | libc::O_CLOEXEC) as u64, 0, resolve];
     opened(unsafe {
@@ -272,14 +267,7 @@ pub struct PollFd<'a>(libc::pollfd, PhantomData<BorrowedFd<'a>>);
 impl<'a> PollFd<'a> {
     fn new(file: BorrowedFd<'a>, events: i16) -> PollFd<'a> {
         let (fd, revents) = (file.as_raw_fd(), 0);
-        PollFd(
-            libc::pollfd {
-                fd,
-                events,
-                revents,
-            },
-            PhantomData,
-        )
+        PollFd(libc::pollfd { fd, events, revents }, PhantomData)
     }
 
     /// Until there is something to read, or its end.
@@ -312,10 +300,7 @@ pub fn poll(files: &mut [PollFd], time_ns: Option<u64>) -> Result<usize> {
 }
 
 fn timespec(ns: u64) -> libc::timespec {
-    libc::timespec {
-        tv_sec: (ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (ns % 1_000_000_000) as c_long,
-    }
+    libc::timespec { tv_sec: (ns / 1_000_000_000) as libc::time_t, tv_nsec: (ns % 1_000_000_000) as c_long }
 }
 
 /// Seconds and nanoseconds; zero for a clock that does not exist.
@@ -368,9 +353,7 @@ impl Iterator for Dir {
                 return (error.0 != 0).then_some(Err(error));
             }
             Some(Ok(DirEntry {
-                name: OsString::from_vec(
-                    CStr::from_ptr((*entry).d_name.as_ptr()).to_bytes().to_vec(),
-                ),
+                name: OsString::from_vec(CStr::from_ptr((*entry).d_name.as_ptr()).to_bytes().to_vec()),
                 may_be_folder: [libc::DT_DIR, libc::DT_UNKNOWN].contains(&(*entry).d_type),
             }))
         }

@@ -15,10 +15,7 @@ pub struct ProbeCpus {
 impl ProbeCpus {
     pub fn inherited() -> Result<ProbeCpus, String> {
         let own = sched_getaffinity(0).map_err(|error| format!("CPU affinity: {error}"))?;
-        Ok(ProbeCpus {
-            own,
-            usable: Vec::new(),
-        })
+        Ok(ProbeCpus { own, usable: Vec::new() })
     }
 
     /// Pins the probe, unless it is pinned already. Returns the CPUs that the program is to be reset to where the
@@ -60,10 +57,7 @@ pub fn pin_thread(key: &str, cpus: &[usize]) -> Result<(), String> {
     match done {
         Ok(now) if now == set => Ok(()),
         // The kernel silently drops those that this process may not use.
-        Ok(now) => Err(format!(
-            "{key}: of {cpus:?} only {:?} can be used",
-            cpu_list(&now)
-        )),
+        Ok(now) => Err(format!("{key}: of {cpus:?} only {:?} can be used", cpu_list(&now))),
         Err(error) => Err(format!("{key}: {cpus:?} cannot be used: {error}")),
     }
 }
@@ -98,9 +92,7 @@ pub fn set_of(cpus: &[usize]) -> CpuSet {
 }
 
 fn cpu_list(set: &CpuSet) -> Vec<usize> {
-    (0..CpuSet::MAX_CPU)
-        .filter(|&cpu| set.is_set(cpu))
-        .collect()
+    (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
 #[cfg(test)]

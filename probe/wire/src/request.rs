@@ -261,10 +261,7 @@ impl Service {
             for mark in &step.marks {
                 seconds("service.steps: marks: at_s", mark.at_s)?;
                 let is_later = mark.at_s >= last_s;
-                refuse!(
-                    !is_later,
-                    "service.steps: marks: name them in the order of their times"
-                );
+                refuse!(!is_later, "service.steps: marks: name them in the order of their times");
                 last_s = mark.at_s;
             }
         }
@@ -282,51 +279,28 @@ impl Request {
     fn check(&self) -> Result<(), String> {
         let first = self.argv.first().ok_or("argv: name a program")?;
         refuse!(first.is_empty(), "argv: the program's name is empty");
-        let has_nul = self
-            .argv
-            .iter()
-            .chain([&self.cwd])
-            .any(|text| text.contains('\0'));
-        refuse!(
-            has_nul,
-            "argv, cwd: a NUL character cannot be passed to a program"
-        );
+        let has_nul = self.argv.iter().chain([&self.cwd]).any(|text| text.contains('\0'));
+        refuse!(has_nul, "argv, cwd: a NUL character cannot be passed to a program");
         refuse!(self.cwd.is_empty(), "cwd: name a folder");
-        let files = [
-            ("stdin", &self.stdin),
-            ("stdout", &self.stdout),
-            ("stderr", &self.stderr),
-        ];
+        let files = [("stdin", &self.stdin), ("stdout", &self.stdout), ("stderr", &self.stderr)];
         for (key, path) in files {
             let is_wrong = |path: &String| path.is_empty() || path.contains('\0');
             refuse!(path.as_ref().is_some_and(is_wrong), "{key}: name a file");
         }
         let writes_elsewhere = self.stdout.is_some() || self.stderr.is_some();
         let is_wrong = writes_elsewhere && !self.plain;
-        refuse!(
-            is_wrong,
-            "stdout, stderr: only a plain command may write elsewhere"
-        );
+        refuse!(is_wrong, "stdout, stderr: only a plain command may write elsewhere");
         let has_contract = self.expect.is_some() || self.service.is_some();
         let is_wrong = self.plain && has_contract;
-        refuse!(
-            is_wrong,
-            "plain: a plain command shows no evidence and is no service"
-        );
+        refuse!(is_wrong, "plain: a plain command shows no evidence and is no service");
         for (key, value) in &self.env {
             let is_wrong = key.is_empty() || key.contains(&['=', '\0'][..]) || value.contains('\0');
             let rule = "no empty name, no = in it, no NUL";
             refuse!(is_wrong, "env: {key:?} cannot be a variable: {rule}");
         }
         seconds("limits.wall_s", self.limits.wall_s)?;
-        refuse!(
-            self.limits.wall_s == 0.0,
-            "limits.wall_s: must be more than 0"
-        );
-        refuse!(
-            self.limits.processes == 0,
-            "limits.processes: must be 1 or more"
-        );
+        refuse!(self.limits.wall_s == 0.0, "limits.wall_s: must be more than 0");
+        refuse!(self.limits.processes == 0, "limits.processes: must be 1 or more");
         let is_possible = (0.0..=1000.0).contains(&self.sample_hz);
         refuse!(!is_possible, "sample_hz: must be from 0 to 1000");
         if let Some(service) = &self.service {
@@ -420,8 +394,7 @@ mod tests {
     #[test]
     fn a_prefix_is_one_character() {
         let mut request = base();
-        request["expect"] =
-            json!({"result": {}, "lines": {"total": 2, "starting": {":": 1, "→": 1}}});
+        request["expect"] = json!({"result": {}, "lines": {"total": 2, "starting": {":": 1, "→": 1}}});
         assert!(parse(request.to_string().as_bytes()).is_ok());
         request["expect"] = json!({"result": {}, "lines": {"starting": {"ab": 1}}});
         assert!(parse(request.to_string().as_bytes()).is_err());

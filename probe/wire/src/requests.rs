@@ -20,10 +20,7 @@ pub struct Requests {
 impl Requests {
     pub fn of_stdin() -> io::Result<Requests> {
         let file = io::stdin().as_fd().try_clone_to_owned()?;
-        Ok(Requests {
-            reader: BufReader::new(File::from(file)),
-            partial: Vec::new(),
-        })
+        Ok(Requests { reader: BufReader::new(File::from(file)), partial: Vec::new() })
     }
 
     /// Readable when lines may have come.
@@ -36,9 +33,7 @@ impl Requests {
     pub fn arrived(&mut self) -> Result<Option<Vec<Vec<u8>>>, String> {
         let bytes = match self.reader.fill_buf() {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                return Ok(Some(Vec::new()))
-            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(Some(Vec::new())),
             Err(error) => return Err(format!("stdin: {error}")),
         };
         if bytes.is_empty() {
@@ -67,9 +62,7 @@ impl Requests {
             return Ok(None);
         }
         let mut limited = (&mut self.reader).take(MAX_BYTES);
-        limited
-            .read_until(b'\n', &mut line)
-            .map_err(|error| format!("stdin: {error}"))?;
+        limited.read_until(b'\n', &mut line).map_err(|error| format!("stdin: {error}"))?;
         match line.len() as u64 {
             0 => Ok(None),
             MAX_BYTES => Err(format!("more than {MAX_BYTES} bytes in one line")),
@@ -84,9 +77,7 @@ impl Requests {
         }
         let mut bytes = Vec::new();
         let mut limited = (&mut self.reader).take(count + 1);
-        limited
-            .read_to_end(&mut bytes)
-            .map_err(|error| format!("stdin: {error}"))?;
+        limited.read_to_end(&mut bytes).map_err(|error| format!("stdin: {error}"))?;
         match bytes.pop() {
             Some(b'\n') if bytes.len() as u64 == count => Ok(bytes),
             _ => Err("load: stdin ended within the body".into()),
@@ -125,10 +116,7 @@ mod tests {
         let (read, write) = pipe().unwrap();
         rustix::io::write(&write, b"a\nb\nc").unwrap();
         drop(write);
-        let mut requests = Requests {
-            reader: BufReader::new(File::from(read)),
-            partial: Vec::new(),
-        };
+        let mut requests = Requests { reader: BufReader::new(File::from(read)), partial: Vec::new() };
         let mut lines = Vec::new();
         while let Some(line) = requests.next(&signals).unwrap() {
             lines.push(line);
@@ -139,10 +127,7 @@ mod tests {
     #[test]
     fn lines_that_arrive_in_pieces() {
         let (read, write) = pipe().unwrap();
-        let mut requests = Requests {
-            reader: BufReader::new(File::from(read)),
-            partial: Vec::new(),
-        };
+        let mut requests = Requests { reader: BufReader::new(File::from(read)), partial: Vec::new() };
         let mut after = |bytes: &[u8]| {
             rustix::io::write(&write, bytes).unwrap();
             requests.arrived().unwrap().unwrap()
@@ -163,10 +148,7 @@ mod tests {
         rustix::fs::fcntl_setfl(&signals, rustix::fs::OFlags::NONBLOCK).unwrap();
         rustix::io::write(&sender, &signal).unwrap();
         let (read, _open) = pipe().unwrap();
-        let mut requests = Requests {
-            reader: BufReader::new(File::from(read)),
-            partial: Vec::new(),
-        };
+        let mut requests = Requests { reader: BufReader::new(File::from(read)), partial: Vec::new() };
         assert!(requests.next(&signals).unwrap().is_none());
     }
 }

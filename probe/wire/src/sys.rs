@@ -8,13 +8,7 @@ use std::mem::{size_of, size_of_val, zeroed};
 use std::os::unix::io::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
-pub const SIGNALS: [i32; 5] = [
-    libc::SIGTERM,
-    libc::SIGINT,
-    libc::SIGHUP,
-    libc::SIGCHLD,
-    libc::SIGCONT,
-];
+pub const SIGNALS: [i32; 5] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD, libc::SIGCONT];
 
 /// Blocks `SIGNALS` and gives a file from which they can be read.
 pub fn signal_file() -> io::Result<OwnedFd> {
@@ -120,11 +114,7 @@ fn wait(pid: i32, flags: i32) -> io::Result<Option<Reaped>> {
         let mut usage = zeroed::<libc::rusage>();
         (libc::wait4(pid, &mut status, flags, &mut usage), usage)
     };
-    let reaped = |pid| Reaped {
-        pid,
-        status,
-        max_rss_bytes: usage.ru_maxrss as u64 * 1024,
-    };
+    let reaped = |pid| Reaped { pid, status, max_rss_bytes: usage.ru_maxrss as u64 * 1024 };
     match pid {
         0 => Ok(None),
         pid if pid > 0 => Ok(Some(reaped(pid))),
@@ -199,8 +189,7 @@ pub fn process_cpu_ns(pid: i32) -> Option<u64> {
     let clock = (!pid << 3) | CPUCLOCK_SCHED;
     // SAFETY: the value outlives the call; the kernel checks the clock's number.
     let time = written(|to| unsafe { libc::clock_gettime(clock, to) });
-    time.ok()
-        .map(|time: libc::timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+    time.ok().map(|time: libc::timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// Hides the probe's files and memory below /proc, and closes it to tracers, for processes without privileges.
@@ -212,9 +201,7 @@ pub fn hide_from_others() -> io::Result<()> {
 pub fn set_dumpable(dumpable: bool) -> io::Result<()> {
     let dumpable = libc::c_ulong::from(dumpable);
     // SAFETY: the call takes numbers only.
-    Ok(done(unsafe {
-        libc::prctl(libc::PR_SET_DUMPABLE, dumpable, 0, 0, 0)
-    })?)
+    Ok(done(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, dumpable, 0, 0, 0) })?)
 }
 
 /// The scheduling policy of a thread.
@@ -323,9 +310,7 @@ pub fn system_v() -> SystemV {
         _ => 0,
     };
     SystemV {
-        objects: count(of_segments, segments.count)
-            + count(of_sets, sets[7])
-            + count(of_queues, queues[0]),
+        objects: count(of_segments, segments.count) + count(of_sets, sets[7]) + count(of_queues, queues[0]),
         resident_bytes: match of_segments {
             0.. => segments.resident * page_bytes() as u64,
             _ => 0,
@@ -368,8 +353,7 @@ pub fn user_keys() -> Vec<i32> {
         let mut own = [0i32; 1000];
         let bytes = size_of_val(&own);
         // SAFETY: the kernel writes so many bytes at most, all of which are numbers of keys.
-        let used =
-            unsafe { libc::syscall(libc::SYS_keyctl, READ, keyring, own.as_mut_ptr(), bytes) };
+        let used = unsafe { libc::syscall(libc::SYS_keyctl, READ, keyring, own.as_mut_ptr(), bytes) };
         let count = usize::try_from(used).unwrap_or(0).min(bytes) / size_of::<i32>();
         keys.extend(&own[..count]);
     }

@@ -36,9 +36,6 @@ mod tests {
         assert_eq!(quoted(&"x".repeat(81)), format!("'{}…'", "x".repeat(80)));
         assert_eq!(quoted_bytes(b"a\xff\n"), "'a\u{fffd}\\n'");
         let long = "é".repeat(5000);
-        assert_eq!(
-            quoted_bytes(long.as_bytes()),
-            format!("'{}…'", "é".repeat(80))
-        );
+        assert_eq!(quoted_bytes(long.as_bytes()), format!("'{}…'", "é".repeat(80)));
     }
 }

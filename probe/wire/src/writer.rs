@@ -22,10 +22,7 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub fn new(file: BorrowedFd<'a>) -> Writer<'a> {
-        Writer {
-            file,
-            buffer: Vec::with_capacity(BUFFER_BYTES),
-        }
+        Writer { file, buffer: Vec::with_capacity(BUFFER_BYTES) }
     }
 
     /// Buffers a message; writes the buffer when the message is urgent or the buffer is full. Never blocks:
@@ -83,10 +80,7 @@ mod tests {
     fn a_slow_reader_does_not_block() {
         let (read, write) = rustix::pipe::pipe().unwrap();
         let mut writer = Writer::new(write.as_fd());
-        let sample = Sample {
-            mark: Some("x".repeat(1000)),
-            ..Sample::default()
-        };
+        let sample = Sample { mark: Some("x".repeat(1000)), ..Sample::default() };
         for _ in 0..1000 {
             writer.send(&Message::Sample(&sample), true).unwrap();
         }
@@ -110,10 +104,7 @@ mod tests {
         let (read, write) = rustix::pipe::pipe().unwrap();
         rustix::fs::fcntl_setfl(&read, rustix::fs::OFlags::NONBLOCK).unwrap();
         let mut writer = Writer::new(write.as_fd());
-        let message = Message::Ready {
-            t_ns: 0,
-            port: None,
-        };
+        let message = Message::Ready { t_ns: 0, port: None };
         writer.send(&message, false).unwrap();
         let mut buffer = [0; 100];
         assert_eq!(crate::os::read(&read, &mut buffer), Err(Errno::AGAIN));
@@ -126,10 +117,7 @@ mod tests {
         let (read, write) = rustix::pipe::pipe().unwrap();
         drop(read);
         let mut writer = Writer::new(write.as_fd());
-        let message = Message::Ready {
-            t_ns: 0,
-            port: None,
-        };
+        let message = Message::Ready { t_ns: 0, port: None };
         assert!(writer.send(&message, true).is_err());
     }
 
@@ -146,11 +134,7 @@ mod tests {
             let name: String = (0..length).map(|_| any(&mut random)).collect();
             let (read, write) = rustix::pipe::pipe().unwrap();
             let mut writer = Writer::new(write.as_fd());
-            let message = Message::Phase {
-                t_ns: 1,
-                name: &name,
-                ns: u64::MAX,
-            };
+            let message = Message::Phase { t_ns: 1, name: &name, ns: u64::MAX };
             writer.send(&message, false).unwrap();
             writer.finish().unwrap();
             drop(write);

@@ -148,10 +148,7 @@ impl Epoll {
         let Some(entry) = &mut self.entries[slot] else {
             return;
         };
-        match entry
-            .out
-            .send(&entry.socket, |at_ns| handler.sending(slot, at_ns))
-        {
+        match entry.out.send(&entry.socket, |at_ns| handler.sending(slot, at_ns)) {
             Ok(()) | Err(Errno::AGAIN) => {}
             Err(error) => {
                 self.end_read(slot, Ending::SendFailed(error.raw_os_error()), handler);

@@ -16,10 +16,7 @@ use std::time::Duration;
 
 /// A length of time as the kernel takes it.
 pub fn timespec(ns: u64) -> rustix::event::Timespec {
-    rustix::event::Timespec {
-        tv_sec: (ns / 1_000_000_000) as i64,
-        tv_nsec: (ns % 1_000_000_000) as i64,
-    }
+    rustix::event::Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
 }
 
 /// The number of a connection, from 0. It stays the same when the connection is opened again.
@@ -299,8 +296,7 @@ mod tests {
             io.send(slot, b"x"[..].into(), &mut notes);
             let after = now_ns();
             // No turn is needed for it.
-            peer.set_read_timeout(Some(Duration::from_secs(60)))
-                .unwrap();
+            peer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
             peer.read_exact(&mut [0]).unwrap();
             let (sent, at_ns) = *notes.sends_ns.last().unwrap();
             assert_eq!((sent, notes.sends_ns.len()), (slot, slot + 1));
@@ -353,10 +349,7 @@ mod tests {
     #[test]
     fn a_reply_is_early_until_all_bytes_are_sent() {
         for (bytes, expected) in [(100, false), (16 << 20, true)] {
-            assert_eq!(
-                is_early(Epoll::new(1, Stamping::None).unwrap(), bytes),
-                expected
-            );
+            assert_eq!(is_early(Epoll::new(1, Stamping::None).unwrap(), bytes), expected);
         }
     }
 
@@ -400,16 +393,12 @@ mod tests {
         // Nothing else would end a longer wait.
         let begun = now_ns();
         while notes.closed.is_none() {
-            io.turn(Wait::Event(begun + 60_000 * MS), &mut notes)
-                .unwrap();
+            io.turn(Wait::Event(begun + 60_000 * MS), &mut notes).unwrap();
             assert!(now_ns() - begun < 30_000 * MS);
         }
         assert_eq!(notes.bytes, b"refused");
         assert!(
-            matches!(
-                notes.closed,
-                Some(Ending::SendFailed(libc::ECONNRESET | libc::EPIPE))
-            ),
+            matches!(notes.closed, Some(Ending::SendFailed(libc::ECONNRESET | libc::EPIPE))),
             "{:?}",
             notes.closed
         );
@@ -424,8 +413,7 @@ mod tests {
         peer.write_all(b"efg").unwrap();
         let until = now_ns() + 60_000 * MS;
         while notes.bytes.len() < 7 && now_ns() < until {
-            io.turn(Wait::Event(now_ns() + 10 * MS), &mut notes)
-                .unwrap();
+            io.turn(Wait::Event(now_ns() + 10 * MS), &mut notes).unwrap();
         }
         assert_eq!(notes.bytes, b"abcdefg");
     }

@@ -58,13 +58,8 @@ pub fn enable(socket: &OwnedFd) {
 
 /// Reads what has arrived, with its stamp by CLOCK_REALTIME.
 pub fn receive(socket: &OwnedFd, buffer: &mut [u8]) -> io::Result<(usize, Option<u64>)> {
-    let mut control = Control {
-        bytes: [0; CONTROL_BYTES],
-    };
-    let mut part = libc::iovec {
-        iov_base: buffer.as_mut_ptr().cast(),
-        iov_len: buffer.len(),
-    };
+    let mut control = Control { bytes: [0; CONTROL_BYTES] };
+    let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     // SAFETY: zeroes are a valid header, of an empty message.
     let mut message = unsafe { mem::zeroed::<libc::msghdr>() };
     (message.msg_iov, message.msg_iovlen) = (&mut part, 1);
@@ -90,17 +85,11 @@ fn of_control(control: &[u8]) -> Option<u64> {
     // SAFETY: so many bytes are there, and any bytes are valid for both types.
     let (header, time) = unsafe {
         let start = control.as_ptr();
-        (
-            start.cast::<libc::cmsghdr>().read_unaligned(),
-            start.add(HEADER).cast::<Time>().read_unaligned(),
-        )
+        (start.cast::<libc::cmsghdr>().read_unaligned(), start.add(HEADER).cast::<Time>().read_unaligned())
     };
-    let is_stamp =
-        header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_TIMESTAMPING;
+    let is_stamp = header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_TIMESTAMPING;
     let [seconds, nanoseconds] = time.map(|part| u64::try_from(part).ok());
-    let stamp = seconds?
-        .checked_mul(1_000_000_000)?
-        .checked_add(nanoseconds?)?;
+    let stamp = seconds?.checked_mul(1_000_000_000)?.checked_add(nanoseconds?)?;
     Some(stamp).filter(|&stamp| is_stamp && stamp > 0)
 }
 

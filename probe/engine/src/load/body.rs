@@ -168,9 +168,7 @@ impl BodyCheck {
             (Some(equals), ..) => quoted_bytes(equals),
             (None, Some(pattern), _) => {
                 let pattern = pattern.as_str();
-                let inner = pattern
-                    .strip_prefix("^(?:")
-                    .and_then(|rest| rest.strip_suffix(")$"));
+                let inner = pattern.strip_prefix("^(?:").and_then(|rest| rest.strip_suffix(")$"));
                 format!("what matches {}", quoted(inner.unwrap_or(pattern)))
             }
             (None, None, Some(contains)) => format!("what contains {}", quoted_bytes(contains)),
@@ -183,9 +181,7 @@ impl BodyCheck {
             _ => &state.seen,
         };
         let packed = match seen.starts_with(GZIP) {
-            true => {
-                " (compressed by gzip: bodies are compared as they come, so do not ask for that)"
-            }
+            true => " (compressed by gzip: bodies are compared as they come, so do not ask for that)",
             false => "",
         };
         format!("{}{packed} instead of {expected}", quoted_bytes(seen))
@@ -218,14 +214,11 @@ mod tests {
                 ..Expect::default()
             })
         };
-        let matches = BodyCheck::new(&Expect {
-            matches: Some(r"\.*2\d\d|\xff+".into()),
-            ..Expect::default()
-        });
+        let matches =
+            BodyCheck::new(&Expect { matches: Some(r"\.*2\d\d|\xff+".into()), ..Expect::default() });
         let run = |check: &BodyCheck, body: &[u8], step: usize| {
             let mut state = BodyState::default();
-            body.chunks(step)
-                .for_each(|piece| check.feed(&mut state, piece));
+            body.chunks(step).for_each(|piece| check.feed(&mut state, piece));
             check.finish(&state, Some(200))
         };
         for step in 1..8 {
@@ -249,10 +242,7 @@ mod tests {
         let long = vec![b'.'; MAX_MESSAGE_BYTES + 1];
         assert_eq!(run(&matches, &long, 5000), Err(ErrorKind::Content));
         let any = expect(None, None);
-        assert_eq!(
-            any.finish(&BodyState::default(), Some(500)),
-            Err(ErrorKind::Status)
-        );
+        assert_eq!(any.finish(&BodyState::default(), Some(500)), Err(ErrorKind::Status));
         assert_eq!(any.finish(&BodyState::default(), Some(302)), Ok(()));
     }
 
@@ -262,18 +252,14 @@ mod tests {
             let check = BodyCheck::new(&expect);
             let texts = [1, 3, 1000].map(|step| {
                 let mut state = BodyState::default();
-                body.chunks(step)
-                    .for_each(|piece| check.feed(&mut state, piece));
+                body.chunks(step).for_each(|piece| check.feed(&mut state, piece));
                 assert!(check.finish(&state, status).is_err());
                 check.difference(&state, status)
             });
             assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
             texts[0].clone()
         };
-        let equals = || Expect {
-            equals: Some("6765\n".into()),
-            ..Expect::default()
-        };
+        let equals = || Expect { equals: Some("6765\n".into()), ..Expect::default() };
         let with = |body: &[u8]| shown(equals(), body, Some(200));
         assert_eq!(with(b"6766\n"), r"'6766\n' instead of '6765\n'");
         assert_eq!(with(b"67"), r"'67' instead of '6765\n'");
@@ -284,10 +270,7 @@ mod tests {
         assert_eq!(long, format!(r"'{}…' instead of '6765\n'", "9".repeat(80)));
         let none = shown(equals(), b"6765\n", Some(500));
         assert_eq!(none, "status 500 instead of one from 200 to 399");
-        let exact = Expect {
-            status: Some(404),
-            ..Expect::default()
-        };
+        let exact = Expect { status: Some(404), ..Expect::default() };
         let check = BodyCheck::new(&exact);
         assert_eq!(shown(exact, b"", Some(200)), "status 200 instead of 404");
         let mut state = BodyState::default();
@@ -296,16 +279,10 @@ mod tests {
         let text = check.difference(&state, Some(500));
         let expected = r"status 500 instead of 404, with the body '\u{1b}no database'";
         assert_eq!(text, expected);
-        let contains = Expect {
-            contains: Some("abc".into()),
-            ..Expect::default()
-        };
+        let contains = Expect { contains: Some("abc".into()), ..Expect::default() };
         let text = shown(contains, b"xxab", None);
         assert_eq!(text, "'xxab' instead of what contains 'abc'");
-        let matches = Expect {
-            matches: Some("[0-9]+".into()),
-            ..Expect::default()
-        };
+        let matches = Expect { matches: Some("[0-9]+".into()), ..Expect::default() };
         let text = shown(matches, b"12x", None);
         assert_eq!(text, "'12x' instead of what matches '[0-9]+'");
     }
@@ -316,10 +293,7 @@ mod tests {
         for (status, right) in [(199, false), (200, true), (399, true), (400, false)] {
             assert_eq!(any.check_status(Some(status)).is_ok(), right, "{status}");
         }
-        let exact = BodyCheck::new(&Expect {
-            status: Some(404),
-            ..Expect::default()
-        });
+        let exact = BodyCheck::new(&Expect { status: Some(404), ..Expect::default() });
         assert_eq!(exact.check_status(Some(404)), Ok(()));
         assert_eq!(exact.check_status(Some(200)), Err(ErrorKind::Status));
         assert_eq!(exact.check_status(None), Ok(()));
@@ -328,33 +302,19 @@ mod tests {
     #[test]
     fn a_body_is_checked_for_each_thing_that_is_expected_of_it() {
         let text = || Some("x".to_owned());
-        for (equals, contains, matches) in [
-            (text(), None, None),
-            (None, text(), None),
-            (None, None, text()),
-        ] {
-            let check = BodyCheck::new(&Expect {
-                status: Some(200),
-                equals,
-                contains,
-                matches,
-            });
+        for (equals, contains, matches) in [(text(), None, None), (None, text(), None), (None, None, text())]
+        {
+            let check = BodyCheck::new(&Expect { status: Some(200), equals, contains, matches });
             assert!(!check.is_empty());
         }
-        let status_alone = Expect {
-            status: Some(200),
-            ..Expect::default()
-        };
+        let status_alone = Expect { status: Some(200), ..Expect::default() };
         assert!(BodyCheck::new(&status_alone).is_empty());
     }
 
     #[test]
     fn the_limit_of_a_matched_body() {
         assert_eq!(MAX_MESSAGE_BYTES, 65_536);
-        let check = BodyCheck::new(&Expect {
-            matches: Some("x*".into()),
-            ..Expect::default()
-        });
+        let check = BodyCheck::new(&Expect { matches: Some("x*".into()), ..Expect::default() });
         let mut state = BodyState::default();
         check.feed(&mut state, &vec![b'x'; MAX_MESSAGE_BYTES]);
         assert_eq!(state.bytes(), MAX_MESSAGE_BYTES);
@@ -365,10 +325,7 @@ mod tests {
 
     #[test]
     fn the_tail_is_as_short_as_it_can_be() {
-        let check = BodyCheck::new(&Expect {
-            contains: Some("abc".into()),
-            ..Expect::default()
-        });
+        let check = BodyCheck::new(&Expect { contains: Some("abc".into()), ..Expect::default() });
         let mut state = BodyState::default();
         check.feed(&mut state, b"xxxxab");
         assert_eq!(state.tail, b"ab");

@@ -46,15 +46,10 @@ impl ChunkedDecoder {
         while let Some((&byte, rest)) = bytes.split_first() {
             match self.state {
                 State::Data => {
-                    let count = bytes
-                        .len()
-                        .min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                    let count = bytes.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
                     self.left -= count as u64;
                     let last = self.left == 0;
-                    sink(Piece {
-                        bytes: &bytes[..count],
-                        last,
-                    });
+                    sink(Piece { bytes: &bytes[..count], last });
                     if last {
                         self.state = State::DataReturn;
                     }
@@ -179,14 +174,8 @@ mod tests {
     #[test]
     fn reads_whole_and_in_any_pieces() {
         let text = b"5\r\nhello\r\n00b;x=\"y\"\r\n, old world\r\nA \r\n0123456789\r\n0\r\nTrailer: 1\r\nB: 2\r\n\r\nHTTP";
-        let right = (
-            vec![
-                b"hello".to_vec(),
-                b", old world".to_vec(),
-                b"0123456789".to_vec(),
-            ],
-            b"HTTP".to_vec(),
-        );
+        let right =
+            (vec![b"hello".to_vec(), b", old world".to_vec(), b"0123456789".to_vec()], b"HTTP".to_vec());
         for step in 1..=text.len() {
             assert_eq!(read(text, step).unwrap(), right, "{step}");
         }
@@ -195,19 +184,9 @@ mod tests {
     #[test]
     fn sizes_of_several_digits() {
         let (long, short) = (vec![b'x'; 0x1a2], vec![b'y'; 0x0b]);
-        let text = [
-            b"1a2\r\n",
-            &long[..],
-            b"\r\n0b\r\n",
-            &short,
-            b"\r\n0\r\n\r\n",
-        ]
-        .concat();
+        let text = [b"1a2\r\n", &long[..], b"\r\n0b\r\n", &short, b"\r\n0\r\n\r\n"].concat();
         for step in [1, 7, text.len()] {
-            assert_eq!(
-                read(&text, step),
-                Ok((vec![long.clone(), short.clone()], vec![]))
-            );
+            assert_eq!(read(&text, step), Ok((vec![long.clone(), short.clone()], vec![])));
         }
     }
 
@@ -230,11 +209,7 @@ mod tests {
         ];
         for text in bad {
             for step in 1..=text.len() {
-                assert_eq!(
-                    read(text, step),
-                    Err(ErrorKind::Protocol),
-                    "{text:?} {step}"
-                );
+                assert_eq!(read(text, step), Err(ErrorKind::Protocol), "{text:?} {step}");
             }
         }
         let mut bomb = b"1;".to_vec();
@@ -254,9 +229,8 @@ mod tests {
         let mut random = fastrand::Rng::with_seed(1);
         for _ in 0..20_000 {
             let alphabet = b"\r\n\r\n0123456789abcdefF; x-";
-            let text: Vec<u8> = (0..random.usize(1..40))
-                .map(|_| alphabet[random.usize(..alphabet.len())])
-                .collect();
+            let text: Vec<u8> =
+                (0..random.usize(1..40)).map(|_| alphabet[random.usize(..alphabet.len())]).collect();
             let whole = read(&text, text.len());
             assert_eq!(read(&text, 1), whole, "{text:?}");
         }
@@ -265,8 +239,7 @@ mod tests {
     #[test]
     fn limits_of_size_lines_and_trailers() {
         assert_eq!(MAX_HEAD_BYTES, 16_384);
-        let line =
-            |bytes: usize, start: &[u8], end: &[u8]| [start, &vec![b'x'; bytes], end].concat();
+        let line = |bytes: usize, start: &[u8], end: &[u8]| [start, &vec![b'x'; bytes], end].concat();
         // The digit of the size counts as well.
         let longest = line(MAX_HEAD_BYTES - 1, b"0;", b"\r\n\r\n");
         assert_eq!(read(&longest, 100), Ok((vec![], vec![])));
@@ -276,10 +249,9 @@ mod tests {
         // The first byte of a trailer is not counted with it.
         assert!(read(&longest, 100).is_ok());
         // What is wrong first counts, in any pieces.
-        for (bytes, error) in [
-            (MAX_HEAD_BYTES - 3, ErrorKind::Protocol),
-            (MAX_HEAD_BYTES - 2, ErrorKind::TooLarge),
-        ] {
+        for (bytes, error) in
+            [(MAX_HEAD_BYTES - 3, ErrorKind::Protocol), (MAX_HEAD_BYTES - 2, ErrorKind::TooLarge)]
+        {
             let bare = [line(bytes, b"0;x", b"\n"), vec![b'x'; MAX_HEAD_BYTES]].concat();
             for step in [1, 100, bare.len()] {
                 assert_eq!(read(&bare, step), Err(error), "{bytes} {step}");
@@ -300,10 +272,7 @@ mod tests {
         let mut chunks = 0;
         let rest = decoder.feed(b"1\r\na\r\n0\r\n\r\nrest", &mut |_| chunks += 1);
         assert_eq!(rest, Ok(Some(&b"rest"[..])));
-        assert_eq!(
-            decoder.feed(b"more", &mut |_| chunks += 1),
-            Ok(Some(&b"more"[..]))
-        );
+        assert_eq!(decoder.feed(b"more", &mut |_| chunks += 1), Ok(Some(&b"more"[..])));
         assert_eq!(chunks, 1);
         let sixteen = b"000000000000000a\r\n0123456789\r\n0\r\n\r\n";
         assert_eq!(read(sixteen, 5), Ok((vec![b"0123456789".to_vec()], vec![])));

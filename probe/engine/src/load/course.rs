@@ -14,10 +14,7 @@ pub struct TimeSlot {
 
 impl Default for TimeSlot {
     fn default() -> TimeSlot {
-        TimeSlot {
-            due: 0,
-            latency: Histogram::compact(),
-        }
+        TimeSlot { due: 0, latency: Histogram::compact() }
     }
 }
 
@@ -33,10 +30,7 @@ pub struct Timeline {
 
 impl Timeline {
     pub fn new(slot_ns: u64) -> Timeline {
-        Timeline {
-            slot_ns,
-            ..Timeline::default()
-        }
+        Timeline { slot_ns, ..Timeline::default() }
     }
 
     /// The steps of a staircase.
@@ -46,10 +40,7 @@ impl Timeline {
             end_ns += nanoseconds(step.duration_s);
             end_ns
         };
-        Timeline {
-            ends_ns: steps.iter().map(end).collect(),
-            ..Timeline::default()
-        }
+        Timeline { ends_ns: steps.iter().map(end).collect(), ..Timeline::default() }
     }
 
     /// A request was due at this time from the start.
@@ -90,10 +81,7 @@ impl Timeline {
     fn slot(&mut self, at_ns: u64) -> Option<&mut TimeSlot> {
         let index = match self.ends_ns.len() {
             0 => at_ns.checked_div(self.slot_ns)? as usize,
-            steps => self
-                .ends_ns
-                .partition_point(|&end| end <= at_ns)
-                .min(steps - 1),
+            steps => self.ends_ns.partition_point(|&end| end <= at_ns).min(steps - 1),
         };
         if index >= self.slots.len() {
             self.slots.resize_with(index + 1, TimeSlot::default);
@@ -122,11 +110,7 @@ mod tests {
         let slots = course.slots.iter();
         let slots: Vec<_> = slots.map(|slot| (slot.due, slot.latency.len())).collect();
         assert_eq!(slots, [(2, 1), (1, 0), (0, 0), (1, 0), (1, 1)]);
-        let step = |rate_per_s, duration_s| StepPlan {
-            rate_per_s,
-            duration_s,
-            to_per_s: None,
-        };
+        let step = |rate_per_s, duration_s| StepPlan { rate_per_s, duration_s, to_per_s: None };
         let mut steps = Timeline::of_steps(&[step(5.0, 1.0), step(9.0, 0.5)]);
         for at_ns in [0, 999_999_999, 1_000_000_000, 1_500_000_000] {
             steps.due(at_ns);

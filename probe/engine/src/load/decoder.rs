@@ -131,8 +131,7 @@ impl Decoder {
         let check = &self.format.check;
         let result = check.finish(body, status);
         if result.is_err() {
-            self.first_wrong
-                .get_or_init(|| check.difference(body, status));
+            self.first_wrong.get_or_init(|| check.difference(body, status));
         } else if let Some(digest) = body.digest() {
             self.bodies.borrow_mut().insert(digest);
         }
@@ -194,11 +193,7 @@ impl Decoder {
         match reply {
             ReplyState::Http(response, _) => response.beginning(),
             ReplyState::Stream(stream) => stream.response.beginning(),
-            _ => HeadProgress {
-                interims: 0,
-                has_begun: false,
-                is_final: true,
-            },
+            _ => HeadProgress { interims: 0, has_begun: false, is_final: true },
         }
     }
 
@@ -236,11 +231,7 @@ impl Decoder {
                 Progress::Done(self.finish(body, status), true)
             }
             (ReplyState::Stream(stream), ReplyPart::Bytes(bytes)) => {
-                let Stream {
-                    response,
-                    splitter,
-                    state,
-                } = &mut **stream;
+                let Stream { response, splitter, state } = &mut **stream;
                 let had_status = response.status().is_some();
                 let mut framing = Ok(());
                 let mut take = |bytes: &[u8]| on_event(message(state, bytes));
@@ -263,9 +254,7 @@ impl Decoder {
             // The server should have held it open.
             (ReplyState::Stream(_), ReplyPart::End) => Progress::Broken(ErrorKind::Ended),
             (ReplyState::Stream(stream), ReplyPart::Message(piece) | ReplyPart::Body(piece)) => {
-                let Stream {
-                    splitter, state, ..
-                } = &mut **stream;
+                let Stream { splitter, state, .. } = &mut **stream;
                 let mut take = |bytes: &[u8]| on_event(message(state, bytes));
                 let fed = splitter.feed(piece, true, &mut take);
                 fed.map_or_else(Progress::Broken, |()| Progress::More)
@@ -279,8 +268,7 @@ impl Decoder {
                     None => right,
                     Some(echo) => {
                         let (answer, echo) = (quoted_bytes(answer), quoted_bytes(echo));
-                        self.first_wrong
-                            .get_or_init(|| format!("{answer} instead of {echo}"));
+                        self.first_wrong.get_or_init(|| format!("{answer} instead of {echo}"));
                         Err(ErrorKind::Content)
                     }
                 };
@@ -352,11 +340,7 @@ impl Decoder {
     }
 
     /// Decodes the end of the connection.
-    pub fn decode_eof(
-        &self,
-        reply: &mut ReplyState,
-        on_event: &mut impl FnMut(ReplyEvent),
-    ) -> Progress {
+    pub fn decode_eof(&self, reply: &mut ReplyState, on_event: &mut impl FnMut(ReplyEvent)) -> Progress {
         let has_begun = match reply {
             ReplyState::Idle | ReplyState::Message(_) => false,
             ReplyState::Line(body) => body.bytes() > 0,
@@ -398,8 +382,7 @@ fn refusal(response: &ResponseParser, bytes: &[u8]) -> String {
     }
     match response.refused_line(bytes) {
         // Each of its lines is right.
-        b"" => "a head whose Content-Length and Transfer-Encoding do not say how long the body is"
-            .into(),
+        b"" => "a head whose Content-Length and Transfer-Encoding do not say how long the body is".into(),
         line => format!("{}, which is no line of a response", quoted_bytes(line)),
     }
 }

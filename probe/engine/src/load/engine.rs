@@ -213,10 +213,7 @@ impl Drop for Engine {
 }
 
 fn peak_memory_bytes() -> Option<u64> {
-    kib_field(
-        &std::fs::read_to_string("/proc/self/status").ok()?,
-        "VmHWM:",
-    )
+    kib_field(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
 fn prepare_thread(cpus: &[usize], number: usize) -> io::Result<()> {
@@ -271,10 +268,7 @@ fn slack_ns(plan: &Plan, missing: &mut Vec<String>) -> Result<(u64, u64), String
 fn raise_descriptors(plan: &Plan) -> Result<(), String> {
     let limit = getrlimit(Resource::Nofile);
     let max = limit.maximum.unwrap_or(u64::MAX);
-    let raised = Rlimit {
-        current: limit.maximum,
-        maximum: limit.maximum,
-    };
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
     let now = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => max,
         Err(_) => limit.current.unwrap_or(max),

@@ -16,11 +16,7 @@ pub struct Splitter {
 
 impl Splitter {
     pub fn new(framing: Framing) -> Splitter {
-        Splitter {
-            framing,
-            held: Vec::new(),
-            data: None,
-        }
+        Splitter { framing, held: Vec::new(), data: None }
     }
 
     /// Takes the next bytes of the body; complete messages go to `on_message`. `last`: a chunk ends with them.
@@ -56,11 +52,7 @@ impl Splitter {
 
     /// A line of server-sent events: its data is the message, which an empty line ends. Comments, which keep the
     /// connection alive, and other fields are none of it.
-    fn event_line(
-        &mut self,
-        line: &[u8],
-        on_message: &mut impl FnMut(&[u8]),
-    ) -> Result<(), ErrorKind> {
+    fn event_line(&mut self, line: &[u8], on_message: &mut impl FnMut(&[u8])) -> Result<(), ErrorKind> {
         if line.is_empty() {
             if let Some(data) = self.data.take() {
                 on_message(&data);
@@ -138,12 +130,7 @@ mod tests {
             let messages = split(Framing::Line, pieces).unwrap();
             assert_eq!(messages.join(&b'\n'), text[..text.len() - 1]);
         }
-        let pieces: [(&[u8], bool); 4] = [
-            (b"ab\n", true),
-            (b"c", false),
-            (b"d", false),
-            (b"e\n", true),
-        ];
+        let pieces: [(&[u8], bool); 4] = [(b"ab\n", true), (b"c", false), (b"d", false), (b"e\n", true)];
         let messages = split(Framing::Chunk, pieces).unwrap();
         assert_eq!(messages, [b"ab".to_vec(), b"cde".to_vec()]);
     }
@@ -151,7 +138,8 @@ mod tests {
     /// WHATWG HTML, section 9.2.6.
     #[test]
     fn events_in_any_pieces() {
-        let text = b": alive\n\ndata: one\nid: 1\n\nevent: x\r\ndata:two\r\ndata:  lines\r\n\r\n\ndata\n\ndata: cut";
+        let text =
+            b": alive\n\ndata: one\nid: 1\n\nevent: x\r\ndata:two\r\ndata:  lines\r\n\r\n\ndata\n\ndata: cut";
         for step in 1..=text.len() {
             let pieces = text.chunks(step).map(|piece| (piece, false));
             let messages = split(Framing::Event, pieces).unwrap();
@@ -171,10 +159,8 @@ mod tests {
 
     #[test]
     fn the_limit_of_a_message_does_not_depend_on_its_pieces() {
-        for (bytes, right) in [
-            (MAX_MESSAGE_BYTES, Ok(())),
-            (MAX_MESSAGE_BYTES + 1, Err(ErrorKind::TooLarge)),
-        ] {
+        for (bytes, right) in [(MAX_MESSAGE_BYTES, Ok(())), (MAX_MESSAGE_BYTES + 1, Err(ErrorKind::TooLarge))]
+        {
             let text = vec![b'x'; bytes];
             for framing in [Framing::Chunk, Framing::Message, Framing::Line] {
                 for step in [bytes, 1000] {

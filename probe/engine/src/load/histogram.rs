@@ -31,11 +31,7 @@ struct Buckets {
 
 impl From<&Histogram> for Buckets {
     fn from(histogram: &Histogram) -> Buckets {
-        Buckets {
-            counts: histogram.buckets().collect(),
-            min_ns: histogram.min_ns,
-            max_ns: histogram.max_ns,
-        }
+        Buckets { counts: histogram.buckets().collect(), min_ns: histogram.min_ns, max_ns: histogram.max_ns }
     }
 }
 
@@ -65,15 +61,9 @@ impl TryFrom<Buckets> for Histogram {
             return Ok(Histogram::default());
         }
         if min_ns > max_ns {
-            return Err(format!(
-                "a histogram from {min_ns} to {max_ns} ns: the least is above the greatest"
-            ));
+            return Err(format!("a histogram from {min_ns} to {max_ns} ns: the least is above the greatest"));
         }
-        Ok(Histogram {
-            counts,
-            min_ns,
-            max_ns,
-        })
+        Ok(Histogram { counts, min_ns, max_ns })
     }
 }
 
@@ -95,11 +85,7 @@ impl Histogram {
     }
 
     fn with_digits(significant_digits: u8) -> Histogram {
-        Histogram {
-            counts: counts(significant_digits),
-            min_ns: u64::MAX,
-            max_ns: 0,
-        }
+        Histogram { counts: counts(significant_digits), min_ns: u64::MAX, max_ns: 0 }
     }
 
     /// Adds a time; 0 is counted as 1.
@@ -172,12 +158,7 @@ impl Histogram {
 
 fn recorded(counts: &Counts<u64>) -> impl Iterator<Item = (u64, u64)> + '_ {
     let buckets = counts.iter_recorded();
-    buckets.map(|bucket| {
-        (
-            bucket.value_iterated_to(),
-            bucket.count_since_last_iteration(),
-        )
-    })
+    buckets.map(|bucket| (bucket.value_iterated_to(), bucket.count_since_last_iteration()))
 }
 
 #[cfg(test)]
@@ -207,26 +188,11 @@ mod tests {
         let empty = read(r#"{"counts":[],"min_ns":7,"max_ns":3}"#).unwrap();
         assert_eq!((empty.min(), empty.max(), empty.quantile(0.5)), (0, 0, 0));
         let most = 1u64 << 50;
-        assert!(read(&format!(
-            r#"{{"counts":[[5,{most}]],"min_ns":5,"max_ns":5}}"#
-        ))
-        .is_ok());
+        assert!(read(&format!(r#"{{"counts":[[5,{most}]],"min_ns":5,"max_ns":5}}"#)).is_ok());
         for (counts, word) in [
-            (
-                "[[5,1]],\"min_ns\":6,\"max_ns\":5".to_owned(),
-                "from 6 to 5 ns",
-            ),
-            (
-                format!("[[5,{most}],[6,1]],\"min_ns\":5,\"max_ns\":6"),
-                "counts",
-            ),
-            (
-                format!(
-                    "[[5,{max}],[6,{max}]],\"min_ns\":5,\"max_ns\":6",
-                    max = u64::MAX
-                ),
-                "counts",
-            ),
+            ("[[5,1]],\"min_ns\":6,\"max_ns\":5".to_owned(), "from 6 to 5 ns"),
+            (format!("[[5,{most}],[6,1]],\"min_ns\":5,\"max_ns\":6"), "counts"),
+            (format!("[[5,{max}],[6,{max}]],\"min_ns\":5,\"max_ns\":6", max = u64::MAX), "counts"),
         ] {
             let Err(why) = read(&format!("{{\"counts\":{counts}}}")) else {
                 panic!("{counts}");

@@ -90,11 +90,7 @@ impl ResponseParser {
     /// The first line of a head that could not be read, after `feed` has failed with these bytes; empty where each is a
     /// line of a response.
     pub fn refused_line<'a>(&'a self, bytes: &'a [u8]) -> &'a [u8] {
-        let head = if self.held.is_empty() {
-            bytes
-        } else {
-            &self.held
-        };
+        let head = if self.held.is_empty() { bytes } else { &self.held };
         let lines = head.split(|&byte| byte == b'\n');
         let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let mut lines = lines.skip_while(|line| line.is_empty());
@@ -148,9 +144,7 @@ impl ResponseParser {
                 Ok(Read::More)
             }
             State::Length(left) => {
-                let count = bytes
-                    .len()
-                    .min(usize::try_from(*left).unwrap_or(usize::MAX));
+                let count = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                 let (body, rest) = bytes.split_at(count);
                 *left -= count as u64;
                 let last = *left == 0;
@@ -167,19 +161,13 @@ impl ResponseParser {
     }
 
     fn read<'a>(&self, rest: Option<&'a [u8]>) -> Read<'a> {
-        let done = Done {
-            status: self.status,
-            keep_alive: self.keep_alive,
-        };
+        let done = Done { status: self.status, keep_alive: self.keep_alive };
         rest.map_or(Read::More, |rest| Read::Done(done, rest))
     }
 
     /// The response that the end of the connection completes, if it does.
     pub fn at_eof(&self) -> Option<Done> {
-        matches!(self.state, State::Open).then(|| Done {
-            status: self.status,
-            keep_alive: false,
-        })
+        matches!(self.state, State::Open).then(|| Done { status: self.status, keep_alive: false })
     }
 
     /// Parses a head. Returns how many of the bytes belong to it; None when it is incomplete.

@@ -46,9 +46,7 @@ fn parse_fields<const FIELDS: usize>(bytes: &[u8]) -> Result<Option<(Head, usize
         &mut fields,
     );
     let used = match parsed {
-        Ok(httparse::Status::Complete(used)) if used > MAX_HEAD_BYTES => {
-            return Err(ErrorKind::TooLarge)
-        }
+        Ok(httparse::Status::Complete(used)) if used > MAX_HEAD_BYTES => return Err(ErrorKind::TooLarge),
         Ok(httparse::Status::Complete(used)) => used,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(error) => return Err(kind(error)),
@@ -87,11 +85,7 @@ fn parse_fields<const FIELDS: usize>(bytes: &[u8]) -> Result<Option<(Head, usize
         (Some(true), None) => Body::Chunked,
         _ => return Err(ErrorKind::Protocol),
     };
-    let head = Head {
-        status,
-        keep_alive,
-        body,
-    };
+    let head = Head { status, keep_alive, body };
     Ok(Some((head, used)))
 }
 

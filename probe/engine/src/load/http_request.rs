@@ -46,10 +46,7 @@ impl TemplatePlan {
     pub fn rows(&self) -> Result<Rows, String> {
         let bytes = |row: &Vec<String>| -> Option<Vec<Vec<u8>>> {
             let complete = row.len() == self.columns.len();
-            row.iter()
-                .map(|value| latin1_bytes(value))
-                .collect::<Option<_>>()
-                .filter(|_| complete)
+            row.iter().map(|value| latin1_bytes(value)).collect::<Option<_>>().filter(|_| complete)
         };
         let rows: Option<Vec<_>> = self.rows.iter().map(bytes).collect();
         let wrong = "load: templates: a row has other columns, or a character above U+00FF";
@@ -92,9 +89,7 @@ impl BodyFile {
         let content = File::open(path).map_err(|error| wrong(&error.to_string()))?;
         let facts = content.metadata();
         let facts = facts.map_err(|error| wrong(&error.to_string()))?;
-        let length = usize::try_from(facts.len())
-            .ok()
-            .filter(|_| facts.is_file());
+        let length = usize::try_from(facts.len()).ok().filter(|_| facts.is_file());
         let length = length.ok_or_else(|| wrong("no file of a known size"))?;
         Ok(BodyFile { content, length })
     }
@@ -143,11 +138,7 @@ impl RequestPlan {
     pub fn id(&self) -> Option<impl Fn(u64) -> String> {
         let pieces = self.id_pieces()?;
         Some(move |number| {
-            let values = Values {
-                id: 0,
-                number,
-                row: &[],
-            };
+            let values = Values { id: 0, number, row: &[] };
             let mut bytes = Vec::new();
             pieces.write(&values, false, &mut bytes);
             bytes.into_iter().map(char::from).collect()
@@ -191,9 +182,7 @@ impl RequestPlan {
             let pieces = pieces(templates, "the target", target, &["id", "n"])?;
             let is_plain = |text: &[u8]| text.iter().all(|byte| (0x21..0x7f).contains(byte));
             if pieces.is_empty() || !pieces.texts().all(is_plain) {
-                return Err(
-                    "load: request: the target has a character that must be escaped".into(),
-                );
+                return Err("load: request: the target has a character that must be escaped".into());
             }
             targets.push(pieces);
         }
@@ -214,9 +203,7 @@ impl RequestPlan {
         let mut lines = Pieces::default();
         for (name, value) in &self.headers {
             if name.is_empty() || !name.bytes().all(&token) {
-                return Err(format!(
-                    "load: request: {name:?} is not the name of a header"
-                ));
+                return Err(format!("load: request: {name:?} is not the name of a header"));
             }
             let what = format!("the value of {name}");
             let value = pieces(templates, &what, value, &["n"])?;
@@ -296,11 +283,7 @@ mod tests {
     fn sent(plan: &RequestPlan, templates: Option<&TemplatePlan>, number: u64) -> String {
         let rows = templates.map_or(Ok(Rows::default()), TemplatePlan::rows);
         let rows = rows.unwrap();
-        let values = Values {
-            id: 3,
-            number,
-            row: rows.row(number + 1),
-        };
+        let values = Values { id: 3, number, row: rows.row(number + 1) };
         let bytes = plan.template(templates).unwrap().bytes(0, &values);
         String::from_utf8(bytes).unwrap()
     }
@@ -310,8 +293,7 @@ mod tests {
         let plan = plan(
             r#"{"target": "/{id}/{n}/{x}", "headers": [["Host", "h"], ["A", "{n}{id}"]], "body": "{n}{x}"}"#,
         );
-        let right =
-            "GET /3/9/{x} HTTP/1.1\r\nHost: h\r\nA: 9{id}\r\nContent-Length: 6\r\n\r\n{n}{x}";
+        let right = "GET /3/9/{x} HTTP/1.1\r\nHost: h\r\nA: 9{id}\r\nContent-Length: 6\r\n\r\n{n}{x}";
         assert_eq!(sent(&plan, None, 9), right);
         assert!(!plan.template(None).unwrap().is_constant(0));
     }
@@ -321,19 +303,13 @@ mod tests {
         let plan = plan(
             r#"{"method": "POST", "target": "/{user}", "headers": [["Host", "h"], ["A", "{id}"]], "body": "{\"n\": {n}}"}"#,
         );
-        let templates = TemplatePlan {
-            columns: vec!["user".into()],
-            rows: vec![vec!["x y".into()], vec!["z".into()]],
-        };
-        let right =
-            "POST /x%20y HTTP/1.1\r\nHost: h\r\nA: 3\r\nContent-Length: 9\r\n\r\n{\"n\": 10}";
+        let templates =
+            TemplatePlan { columns: vec!["user".into()], rows: vec![vec!["x y".into()], vec!["z".into()]] };
+        let right = "POST /x%20y HTTP/1.1\r\nHost: h\r\nA: 3\r\nContent-Length: 9\r\n\r\n{\"n\": 10}";
         assert_eq!(sent(&plan, Some(&templates), 10), right);
         let error = plan.template(Some(&TemplatePlan::default())).unwrap_err();
         assert_eq!(error, "load: the target: the placeholder {user} is unknown");
-        let short = TemplatePlan {
-            rows: vec![vec![]],
-            ..templates
-        };
+        let short = TemplatePlan { rows: vec![vec![]], ..templates };
         assert!(short.rows().is_err());
     }
 
@@ -353,15 +329,8 @@ mod tests {
 
     #[test]
     fn methods_that_have_a_body_say_when_it_is_empty() {
-        for (method, length) in [
-            ("POST", true),
-            ("PUT", true),
-            ("PATCH", true),
-            ("DELETE", false),
-        ] {
-            let plan = plan(&format!(
-                r#"{{"method": "{method}", "headers": [["Host", "h"]]}}"#
-            ));
+        for (method, length) in [("POST", true), ("PUT", true), ("PATCH", true), ("DELETE", false)] {
+            let plan = plan(&format!(r#"{{"method": "{method}", "headers": [["Host", "h"]]}}"#));
             let right = match length {
                 true => "Host: h\r\nContent-Length: 0\r\n\r\n",
                 false => "Host: h\r\n\r\n",
@@ -374,10 +343,7 @@ mod tests {
     #[test]
     fn values_in_headers_are_one_line() {
         let plan = plan(r#"{"headers": [["Host", "h"], ["A", "{v}"]]}"#);
-        let templates = TemplatePlan {
-            columns: vec!["v".into()],
-            rows: vec![vec!["a\r\nB: c".into()]],
-        };
+        let templates = TemplatePlan { columns: vec!["v".into()], rows: vec![vec!["a\r\nB: c".into()]] };
         let error = plan.template(Some(&templates)).unwrap_err();
         assert!(error.contains("a value of v has a line break"), "{error}");
     }

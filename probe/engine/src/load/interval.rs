@@ -14,14 +14,7 @@ pub struct Interval {
 
 impl Default for Interval {
     fn default() -> Interval {
-        Interval {
-            requests: 0,
-            errors: 0,
-            intended: 0,
-            open: 0,
-            in_flight: 0,
-            times: Histogram::compact(),
-        }
+        Interval { requests: 0, errors: 0, intended: 0, open: 0, in_flight: 0, times: Histogram::compact() }
     }
 }
 
@@ -29,11 +22,7 @@ impl Interval {
     /// Takes the counts; open connections and requests in flight stay.
     pub fn take(&mut self) -> Interval {
         let (open, in_flight) = (self.open, self.in_flight);
-        let empty = Interval {
-            open,
-            in_flight,
-            ..Interval::default()
-        };
+        let empty = Interval { open, in_flight, ..Interval::default() };
         std::mem::replace(self, empty)
     }
 

@@ -47,12 +47,7 @@ pub fn watch(
     }
 }
 
-fn write_progress(
-    engine: &Engine,
-    now: u64,
-    last_ns: u64,
-    writer: &mut Writer,
-) -> Result<(), ReaderGone> {
+fn write_progress(engine: &Engine, now: u64, last_ns: u64, writer: &mut Writer) -> Result<(), ReaderGone> {
     let interval = engine.interval();
     let times = &interval.times;
     let quantile = |quantile| Some(times.quantile(quantile)).filter(|_| !times.is_empty());

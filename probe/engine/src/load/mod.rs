@@ -61,9 +61,7 @@ pub fn run(
         return Ok(Err(gone));
     }
     if plan.part.is_some() {
-        requests
-            .next(signals)?
-            .ok_or("load: it was ended before the other engines were ready")?;
+        requests.next(signals)?.ok_or("load: it was ended before the other engines were ready")?;
         start_ns = clock::now_ns();
     }
     let started = prepared.start(start_ns);
@@ -95,9 +93,9 @@ pub fn merge(
 ) -> Result<Result<(), ReaderGone>, String> {
     let mut merged = engine::Outcome::default();
     for number in 1..=records {
-        let line = requests.next(signals)?.ok_or_else(|| {
-            format!("merge: {records} records were announced, and {number} is missing")
-        })?;
+        let line = requests
+            .next(signals)?
+            .ok_or_else(|| format!("merge: {records} records were announced, and {number} is missing"))?;
         let outcome = serde_json::from_slice(&line).map_err(json_error);
         merged.merge(&outcome.map_err(|error| format!("merge: record {number}: {error}"))?);
     }

@@ -28,9 +28,7 @@ impl Outgoing {
             Some(request) if request.body_bytes.is_some() => {
                 return Err("load: request: body_bytes: nothing follows this request".into());
             }
-            Some(request) if !plan.is_websocket() => {
-                RequestTemplate::Http(request.template(templates)?)
-            }
+            Some(request) if !plan.is_websocket() => RequestTemplate::Http(request.template(templates)?),
             _ => RequestTemplate::Line(line(plan)?),
         };
         Outgoing::of(message, templates)
@@ -69,11 +67,7 @@ impl Outgoing {
 
     /// The bytes of request `number` for a target on connection `id`, without a body that is a file.
     pub fn compose(&self, target: usize, id: u64, number: u64) -> Vec<u8> {
-        let values = Values {
-            id,
-            number,
-            row: self.rows.row(number),
-        };
+        let values = Values { id, number, row: self.rows.row(number) };
         match &self.message {
             RequestTemplate::Http(template) => template.bytes(target, &values),
             RequestTemplate::Line(pieces) => {
@@ -189,9 +183,8 @@ mod tests {
     use super::*;
 
     fn encoder(changes: &str) -> Encoder {
-        let plan = format!(
-            r#"{{"protocol": "http", "addresses": ["127.0.0.1:1"], "requests": 1, {changes}}}"#
-        );
+        let plan =
+            format!(r#"{{"protocol": "http", "addresses": ["127.0.0.1:1"], "requests": 1, {changes}}}"#);
         let plan: Plan = serde_json::from_str(&plan).unwrap();
         Encoder::new(&plan, &Arc::new(Outgoing::new(&plan).unwrap())).unwrap()
     }
@@ -227,8 +220,7 @@ mod tests {
 
     #[test]
     fn a_body_that_was_not_read_is_an_error() {
-        let plan =
-            r#"{"protocol": "http", "request": {"body_bytes": 3, "headers": [["Host", "h"]]}}"#;
+        let plan = r#"{"protocol": "http", "request": {"body_bytes": 3, "headers": [["Host", "h"]]}}"#;
         let error = Outgoing::new(&serde_json::from_str(plan).unwrap()).err();
         assert!(error.is_some_and(|error| error.contains("body_bytes")));
     }

@@ -71,30 +71,20 @@ enum Schedule {
 impl Pacer {
     /// Instants are before `until_ns`, and there are at most `max` in
     /// all shards together.
-    pub fn new(
-        pacing: &Pacing,
-        partition: Partition,
-        until_ns: Option<u64>,
-        max: Option<u64>,
-    ) -> Pacer {
+    pub fn new(pacing: &Pacing, partition: Partition, until_ns: Option<u64>, max: Option<u64>) -> Pacer {
         let schedule = match pacing {
             Pacing::Closed => Schedule::Never,
-            Pacing::Constant(rate_per_s, burst) => Schedule::Even {
-                rate_per_s: *rate_per_s,
-                burst: (*burst).max(1),
-                index: 0,
-            },
+            Pacing::Constant(rate_per_s, burst) => {
+                Schedule::Even { rate_per_s: *rate_per_s, burst: (*burst).max(1), index: 0 }
+            }
             Pacing::Poisson(rate_per_s, seed) => Schedule::Poisson {
                 mean_gap_ns: 1e9 / partition.of_rate(*rate_per_s),
                 at_ns: 0.0,
                 random: partition.random(*seed),
             },
-            Pacing::Staircase(steps) => Schedule::Stairs {
-                steps: steps.clone(),
-                step: 0,
-                start_ns: 0,
-                index: 0,
-            },
+            Pacing::Staircase(steps) => {
+                Schedule::Stairs { steps: steps.clone(), step: 0, start_ns: 0, index: 0 }
+            }
         };
         let mut pacer = Pacer {
             schedule,
@@ -123,11 +113,7 @@ impl Pacer {
     }
 
     fn advance(&mut self) {
-        let next_ns = if self.left == 0 {
-            None
-        } else {
-            self.schedule.next(&self.partition)
-        };
+        let next_ns = if self.left == 0 { None } else { self.schedule.next(&self.partition) };
         self.next_ns = next_ns.filter(|&at| at < self.until_ns);
     }
 }
@@ -136,31 +122,18 @@ impl Schedule {
     fn next(&mut self, partition: &Partition) -> Option<u64> {
         match self {
             Schedule::Never => None,
-            Schedule::Even {
-                rate_per_s,
-                burst,
-                index,
-            } => {
+            Schedule::Even { rate_per_s, burst, index } => {
                 let number = partition.request(*index);
                 let at = (number - number % *burst) as f64 / *rate_per_s * 1e9;
                 *index += 1;
                 Some(at as u64)
             }
-            Schedule::Poisson {
-                mean_gap_ns,
-                at_ns,
-                random,
-            } => {
+            Schedule::Poisson { mean_gap_ns, at_ns, random } => {
                 // 1 - u is never 0.
                 *at_ns -= (1.0 - random.f64()).ln() * *mean_gap_ns;
                 Some(*at_ns as u64)
             }
-            Schedule::Stairs {
-                steps,
-                step,
-                start_ns,
-                index,
-            } => loop {
+            Schedule::Stairs { steps, step, start_ns, index } => loop {
                 let current = steps.get(*step)?;
                 if let Some(at) = current.instant_ns(partition.request(*index)) {
                     *index += 1;
@@ -221,10 +194,7 @@ mod tests {
             assert_eq!(all(&stairs, shards, None, None), halves, "{shards}");
             // After t seconds: 20t + 10t² and 20t - 2.5t² requests.
             for (to_per_s, halfway, whole) in [(60.0, 30, 80), (10.0, 18, 30)] {
-                let change = RateStep {
-                    to_per_s,
-                    ..step(20.0, 2)
-                };
+                let change = RateStep { to_per_s, ..step(20.0, 2) };
                 let instants = all(&Pacing::Staircase(vec![change]), shards, None, None);
                 let early = instants.iter().filter(|&&at| at < SECOND).count();
                 assert_eq!((early, instants.len()), (halfway, whole), "{shards}");
@@ -239,21 +209,12 @@ mod tests {
             let instants = all(&pacing, shards, Some(100 * SECOND), None);
             let count = instants.len() as f64;
             // Five standard deviations.
-            assert!(
-                (count - 100_000.0).abs() < 5.0 * 100_000f64.sqrt(),
-                "{count}"
-            );
-            let gaps: Vec<f64> = instants
-                .windows(2)
-                .map(|pair| (pair[1] - pair[0]) as f64)
-                .collect();
+            assert!((count - 100_000.0).abs() < 5.0 * 100_000f64.sqrt(), "{count}");
+            let gaps: Vec<f64> = instants.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
             let long = gaps.iter().filter(|&&gap| gap > 1e6).count() as f64 / gaps.len() as f64;
             assert!((long - (-1f64).exp()).abs() < 0.01, "{long}");
         }
-        assert_eq!(
-            all(&pacing, 2, Some(SECOND), None),
-            all(&pacing, 2, Some(SECOND), None)
-        );
+        assert_eq!(all(&pacing, 2, Some(SECOND), None), all(&pacing, 2, Some(SECOND), None));
     }
 
     #[test]
@@ -271,10 +232,7 @@ mod tests {
         assert_eq!(all(&pacing, 1, Some(SECOND), None), [0]);
         assert_eq!(all(&pacing, 1, Some(SECOND + 1), None), [0, SECOND]);
         // A burst of 0 is one of 1.
-        assert_eq!(
-            all(&Pacing::Constant(1.0, 0), 1, None, Some(2)),
-            [0, SECOND]
-        );
+        assert_eq!(all(&Pacing::Constant(1.0, 0), 1, None, Some(2)), [0, SECOND]);
     }
 
     #[test]

@@ -72,9 +72,7 @@ mod tests {
     use super::*;
 
     fn shares(shards: u64, connections: u64) -> Vec<Partition> {
-        (0..shards)
-            .map(|shard| Partition::new(shard, shards, connections))
-            .collect()
+        (0..shards).map(|shard| Partition::new(shard, shards, connections)).collect()
     }
 
     #[test]
@@ -82,8 +80,7 @@ mod tests {
         for shards in 1..6 {
             for connections in shards..14 {
                 let all = shares(shards, connections);
-                let of = |number: &dyn Fn(&Partition, u64) -> u64,
-                          count: &dyn Fn(&Partition) -> u64| {
+                let of = |number: &dyn Fn(&Partition, u64) -> u64, count: &dyn Fn(&Partition) -> u64| {
                     let mut numbers: Vec<u64> = all
                         .iter()
                         .flat_map(|share| (0..count(share)).map(move |index| number(share, index)))
@@ -95,10 +92,7 @@ mod tests {
                 assert!(connections_of.into_iter().eq(0..connections));
                 for total in [0, 1, 5, 13, 100, 101] {
                     let requests_of = of(&Partition::request, &|share| share.requests(total));
-                    assert!(
-                        requests_of.into_iter().eq(0..total),
-                        "{shards} {connections}"
-                    );
+                    assert!(requests_of.into_iter().eq(0..total), "{shards} {connections}");
                 }
             }
         }
@@ -112,10 +106,7 @@ mod tests {
                 let even = connections / shards;
                 assert!((even..=even + 1).contains(&share.connections()));
                 // Each connection has the same part.
-                assert_eq!(
-                    share.requests(rounds * connections),
-                    rounds * share.connections()
-                );
+                assert_eq!(share.requests(rounds * connections), rounds * share.connections());
                 let rate = share.of_rate(rounds as f64 * connections as f64);
                 assert_eq!(rate, (rounds * share.connections()) as f64);
             }

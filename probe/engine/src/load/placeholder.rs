@@ -143,9 +143,7 @@ impl Pieces {
 /// The name in `{name}…`: letters, digits and some signs, of which the first is no digit.
 fn name(bytes: &[u8]) -> Option<&str> {
     let inner = bytes.strip_prefix(b"{")?;
-    let end = inner
-        .iter()
-        .position(|byte| !byte.is_ascii_alphanumeric() && !b"_.:-".contains(byte))?;
+    let end = inner.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"_.:-".contains(byte))?;
     let starts_well = inner[0].is_ascii_alphabetic() || inner[0] == b'_';
     let is_name = end > 0 && inner[end] == b'}' && starts_well;
     std::str::from_utf8(&inner[..end]).ok().filter(|_| is_name)
@@ -193,11 +191,7 @@ mod tests {
     fn written(text: &str, in_target: bool) -> String {
         let mut out = Vec::new();
         let row = [b"a b/\xc3\xbc".to_vec()];
-        let values = Values {
-            id: 7,
-            number: 1_234_567_890,
-            row: &row,
-        };
+        let values = Values { id: 7, number: 1_234_567_890, row: &row };
         parse(text).unwrap().write(&values, in_target, &mut out);
         String::from_utf8(out).unwrap()
     }
@@ -211,19 +205,7 @@ mod tests {
 
     #[test]
     fn other_braces_are_text() {
-        for text in [
-            "{\"a\": {\"b\": 1}}",
-            "{}",
-            "{ n }",
-            "{n",
-            "n}",
-            "{1}",
-            "{",
-            "}{",
-            "{-n}",
-            "{ü}",
-            "",
-        ] {
+        for text in ["{\"a\": {\"b\": 1}}", "{}", "{ n }", "{n", "n}", "{1}", "{", "}{", "{-n}", "{ü}", ""] {
             assert_eq!(written(text, false), text);
         }
         assert_eq!(written("{\"a\":{n}}", false), "{\"a\":1234567890}");
@@ -231,9 +213,7 @@ mod tests {
         assert_eq!(written("{{me}} {{{id}", false), "{me} {{7");
         assert_eq!(parse("{me}"), Err("unknown: me".into()));
         // Without escapes, and with names that stay as they stand.
-        let plain = Pieces::parse(b"{{n}}{x}", false, &|name| {
-            Ok((name == "n").then_some(Piece::Id))
-        });
+        let plain = Pieces::parse(b"{{n}}{x}", false, &|name| Ok((name == "n").then_some(Piece::Id)));
         let text = |text: &[u8]| Piece::Text(text.to_vec());
         assert_eq!(plain.unwrap().0, [text(b"{"), Piece::Id, text(b"}{x}")]);
     }

@@ -194,14 +194,12 @@ pub struct ResetPlan {
 impl StreamPlan {
     /// Whether the reader of a connection, by its number from 1, is paused.
     pub fn pauses(&self, id: u64) -> bool {
-        self.pause
-            .is_some_and(|pause| percentile(id) < pause.percent)
+        self.pause.is_some_and(|pause| percentile(id) < pause.percent)
     }
 
     /// Whether a connection is reset. None is both paused and reset.
     pub fn resets(&self, id: u64) -> bool {
-        self.reset
-            .is_some_and(|reset| percentile(id) >= 100 - reset.percent)
+        self.reset.is_some_and(|reset| percentile(id) >= 100 - reset.percent)
     }
 }
 
@@ -250,9 +248,7 @@ impl Plan {
     pub fn pacing(&self) -> Pacing {
         match &self.pacing {
             PacingPlan::Closed {} => Pacing::Closed,
-            PacingPlan::Constant { rate_per_s, burst } => {
-                Pacing::Constant(*rate_per_s, *burst as u64)
-            }
+            PacingPlan::Constant { rate_per_s, burst } => Pacing::Constant(*rate_per_s, *burst as u64),
             PacingPlan::Poisson { rate_per_s, seed } => Pacing::Poisson(*rate_per_s, *seed),
             PacingPlan::Staircase { steps, .. } => {
                 let step = |step: &StepPlan| RateStep {
@@ -292,10 +288,7 @@ impl Plan {
     /// The plan's constant rate, of which this engine has its part.
     pub fn own_rate(&self, rate_per_s: f64) -> f64 {
         let part = self.part;
-        part.map_or(rate_per_s, |part| {
-            self.partition_of(part.engine, part.engines)
-                .of_rate(rate_per_s)
-        })
+        part.map_or(rate_per_s, |part| self.partition_of(part.engine, part.engines).of_rate(rate_per_s))
     }
 
     fn partition_of(&self, engine: usize, engines: usize) -> Partition {
@@ -311,11 +304,7 @@ impl Plan {
 
     /// The same load on another address.
     pub fn at(&self, address: SocketAddr) -> Plan {
-        Plan {
-            addresses: vec![address],
-            is_trial: true,
-            ..self.clone()
-        }
+        Plan { addresses: vec![address], is_trial: true, ..self.clone() }
     }
 
     /// The step of a service that rates are multiples of.
@@ -376,9 +365,7 @@ impl Plan {
     /// The maximum duration.
     pub fn duration_ns(&self) -> Option<u64> {
         let stairs = match &self.pacing {
-            PacingPlan::Staircase { steps, .. } => {
-                Some(steps.iter().map(|step| step.duration_s).sum())
-            }
+            PacingPlan::Staircase { steps, .. } => Some(steps.iter().map(|step| step.duration_s).sum()),
             _ => None,
         };
         let least = [self.duration_s, stairs].into_iter().flatten();

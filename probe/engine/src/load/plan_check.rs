@@ -36,34 +36,16 @@ impl Plan {
     /// Checks the plan; the error is one line.
     pub fn check(&self) -> Result<(), String> {
         let unix = self.unix.as_deref();
-        refuse!(
-            self.addresses.is_empty() == unix.is_none(),
-            "addresses: name at least one, or `unix`"
-        );
-        refuse!(
-            unix.is_some_and(|path| SocketAddrUnix::new(path).is_err()),
-            "unix: no path of a socket"
-        );
+        refuse!(self.addresses.is_empty() == unix.is_none(), "addresses: name at least one, or `unix`");
+        refuse!(unix.is_some_and(|path| SocketAddrUnix::new(path).is_err()), "unix: no path of a socket");
         let engines = self.part.map_or(1, |part| part.engines);
-        refuse!(
-            engines == 0 || engines > MAX_ENGINES,
-            "part: engines: 1 to {MAX_ENGINES}"
-        );
+        refuse!(engines == 0 || engines > MAX_ENGINES, "part: engines: 1 to {MAX_ENGINES}");
         let engine = self.part.map_or(0, |part| part.engine);
         refuse!(engine >= engines, "part: engine: 0 to {}", engines - 1);
         let (connections, most) = (self.connections, MAX_CONNECTIONS * engines);
-        refuse!(
-            connections == 0 || connections > most,
-            "connections: 1 to {most}"
-        );
-        refuse!(
-            self.threads == 0 || self.threads > MAX_THREADS,
-            "threads: 1 to {MAX_THREADS}"
-        );
-        refuse!(
-            self.shards() > connections,
-            "threads: each needs a connection, of {connections}"
-        );
+        refuse!(connections == 0 || connections > most, "connections: 1 to {most}");
+        refuse!(self.threads == 0 || self.threads > MAX_THREADS, "threads: 1 to {MAX_THREADS}");
+        refuse!(self.shards() > connections, "threads: each needs a connection, of {connections}");
         self.check_http2()?;
         if self.part.is_some_and(|part| part.service_times) {
             self.check_service_times()?;
@@ -78,19 +60,14 @@ impl Plan {
             ("stream.interval_s", self.stream.interval_s),
             ("stream.silent_s", self.stream.silent_s),
         ];
-        times
-            .into_iter()
-            .try_for_each(|(key, value)| positive(key, value, MAX_SECONDS))?;
+        times.into_iter().try_for_each(|(key, value)| positive(key, value, MAX_SECONDS))?;
         positive("ramp_per_s", self.ramp_per_s, MAX_RATE)?;
         self.check_pacing()?;
         self.check_patience()?;
         self.stream.check(self.protocol)?;
         let is_stream = self.protocol == Protocol::Stream;
         let has_messages = self.stream.framing == Framing::Message;
-        refuse!(
-            has_messages && !is_stream,
-            "stream.framing: messages are for streams only"
-        );
+        refuse!(has_messages && !is_stream, "stream.framing: messages are for streams only");
         match (self.protocol, &self.request, &self.line) {
             (Protocol::Tcp, None, Some(line)) => {
                 let pieces = pieces(self.templates.as_ref(), "line", line, &[])?;
@@ -105,30 +82,19 @@ impl Plan {
             }
             (Protocol::Http | Protocol::Stream, Some(request), None) => {
                 request.template(self.templates.as_ref())?;
-                refuse!(
-                    !request.targets.is_empty() && is_stream,
-                    "targets are for http only"
-                );
+                refuse!(!request.targets.is_empty() && is_stream, "targets are for http only");
             }
             (Protocol::Ws, ..) => refuse!(true, "ws needs `request` and `line`"),
             (Protocol::Tcp, ..) => refuse!(true, "tcp needs `line`, and no `request`"),
             _ => refuse!(true, "http and stream need `request`, and no `line`"),
         }
-        self.templates
-            .as_ref()
-            .map_or(Ok(()), |templates| templates.rows().map(drop))?;
+        self.templates.as_ref().map_or(Ok(()), |templates| templates.rows().map(drop))?;
         let texts = [&self.expect.equals, &self.expect.contains];
         let mut some = texts.into_iter().flatten();
-        refuse!(
-            some.any(|text| latin1_bytes(text).is_none()),
-            "expect: a character above U+00FF"
-        );
+        refuse!(some.any(|text| latin1_bytes(text).is_none()), "expect: a character above U+00FF");
         if let Some(text) = &self.expect.matches {
             let others = texts.into_iter().any(Option::is_some);
-            refuse!(
-                others,
-                "expect: `matches` stands alone, without equals and contains"
-            );
+            refuse!(others, "expect: `matches` stands alone, without equals and contains");
             whole_pattern(text).map_err(|why| format!("load: expect: matches: {why}"))?;
         }
         Ok(())
@@ -140,10 +106,7 @@ impl Plan {
         let is_bounded = self.requests.is_some_and(|most| most <= MAX_SENT as u64);
         let is_wrong = self.keeps_service_times() && (!is_bounded || self.http2.is_some());
         let what = "service times by request";
-        refuse!(
-            is_wrong,
-            "{what}: for HTTP/1.1, with `requests` of at most {MAX_SENT}"
-        );
+        refuse!(is_wrong, "{what}: for HTTP/1.1, with `requests` of at most {MAX_SENT}");
         Ok(())
     }
 
@@ -152,17 +115,11 @@ impl Plan {
             && self.http2.is_none()
             && self.request.as_ref().map_or(true, |request| !request.close);
         let has_patience = self.patience_s.is_some();
-        refuse!(
-            has_patience && !is_kept,
-            "patience_s: for tcp and HTTP/1.1 with kept connections"
-        );
+        refuse!(has_patience && !is_kept, "patience_s: for tcp and HTTP/1.1 with kept connections");
         if let Some(course_s) = self.course_s {
             let slots = self.duration_ns().map(|ns| ns as f64 / 1e9 / course_s);
             let are_few = slots.is_some_and(|slots| slots <= MAX_SLOTS);
-            refuse!(
-                !are_few,
-                "course_s: needs a duration of at most {MAX_SLOTS} slots"
-            );
+            refuse!(!are_few, "course_s: needs a duration of at most {MAX_SLOTS} slots");
         }
         Ok(())
     }
@@ -172,27 +129,15 @@ impl Plan {
             return Ok(());
         };
         let (streams, window) = (http2.streams, MIN_WINDOW_BYTES..=MAX_WINDOW_BYTES);
-        refuse!(
-            !(1..=MAX_STREAMS).contains(&streams),
-            "http2: streams: 1 to {MAX_STREAMS}"
-        );
+        refuse!(!(1..=MAX_STREAMS).contains(&streams), "http2: streams: 1 to {MAX_STREAMS}");
         let is_possible = window.contains(&http2.window_bytes);
-        refuse!(
-            !is_possible,
-            "http2: window_bytes: {MIN_WINDOW_BYTES} to {MAX_WINDOW_BYTES}"
-        );
+        refuse!(!is_possible, "http2: window_bytes: {MIN_WINDOW_BYTES} to {MAX_WINDOW_BYTES}");
         let are_many = streams * self.own_connections() > MAX_CONNECTIONS;
         refuse!(are_many, "http2: at most {MAX_CONNECTIONS} streams in all");
         let is_http = matches!(self.protocol, Protocol::Http | Protocol::Stream);
-        refuse!(
-            !is_http || self.is_websocket(),
-            "http2 is for http, and for streams of it"
-        );
+        refuse!(!is_http || self.is_websocket(), "http2 is for http, and for streams of it");
         let closes = self.request.as_ref().is_some_and(|request| request.close);
-        refuse!(
-            closes,
-            "http2: a connection for each request is for HTTP/1.1 only"
-        );
+        refuse!(closes, "http2: a connection for each request is for HTTP/1.1 only");
         let has_faults = self.stream.pause.is_some() || self.stream.reset.is_some();
         refuse!(has_faults, "http2: slow and vanish are for HTTP/1.1 only");
         Ok(())
@@ -203,10 +148,7 @@ impl Plan {
         request.template(self.templates.as_ref())?;
         let is_plain = request.method == "GET" && request.body.is_empty() && !request.close;
         let is_wrong = !is_plain || !request.targets.is_empty();
-        refuse!(
-            is_wrong,
-            "a WebSocket begins with a GET of one target, without a body"
-        );
+        refuse!(is_wrong, "a WebSocket begins with a GET of one target, without a body");
         pieces(self.templates.as_ref(), "line", line, &[])?;
         // A byte for each character.
         let is_long = line.chars().count() > MAX_MESSAGE_BYTES;
@@ -216,21 +158,12 @@ impl Plan {
 
     fn check_pacing(&self) -> Result<(), String> {
         if let Some(slack_s) = self.slack_s {
-            refuse!(
-                !self.open_loop(),
-                "slack_s: only an open loop has a schedule"
-            );
+            refuse!(!self.open_loop(), "slack_s: only an open loop has a schedule");
             let is_possible = slack_s == 0.0 || SLACK_S.contains(&slack_s);
-            refuse!(
-                !is_possible,
-                "slack_s: 0, or from 1e-5 to 0.1, not {slack_s}"
-            );
+            refuse!(!is_possible, "slack_s: 0, or from 1e-5 to 0.1, not {slack_s}");
         }
         let is_stream = self.protocol == Protocol::Stream;
-        refuse!(
-            is_stream && self.open_loop(),
-            "streams are not paced, only ramped"
-        );
+        refuse!(is_stream && self.open_loop(), "streams are not paced, only ramped");
         match &self.pacing {
             PacingPlan::Closed {} => {}
             PacingPlan::Constant { rate_per_s, burst } => {
@@ -264,10 +197,7 @@ impl StreamPlan {
         if pause.is_none() && reset.is_none() {
             return Ok(());
         }
-        refuse!(
-            protocol != Protocol::Stream,
-            "stream: slow and vanish are for streams only"
-        );
+        refuse!(protocol != Protocol::Stream, "stream: slow and vanish are for streams only");
         let slow = pause.map(|pause| pause.percent);
         let vanish = reset.map(|reset| reset.percent);
         for (key, percent) in [("slow", slow), ("vanish", vanish)] {
@@ -275,25 +205,10 @@ impl StreamPlan {
             refuse!(!is_possible, "stream.{key}: percent: 1 to 100");
         }
         let sum = slow.unwrap_or(0) + vanish.unwrap_or(0);
-        refuse!(
-            sum > 100,
-            "stream: slow and vanish: more than 100 percent together"
-        );
-        positive(
-            "stream.slow.at_s",
-            pause.map(|pause| pause.at_s),
-            MAX_SECONDS,
-        )?;
-        positive(
-            "stream.slow.for_s",
-            pause.map(|pause| pause.for_s),
-            MAX_SECONDS,
-        )?;
-        positive(
-            "stream.vanish.at_s",
-            reset.map(|reset| reset.at_s),
-            MAX_SECONDS,
-        )
+        refuse!(sum > 100, "stream: slow and vanish: more than 100 percent together");
+        positive("stream.slow.at_s", pause.map(|pause| pause.at_s), MAX_SECONDS)?;
+        positive("stream.slow.for_s", pause.map(|pause| pause.for_s), MAX_SECONDS)?;
+        positive("stream.vanish.at_s", reset.map(|reset| reset.at_s), MAX_SECONDS)
     }
 }
 
@@ -301,10 +216,7 @@ impl StreamPlan {
 fn positive(key: &str, value: Option<f64>, max: f64) -> Result<(), String> {
     if let Some(value) = value {
         let is_possible = value > 0.0 && value <= max;
-        refuse!(
-            !is_possible,
-            "{key}: {value} is not in the range 0 < x ≤ {max}"
-        );
+        refuse!(!is_possible, "{key}: {value} is not in the range 0 < x ≤ {max}");
     }
     Ok(())
 }

@@ -55,9 +55,7 @@ fn first(own: &mut String, other: &String) {
 }
 
 fn add_each(own: &mut [u64], other: &[u64]) {
-    own.iter_mut()
-        .zip(other)
-        .for_each(|(own, other)| *own += other);
+    own.iter_mut().zip(other).for_each(|(own, other)| *own += other);
 }
 
 fn add_counts(own: &mut BTreeMap<u16, u64>, other: &BTreeMap<u16, u64>) {
@@ -68,9 +66,7 @@ fn add_counts(own: &mut BTreeMap<u16, u64>, other: &BTreeMap<u16, u64>) {
 
 fn add_targets(own: &mut Vec<Replies>, other: &Vec<Replies>) {
     own.resize_with(own.len().max(other.len()), Replies::default);
-    own.iter_mut()
-        .zip(other)
-        .for_each(|(own, other)| own.merge(other));
+    own.iter_mut().zip(other).for_each(|(own, other)| own.merge(other));
 }
 
 fn add_seconds(own: &mut Vec<SecondStats>, other: &Vec<SecondStats>) {
@@ -245,12 +241,7 @@ mod tests {
     #[test]
     fn late_replies_count_as_a_whole_where_the_server_keeps_up() {
         let record = |unfinished, late_requests, in_flight_sum| Record {
-            replies: Replies {
-                requests: 170,
-                late_requests,
-                unfinished,
-                ..Replies::default()
-            },
+            replies: Replies { requests: 170, late_requests, unfinished, ..Replies::default() },
             late_shares: 15.0,
             in_flight_sum,
             sweeps: 10,

@@ -27,10 +27,7 @@ pub fn write(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<(), 
             continue;
         }
         let counts: Vec<_> = histogram.buckets().collect();
-        writer.send(
-            &json!({"type": "histogram", "name": name, "counts": counts}),
-            false,
-        )?;
+        writer.send(&json!({"type": "histogram", "name": name, "counts": counts}), false)?;
     }
     write_outcome(plan, outcome, writer)
 }
@@ -45,12 +42,9 @@ fn write_outcome(plan: &Plan, outcome: &Outcome, writer: &mut Writer) -> Result<
 pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     let record = &outcome.record;
     let histograms = record.histograms();
-    let histograms = histograms
-        .iter()
-        .filter(|(_, histogram)| !histogram.is_empty());
-    let summaries: Map<String, Value> = histograms
-        .map(|(name, histogram)| ((*name).into(), summary(histogram)))
-        .collect();
+    let histograms = histograms.iter().filter(|(_, histogram)| !histogram.is_empty());
+    let summaries: Map<String, Value> =
+        histograms.map(|(name, histogram)| ((*name).into(), summary(histogram))).collect();
     let series: Vec<Value> = record
         .series
         .iter()
@@ -70,9 +64,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
     let streams = plan.protocol == Protocol::Stream;
     let (word, detail) = verdict(plan, outcome);
     let sequence = record.sequence.named();
-    let sequence: Map<String, Value> = sequence
-        .map(|(kind, count)| (kind.into(), count.into()))
-        .collect();
+    let sequence: Map<String, Value> = sequence.map(|(kind, count)| (kind.into(), count.into())).collect();
     json!({
         "outcome": word, "detail": detail,
         "duration_ns": outcome.duration_ns,
@@ -134,17 +126,12 @@ fn timeline(line: &Timeline) -> Option<Value> {
 /// Length and hash of some bodies.
 fn bodies(record: &Record) -> Vec<(u64, String)> {
     let first = record.bodies.iter().take(MAX_BODIES);
-    first
-        .map(|(bytes, hash)| (*bytes, format!("{hash:016x}")))
-        .collect()
+    first.map(|(bytes, hash)| (*bytes, format!("{hash:016x}"))).collect()
 }
 
 /// The curves of what users wait for, where the plan asks for them: latency, of streams lateness.
 fn counts(plan: &Plan, record: &Record) -> Map<String, Value> {
-    let main = [
-        ("latency", &record.replies.latency),
-        ("lateness", &record.lateness),
-    ];
+    let main = [("latency", &record.replies.latency), ("lateness", &record.lateness)];
     main.into_iter()
         .filter(|(_, histogram)| plan.counts && !histogram.is_empty())
         .map(|(name, histogram)| (name.into(), histogram.curve().into()))
@@ -167,17 +154,12 @@ fn targets(record: &Record) -> Vec<Value> {
 /// Counts of errors by kind, without those that did not occur.
 fn errors(counts: &[u64]) -> Map<String, Value> {
     let named = ErrorKind::NAMES.iter().zip(counts);
-    named
-        .filter(|(_, count)| **count > 0)
-        .map(|(kind, count)| ((*kind).into(), (*count).into()))
-        .collect()
+    named.filter(|(_, count)| **count > 0).map(|(kind, count)| ((*kind).into(), (*count).into())).collect()
 }
 
 fn statuses(counts: &BTreeMap<u16, u64>) -> Map<String, Value> {
     let counts = counts.iter();
-    counts
-        .map(|(status, count)| (status.to_string(), (*count).into()))
-        .collect()
+    counts.map(|(status, count)| (status.to_string(), (*count).into())).collect()
 }
 
 /// The rate that was asked for. Of a constant rate it is no quotient: a short load may have one burst only, which would
@@ -222,10 +204,7 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
     if record.opened == 0 && refused > 0 && refused == record.errors_total() {
         let addresses = plan.addresses.iter().map(ToString::to_string);
         let addresses: Vec<_> = addresses.chain(plan.unix.clone()).collect();
-        let why = format!(
-            "connections are refused: no server listens at {}",
-            addresses.join(" or ")
-        );
+        let why = format!("connections are refused: no server listens at {}", addresses.join(" or "));
         return ("load-failed", why);
     }
     let untrusted = count(ErrorKind::Certificate);
@@ -236,16 +215,12 @@ pub fn verdict(plan: &Plan, outcome: &Outcome) -> (&'static str, String) {
         );
         return ("load-failed", why);
     }
-    let most = ErrorKind::NAMES
-        .iter()
-        .zip(record.replies.errors)
-        .max_by_key(|(_, count)| *count);
+    let most = ErrorKind::NAMES.iter().zip(record.replies.errors).max_by_key(|(_, count)| *count);
     let why = match most {
         Some((kind, count)) if count > 0 => {
             let first = [&record.fault, &record.first_wrong];
             let first = first.into_iter().find(|text| !text.is_empty());
-            let fault =
-                first.map_or_else(String::new, |fault| format!("; the first of them: {fault}"));
+            let fault = first.map_or_else(String::new, |fault| format!("; the first of them: {fault}"));
             format!("nothing was answered as expected: {count} × {kind}{fault}")
         }
         _ if record.opened == 0 => {
@@ -297,11 +272,7 @@ mod tests {
         record.intended += 1;
         record.bytes_in += ns;
         record.schedule_error.add(ns % 10_000);
-        *record
-            .replies
-            .statuses
-            .entry(200 + ns as u16 % 3)
-            .or_default() += 1;
+        *record.replies.statuses.entry(200 + ns as u16 % 3).or_default() += 1;
         let second = record.second(ns % 5_000_000_000);
         second.requests += 1;
         second.max_ns = second.max_ns.max(ns);
@@ -313,11 +284,7 @@ mod tests {
         let plan = r#"{"protocol": "http", "addresses": ["127.0.0.1:1"], "duration_s": 5,
             "request": {"headers": [["Host", "h"]]}, "pacing": {"kind": "constant", "rate_per_s": 9}}"#;
         let plan: Plan = serde_json::from_str(plan).unwrap();
-        let outcome = |record| Outcome {
-            record,
-            duration_ns: 5_000_000_000,
-            ..Outcome::default()
-        };
+        let outcome = |record| Outcome { record, duration_ns: 5_000_000_000, ..Outcome::default() };
         for shards in 1..=5 {
             let mut whole = Record::default();
             let mut parts: Vec<Record> = (0..shards).map(|_| Record::default()).collect();

@@ -54,11 +54,7 @@ impl StreamFormat {
 
     /// A stream whose request was sent at `sent_ns`.
     pub fn begin(&self, sent_ns: u64) -> StreamState {
-        StreamState {
-            sent_ns,
-            base_ns: sent_ns,
-            ..StreamState::default()
-        }
+        StreamState { sent_ns, base_ns: sent_ns, ..StreamState::default() }
     }
 
     /// How many chunks have arrived on a stream, and how many more were due at `now_ns`.
@@ -75,13 +71,7 @@ impl StreamFormat {
     }
 
     /// Checks a message of the stream `id` that arrived at `now_ns`.
-    pub fn check(
-        &self,
-        stream: &mut StreamState,
-        message: &[u8],
-        id: u64,
-        now_ns: u64,
-    ) -> CheckedMessage {
+    pub fn check(&self, stream: &mut StreamState, message: &[u8], id: u64, now_ns: u64) -> CheckedMessage {
         stream.count += 1;
         let is_first = stream.count == 1 && self.first.is_some();
         if is_first {
@@ -223,16 +213,11 @@ mod tests {
 
     #[test]
     fn chunks_before_their_time_are_early() {
-        let format = StreamFormat::new(&StreamPlan {
-            interval_s: Some(1.0),
-            ..StreamPlan::default()
-        });
+        let format = StreamFormat::new(&StreamPlan { interval_s: Some(1.0), ..StreamPlan::default() });
         let due = 1_000_000_000;
-        for (now, early) in [
-            (due - EARLY_TOLERANCE_NS - 1, true),
-            (due - EARLY_TOLERANCE_NS, false),
-            (due, false),
-        ] {
+        for (now, early) in
+            [(due - EARLY_TOLERANCE_NS - 1, true), (due - EARLY_TOLERANCE_NS, false), (due, false)]
+        {
             let message = format.check(&mut format.begin(0), b"x", 1, now);
             assert_eq!(message.early, early, "{now}");
             assert_eq!((message.late_ns, message.error), (Some(0), None));
@@ -265,10 +250,7 @@ mod tests {
             });
             let mut stream = format.begin(second);
             if first.is_some() {
-                assert_eq!(
-                    format.check(&mut stream, b"Welcome", 7, second).late_ns,
-                    None
-                );
+                assert_eq!(format.check(&mut stream, b"Welcome", 7, second).late_ns, None);
             }
             for k in 1..4 {
                 let message = format.check(&mut stream, b"x", 7, (k + 1) * second + 5 * k);

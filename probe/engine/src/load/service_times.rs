@@ -56,8 +56,7 @@ impl From<ServiceTimes> for Pairs {
     fn from(mut times: ServiceTimes) -> Pairs {
         times.0.sort_unstable();
         let mut last = 0;
-        let step =
-            |(number, service_ns)| (number - std::mem::replace(&mut last, number), service_ns);
+        let step = |(number, service_ns)| (number - std::mem::replace(&mut last, number), service_ns);
         times.0.into_iter().map(step).collect()
     }
 }
@@ -97,10 +96,7 @@ mod tests {
     fn records_have_them_in_the_order_of_their_numbers() {
         let some = times(&[(5, 70), (1, 900), (u64::MAX, u64::MAX), (2, 0)]);
         let text = serde_json::to_string(&some).unwrap();
-        assert_eq!(
-            text,
-            "[[1,900],[1,0],[3,70],[18446744073709551610,18446744073709551615]]"
-        );
+        assert_eq!(text, "[[1,900],[1,0],[3,70],[18446744073709551610,18446744073709551615]]");
         let read: ServiceTimes = serde_json::from_str(&text).unwrap();
         let pairs: Vec<_> = read.iter().collect();
         assert_eq!(pairs, [(1, 900), (2, 0), (5, 70), (u64::MAX, u64::MAX)]);
@@ -112,33 +108,15 @@ mod tests {
 
     #[test]
     fn pairs_that_are_refused() {
-        let refused = |text: &str| {
-            serde_json::from_str::<ServiceTimes>(text)
-                .unwrap_err()
-                .to_string()
-        };
-        for text in [
-            "[[0, 5]]",
-            "[[1, 5], [0, 5]]",
-            "[[18446744073709551615, 1], [1, 1]]",
-        ] {
+        let refused = |text: &str| serde_json::from_str::<ServiceTimes>(text).unwrap_err().to_string();
+        for text in ["[[0, 5]]", "[[1, 5], [0, 5]]", "[[18446744073709551615, 1], [1, 1]]"] {
             assert!(refused(text).contains("ascend from 1"), "{text}");
         }
-        for text in [
-            "\"1 2\"",
-            "[1, 2]",
-            "[[1]]",
-            "[[1, 2, 3]]",
-            "[[-1, 2]]",
-            "[[1, 2.5]]",
-        ] {
+        for text in ["\"1 2\"", "[1, 2]", "[[1]]", "[[1, 2, 3]]", "[[-1, 2]]", "[[1, 2.5]]"] {
             refused(text);
         }
         let many = |count| Pairs::from(vec![(1, 9); count]);
-        assert_eq!(
-            ServiceTimes::try_from(many(MAX_SENT)).unwrap().len(),
-            MAX_SENT
-        );
+        assert_eq!(ServiceTimes::try_from(many(MAX_SENT)).unwrap().len(), MAX_SENT);
         let why = ServiceTimes::try_from(many(MAX_SENT + 1)).unwrap_err();
         assert!(why.contains("at most 1000000"), "{why}");
     }

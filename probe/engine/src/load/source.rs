@@ -49,8 +49,7 @@ impl Sources {
 
     /// The source address of this connection has no ports left.
     pub fn exhausted(&mut self, number: u64) {
-        let loopback =
-            matches!(self.addresses(number).0.ip(), IpAddr::V4(address) if address.is_loopback());
+        let loopback = matches!(self.addresses(number).0.ip(), IpAddr::V4(address) if address.is_loopback());
         self.shift += u64::from(loopback);
     }
 }
@@ -98,18 +97,9 @@ mod tests {
         let few = Sources::new(&[target], &[], 20_000);
         assert_eq!(few.addresses(19_999), (target, None));
         let many = Sources::new(&[target], &[], 20_001);
-        assert_eq!(
-            many.addresses(19_999).1,
-            Some(Ipv4Addr::new(127, 0, 0, 1).into())
-        );
-        assert_eq!(
-            many.addresses(20_000).1,
-            Some(Ipv4Addr::new(127, 0, 0, 2).into())
-        );
-        let own = [
-            Ipv4Addr::new(127, 0, 0, 9).into(),
-            Ipv4Addr::new(127, 0, 0, 5).into(),
-        ];
+        assert_eq!(many.addresses(19_999).1, Some(Ipv4Addr::new(127, 0, 0, 1).into()));
+        assert_eq!(many.addresses(20_000).1, Some(Ipv4Addr::new(127, 0, 0, 2).into()));
+        let own = [Ipv4Addr::new(127, 0, 0, 9).into(), Ipv4Addr::new(127, 0, 0, 5).into()];
         let named = Sources::new(&[target], &own, 20_001);
         let turns = [0, 1, 20_000].map(|number| named.addresses(number).1.unwrap());
         assert_eq!(turns, [own[0], own[1], own[0]]);
@@ -122,10 +112,7 @@ mod tests {
         let target: SocketAddr = "127.0.0.1:80".parse().unwrap();
         let mut sources = Sources::new(&[target], &[], 10);
         sources.exhausted(3);
-        assert_eq!(
-            sources.addresses(3).1,
-            Some(Ipv4Addr::new(127, 0, 0, 2).into())
-        );
+        assert_eq!(sources.addresses(3).1, Some(Ipv4Addr::new(127, 0, 0, 2).into()));
         let mut far = Sources::new(&["192.0.2.1:80".parse().unwrap()], &[], 10);
         far.exhausted(3);
         assert_eq!(far.addresses(3).1, None);
@@ -135,11 +122,8 @@ mod tests {
     fn a_bound_socket_connects() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let target = listener.local_addr().unwrap();
-        let socket = rustix::net::socket(
-            rustix::net::AddressFamily::INET,
-            rustix::net::SocketType::STREAM,
-            None,
-        );
+        let socket =
+            rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None);
         let socket = socket.unwrap();
         bind(&socket, Ipv4Addr::new(127, 0, 0, 77).into()).unwrap();
         rustix::net::connect(&socket, &target).unwrap();
@@ -152,11 +136,8 @@ mod tests {
         use std::io::Write;
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let target = listener.local_addr().unwrap();
-        let socket = rustix::net::socket(
-            rustix::net::AddressFamily::INET,
-            rustix::net::SocketType::STREAM,
-            None,
-        );
+        let socket =
+            rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None);
         let socket = socket.unwrap();
         shrink_buffers(&socket).unwrap();
         rustix::net::connect(&socket, &target).unwrap();

@@ -52,28 +52,14 @@ mod tests {
     #[test]
     fn messages_of_a_template() {
         let chunk = Template::parse("Chunk {k} for {id}");
-        assert_eq!(
-            chunk.parse_message(b"Chunk 3 for 12"),
-            Some((Some(3), Some(12)))
-        );
-        for wrong in [
-            "Chunk 03 for 12",
-            "Chunk  for 12",
-            "Chunk -3 for 12",
-            "Chunk 3 for 12 ",
-            "Chunk 3 for",
-        ] {
+        assert_eq!(chunk.parse_message(b"Chunk 3 for 12"), Some((Some(3), Some(12))));
+        for wrong in ["Chunk 03 for 12", "Chunk  for 12", "Chunk -3 for 12", "Chunk 3 for 12 ", "Chunk 3 for"]
+        {
             assert_eq!(chunk.parse_message(wrong.as_bytes()), None, "{wrong}");
         }
-        assert_eq!(
-            chunk.parse_message(b"Chunk 99999999999999999999999 for 1"),
-            None
-        );
+        assert_eq!(chunk.parse_message(b"Chunk 99999999999999999999999 for 1"), None);
         assert_eq!(Template::parse("").parse_message(b""), Some((None, None)));
-        assert_eq!(
-            Template::parse("{id}").parse_message(b"7"),
-            Some((None, Some(7)))
-        );
+        assert_eq!(Template::parse("{id}").parse_message(b"7"), Some((None, Some(7))));
     }
 
     #[test]

@@ -7,9 +7,7 @@ pub const MAX_MESSAGE_BYTES: usize = 64 * 1024;
 
 /// A byte for each character; None where a character is above U+00FF.
 pub fn latin1_bytes(text: &str) -> Option<Vec<u8>> {
-    text.chars()
-        .map(|character| u8::try_from(u32::from(character)).ok())
-        .collect()
+    text.chars().map(|character| u8::try_from(u32::from(character)).ok()).collect()
 }
 
 /// A character for each byte.
@@ -43,10 +41,7 @@ mod tests {
         let pattern = whole_pattern("a|b+").unwrap();
         assert!(pattern.is_match("bb") && !pattern.is_match("ab"));
         let error = whole_pattern("a[").unwrap_err();
-        assert!(
-            error.starts_with("\"a[\": ") && error.contains("bracket"),
-            "{error}"
-        );
+        assert!(error.starts_with("\"a[\": ") && error.contains("bracket"), "{error}");
         assert!(!error.contains('\n'));
     }
 }

@@ -42,7 +42,10 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     if share > BUSY_SHARE {
         warn(
             GENERATOR_BOUND,
-            format!("a thread of the engine was busy for {:.0} % of the time: the engine may limit the figures", share * 100.0),
+            format!(
+                "a thread of the engine was busy for {:.0} % of the time: the engine may limit the figures",
+                share * 100.0
+            ),
             "give it more --threads, or CPUs of its own",
         );
     }
@@ -58,10 +61,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     if open_loop && share <= BUSY_SHARE && late_share > LATE_SHARE {
         warn(
             GENERATOR_BOUND,
-            format!(
-                "the engine's own delay is {:.0} % of the mean latency",
-                late_share.min(1.0) * 100.0
-            ),
+            format!("the engine's own delay is {:.0} % of the mean latency", late_share.min(1.0) * 100.0),
             "give it CPUs of its own, or a lower rate",
         );
     }
@@ -90,17 +90,13 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
     }
     if open_loop && record.intended > 0 {
         // An answer that was not as expected came all the same: `errors` says so.
-        let wrong = [ErrorKind::Status, ErrorKind::Content]
-            .map(|kind| record.replies.errors[kind as usize]);
+        let wrong = [ErrorKind::Status, ErrorKind::Content].map(|kind| record.replies.errors[kind as usize]);
         let answered = record.answered(open_loop) + wrong.iter().sum::<u64>() as f64;
         let kept = answered / record.intended as f64;
         if kept < RATE_KEPT {
             warn(
                 "rate-not-kept",
-                format!(
-                    "{:.1} % of the intended requests were answered in time",
-                    kept * 100.0
-                ),
+                format!("{:.1} % of the intended requests were answered in time", kept * 100.0),
                 "use a lower rate, or more connections where queue times are long",
             );
         }
@@ -161,11 +157,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         }
     }
     if seconds < 1.0 {
-        warn(
-            "short-run",
-            format!("the load lasted {seconds:.2} s"),
-            "run it for some seconds",
-        );
+        warn("short-run", format!("the load lasted {seconds:.2} s"), "run it for some seconds");
     }
     let errors = record.errors_total();
     if errors > 0 {
@@ -231,10 +223,7 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
 
 /// Which of the errors are in no latency.
 fn left_out(record: &Record) -> String {
-    let kinds = ErrorKind::ALL
-        .iter()
-        .copied()
-        .filter(|&kind| record.replies.errors[kind as usize] > 0);
+    let kinds = ErrorKind::ALL.iter().copied().filter(|&kind| record.replies.errors[kind as usize] > 0);
     let (given_up, others): (Vec<_>, Vec<_>) = kinds.partition(|kind| kind.is_timeout());
     let mut text = String::new();
     if !given_up.is_empty() {
@@ -242,10 +231,7 @@ fn left_out(record: &Record) -> String {
     }
     if !others.is_empty() {
         let others = others.iter().map(|&kind| {
-            let (count, name) = (
-                record.replies.errors[kind as usize],
-                ErrorKind::NAMES[kind as usize],
-            );
+            let (count, name) = (record.replies.errors[kind as usize], ErrorKind::NAMES[kind as usize]);
             format!("{count} {name}")
         });
         text += "; latencies leave out ";
@@ -260,26 +246,16 @@ mod tests {
     use crate::load::record::Replies;
 
     fn answered(requests: u64) -> Replies {
-        Replies {
-            requests,
-            ..Replies::default()
-        }
+        Replies { requests, ..Replies::default() }
     }
 
     fn codes(pacing: &str, record: Record) -> Vec<&'static str> {
-        codes_of(
-            &format!(r#""protocol": "tcp", "line": "1", "pacing": {pacing}"#),
-            record,
-        )
+        codes_of(&format!(r#""protocol": "tcp", "line": "1", "pacing": {pacing}"#), record)
     }
 
     fn codes_of(plan: &str, record: Record) -> Vec<&'static str> {
         let plan = format!(r#"{{"addresses": ["127.0.0.1:1"], "duration_s": 2, {plan}}}"#);
-        let outcome = Outcome {
-            record,
-            duration_ns: 2_000_000_000,
-            ..Outcome::default()
-        };
+        let outcome = Outcome { record, duration_ns: 2_000_000_000, ..Outcome::default() };
         let plan = serde_json::from_str(&plan).unwrap();
         let warnings = warnings(&plan, &outcome);
         warnings.iter().map(|warning| warning.code).collect()
@@ -289,19 +265,11 @@ mod tests {
     fn reasons_of_warnings() {
         let open = r#"{"kind": "constant", "rate_per_s": 5}, "slack_s": 0"#;
         let closed = r#"{"kind": "closed"}"#;
-        let fine = || Record {
-            intended: 10,
-            replies: answered(10),
-            ..Record::default()
-        };
+        let fine = || Record { intended: 10, replies: answered(10), ..Record::default() };
         assert!(codes(open, fine()).is_empty());
         let burst = |size| format!(r#"{{"kind": "constant", "rate_per_s": 5, "burst": {size}}}"#);
         assert!(codes(&burst(10), fine()).is_empty());
-        let one = || Record {
-            intended: 20,
-            replies: answered(20),
-            ..Record::default()
-        };
+        let one = || Record { intended: 20, replies: answered(20), ..Record::default() };
         assert_eq!(codes(&burst(20), one()), ["uneven-bursts"]);
         let late = || {
             let mut record = fine();
@@ -333,30 +301,14 @@ mod tests {
             record
         };
         assert_eq!(codes(slack, later()), ["generator-bound", "lag"]);
-        let busy = Record {
-            max_thread_cpu_ns: 1_900_000_000,
-            max_thread_busy_ns: 1_900_000_000,
-            ..fine()
-        };
+        let busy = Record { max_thread_cpu_ns: 1_900_000_000, max_thread_busy_ns: 1_900_000_000, ..fine() };
         assert_eq!(codes(closed, busy), ["generator-bound"]);
-        let polling = Record {
-            max_thread_cpu_ns: 2_000_000_000,
-            max_thread_busy_ns: 1_000_000_000,
-            ..fine()
-        };
+        let polling =
+            Record { max_thread_cpu_ns: 2_000_000_000, max_thread_busy_ns: 1_000_000_000, ..fine() };
         assert!(codes(open, polling).is_empty());
-        let half = Record {
-            replies: Replies {
-                unfinished: 5,
-                ..answered(5)
-            },
-            ..fine()
-        };
+        let half = Record { replies: Replies { unfinished: 5, ..answered(5) }, ..fine() };
         assert_eq!(codes(open, half), ["rate-not-kept", "unfinished"]);
-        let mut missed = Record {
-            replies: answered(5),
-            ..fine()
-        };
+        let mut missed = Record { replies: answered(5), ..fine() };
         missed.replies.errors[ErrorKind::Status as usize] = 5;
         assert_eq!(codes(open, missed), ["errors"]);
         let mut failed = Record::default();
@@ -365,28 +317,17 @@ mod tests {
         assert_eq!(left_out(&failed), aged);
         failed.replies.errors[ErrorKind::Reset as usize] = 2;
         failed.replies.errors[ErrorKind::Truncated as usize] = 1;
-        assert_eq!(
-            left_out(&failed),
-            format!("{aged}; latencies leave out 2 reset, 1 truncated")
-        );
-        let many = Record {
-            opened: 20_001,
-            ..fine()
-        };
+        assert_eq!(left_out(&failed), format!("{aged}; latencies leave out 2 reset, 1 truncated"));
+        let many = Record { opened: 20_001, ..fine() };
         assert_eq!(codes(closed, many), ["near-ports"]);
     }
 
     #[test]
     fn streams_have_a_schedule_too() {
         let codes = |errors_ns: &[u64], late_ns: u64, busy_ns: u64| {
-            let mut record = Record {
-                max_thread_cpu_ns: busy_ns,
-                max_thread_busy_ns: busy_ns,
-                ..Record::default()
-            };
-            errors_ns
-                .iter()
-                .for_each(|&ns| record.schedule_error.add(ns));
+            let mut record =
+                Record { max_thread_cpu_ns: busy_ns, max_thread_busy_ns: busy_ns, ..Record::default() };
+            errors_ns.iter().for_each(|&ns| record.schedule_error.add(ns));
             record.lateness.add(late_ns);
             codes_of(r#""protocol": "stream""#, record)
         };

@@ -22,10 +22,7 @@ pub fn place(step: &str, name: &str) -> String {
 /// The number of errors of these kinds.
 fn errors(record: &Record, judgement: Judgement) -> u64 {
     let kinds = ErrorKind::ALL.iter().zip(record.replies.errors);
-    kinds
-        .filter(|(kind, _)| kind.judgement() == judgement)
-        .map(|(_, count)| count)
-        .sum()
+    kinds.filter(|(kind, _)| kind.judgement() == judgement).map(|(_, count)| count).sum()
 }
 
 /// The cause to end the trial where replies were wrong.
@@ -51,15 +48,8 @@ pub fn judge_requests(step: &LoadStep, load: &FinishedLoad) -> Option<Cause> {
     // At the last of rising rates a server may fail, and so it may where clients lose their patience.
     let may_fail = step.last_above_p99_s.is_some() || plan.patience_s.is_some();
     judge_replies(&step.name, name, record)
-        .or_else(|| {
-            plan.rates_of()
-                .and_then(|_| judge_generator(&step.name, name, load))
-        })
-        .or_else(|| {
-            (!may_fail)
-                .then(|| judge_unanswered(&step.name, name, record))
-                .flatten()
-        })
+        .or_else(|| plan.rates_of().and_then(|_| judge_generator(&step.name, name, load)))
+        .or_else(|| (!may_fail).then(|| judge_unanswered(&step.name, name, record)).flatten())
 }
 
 /// The cause to end the trial where the engine could not send at the rates that the server's own rate asks for: what
@@ -102,9 +92,7 @@ fn named_errors(record: &Record) -> String {
 /// Names with their counts, without those that are 0.
 fn named<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> String {
     let counted = counts.into_iter().filter(|(_, count)| *count > 0);
-    let texts: Vec<_> = counted
-        .map(|(kind, count)| format!("{kind} {count}"))
-        .collect();
+    let texts: Vec<_> = counted.map(|(kind, count)| format!("{kind} {count}")).collect();
     texts.join(", ")
 }
 
@@ -112,10 +100,7 @@ fn named<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> String {
 pub fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Option<Cause> {
     let place = place(step, name);
     let sequence = named(record.sequence.named());
-    let fed = format!(
-        "{} of {} connections were fed",
-        record.fed, plan.connections
-    );
+    let fed = format!("{} of {} connections were fed", record.fed, plan.connections);
     if !sequence.is_empty() {
         let chunks = record.chunks;
         let why = format!("{place}: {sequence}, in {chunks} chunks; {fed}");
@@ -132,10 +117,7 @@ pub fn judge_streams(step: &str, name: &str, plan: &Plan, record: &Record) -> Op
         return Some(Cause::LoadFailed(why));
     }
     if record.silent > 0 {
-        let why = format!(
-            "{place}: {} of {} connections had fallen silent",
-            record.silent, plan.connections
-        );
+        let why = format!("{place}: {} of {} connections had fallen silent", record.silent, plan.connections);
         return Some(Cause::LoadFailed(why));
     }
     None

@@ -26,10 +26,7 @@ fn times_ns(number: u64) -> (u64, u64) {
     let slowest_ns = 3_000_000 * (number % 11 + 1);
     // Some in less than the stub's own clock has for the call: their overhead is 0.
     let overhead_ns = (number * 7919 % 1000) * 1000;
-    (
-        slowest_ns,
-        (slowest_ns + overhead_ns).saturating_sub(20_000),
-    )
+    (slowest_ns, (slowest_ns + overhead_ns).saturating_sub(20_000))
 }
 
 /// Three calls of each request; those of every fifth one after another.
@@ -67,16 +64,12 @@ fn outcome(numbers: impl DoubleEndedIterator<Item = u64>) -> Outcome {
 fn joined(engines: u64) -> Value {
     let mut runner = LoadRunner::new(steps(), Some(upstreams()));
     runner.await_engines(0, ([127, 0, 0, 1], 1).into());
-    let begun = Begun {
-        engines: vec![engines as usize],
-        within_ns: 5,
-    };
+    let begun = Begun { engines: vec![engines as usize], within_ns: 5 };
     runner.engines_begun(&begun, 1).unwrap();
     for engine in 0..engines {
         let own = (1..=REQUESTS).filter(|number| number % engines == engine);
         let line = json!({"record": {"load": 0, "record": outcome(own)}});
-        let Ok(DriverNotice::Record(part)) = DriverNotice::parse(line.to_string().as_bytes())
-        else {
+        let Ok(DriverNotice::Record(part)) = DriverNotice::parse(line.to_string().as_bytes()) else {
             panic!("no record");
         };
         let ended = runner.engine_ended(&part, 9).unwrap();
@@ -157,10 +150,7 @@ fn windows(answers: &[u64], cpu_ns: impl Fn(usize) -> u64) -> usize {
     let mut runner = LoadRunner::new(steps, None);
     let (mut taken, mut used_ns) = (0, 0);
     while runner.step + 1 < runner.steps.len() {
-        let mut outcome = Outcome {
-            duration_ns: 250_000_000,
-            ..Outcome::default()
-        };
+        let mut outcome = Outcome { duration_ns: 250_000_000, ..Outcome::default() };
         outcome.record.replies.requests = match runner.step {
             0 => 1,
             window => answers[window - 1],
@@ -222,23 +212,18 @@ fn every_kind_of_error_is_judged() {
         let wrong = judge_replies("measured", "all", &record);
         let unanswered = judge_unanswered("measured", "all", &record);
         match kind.judgement() {
-            Judgement::WrongAnswer => assert!(
-                matches!(&wrong, Some(Cause::WrongEvidence(why)) if why.contains(name)),
-                "{name}"
-            ),
+            Judgement::WrongAnswer => {
+                assert!(matches!(&wrong, Some(Cause::WrongEvidence(why)) if why.contains(name)), "{name}")
+            }
             Judgement::Planned => assert!(wrong.is_none() && unanswered.is_none(), "{name}"),
             Judgement::Unanswered => assert!(
-                wrong.is_none()
-                    && matches!(&unanswered, Some(Cause::LoadFailed(why)) if why.contains(name)),
+                wrong.is_none() && matches!(&unanswered, Some(Cause::LoadFailed(why)) if why.contains(name)),
                 "{name}"
             ),
         }
         // One request of a thousand without an answer is none that hides slow ones.
         record.replies.errors[place] = 1;
-        assert!(
-            judge_unanswered("measured", "all", &record).is_none(),
-            "{name}"
-        );
+        assert!(judge_unanswered("measured", "all", &record).is_none(), "{name}");
     }
 }
 
@@ -255,16 +240,11 @@ fn an_overload_that_the_engine_cannot_produce() {
         let steps = json!([{"name": "measured", "loads": [{"name": "all", "plan": plan}]}]);
         serde_json::from_value(steps).unwrap()
     };
-    for (of, busy_ns, is_judged) in [
-        ("capacity", 960_000_000, true),
-        ("capacity", 500_000_000, false),
-        ("", 960_000_000, false),
-    ] {
+    for (of, busy_ns, is_judged) in
+        [("capacity", 960_000_000, true), ("capacity", 500_000_000, false), ("", 960_000_000, false)]
+    {
         let steps = steps(of);
-        let mut outcome = Outcome {
-            duration_ns: 1_000_000_000,
-            ..Outcome::default()
-        };
+        let mut outcome = Outcome { duration_ns: 1_000_000_000, ..Outcome::default() };
         outcome.record.max_thread_busy_ns = busy_ns;
         let load = FinishedLoad {
             step: 0,
@@ -276,8 +256,7 @@ fn an_overload_that_the_engine_cannot_produce() {
             started: None,
         };
         let cause = judge_requests(&steps[0], &load);
-        let is_right =
-            matches!(&cause, Some(Cause::LoadFailed(why)) if why.contains("busy for 96 %"));
+        let is_right = matches!(&cause, Some(Cause::LoadFailed(why)) if why.contains("busy for 96 %"));
         assert_eq!(is_right, is_judged, "{cause:?}");
     }
 }

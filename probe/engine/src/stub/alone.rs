@@ -18,8 +18,7 @@ pub fn run(
     }
     let mut stub = Stub::listen(plan).map_err(|error| format!("stub: cannot listen: {error}"))?;
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    let listening =
-        json!({"type": "listening", "version": wire::request::PROTOCOL, "ports": stub.ports});
+    let listening = json!({"type": "listening", "version": wire::request::PROTOCOL, "ports": stub.ports});
     if let Err(gone) = writer.send(&listening, true) {
         return Ok(Err(gone));
     }
@@ -33,10 +32,7 @@ pub fn run(
         ];
         let fails = matches!(poll(&mut files, time_ns), Err(error) if error != Errno::INTR);
         let [_, signalled, input, reader_gone] = files.map(|file| file.is_ready());
-        fails
-            || reader_gone
-            || (input && has_ended(&stdin))
-            || (signalled && sys::end_requested(signals))
+        fails || reader_gone || (input && has_ended(&stdin)) || (signalled && sys::end_requested(signals))
     });
     let mut outcome = stub.report();
     outcome["type"] = json!("outcome");

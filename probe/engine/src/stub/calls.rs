@@ -173,11 +173,7 @@ mod tests {
         for id in ["a", "b", "nobody"] {
             ledger.count_orphans(id, 50, &mut orphans);
         }
-        let right = Orphans {
-            requests: 1,
-            answered: 1,
-            cut: 1,
-        };
+        let right = Orphans { requests: 1, answered: 1, cut: 1 };
         assert_eq!(orphans, right);
     }
 
@@ -228,10 +224,7 @@ mod tests {
         let report = ledger.report();
         assert_eq!(report["requests"], 3);
         assert_eq!(report["calls_per_request"], json!({"1": 1, "3": 2}));
-        assert_eq!(
-            (&report["overlapped"], &report["apart"]),
-            (&json!(1), &json!(1))
-        );
+        assert_eq!((&report["overlapped"], &report["apart"]), (&json!(1), &json!(1)));
         assert_eq!(report["without_id"], 1);
         assert_eq!(report["slowest_ns"]["max"], 118);
     }

@@ -89,22 +89,12 @@ impl Stub {
         let (mut listeners, mut ports) = (Vec::new(), Vec::new());
         for number in 0..plan.upstreams.len() {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-            let socket = net::socket_with(
-                net::AddressFamily::INET,
-                net::SocketType::STREAM,
-                flags,
-                None,
-            )?;
+            let socket = net::socket_with(net::AddressFamily::INET, net::SocketType::STREAM, flags, None)?;
             net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
             net::listen(&socket, BACKLOG)?;
             let listener = TcpListener::from(socket);
             ports.push(listener.local_addr()?.port());
-            epoll::add(
-                &file,
-                &listener,
-                EventData::new_u64(number as u64),
-                EventFlags::IN,
-            )?;
+            epoll::add(&file, &listener, EventData::new_u64(number as u64), EventFlags::IN)?;
             listeners.push(listener.into());
         }
         // The soft limit may be raised to it later, for loads.
@@ -216,8 +206,7 @@ impl Stub {
         while let Ok(socket) = net::accept_with(&self.listeners[upstream], flags) {
             if self.connections.len() - self.free.len() >= self.max_connections {
                 let most = self.max_connections;
-                self.flood
-                    .get_or_insert_with(|| format!("more than {most} connections at one time"));
+                self.flood.get_or_insert_with(|| format!("more than {most} connections at one time"));
                 continue;
             }
             let _ = net::sockopt::set_tcp_nodelay(&socket, true);
@@ -316,9 +305,7 @@ impl Stub {
     fn requests(&mut self, index: usize, now: u64) {
         loop {
             let connection = match &mut self.connections[index] {
-                Some(connection) if !connection.waiting && !connection.held.is_empty() => {
-                    connection
-                }
+                Some(connection) if !connection.waiting && !connection.held.is_empty() => connection,
                 _ => return,
             };
             let upstream = connection.upstream;
@@ -361,8 +348,7 @@ impl Stub {
             };
             // It may be late: what a gateway adds must not hold that.
             let took_ns = now_ns().saturating_sub(connection.arrival_ns);
-            self.ledger
-                .answered(connection.id.take().as_deref(), now_ns(), took_ns);
+            self.ledger.answered(connection.id.take().as_deref(), now_ns(), took_ns);
             let reply = &self.replies[connection.upstream][form];
             connection.out.extend_from_slice(reply);
             connection.waiting = false;
@@ -379,11 +365,7 @@ impl Stub {
         };
         let mut sent = 0;
         let over = loop {
-            match net::send(
-                &connection.socket,
-                &connection.out[sent..],
-                SendFlags::NOSIGNAL,
-            ) {
+            match net::send(&connection.socket, &connection.out[sent..], SendFlags::NOSIGNAL) {
                 Ok(count) => sent += count,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break false,

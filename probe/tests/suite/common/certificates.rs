@@ -26,11 +26,7 @@ fn openssl(folder: &Path, arguments: &str) {
     let mut command = Command::new("openssl");
     command.args(arguments.split(' ')).current_dir(folder);
     let done = command.stdout(Stdio::null()).output().unwrap();
-    assert!(
-        done.status.success(),
-        "{}",
-        String::from_utf8_lossy(&done.stderr)
-    );
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
 /// A file of an authority, `ca.pem`, and of its servers: `good`, `expired`, `other` (for another host); `own` has signed
@@ -83,16 +79,10 @@ pub fn serve_versions(
     let key = PrivateKeyDer::from_pem_file(file(&format!("{certificate}.key"))).unwrap();
     let builder = ServerConfig::builder_with_provider(Arc::new(default_provider()));
     let builder = builder.with_protocol_versions(versions).unwrap();
-    let mut config = builder
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .unwrap();
+    let mut config = builder.with_no_client_auth().with_single_cert(chain, key).unwrap();
     // For `Records`.
     config.enable_secret_extraction = true;
-    config.alpn_protocols = protocols
-        .iter()
-        .map(|name| name.as_bytes().to_vec())
-        .collect();
+    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
     let config = Arc::new(config);
     Server::start(move |stream, number| {
         let connection = ServerConnection::new(Arc::clone(&config)).unwrap();
@@ -119,9 +109,7 @@ impl Records {
         let (algorithm, key, iv) = match secrets {
             ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (&aead::AES_128_GCM, key, iv),
             ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (&aead::AES_256_GCM, key, iv),
-            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => {
-                (&aead::CHACHA20_POLY1305, key, iv)
-            }
+            ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (&aead::CHACHA20_POLY1305, key, iv),
             _ => panic!("another cipher"),
         };
         let key = aead::UnboundKey::new(algorithm, key.as_ref()).unwrap();
@@ -157,9 +145,7 @@ impl Records {
             false => [&self.sequence.to_be_bytes()[..], &header(content.len())].concat(),
         };
         let unique = aead::Nonce::assume_unique_for_key(nonce);
-        self.key
-            .seal_in_place_append_tag(unique, aead::Aad::from(authenticated), &mut sealed)
-            .unwrap();
+        self.key.seal_in_place_append_tag(unique, aead::Aad::from(authenticated), &mut sealed).unwrap();
         self.sequence += 1;
         for part in [&header(length)[..], explicit, &sealed] {
             wire.extend_from_slice(part);

@@ -48,11 +48,7 @@ pub fn fake(name: &str) -> String {
 /// A request whose processes all carry a mark of their own in their environment.
 pub fn request(argv: &[&str]) -> Value {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let mark = format!(
-        "{}-{}",
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    );
+    let mark = format!("{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let path = std::env::var("PATH").unwrap();
     json!({
         "version": 1,
@@ -125,27 +121,17 @@ pub struct Trial {
 
 impl Trial {
     pub fn of(&self, kind: &str) -> Vec<&Value> {
-        self.answers
-            .iter()
-            .filter(|answer| answer["type"] == kind)
-            .collect()
+        self.answers.iter().filter(|answer| answer["type"] == kind).collect()
     }
 
     pub fn marked(&self, mark: &str) -> &Value {
         let samples = self.of("sample");
-        samples
-            .into_iter()
-            .find(|sample| sample["mark"] == mark)
-            .unwrap()
+        samples.into_iter().find(|sample| sample["mark"] == mark).unwrap()
     }
 
     pub fn is(&self, outcome: &str, detail: &str) {
         let actual = self.outcome["detail"].as_str().unwrap();
-        assert!(
-            self.outcome["outcome"] == outcome && actual.contains(detail),
-            "{:#}",
-            self.outcome
-        );
+        assert!(self.outcome["outcome"] == outcome && actual.contains(detail), "{:#}", self.outcome);
         assert!(!actual.contains('\n'));
     }
 }
@@ -156,11 +142,7 @@ pub fn run(request: &Value) -> Trial {
     let output = start(request).wait_with_output().unwrap();
     let trial = parse(output);
     nothing_alive(request);
-    if let Some(path) = trial
-        .of("started")
-        .first()
-        .and_then(|started| started["cgroup"].as_str())
-    {
+    if let Some(path) = trial.of("started").first().and_then(|started| started["cgroup"].as_str()) {
         assert!(!PathBuf::from(path).exists(), "{path}");
     }
     trial
@@ -188,10 +170,7 @@ pub fn parse(output: Output) -> Trial {
     let outcome = answers.pop().unwrap();
     assert_eq!(outcome["type"], "outcome");
     assert!(answers.iter().all(|answer| answer["type"] != "outcome"));
-    assert!(answers
-        .iter()
-        .skip(1)
-        .all(|answer| answer["type"] != "started"));
+    assert!(answers.iter().skip(1).all(|answer| answer["type"] != "started"));
     Trial { answers, outcome }
 }
 
@@ -220,10 +199,7 @@ pub fn alive(request: &Value) -> Vec<i32> {
     let mark = format!("{MARK}={}\0", request["env"][MARK].as_str().unwrap());
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let pid = entry
-            .file_name()
-            .to_str()
-            .and_then(|name| name.parse::<i32>().ok());
+        let pid = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
         let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
         let has = |text: &[u8]| text.windows(mark.len()).any(|part| part == mark.as_bytes());
         pids.extend(pid.filter(|_| has(&environment)));
@@ -233,11 +209,7 @@ pub fn alive(request: &Value) -> Vec<i32> {
 
 pub fn nothing_alive(request: &Value) {
     let pids = alive(request);
-    assert!(
-        pids.is_empty(),
-        "still alive: {pids:?}, of {}",
-        request["argv"]
-    );
+    assert!(pids.is_empty(), "still alive: {pids:?}, of {}", request["argv"]);
 }
 
 /// Waits until a condition holds; for what happens after the probe was killed.

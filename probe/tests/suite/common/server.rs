@@ -37,11 +37,7 @@ impl Server {
                 std::thread::spawn(move || serve(stream, number));
             }
         });
-        Server {
-            address,
-            stop,
-            accepted,
-        }
+        Server { address, stop, accepted }
     }
 
     /// Answers each request on each connection with the same bytes, and closes then if asked to.
@@ -72,13 +68,8 @@ pub fn request(stream: &mut impl Read) -> Option<String> {
             Ok(1) => text.push(byte[0]),
             _ => return None,
         }
-        let http =
-            text.starts_with(b"GET") || text.starts_with(b"HEAD") || text.starts_with(b"POST");
-        let whole = if http {
-            text.ends_with(b"\r\n\r\n")
-        } else {
-            text.ends_with(b"\n")
-        };
+        let http = text.starts_with(b"GET") || text.starts_with(b"HEAD") || text.starts_with(b"POST");
+        let whole = if http { text.ends_with(b"\r\n\r\n") } else { text.ends_with(b"\n") };
         if whole && text.len() > 4 {
             return Some(String::from_utf8(text).unwrap());
         }

@@ -20,12 +20,7 @@ pub struct Places {
 
 impl Places {
     pub fn new(shared: Option<SharedMemory>) -> Places {
-        Places {
-            shared: shared.map(Arc::new),
-            temporary: None,
-            swept: None,
-            keys: None,
-        }
+        Places { shared: shared.map(Arc::new), temporary: None, swept: None, keys: None }
     }
 
     /// Gives the program a temporary folder, where the request asks for one. Returns why it has none.

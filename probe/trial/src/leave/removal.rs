@@ -49,18 +49,16 @@ fn remove(top: BorrowedFd, deadline: Instant, count: &mut u64) -> os::Result<boo
             match unlinkat(&folder, &name, 0) {
                 Ok(()) => *count += 1,
                 // The second is what POSIX has for folders, and for what may not be removed at all.
-                Err(Errno::ISDIR | Errno::PERM) => {
-                    match unlinkat(&folder, &name, libc::AT_REMOVEDIR) {
-                        Ok(()) => *count += 1,
-                        Err(_) => match open_for_removal(&folder, &name) {
-                            Some(opened) => {
-                                inner = Some((opened, name));
-                                break;
-                            }
-                            None => drop(level.stays.insert(name)),
-                        },
-                    }
-                }
+                Err(Errno::ISDIR | Errno::PERM) => match unlinkat(&folder, &name, libc::AT_REMOVEDIR) {
+                    Ok(()) => *count += 1,
+                    Err(_) => match open_for_removal(&folder, &name) {
+                        Some(opened) => {
+                            inner = Some((opened, name));
+                            break;
+                        }
+                        None => drop(level.stays.insert(name)),
+                    },
+                },
                 Err(_) => drop(level.stays.insert(name)),
             }
         }
@@ -89,11 +87,7 @@ fn remove(top: BorrowedFd, deadline: Instant, count: &mut u64) -> os::Result<boo
 impl Level {
     fn of(folder: &OwnedFd, name: OsString) -> os::Result<Level> {
         let own = fstat(folder)?;
-        Ok(Level {
-            identity: (own.st_dev, own.st_ino),
-            name,
-            stays: HashSet::new(),
-        })
+        Ok(Level { identity: (own.st_dev, own.st_ino), name, stays: HashSet::new() })
     }
 }
 
@@ -139,10 +133,7 @@ mod tests {
         symlink("nowhere", folder.path().join("nothing")).unwrap();
         fs::hard_link(&kept, folder.path().join("same")).unwrap();
         let removed = emptied(&folder, REMOVAL_TIMEOUT);
-        let expected = Removed {
-            count: 4,
-            all: true,
-        };
+        let expected = Removed { count: 4, all: true };
         assert_eq!(removed, expected);
         assert!(kept.exists());
     }
@@ -157,10 +148,7 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o0)).unwrap();
         }
         let removed = emptied(&folder, REMOVAL_TIMEOUT);
-        let expected = Removed {
-            count: 4,
-            all: true,
-        };
+        let expected = Removed { count: 4, all: true };
         assert_eq!(removed, expected);
     }
 
@@ -179,10 +167,7 @@ mod tests {
             fs::write(wide.join("file"), "").unwrap();
         }
         let removed = emptied(&folder, REMOVAL_TIMEOUT);
-        let expected = Removed {
-            count: 3000,
-            all: true,
-        };
+        let expected = Removed { count: 3000, all: true };
         assert_eq!(removed, expected);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

@@ -40,12 +40,7 @@ impl SharedMemory {
         let folder = os::open(PLACE, flags)?;
         let inodes = inodes(&fstatvfs(&folder)?);
         let device = fstat(&folder)?.st_dev;
-        Ok(Some(SharedMemory {
-            folder,
-            device,
-            inodes,
-            queues: queues().ok(),
-        }))
+        Ok(Some(SharedMemory { folder, device, inodes, queues: queues().ok() }))
     }
 
     /// How many files, System V objects and POSIX queues there are. With millions it takes no longer than with one.
@@ -56,18 +51,14 @@ impl SharedMemory {
             count if count > 0 && self.has_files() => count,
             _ => 0,
         };
-        let queues = self
-            .queues
-            .as_ref()
-            .map_or(0, |queues| entries(queues).count());
+        let queues = self.queues.as_ref().map_or(0, |queues| entries(queues).count());
         files + sys::system_v().objects + queues as u64
     }
 
     /// The memory of all of them, whoever maps it.
     pub fn bytes(&self) -> u64 {
-        let files = fstatvfs(&self.folder).map_or(0, |now| {
-            now.f_blocks.saturating_sub(now.f_bfree) * now.f_frsize
-        });
+        let files =
+            fstatvfs(&self.folder).map_or(0, |now| now.f_blocks.saturating_sub(now.f_bfree) * now.f_frsize);
         files + sys::system_v().resident_bytes
     }
 

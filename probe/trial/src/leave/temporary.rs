@@ -66,8 +66,8 @@ impl Temporary {
         let Ok(now) = statat(&self.shared, &self.name, libc::AT_SYMLINK_NOFOLLOW) else {
             return false;
         };
-        let is_same = fstat(&self.folder)
-            .is_ok_and(|own| (now.st_dev, now.st_ino) == (own.st_dev, own.st_ino));
+        let is_same =
+            fstat(&self.folder).is_ok_and(|own| (now.st_dev, now.st_ino) == (own.st_dev, own.st_ino));
         let is_private = now.st_mode & 0o777 == 0o700;
         is_same && (is_private || fchmod(&self.folder, 0o700).is_ok())
     }
@@ -93,8 +93,7 @@ pub fn sweep(shared: &str) -> io::Result<()> {
     for entry in Dir::read_from(&folder)?.flatten() {
         let name = &entry.name;
         let random = name.as_bytes().strip_prefix(PREFIX.as_bytes());
-        let is_ours =
-            random.is_some_and(|random| random.len() == RANDOM_CHARACTERS) && entry.may_be_folder;
+        let is_ours = random.is_some_and(|random| random.len() == RANDOM_CHARACTERS) && entry.may_be_folder;
         if !is_ours {
             continue;
         }
@@ -165,10 +164,7 @@ mod tests {
         fs::set_permissions(&place, fs::Permissions::from_mode(0o0)).unwrap();
         assert_eq!(temporary.clear(), (2, true));
         assert_eq!(temporary.clear(), (0, true));
-        assert_eq!(
-            fs::metadata(&place).unwrap().permissions().mode() & 0o777,
-            0o700
-        );
+        assert_eq!(fs::metadata(&place).unwrap().permissions().mode() & 0o777, 0o700);
         fs::write(place.join("late"), "left").unwrap();
         drop(temporary);
         assert!(shared.names().is_empty());
@@ -186,10 +182,7 @@ mod tests {
         assert_eq!(temporary.clear(), (2, false));
         drop(temporary);
         assert_eq!(other.names(), ["kept"]);
-        assert_eq!(
-            fs::read_dir(shared.path().join("moved")).unwrap().count(),
-            0
-        );
+        assert_eq!(fs::read_dir(shared.path().join("moved")).unwrap().count(), 0);
         let removed = temporary_in(&shared);
         fs::remove_dir(&removed.path).unwrap();
         assert_eq!(removed.clear(), (1, false));
@@ -208,13 +201,7 @@ mod tests {
         sweep(shared.path().to_str().unwrap()).unwrap();
         let mut kept = vec![used.name.clone()];
         kept.extend(
-            [
-                "other",
-                "ringside-k3j2h1x",
-                "ringside-tmp-another",
-                "ringside-tmp-nodirs",
-            ]
-            .map(String::from),
+            ["other", "ringside-k3j2h1x", "ringside-tmp-another", "ringside-tmp-nodirs"].map(String::from),
         );
         kept.sort();
         assert_eq!(shared.names(), kept);

@@ -52,10 +52,7 @@ mod tests {
             kernel_bytes: None,
         };
         // A thousandth for the clock, and 10 ms.
-        for (cpus, most_ns, text) in [
-            (1, 1_011_000_000, "on 1 CPU:"),
-            (2, 2_012_000_000, "on 2 CPUs:"),
-        ] {
+        for (cpus, most_ns, text) in [(1, 1_011_000_000, "on 1 CPU:"), (2, 2_012_000_000, "on 2 CPUs:")] {
             assert_eq!(late_work(&end, false, most_ns, cpus), None);
             let why = late_work(&end, false, most_ns + 1, cpus).unwrap();
             assert!(why.contains(text), "{why}");

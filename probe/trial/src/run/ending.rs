@@ -63,8 +63,7 @@ impl Trial<'_, '_> {
                 self.begin_sampling()?;
             }
             let signals = self.supervisor.signals();
-            let mut files =
-                [self.sampling.file().unwrap_or(signals), signals].map(PollFd::readable);
+            let mut files = [self.sampling.file().unwrap_or(signals), signals].map(PollFd::readable);
             match poll(&mut files, Some(COUNTING.as_nanos() as u64)) {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(Abort::Failed(error.into())),

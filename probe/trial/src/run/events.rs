@@ -25,8 +25,7 @@ impl Trial<'_, '_> {
             Err(why) => self.stop(Cause::WrongEvidence(why)),
             Ok(Event::Phase { name, ns }) => {
                 let name = name.as_str();
-                self.writer
-                    .send(&Message::Phase { t_ns, name, ns }, false)?;
+                self.writer.send(&Message::Phase { t_ns, name, ns }, false)?;
             }
             Ok(Event::Ready { port }) => {
                 self.writer.send(&Message::Ready { t_ns, port }, true)?;
@@ -85,9 +84,7 @@ impl Trial<'_, '_> {
             Owner::Nobody if self.supervisor.ends_within(DYING) => return,
             Owner::Nobody => format!("has no listener on {host}"),
         };
-        self.stop(Cause::WrongEvidence(format!(
-            "::ready names port {port}, which {why}{when}"
-        )));
+        self.stop(Cause::WrongEvidence(format!("::ready names port {port}, which {why}{when}")));
     }
 
     /// When all processes of the trial have ended: if an unidentified listener outlives them, it was not the program's.
@@ -97,10 +94,7 @@ impl Trial<'_, '_> {
         };
         let (address, since) = (SocketAddr::new(self.host(), port), Instant::now());
         // The kernel may close files of io_uring some time after its process.
-        while self
-            .supervisor
-            .still_listens(&self.unknown_listeners, address)
-        {
+        while self.supervisor.still_listens(&self.unknown_listeners, address) {
             if since.elapsed() > CLOSING {
                 let why = format!("::ready names port {port}, which is another program's");
                 self.cause = Some(Cause::WrongEvidence(format!(

@@ -102,41 +102,23 @@ pub fn run(
 ) -> io::Result<Result<(Condition, Option<Cgroup>), ReaderGone>> {
     let probe_cpu_ns = clock::process_cpu_ns();
     let program_cpus = pin::program_cpus(request, &setup.inherited_cpus);
-    let host = setup
-        .is_compared
-        .then(|| HostBaseline::read(&setup.files, &program_cpus));
+    let host = setup.is_compared.then(|| HostBaseline::read(&setup.files, &program_cpus));
     // Before there is a program that could change what it finds.
-    let interference =
-        Interference::watch(Rc::clone(&setup.files), request.plain, setup.is_compared);
+    let interference = Interference::watch(Rc::clone(&setup.files), request.plain, setup.is_compared);
     let counters = request.counters.then(Counters::open);
-    let Launched {
-        mut started,
-        cgroup,
-        pipes,
-    } = launch(
-        request,
-        &setup.inherited_cpus,
-        setup.launcher,
-        setup.cgroup.take(),
-        &mut setup.missing,
-    )?;
+    let Launched { mut started, cgroup, pipes } =
+        launch(request, &setup.inherited_cpus, setup.launcher, setup.cgroup.take(), &mut setup.missing)?;
     let (start_ns, failure) = (started.start_ns, started.failure.take());
     let mut procfs = setup.files.procfs.clone();
     procfs.launcher = setup.launcher.pid();
     let supervisor = Supervisor::new(started, cgroup, signals, procfs.clone());
-    let Pipes {
-        stdin,
-        stdout,
-        stderr,
-    } = pipes;
+    let Pipes { stdin, stdout, stderr } = pipes;
     // Not before the program was started: until then this process must have one thread.
     let service = request.service.as_ref();
     if let Some(loads) = &mut setup.loads {
         loads.serve_upstreams()?;
     }
-    let interval_ns = request
-        .sample_interval()
-        .map(|interval| interval.as_nanos() as u64);
+    let interval_ns = request.sample_interval().map(|interval| interval.as_nanos() as u64);
     let limits = Limits {
         memory_bytes: request.limits.memory_bytes,
         processes: request.limits.processes,
@@ -146,9 +128,7 @@ pub fn run(
     let mut trial = Trial {
         request,
         writer,
-        notices: service
-            .is_some_and(|service| service.remote)
-            .then_some(notices),
+        notices: service.is_some_and(|service| service.remote).then_some(notices),
         supervisor,
         sampling: Sampling::new(Sampler::new(
             procfs,
@@ -162,12 +142,7 @@ pub fn run(
         start_ns,
         stdin,
         started_due_ns: None,
-        output: ProgramOutput::new(
-            stdout,
-            stderr,
-            setup::parser(request),
-            request.limits.output_bytes,
-        ),
+        output: ProgramOutput::new(stdout, stderr, setup::parser(request), request.limits.output_bytes),
         host,
         cpus: pin::set_of(&program_cpus),
         reference: setup.reference,
@@ -223,8 +198,7 @@ impl Trial<'_, '_> {
         let end = self.take_end();
         // While the probe has all its threads.
         let is_alone = self.loads.is_none() && !self.sampling.has_thread();
-        self.interference
-            .compare_threads(&self.thread_cpus(), is_alone);
+        self.interference.compare_threads(&self.thread_cpus(), is_alone);
         if let Some(loads) = &mut self.loads {
             loads.interrupt();
         }
@@ -246,8 +220,7 @@ impl Trial<'_, '_> {
         }
         // When nothing of the trial runs that could stop it once more.
         if self.parent.is_some_and(|pid| self.supervisor.resume(pid)) {
-            self.interference
-                .add("ringside was stopped by a signal".into());
+            self.interference.add("ringside was stopped by a signal".into());
         }
         if let Some(loads) = &mut self.loads {
             loads.join(end.ns);
@@ -277,14 +250,12 @@ impl Trial<'_, '_> {
             }
             loads.report(self.writer)?;
         }
-        let is_good = outcome.outcome == Verdict::Ok
-            && outcome.interference.is_empty()
-            && outcome.left_files == 0;
+        let is_good =
+            outcome.outcome == Verdict::Ok && outcome.interference.is_empty() && outcome.left_files == 0;
         let cgroup = self.supervisor.take_cgroup().filter(|_| is_good);
         // Dropped before the outcome: whoever reads it finds no cgroup of a probe that ends.
         let cgroup = cgroup.filter(Cgroup::can_be_used_again);
-        self.writer
-            .send(&Message::Outcome(Box::new(outcome)), false)?;
+        self.writer.send(&Message::Outcome(Box::new(outcome)), false)?;
         let condition = match is_good {
             true => Condition::Good,
             false => Condition::Spent,

@@ -53,10 +53,8 @@ impl Trial<'_, '_> {
             interference.add(format!("a process left the trial's cgroup {path}"));
         }
         let cpu = cpu.filter(|_| escaped.is_none() && !lacks(ROUNDING_NS));
-        let (mut cpu_user_ns, cpu_system_ns) = cpu
-            .map_or((usage.user_ns, usage.system_ns), |cpu| {
-                (cpu.user_ns, cpu.system_ns)
-            });
+        let (mut cpu_user_ns, cpu_system_ns) =
+            cpu.map_or((usage.user_ns, usage.system_ns), |cpu| (cpu.user_ns, cpu.system_ns));
         if cpu.is_none() {
             // Samples do not say of which kind it was. The cgroup has children that nobody waited for.
             let inside_ns = supervisor.cpu().map_or(0, |cpu| cpu.total_ns);

@@ -17,12 +17,7 @@ pub struct ProgramOutput {
 
 impl ProgramOutput {
     /// `max_bytes`: the limit of both pipes together.
-    pub fn new(
-        stdout: OwnedFd,
-        stderr: OwnedFd,
-        parser: StdoutParser,
-        max_bytes: u64,
-    ) -> ProgramOutput {
+    pub fn new(stdout: OwnedFd, stderr: OwnedFd, parser: StdoutParser, max_bytes: u64) -> ProgramOutput {
         ProgramOutput {
             stdout: OutputPipe::new(stdout),
             stderr: OutputPipe::new(stderr),
@@ -94,9 +89,6 @@ impl ProgramOutput {
     /// When paused pipes are to be polled again.
     pub fn paused_until_ns(&self, now_ns: u64) -> impl Iterator<Item = u64> {
         let pipes = [&self.stdout, &self.stderr];
-        pipes
-            .map(|pipe| pipe.paused_until_ns(now_ns))
-            .into_iter()
-            .flatten()
+        pipes.map(|pipe| pipe.paused_until_ns(now_ns)).into_iter().flatten()
     }
 }

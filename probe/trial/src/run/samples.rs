@@ -14,9 +14,7 @@ use wire::units::nanoseconds;
 impl Trial<'_, '_> {
     pub(super) fn begin_sampling(&mut self) -> Result<(), Abort> {
         let cgroup = self.supervisor.cgroup.as_ref();
-        self.sampling
-            .begin(cgroup, self.start_ns)
-            .map_err(Abort::Failed)
+        self.sampling.begin(cgroup, self.start_ns).map_err(Abort::Failed)
     }
 
     /// A sample is taken now, while the trial goes on.
@@ -79,15 +77,11 @@ impl Trial<'_, '_> {
             None => {}
             Some(Excess::Memory(bytes)) => {
                 let limit = limits.memory_bytes;
-                self.stop(Cause::OutOfMemory(format!(
-                    "{bytes} bytes, the limit is {limit}"
-                )));
+                self.stop(Cause::OutOfMemory(format!("{bytes} bytes, the limit is {limit}")));
             }
             Some(Excess::Threads(count)) => {
                 let limit = limits.threads;
-                self.stop(Cause::Flooded(format!(
-                    "{count} threads, the limit is {limit}"
-                )));
+                self.stop(Cause::Flooded(format!("{count} threads, the limit is {limit}")));
             }
             Some(Excess::Cpus) => {
                 let cpus = &self.request.cpus;
@@ -103,9 +97,7 @@ impl Trial<'_, '_> {
             Some(Excess::Processes(count)) => {
                 let limit = limits.processes;
                 self.excess_processes = Some(count);
-                self.stop(Cause::Flooded(format!(
-                    "{count} processes, the limit is {limit}"
-                )));
+                self.stop(Cause::Flooded(format!("{count} processes, the limit is {limit}")));
             }
         }
         Ok(self.writer.send(&Message::Sample(&sample), false)?)

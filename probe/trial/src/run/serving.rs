@@ -112,8 +112,8 @@ impl<'a> Trial<'a, '_> {
         match judged.unwrap_or(Ok(None)) {
             Err(cause) => {
                 // A server that crashes closes its connections some time before its process has ended.
-                let crashed = matches!(cause, Cause::LoadFailed(_))
-                    && self.supervisor.ends_within(CRASH_DELAY);
+                let crashed =
+                    matches!(cause, Cause::LoadFailed(_)) && self.supervisor.ends_within(CRASH_DELAY);
                 self.stop(if crashed { Cause::Exited } else { cause });
             }
             Ok(next) => {

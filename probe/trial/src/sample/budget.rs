@@ -11,11 +11,7 @@ pub struct SamplingBudget {
 
 impl SamplingBudget {
     pub fn new(share_divisor: u64, max_rest_ns: u64) -> SamplingBudget {
-        SamplingBudget {
-            share_divisor,
-            max_rest_ns,
-            free_at_ns: 0,
-        }
+        SamplingBudget { share_divisor, max_rest_ns, free_at_ns: 0 }
     }
 
     /// A sample that began at `now_ns` used `cpu_ns`. Samples that could not wait add to the debt.

@@ -35,9 +35,9 @@ impl Counters {
                 Ok(file) => Ok((file, true)),
                 // Without privileges most kernels count programs alone.
                 Err(error) if !is_outside => Err(refusal(error)),
-                Err(error) => perf_counter(kind, number, false)
-                    .map(|file| (file, false))
-                    .map_err(|_| refusal(error)),
+                Err(error) => {
+                    perf_counter(kind, number, false).map(|file| (file, false)).map_err(|_| refusal(error))
+                }
             };
             (name, counter)
         };
@@ -89,11 +89,7 @@ fn scaled(count: u64, wanted_ns: u64, counted_ns: u64) -> (u64, f64) {
 }
 
 fn absent(why: String) -> Counter {
-    Counter {
-        count: None,
-        share: 1.0,
-        why,
-    }
+    Counter { count: None, share: 1.0, why }
 }
 
 /// Why the kernel gives no counter.

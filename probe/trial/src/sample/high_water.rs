@@ -36,12 +36,7 @@ pub struct SampledPeak {
 
 impl HighWater {
     pub fn new(floor_bytes: u64) -> HighWater {
-        HighWater {
-            floor_bytes,
-            largest_bytes: 0,
-            ended: 0,
-            child_faults: None,
-        }
+        HighWater { floor_bytes, largest_bytes: 0, ended: 0, child_faults: None }
     }
 
     /// A process of the tree has ended.
@@ -64,9 +59,7 @@ impl HighWater {
         }
         let Some(largest) = self.largest_bytes() else {
             let kib = (self.floor_bytes + INEXACT_BYTES) >> 10;
-            return Err(format!(
-                "not above {kib} KiB, which the start of any program takes"
-            ));
+            return Err(format!("not above {kib} KiB, which the start of any program takes"));
         };
         if self.ended == 1 && self.child_faults == Some(0) && seen.processes <= 1 {
             return Ok(largest);
@@ -78,12 +71,8 @@ impl HighWater {
         if seen.bytes + unseen <= low + low / TOLERANCE {
             return Ok(low);
         }
-        let SampledPeak {
-            faults, all_faults, ..
-        } = seen;
-        Err(format!(
-            "several processes, and samples saw {faults} of their {all_faults} page faults"
-        ))
+        let SampledPeak { faults, all_faults, .. } = seen;
+        Err(format!("several processes, and samples saw {faults} of their {all_faults} page faults"))
     }
 }
 
@@ -96,23 +85,14 @@ mod tests {
     fn of(sizes: &[u64], child_faults: Option<u64>) -> HighWater {
         let mut high_water = HighWater::new(MIB);
         for &max_rss_bytes in sizes {
-            high_water.add(&Reaped {
-                pid: 7,
-                status: 0,
-                max_rss_bytes,
-            });
+            high_water.add(&Reaped { pid: 7, status: 0, max_rss_bytes });
         }
         high_water.child_faults = child_faults;
         high_water
     }
 
     fn seen(processes: u64, bytes: u64, faults: u64, all_faults: u64) -> SampledPeak {
-        SampledPeak {
-            processes,
-            bytes,
-            faults,
-            all_faults,
-        }
+        SampledPeak { processes, bytes, faults, all_faults }
     }
 
     #[test]
@@ -133,11 +113,7 @@ mod tests {
     #[test]
     fn the_sum_of_several_has_to_have_been_seen() {
         let unseen = seen(1, 20 * MIB, 5000, 50_000);
-        for tree in [
-            of(&[50 * MIB, 50 * MIB], Some(0)),
-            of(&[50 * MIB], Some(3)),
-            of(&[50 * MIB], None),
-        ] {
+        for tree in [of(&[50 * MIB, 50 * MIB], Some(0)), of(&[50 * MIB], Some(3)), of(&[50 * MIB], None)] {
             let why = tree.peak(&unseen).unwrap_err();
             assert!(why.starts_with("several processes"), "{why}");
             let all = seen(3, 150 * MIB, 49_900, 50_000);

@@ -92,11 +92,7 @@ impl KernelFiles {
     /// The counters of pressure since the host booted.
     fn pressure(&self) -> Pressure {
         let counter = |file: &ReopenedFile| file.read().and_then(|text| parse_pressure(&text));
-        Pressure {
-            cpu_ns: counter(&self.cpu),
-            memory_ns: counter(&self.memory),
-            io_ns: counter(&self.io),
-        }
+        Pressure { cpu_ns: counter(&self.cpu), memory_ns: counter(&self.memory), io_ns: counter(&self.io) }
     }
 }
 
@@ -146,9 +142,7 @@ fn parse_stat(text: &[u8], tick_ns: u64) -> Vec<CpuTime> {
     let line = |line: &str| {
         let (name, rest) = line.split_once(' ')?;
         let cpu = name.strip_prefix("cpu")?.parse().ok()?;
-        let mut ticks = rest
-            .split_ascii_whitespace()
-            .map(|word| word.parse::<u64>());
+        let mut ticks = rest.split_ascii_whitespace().map(|word| word.parse::<u64>());
         let mut next = || ticks.next()?.ok()?.checked_mul(tick_ns);
         let (user, nice, system) = (next()?, next()?, next()?);
         let (idle, iowait, irq, softirq, steal) = (next()?, next()?, next()?, next()?, next()?);
@@ -180,18 +174,13 @@ pub fn kernel_memory(procfs: &mut ProcFs, page_bytes: u64) -> KernelMemory {
     let kernel_bytes = procfs.read(format_args!("meminfo")).and_then(parse_meminfo);
     let pages = procfs.read(format_args!("net/sockstat"));
     let pages = pages.and_then(parse_sockstat);
-    KernelMemory {
-        kernel_bytes,
-        tcp_bytes: pages.and_then(|pages| pages.checked_mul(page_bytes)),
-    }
+    KernelMemory { kernel_bytes, tcp_bytes: pages.and_then(|pages| pages.checked_mul(page_bytes)) }
 }
 
 /// The sum of [`MEMINFO_KEYS`] in bytes.
 fn parse_meminfo(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
-    MEMINFO_KEYS
-        .into_iter()
-        .try_fold(0u64, |sum, key| sum.checked_add(kib_field(text, key)?))
+    MEMINFO_KEYS.into_iter().try_fold(0u64, |sum, key| sum.checked_add(kib_field(text, key)?))
 }
 
 /// Pages that TCP holds for buffers.
@@ -209,14 +198,10 @@ mod tests {
 
     #[test]
     fn parses_the_lines_of_single_cpus() {
-        let text = b"cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 40 5 6 7 8 0 0\ncpu11 1 1 1 1 1 1 1 1\ncpu2 1 x\nintr 5\n";
+        let text =
+            b"cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 40 5 6 7 8 0 0\ncpu11 1 1 1 1 1 1 1 1\ncpu2 1 x\nintr 5\n";
         let times = parse_stat(text, 10);
-        let first = CpuTime {
-            cpu: 0,
-            busy_ns: 190,
-            idle_ns: 450,
-            stolen_ns: 80,
-        };
+        let first = CpuTime { cpu: 0, busy_ns: 190, idle_ns: 450, stolen_ns: 80 };
         assert_eq!(times.len(), 2);
         assert_eq!((times[0], times[1].cpu), (first, 11));
     }
@@ -236,12 +221,8 @@ mod tests {
         let text = b"MemTotal: 24683 kB\nSlab:              100 kB\nSReclaimable: 7 kB\nKernelStack:        20 kB\nPageTables:          3 kB\nSecPageTables: 9 kB\n";
         assert_eq!(parse_meminfo(text), Some(123 * 1024));
         assert_eq!(parse_meminfo(b"Slab: 1 kB\n"), None);
-        assert_eq!(
-            parse_meminfo(b"Slab: x kB\nKernelStack: 1 kB\nPageTables: 1 kB\n"),
-            None
-        );
-        let text =
-            b"sockets: used 5\nTCP: inuse 3 orphan 0 tw 9 alloc 4 mem 17\nUDP: inuse 0 mem 2\n";
+        assert_eq!(parse_meminfo(b"Slab: x kB\nKernelStack: 1 kB\nPageTables: 1 kB\n"), None);
+        let text = b"sockets: used 5\nTCP: inuse 3 orphan 0 tw 9 alloc 4 mem 17\nUDP: inuse 0 mem 2\n";
         assert_eq!(parse_sockstat(text), Some(17));
         assert_eq!(parse_sockstat(b"UDP: mem 2\n"), None);
         assert_eq!(parse_sockstat(b"TCP: mem"), None);
@@ -256,10 +237,7 @@ mod tests {
         assert_eq!(cpus.iter().map(|time| time.cpu).collect::<Vec<_>>(), [0]);
         assert!(baseline.cpus[0].busy_ns > 0);
         let pressure = baseline.pressure_since();
-        assert_eq!(
-            baseline.pressure.cpu_ns.is_some(),
-            pressure.cpu_ns.is_some()
-        );
+        assert_eq!(baseline.pressure.cpu_ns.is_some(), pressure.cpu_ns.is_some());
         let memory = kernel_memory(&mut procfs, 4096);
         assert!(memory.kernel_bytes.unwrap() > 100_000);
         let (before, now) = (baseline.kernel_bytes.unwrap(), memory.kernel_bytes.unwrap());

@@ -42,10 +42,7 @@ struct Running {
 
 impl Sampling {
     pub fn new(sampler: Sampler) -> Sampling {
-        Sampling {
-            idle: Some(Box::new(sampler)),
-            running: None,
-        }
+        Sampling { idle: Some(Box::new(sampler)), running: None }
     }
 
     /// When the thread has to begin; None once it runs.
@@ -63,22 +60,10 @@ impl Sampling {
         let (give, taken) = channel();
         let (cgroup, wake) = (cgroup.cloned(), Arc::clone(&ready));
         let thread = Builder::new().name("samples".into()).spawn(move || {
-            take_samples(
-                &mut sampler,
-                cgroup.as_deref(),
-                start_ns,
-                &ordered,
-                give,
-                &wake,
-            );
+            take_samples(&mut sampler, cgroup.as_deref(), start_ns, &ordered, give, &wake);
             sampler
         })?;
-        self.running = Some(Running {
-            thread,
-            orders: Some(orders),
-            taken,
-            ready,
-        });
+        self.running = Some(Running { thread, orders: Some(orders), taken, ready });
         Ok(())
     }
 
@@ -178,12 +163,7 @@ mod tests {
     use rustix::event::{poll, PollFd, PollFlags};
 
     fn sampling(interval_ns: Option<u64>) -> Sampling {
-        let limits = Limits {
-            memory_bytes: u64::MAX,
-            processes: 10_000,
-            threads: u64::MAX,
-            cpus: None,
-        };
+        let limits = Limits { memory_bytes: u64::MAX, processes: 10_000, threads: u64::MAX, cpus: None };
         Sampling::new(Sampler::new(
             ProcFs::open().unwrap(),
             Schedule::new(interval_ns, true),
@@ -203,11 +183,7 @@ mod tests {
         let file = sampling.file().unwrap();
         let mut ready = [PollFd::from_borrowed_fd(file, PollFlags::IN)];
         poll(&mut ready, None).unwrap();
-        let times: Vec<u64> = sampling
-            .taken()
-            .iter()
-            .map(|(sample, _)| sample.t_ns)
-            .collect();
+        let times: Vec<u64> = sampling.taken().iter().map(|(sample, _)| sample.t_ns).collect();
         assert!(!times.is_empty());
         assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
         let count = times.len() as u64;
@@ -226,12 +202,7 @@ mod tests {
             let file = sampling.file().unwrap();
             let mut ready = [PollFd::from_borrowed_fd(file, PollFlags::IN)];
             poll(&mut ready, None).unwrap();
-            names.extend(
-                sampling
-                    .taken()
-                    .into_iter()
-                    .map(|taken| taken.0.mark.unwrap()),
-            );
+            names.extend(sampling.taken().into_iter().map(|taken| taken.0.mark.unwrap()));
         }
         assert_eq!(names, ["idle", "begin"]);
         let (sampler, _) = sampling.finish(SAMPLE_TIMEOUT).unwrap();

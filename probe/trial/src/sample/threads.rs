@@ -48,19 +48,11 @@ struct Tasks {
 impl Threads {
     /// Keeps the CPU time of each thread as well.
     pub fn for_timeline() -> Threads {
-        Threads {
-            timeline: Some(HashMap::new()),
-            ..Threads::default()
-        }
+        Threads { timeline: Some(HashMap::new()), ..Threads::default() }
     }
 
     /// Reads the next threads in turn. Returns whether one of them may run on other CPUs than these.
-    pub fn read_next(
-        &mut self,
-        procfs: &mut ProcFs,
-        processes: &[Process],
-        cpus: Option<&CpuSet>,
-    ) -> bool {
+    pub fn read_next(&mut self, procfs: &mut ProcFs, processes: &[Process], cpus: Option<&CpuSet>) -> bool {
         self.round += 1;
         let mut escaped = false;
         let mut budget = MAX_PER_SAMPLE;
@@ -73,20 +65,11 @@ impl Threads {
             }
             let tasks = self.processes.entry(process.pid).or_default();
             if tasks.start_ticks != process.start_ticks {
-                *tasks = Tasks {
-                    start_ticks: process.start_ticks,
-                    ..Tasks::default()
-                };
+                *tasks = Tasks { start_ticks: process.start_ticks, ..Tasks::default() };
             }
             tasks.round = self.round;
             if budget > 0 {
-                let read = tasks.read(
-                    procfs,
-                    process,
-                    budget,
-                    &mut self.total,
-                    self.timeline.as_mut(),
-                );
+                let read = tasks.read(procfs, process, budget, &mut self.total, self.timeline.as_mut());
                 budget -= read.len();
                 escaped |= read.iter().any(|&tid| exceeds(tid, cpus));
             }
@@ -114,11 +97,7 @@ impl Threads {
     pub fn busiest(&self) -> Vec<ThreadCpu> {
         let times = self.timeline.iter().flatten();
         let mut threads: Vec<_> = times
-            .map(|(&tid, time)| ThreadCpu {
-                tid,
-                name: time.name.clone(),
-                cpu_ns: time.cpu_ns,
-            })
+            .map(|(&tid, time)| ThreadCpu { tid, name: time.name.clone(), cpu_ns: time.cpu_ns })
             .collect();
         threads.sort_unstable_by_key(|thread| (std::cmp::Reverse(thread.cpu_ns), thread.tid));
         threads.truncate(MAX_LISTED);
@@ -174,28 +153,12 @@ impl Tasks {
                 note(times, tid, name, cpu_ns);
             }
             let (voluntary_switches, involuntary_switches) = switches.unwrap_or((0, 0));
-            let now = Figures {
-                voluntary_switches,
-                involuntary_switches,
-                run_queue_ns,
-            };
+            let now = Figures { voluntary_switches, involuntary_switches, run_queue_ns };
             let before = self.last.insert(tid, now).unwrap_or_default();
             for (sum, before, now) in [
-                (
-                    &mut total.voluntary_switches,
-                    before.voluntary_switches,
-                    now.voluntary_switches,
-                ),
-                (
-                    &mut total.involuntary_switches,
-                    before.involuntary_switches,
-                    now.involuntary_switches,
-                ),
-                (
-                    &mut total.run_queue_ns,
-                    before.run_queue_ns,
-                    now.run_queue_ns,
-                ),
+                (&mut total.voluntary_switches, before.voluntary_switches, now.voluntary_switches),
+                (&mut total.involuntary_switches, before.involuntary_switches, now.involuntary_switches),
+                (&mut total.run_queue_ns, before.run_queue_ns, now.run_queue_ns),
             ] {
                 *sum = sum.saturating_add(now.saturating_sub(before));
             }
@@ -213,10 +176,7 @@ fn parse_status(status: &[u8]) -> Option<(u64, u64)> {
         let end = memchr::memchr(b'\n', line).unwrap_or(line.len());
         std::str::from_utf8(&line[..end]).ok()?.trim().parse().ok()
     };
-    Some((
-        number(b"\nvoluntary_ctxt_switches:")?,
-        number(b"\nnonvoluntary_ctxt_switches:")?,
-    ))
+    Some((number(b"\nvoluntary_ctxt_switches:")?, number(b"\nnonvoluntary_ctxt_switches:")?))
 }
 
 /// The name that a program gave its thread: untrusted text of 15 bytes at most.
@@ -254,10 +214,7 @@ mod tests {
         let status = b"Name:\tx\\nvoluntary_ctxt_switches:\t9\nState:\tR\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
         assert_eq!(parse_status(status), Some((150, 545)));
         assert_eq!(parse_status(b"Name:\tx\n"), None);
-        assert_eq!(
-            parse_name(status).as_deref(),
-            Some("x\\nvoluntary_ctxt_switches:\t9")
-        );
+        assert_eq!(parse_name(status).as_deref(), Some("x\\nvoluntary_ctxt_switches:\t9"));
         assert_eq!(parse_name(b"Name:\tx"), None);
         assert_eq!(parse_schedstat(b"64875 50200 2\n"), Some((64_875, 50_200)));
         assert_eq!(parse_schedstat(b"1"), None);
@@ -285,9 +242,8 @@ mod tests {
         for _ in 0..1000 {
             threads.read_next(&mut procfs, &[process], None);
             let changed = threads.changed();
-            first = of_busy(&threads).filter(|thread| {
-                changed.contains(&(thread.tid, thread.cpu_ns)) && thread.cpu_ns > 0
-            });
+            first = of_busy(&threads)
+                .filter(|thread| changed.contains(&(thread.tid, thread.cpu_ns)) && thread.cpu_ns > 0);
             if first.is_some() {
                 break;
             }

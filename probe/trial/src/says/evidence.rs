@@ -18,19 +18,12 @@ pub struct Observed {
 /// The error is the first difference.
 pub fn check(expect: &Expect, observed: &Observed) -> Result<(), String> {
     if !expect.result.is_empty() {
-        let result = observed
-            .result
-            .as_ref()
-            .ok_or("there was no ::result line")?;
+        let result = observed.result.as_ref().ok_or("there was no ::result line")?;
         for (key, expected) in &expect.result {
             match result.get(key) {
                 Some(value) if value == expected => {}
                 Some(value) => {
-                    return Err(format!(
-                        "{key} is {}, expected {}",
-                        quoted(value),
-                        quoted(expected)
-                    ))
+                    return Err(format!("{key} is {}, expected {}", quoted(value), quoted(expected)))
                 }
                 None => return Err(format!("::result has no {key}")),
             }
@@ -53,9 +46,7 @@ pub fn check(expect: &Expect, observed: &Observed) -> Result<(), String> {
         for (prefix, &expected) in &lines.starting {
             let count = observed.starting.get(prefix).copied().unwrap_or(0);
             if count != expected {
-                return Err(format!(
-                    "{count} lines start with {prefix:?}, expected {expected}"
-                ));
+                return Err(format!("{count} lines start with {prefix:?}, expected {expected}"));
             }
         }
     }
@@ -105,14 +96,8 @@ mod tests {
             change(&mut observed);
             assert_eq!(check(&expect(), &observed).unwrap_err(), reason);
         };
-        wrong(
-            |observed| observed.result = None,
-            "there was no ::result line",
-        );
-        wrong(
-            |observed| observed.result = Some(map(&[("a", "b")])),
-            "::result has no checksum",
-        );
+        wrong(|observed| observed.result = None, "there was no ::result line");
+        wrong(|observed| observed.result = Some(map(&[("a", "b")])), "::result has no checksum");
         wrong(
             |observed| observed.result = Some(map(&[("checksum", "21.0")])),
             "checksum is '21.0', expected '21'",
@@ -122,9 +107,6 @@ mod tests {
             |observed| observed.hash = Some("12ac".into()),
             "the hash of the 3 lines is 12ac, expected '12ab'",
         );
-        wrong(
-            |observed| observed.starting.clear(),
-            "0 lines start with ':', expected 2",
-        );
+        wrong(|observed| observed.starting.clear(), "0 lines start with ':', expected 2");
     }
 }

@@ -49,10 +49,7 @@ impl OutputPipe {
 
     /// The file to poll, when it is open and not paused.
     pub fn waiting(&self, now_ns: u64) -> Option<BorrowedFd<'_>> {
-        let file = self
-            .file
-            .as_ref()
-            .filter(|_| now_ns >= self.paused_until_ns);
+        let file = self.file.as_ref().filter(|_| now_ns >= self.paused_until_ns);
         file.map(AsFd::as_fd)
     }
 
@@ -100,9 +97,7 @@ impl OutputPipe {
             // Where the user has too much in pipes, it stays as it is.
             let _ = os::set_pipe_size(file, PIPE_BYTES);
         }
-        let busy = self
-            .last_ns
-            .is_some_and(|last| now_ns - last < 2 * COALESCE_NS);
+        let busy = self.last_ns.is_some_and(|last| now_ns - last < 2 * COALESCE_NS);
         if busy && !more {
             self.paused_until_ns = now_ns + COALESCE_NS;
         }
@@ -220,11 +215,7 @@ mod tests {
                 rest = after;
             }
             let kept = &tail[tail.len().saturating_sub(TAIL_BYTES)..];
-            assert_eq!(
-                kept,
-                &text[total.saturating_sub(TAIL_BYTES)..],
-                "seed {seed}"
-            );
+            assert_eq!(kept, &text[total.saturating_sub(TAIL_BYTES)..], "seed {seed}");
             assert!(tail.len() <= 2 * TAIL_BYTES, "seed {seed}");
         }
     }

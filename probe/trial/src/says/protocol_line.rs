@@ -27,9 +27,7 @@ pub fn parse(line: &[u8]) -> Parsed {
     let mut words = text[2..].split(' ');
     let word = words.next().unwrap_or("");
     if !["ready", "phase", "await", "span", "result"].contains(&word) {
-        return Err(wrong(
-            "not a protocol line: ready, phase, await, span, result",
-        ));
+        return Err(wrong("not a protocol line: ready, phase, await, span, result"));
     }
     let mut pairs = BTreeMap::new();
     for pair in words {
@@ -98,29 +96,13 @@ mod tests {
 
     #[test]
     fn protocol_lines() {
-        assert_eq!(
-            parse_text("::ready port=40123"),
-            Ok(Event::Ready { port: Some(40123) })
-        );
+        assert_eq!(parse_text("::ready port=40123"), Ok(Event::Ready { port: Some(40123) }));
         assert_eq!(parse_text("::ready"), Ok(Event::Ready { port: None }));
-        let phase = Event::Phase {
-            name: "relay".into(),
-            ns: 12,
-        };
+        let phase = Event::Phase { name: "relay".into(), ns: 12 };
         assert_eq!(parse_text("::phase name=relay ns=12"), Ok(phase));
-        assert_eq!(
-            parse_text("::await name=x=y"),
-            Ok(Event::Await { name: "x=y".into() })
-        );
-        let span = Span {
-            unit: 3,
-            begin: 5,
-            end: 9,
-        };
-        assert_eq!(
-            parse_text("::span unit=3 begin=5 end=9"),
-            Ok(Event::Span(span))
-        );
+        assert_eq!(parse_text("::await name=x=y"), Ok(Event::Await { name: "x=y".into() }));
+        let span = Span { unit: 3, begin: 5, end: 9 };
+        assert_eq!(parse_text("::span unit=3 begin=5 end=9"), Ok(Event::Span(span)));
         let result = [("a".into(), "1".into()), ("b".into(), "".into())].into();
         assert_eq!(parse_text("::result a=1 b="), Ok(Event::Result(result)));
     }

@@ -62,10 +62,7 @@ impl Sha256 {
             self.update(&[0]);
         }
         self.update(&bits.to_be_bytes());
-        self.state
-            .iter()
-            .map(|word| format!("{word:08x}"))
-            .collect()
+        self.state.iter().map(|word| format!("{word:08x}")).collect()
     }
 }
 

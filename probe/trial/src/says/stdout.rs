@@ -45,10 +45,7 @@ enum State {
     Skipped,
 }
 
-const LINE_START: State = State::Head {
-    bytes: [0; HEAD_BYTES],
-    len: 0,
-};
+const LINE_START: State = State::Head { bytes: [0; HEAD_BYTES], len: 0 };
 
 impl StdoutParser {
     /// `prefixes`: first characters by which lines are counted; `hashed`: whether lines are hashed.
@@ -71,10 +68,7 @@ impl StdoutParser {
 
     /// For a program without the protocol: counts newlines and hashes all bytes.
     pub fn plain() -> StdoutParser {
-        StdoutParser {
-            plain: Some(Box::default()),
-            ..StdoutParser::new(std::iter::empty(), false)
-        }
+        StdoutParser { plain: Some(Box::default()), ..StdoutParser::new(std::iter::empty(), false) }
     }
 
     /// The number of ordinary lines by prefix.
@@ -82,11 +76,7 @@ impl StdoutParser {
         let count = |&prefix: &char| {
             let count = match self.ascii.get(prefix as usize) {
                 Some(&count) => count,
-                None => self
-                    .non_ascii
-                    .iter()
-                    .find(|(own, _)| *own == prefix)
-                    .map_or(0, |x| x.1),
+                None => self.non_ascii.iter().find(|(own, _)| *own == prefix).map_or(0, |x| x.1),
             };
             (prefix, count)
         };
@@ -212,9 +202,7 @@ impl StdoutParser {
 
     fn too_long(&mut self, on_event: &mut dyn FnMut(Parsed)) {
         if self.counts(on_event) {
-            on_event(Err(format!(
-                "a protocol line has more than {MAX_LINE_BYTES} bytes"
-            )));
+            on_event(Err(format!("a protocol line has more than {MAX_LINE_BYTES} bytes")));
         }
     }
 
@@ -337,18 +325,10 @@ mod tests {
         let valid = b"::phase name=a ns=1\n";
         let long = [b"::", &vec![b'x'; MAX_LINE_BYTES][..], b"\n"].concat();
         for missing in [0, 1] {
-            let text = [
-                valid.repeat(MAX_LINES as usize - missing),
-                long.repeat(2),
-                valid.to_vec(),
-            ]
-            .concat();
+            let text = [valid.repeat(MAX_LINES as usize - missing), long.repeat(2), valid.to_vec()].concat();
             let (_, _, events) = read(&[&text]);
             let errors: Vec<String> = events.into_iter().filter_map(Result::err).collect();
-            let right = [
-                "a protocol line has more than 65536 bytes",
-                "more than 25000 protocol lines",
-            ];
+            let right = ["a protocol line has more than 65536 bytes", "more than 25000 protocol lines"];
             assert_eq!(errors, right[1 - missing..]);
         }
     }
@@ -385,13 +365,9 @@ mod tests {
         for seed in 0..2000 {
             let mut random = fastrand::Rng::with_seed(seed);
             let count = random.usize(..40);
-            let parts: Vec<&[u8]> = (0..count)
-                .map(|_| PARTS[random.usize(..PARTS.len())])
-                .collect();
+            let parts: Vec<&[u8]> = (0..count).map(|_| PARTS[random.usize(..PARTS.len())]).collect();
             let text = parts.concat();
-            let mut at: Vec<usize> = (0..random.usize(..6))
-                .map(|_| random.usize(..=text.len()))
-                .collect();
+            let mut at: Vec<usize> = (0..random.usize(..6)).map(|_| random.usize(..=text.len())).collect();
             at.extend([0, text.len()]);
             at.sort_unstable();
             let pieces: Vec<&[u8]> = at.windows(2).map(|ends| &text[ends[0]..ends[1]]).collect();

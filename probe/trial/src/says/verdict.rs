@@ -39,10 +39,7 @@ pub fn verdict(facts: &Facts) -> (Verdict, String) {
         Cause::LoadFailed(why) => return with(Verdict::LoadFailed, why),
     }
     if facts.out_of_memory {
-        return with(
-            Verdict::OutOfMemory,
-            "the kernel killed a process for want of memory",
-        );
+        return with(Verdict::OutOfMemory, "the kernel killed a process for want of memory");
     }
     if let Some(why) = facts.late.filter(|_| facts.plain) {
         return with(Verdict::WrongEvidence, why);
@@ -60,10 +57,7 @@ pub fn verdict(facts: &Facts) -> (Verdict, String) {
             return with(Verdict::NeverReady, "the program ended before ::ready")
         }
         Some(Phase::Idle | Phase::Driven) => {
-            return (
-                Verdict::Crashed,
-                format!("the server ended by itself: {exit_text}"),
-            )
+            return (Verdict::Crashed, format!("the server ended by itself: {exit_text}"))
         }
         _ if !clean => return (Verdict::Crashed, exit_text),
         _ => {}
@@ -71,9 +65,7 @@ pub fn verdict(facts: &Facts) -> (Verdict, String) {
     if let Some(why) = facts.late.or(facts.last_line_error) {
         return with(Verdict::WrongEvidence, why);
     }
-    let evidence = facts
-        .expect
-        .map_or(Ok(()), |expect| evidence::check(expect, facts.observed));
+    let evidence = facts.expect.map_or(Ok(()), |expect| evidence::check(expect, facts.observed));
     match evidence {
         Ok(()) => with(Verdict::Ok, ""),
         Err(why) => (Verdict::WrongEvidence, why),
@@ -100,8 +92,8 @@ macro_rules! names {
 
 fn signal_name(signal: i32) -> Option<&'static str> {
     let names = names![
-        SIGHUP, SIGINT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGPIPE,
-        SIGALRM, SIGTERM, SIGXCPU, SIGXFSZ, SIGSYS
+        SIGHUP, SIGINT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGPIPE, SIGALRM,
+        SIGTERM, SIGXCPU, SIGXFSZ, SIGSYS
     ];
     let named = names.into_iter().find(|(number, _)| *number == signal);
     named.map(|(_, name)| name)
@@ -135,26 +127,14 @@ mod tests {
     fn programs() {
         assert_eq!(judge(|_| {}), (Verdict::Ok, "".into()));
         let (verdict, detail) = judge(|facts| facts.exit_status = Some(3));
-        assert_eq!(
-            (verdict, detail.as_str()),
-            (Verdict::Crashed, "exit status 3")
-        );
+        assert_eq!((verdict, detail.as_str()), (Verdict::Crashed, "exit status 3"));
         let (verdict, detail) = judge(|facts| {
             facts.exit_status = None;
             facts.signal = Some(11);
         });
-        assert_eq!(
-            (verdict, detail.as_str()),
-            (Verdict::Crashed, "killed by signal 11 (SIGSEGV)")
-        );
-        assert_eq!(
-            judge(|facts| facts.out_of_memory = true).0,
-            Verdict::OutOfMemory
-        );
-        assert_eq!(
-            judge(|facts| facts.last_line_error = Some("half")).0,
-            Verdict::WrongEvidence
-        );
+        assert_eq!((verdict, detail.as_str()), (Verdict::Crashed, "killed by signal 11 (SIGSEGV)"));
+        assert_eq!(judge(|facts| facts.out_of_memory = true).0, Verdict::OutOfMemory);
+        assert_eq!(judge(|facts| facts.last_line_error = Some("half")).0, Verdict::WrongEvidence);
         let late = |status, plain| {
             let judged = judge(|facts| {
                 facts.exit_status = Some(status);

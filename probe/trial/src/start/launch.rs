@@ -40,10 +40,7 @@ pub fn launch(
         Use::Off => Err(io::Error::new(io::ErrorKind::Other, "off in the request")),
         Use::Auto => Cgroup::begin(kept, limits.memory_bytes, limits.processes, missing),
     };
-    let cgroup = cgroup
-        .map_err(|why| missing.push(format!("cgroup: {why}")))
-        .map(Arc::new)
-        .ok();
+    let cgroup = cgroup.map_err(|why| missing.push(format!("cgroup: {why}"))).map(Arc::new).ok();
 
     let (child_stdin, stdin) = pipe()?;
     let child_stdin = match (&request.stdin, request.plain) {
@@ -74,11 +71,7 @@ pub fn launch(
         env: &request.env,
         cwd: &request.cwd,
         cpus: (!cpus.is_empty()).then(|| pin::set_of(cpus)),
-        files: [
-            child_stdin.as_fd(),
-            child_stdout.as_fd(),
-            child_stderr.as_fd(),
-        ],
+        files: [child_stdin.as_fd(), child_stdout.as_fd(), child_stderr.as_fd()],
         cgroup: cgroup.as_deref().map(Cgroup::files),
         many_files: request.service.is_some(),
         plain: request.plain,
@@ -92,23 +85,12 @@ pub fn launch(
     if let Some(why) = unmoved {
         missing.push(format!("cgroup: cannot move the program into it: {why}"));
     }
-    Ok(Launched {
-        started,
-        cgroup,
-        pipes: Pipes {
-            stdin,
-            stdout,
-            stderr,
-        },
-    })
+    Ok(Launched { started, cgroup, pipes: Pipes { stdin, stdout, stderr } })
 }
 
 /// A file that the program reads. A FIFO would keep the probe until somebody writes, whatever signals come.
 fn open_stdin(path: &str) -> io::Result<File> {
-    let file = File::options()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)?;
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     if file.metadata()?.file_type().is_fifo() {
         let why = "is a FIFO: name a file";
         return Err(io::Error::new(io::ErrorKind::Other, why));
@@ -141,10 +123,7 @@ fn candidates(program: &str, path: Option<&str>) -> Vec<String> {
         "" => format!("./{program}"),
         folder => format!("{folder}/{program}"),
     };
-    path.unwrap_or("/usr/bin:/bin")
-        .split(':')
-        .map(below)
-        .collect()
+    path.unwrap_or("/usr/bin:/bin").split(':').map(below).collect()
 }
 
 #[cfg(test)]

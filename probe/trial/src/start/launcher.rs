@@ -117,10 +117,7 @@ impl Launcher {
         let order = unsafe { libc::mmap(ptr::null_mut(), MEMORY_BYTES, protection, flags, -1, 0) };
         match order {
             libc::MAP_FAILED => Err(io::Error::last_os_error()),
-            order => Ok(Launcher {
-                order: order.cast(),
-                process: None,
-            }),
+            order => Ok(Launcher { order: order.cast(), process: None }),
         }
     }
 
@@ -140,9 +137,7 @@ impl Launcher {
         let is_kept = kept.is_some();
         let mut process = kept.or_else(|| self.begin(cpus, missing));
         let number = |file: BorrowedFd| file.as_raw_fd();
-        let cgroup = plan
-            .cgroup
-            .map(|(folder, procs)| (number(folder), number(procs)));
+        let cgroup = plan.cgroup.map(|(folder, procs)| (number(folder), number(procs)));
         let (folder, procs) = cgroup.unwrap_or_default();
         // The launcher itself stays outside, so that its CPU time is not the program's.
         let inside = match process {
@@ -193,9 +188,7 @@ impl Launcher {
     /// A new launcher; None where there can be none: why, is added to `missing`.
     fn begin(&self, cpus: CpuSet, missing: &mut Vec<String>) -> Option<Process> {
         let process = Process::new(self.order, cpus);
-        process
-            .map_err(|why| missing.push(format!("launcher: {why}")))
-            .ok()
+        process.map_err(|why| missing.push(format!("launcher: {why}"))).ok()
     }
 
     fn write_order(&mut self, plan: &Plan) -> io::Result<()> {
@@ -209,10 +202,7 @@ impl Launcher {
             let pointers = pointers.collect::<io::Result<Vec<_>>>()?;
             texts.pointers(pointers)
         };
-        let pairs = plan
-            .env
-            .iter()
-            .map(|(key, value)| texts.text(&[key, "=", value]));
+        let pairs = plan.env.iter().map(|(key, value)| texts.text(&[key, "=", value]));
         let pairs = pairs.collect::<io::Result<Vec<_>>>()?;
         let order = Order {
             paths: list(&mut texts, &plan.paths)?,
@@ -331,13 +321,7 @@ impl Process {
             if pid == 0 {
                 child::serve(order, other.as_raw_fd());
             }
-            Ok(Process {
-                pid,
-                pidfd: OwnedFd::from_raw_fd(pidfd),
-                socket,
-                _other: other,
-                cpus,
-            })
+            Ok(Process { pid, pidfd: OwnedFd::from_raw_fd(pidfd), socket, _other: other, cpus })
         }
     }
 
@@ -353,15 +337,8 @@ impl Process {
             let mut files = [&self.socket, &self.pidfd].map(|file| PollFd::readable(file.as_fd()));
             match poll(&mut files, Some(until_ns.saturating_sub(clock::now_ns()))) {
                 Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-                Ok(_) if files[0].is_ready() => {
-                    return Ok(os::read(&self.socket, &mut [0]).map(drop)?)
-                }
-                Ok(_) => {
-                    return Err(io::Error::new(
-                        io::ErrorKind::Other,
-                        "the launcher has ended",
-                    ))
-                }
+                Ok(_) if files[0].is_ready() => return Ok(os::read(&self.socket, &mut [0]).map(drop)?),
+                Ok(_) => return Err(io::Error::new(io::ErrorKind::Other, "the launcher has ended")),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -30,8 +30,7 @@ impl Limits {
             (now_soft < soft || now_hard < hard).then_some(*name)
         });
         let names: Vec<_> = lowered.collect();
-        (!names.is_empty())
-            .then(|| format!("the probe's limits were lowered: {}", names.join(", ")))
+        (!names.is_empty()).then(|| format!("the probe's limits were lowered: {}", names.join(", ")))
     }
 }
 

@@ -84,14 +84,7 @@ fn distance(address: &[u8], host: IpAddr) -> Option<u8> {
 /// An address as the tables have it: words of four bytes, each in this machine's order.
 fn shown(octets: &[u8]) -> String {
     let words = octets.chunks_exact(4);
-    words
-        .map(|word| {
-            format!(
-                "{:08X}",
-                u32::from_ne_bytes([word[0], word[1], word[2], word[3]])
-            )
-        })
-        .collect()
+    words.map(|word| format!("{:08X}", u32::from_ne_bytes([word[0], word[1], word[2], word[3]]))).collect()
 }
 
 /// The sockets that listen at an address, from a table of /proc/net: distances of their own, and inodes.
@@ -100,9 +93,7 @@ fn listening(table: &[u8], at: SocketAddr) -> Vec<(u8, u64)> {
     let lines = table.split(|&byte| byte == b'\n').skip(1);
     lines
         .filter_map(|line| {
-            let mut fields = line
-                .split(|byte| byte.is_ascii_whitespace())
-                .filter(|field| !field.is_empty());
+            let mut fields = line.split(|byte| byte.is_ascii_whitespace()).filter(|field| !field.is_empty());
             let local = fields.nth(1)?;
             let state = fields.nth(1)?;
             let inode = fields.nth(5)?;
@@ -149,10 +140,7 @@ mod tests {
         assert_eq!(owner(&mut procfs, &[own], at), Owner::Trial);
         assert_eq!(owner(&mut procfs, &[parent], at), Owner::Other);
         // One that cannot be read, as it is not there.
-        let gone = Process {
-            living_thread: -1,
-            ..own
-        };
+        let gone = Process { living_thread: -1, ..own };
         let Owner::Unknown(inodes) = owner(&mut procfs, &[parent, gone], at) else {
             panic!("known");
         };
@@ -169,11 +157,7 @@ mod tests {
         let mut owner_at = |address: &str, host: &str| {
             let listener = std::net::TcpListener::bind(address).unwrap();
             let port = listener.local_addr().unwrap().port();
-            owner(
-                &mut procfs,
-                &own,
-                SocketAddr::new(host.parse().unwrap(), port),
-            )
+            owner(&mut procfs, &own, SocketAddr::new(host.parse().unwrap(), port))
         };
         assert_eq!(owner_at("127.0.0.2:0", "127.0.0.2"), Owner::Trial);
         assert_eq!(owner_at("127.0.0.1:0", "127.0.0.2"), Owner::Nobody);

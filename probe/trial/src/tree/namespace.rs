@@ -10,8 +10,8 @@ use std::os::unix::io::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 use wire::os;
 use wire::os::{
-    mount, new_session, parent_id, poll, read, set_parent_death_signal, socketpair, statat, write,
-    CloneArgs, PollFd,
+    mount, new_session, parent_id, poll, read, set_parent_death_signal, socketpair, statat, write, CloneArgs,
+    PollFd,
 };
 use wire::sys;
 
@@ -37,16 +37,11 @@ pub fn enter(signals: &OwnedFd, parent: Option<i32>) -> Result<Side, String> {
     let failed = |what: &str, error: io::Error| format!("{what}: {error}");
     let flags = libc::O_RDONLY | libc::O_DIRECTORY;
     let proc = os::open("/proc", flags).map_err(|error| failed("/proc", error.into()))?;
-    let (inside, outside) =
-        socketpair().map_err(|error| failed("a pair of sockets", error.into()))?;
+    let (inside, outside) = socketpair().map_err(|error| failed("a pair of sockets", error.into()))?;
     let pid = std::process::id();
     let user = User::of_this_process();
     // Root needs no namespace of users: in one it would lose rights that contenders may need.
-    let users = if user.uid == 0 {
-        0
-    } else {
-        libc::CLONE_NEWUSER
-    };
+    let users = if user.uid == 0 { 0 } else { libc::CLONE_NEWUSER };
     let args = CloneArgs {
         flags: (libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | users) as u64,
         exit_signal: libc::SIGCHLD as u64,
@@ -104,9 +99,7 @@ pub fn is_own() -> bool {
 
 /// The number of the probe in the namespace of the process that started it.
 pub fn outer_pid() -> u32 {
-    OUTSIDE
-        .get()
-        .map_or_else(std::process::id, |outside| outside.pid)
+    OUTSIDE.get().map_or_else(std::process::id, |outside| outside.pid)
 }
 
 /// Whether a process with this number exists in that namespace.
@@ -124,10 +117,7 @@ struct User {
 
 impl User {
     fn of_this_process() -> User {
-        User {
-            uid: os::user_id(),
-            gid: os::group_id(),
-        }
+        User { uid: os::user_id(), gid: os::group_id() }
     }
 
     /// Lets the user have the same number inside. In its own namespace a process is as powerful as root until it
@@ -147,16 +137,13 @@ impl User {
 /// In the new process: ends with the one outside, and has a /proc of its own. `user`: of a namespace of users.
 fn prepare(user: Option<&User>) -> Result<(), String> {
     let failed = |what: &str, error: io::Error| format!("{what}: {error}");
-    set_parent_death_signal(libc::SIGKILL)
-        .map_err(|error| failed("PR_SET_PDEATHSIG", error.into()))?;
-    user.map_or(Ok(()), User::map)
-        .map_err(|error| failed("map of users", error))?;
+    set_parent_death_signal(libc::SIGKILL).map_err(|error| failed("PR_SET_PDEATHSIG", error.into()))?;
+    user.map_or(Ok(()), User::map).map_err(|error| failed("map of users", error))?;
     // What is mounted later on outside is to be seen inside, but not the other way round.
     let slave = libc::MS_SLAVE | libc::MS_REC;
     mount("", "/", "", slave, None).map_err(|error| failed("mounts", error.into()))?;
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    mount("proc", "/proc", "proc", flags, None)
-        .map_err(|error| failed("mount of /proc", error.into()))?;
+    mount("proc", "/proc", "proc", flags, None).map_err(|error| failed("mount of /proc", error.into()))?;
     // The session and the group that it was born into have no numbers here.
     new_session().map_err(|error| failed("setsid", error.into()))?;
     Ok(())

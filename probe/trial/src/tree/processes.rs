@@ -93,19 +93,9 @@ mod tests {
 
     /// A shell with a script and its arguments, once something below it has written a line.
     fn started(script: &[&str]) -> Child {
-        let mut child = Command::new("sh")
-            .arg("-c")
-            .args(script)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = Command::new("sh").arg("-c").args(script).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = [0];
-        child
-            .stdout
-            .as_mut()
-            .unwrap()
-            .read_exact(&mut line)
-            .unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
         child
     }
 
@@ -126,9 +116,8 @@ mod tests {
             procfs.lists_children &= lists;
             let root = child.id() as i32;
             let mut visited = Vec::new();
-            let tree = walk(&mut procfs, root, ScanMode::All, 100, &mut |_, process| {
-                visited.push(process.pid)
-            });
+            let tree =
+                walk(&mut procfs, root, ScanMode::All, 100, &mut |_, process| visited.push(process.pid));
             assert_eq!(tree.len(), 1);
             assert_eq!(tree[0].parent, root);
             assert_eq!(visited, [tree[0].pid]);

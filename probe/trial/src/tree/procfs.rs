@@ -100,9 +100,7 @@ impl ProcFs {
             lists_children: true,
             launcher: None,
         };
-        procfs.lists_children = procfs
-            .read(format_args!("{me}/task/{me}/children"))
-            .is_some();
+        procfs.lists_children = procfs.read(format_args!("{me}/task/{me}/children")).is_some();
         Ok(procfs)
     }
 
@@ -111,10 +109,7 @@ impl ProcFs {
         self.path.clear();
         self.path.write_fmt(path).ok()?;
         let flags = libc::O_RDONLY;
-        let file = self
-            .spares
-            .open(&self.root, OsStr::from_bytes(&self.path), flags)
-            .ok()?;
+        let file = self.spares.open(&self.root, OsStr::from_bytes(&self.path), flags).ok()?;
         let mut done = 0;
         loop {
             if done == self.buffer.len() {
@@ -123,9 +118,7 @@ impl ProcFs {
             match os::read(file.as_fd(), &mut self.buffer[done..]) {
                 Ok(0) => return Some(&self.buffer[..done]),
                 // The kernel returns these files whole, or in pieces that nearly fill a page.
-                Ok(count) if done + count < WHOLE_BYTES => {
-                    return Some(&self.buffer[..done + count])
-                }
+                Ok(count) if done + count < WHOLE_BYTES => return Some(&self.buffer[..done + count]),
                 Ok(count) => done += count,
                 Err(Errno::INTR) => {}
                 Err(_) => return None,
@@ -161,11 +154,7 @@ impl ProcFs {
             for &thread in threads.iter().filter(|&&thread| thread != pid) {
                 let stat = self.read(format_args!("{pid}/task/{thread}/stat"));
                 if let Some((seen, false)) = stat.and_then(parse_stat) {
-                    return Process {
-                        living_thread: thread,
-                        rss_pages: seen.rss_pages,
-                        ..process
-                    };
+                    return Process { living_thread: thread, rss_pages: seen.rss_pages, ..process };
                 }
             }
         }
@@ -184,9 +173,7 @@ impl ProcFs {
             return;
         }
         let flags = libc::O_RDONLY | libc::O_DIRECTORY;
-        let file = self
-            .spares
-            .open(&self.root, OsStr::from_bytes(&self.path), flags);
+        let file = self.spares.open(&self.root, OsStr::from_bytes(&self.path), flags);
         let folder = file.and_then(os::Dir::new);
         if let Ok(folder) = folder {
             for entry in folder.flatten() {
@@ -256,10 +243,7 @@ fn socket_inode(target: &[u8]) -> Option<u64> {
 
 fn numbers_in(text: &[u8], into: &mut Vec<i32>) {
     let text = std::str::from_utf8(text).unwrap_or("");
-    into.extend(
-        text.split_ascii_whitespace()
-            .filter_map(|word| word.parse::<i32>().ok()),
-    );
+    into.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<i32>().ok()));
 }
 
 /// Parses the file stat of a process or a thread. The second value: it is a zombie. The name in brackets is the program's own choice: it may hold
@@ -267,11 +251,7 @@ fn numbers_in(text: &[u8], into: &mut Vec<i32>) {
 fn parse_stat(stat: &[u8]) -> Option<(Process, bool)> {
     let open = memchr::memchr(b'(', stat)?;
     let close = memchr::memrchr(b')', stat)?;
-    let pid = std::str::from_utf8(&stat[..open])
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
+    let pid = std::str::from_utf8(&stat[..open]).ok()?.trim().parse().ok()?;
     let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
     // proc(5) counts fields from 1; the first here is number 3, the state.
     let mut fields = rest.split_ascii_whitespace();

@@ -121,9 +121,8 @@ impl Supervisor {
         }
         let gone = sys::children_usage();
         let tick_ns = 1_000_000_000 / sys::ticks_per_second();
-        let of = |process: &Process| {
-            sys::process_cpu_ns(process.pid).unwrap_or(0) + process.child_ticks * tick_ns
-        };
+        let of =
+            |process: &Process| sys::process_cpu_ns(process.pid).unwrap_or(0) + process.child_ticks * tick_ns;
         let tree = self.tree(&mut |_, _| {});
         gone.user_ns + gone.system_ns + tree.iter().map(of).sum::<u64>()
     }
@@ -198,10 +197,7 @@ impl Supervisor {
     /// counted them. `outlived`: how many others count as left behind, where that was decided before.
     pub fn end(&mut self, counted: Option<u64>, outlived: Option<u64>) -> Leftover {
         self.ended = true;
-        let mut leftover = Leftover {
-            left_behind: outlived.unwrap_or(0),
-            ..Leftover::default()
-        };
+        let mut leftover = Leftover { left_behind: outlived.unwrap_or(0), ..Leftover::default() };
         // All that it started would be children of the probe by now.
         if counted.is_none() && self.reap(u64::MAX).is_none() {
             return leftover;
@@ -268,10 +264,7 @@ impl Supervisor {
         let mut children = Vec::new();
         self.procfs.children(probe, probe, &mut children);
         let launcher = self.procfs.launcher;
-        for child in children
-            .into_iter()
-            .filter(|&pid| pid > 1 && Some(pid) != launcher)
-        {
+        for child in children.into_iter().filter(|&pid| pid > 1 && Some(pid) != launcher) {
             let _ = os::kill(child, libc::SIGKILL);
         }
     }
@@ -293,9 +286,7 @@ impl Supervisor {
     /// The cgroup, which is removed when it is dropped. Its figures have to be read before. None, too, while somebody
     /// else still holds it.
     pub fn take_cgroup(&mut self) -> Option<Cgroup> {
-        self.cgroup
-            .take()
-            .and_then(|cgroup| Arc::try_unwrap(cgroup).ok())
+        self.cgroup.take().and_then(|cgroup| Arc::try_unwrap(cgroup).ok())
     }
 
     fn tree(&mut self, visit: &mut dyn FnMut(&mut ProcFs, &Process)) -> Vec<Process> {

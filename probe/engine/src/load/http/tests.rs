@@ -68,12 +68,7 @@ fn refuses_ambiguous_responses() {
     ];
     for text in bad {
         for step in 1..=text.len() {
-            assert_eq!(
-                read(text, step, true),
-                Err(ErrorKind::Protocol),
-                "{}",
-                String::from_utf8_lossy(text)
-            );
+            assert_eq!(read(text, step, true), Err(ErrorKind::Protocol), "{}", String::from_utf8_lossy(text));
         }
     }
     // Only whole heads count: what comes of a wrong one does not depend on where it was cut.
@@ -88,12 +83,8 @@ fn refuses_ambiguous_responses() {
     for step in [1, 1000, 300_000] {
         assert_eq!(read(&bomb, step, false), Err(ErrorKind::TooLarge));
     }
-    let many = [
-        b"HTTP/1.1 200 OK\r\n".to_vec(),
-        b"A: b\r\n".repeat(MAX_FIELDS + 1),
-        b"\r\n".to_vec(),
-    ]
-    .concat();
+    let many =
+        [b"HTTP/1.1 200 OK\r\n".to_vec(), b"A: b\r\n".repeat(MAX_FIELDS + 1), b"\r\n".to_vec()].concat();
     assert_eq!(read(&many, many.len(), false), Err(ErrorKind::TooLarge));
     let short = b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nabc";
     assert_eq!(read(short, 7, true), Err(ErrorKind::Truncated));
@@ -113,10 +104,7 @@ fn old_forms_of_heads_are_read() {
 
 #[test]
 fn the_line_that_is_refused() {
-    for text in [
-        &b"junk line\r\n"[..],
-        b"HTTP/1.1 200 OK\r\nA: b\r\njunk line\r\n\r\nno line of the head",
-    ] {
+    for text in [&b"junk line\r\n"[..], b"HTTP/1.1 200 OK\r\nA: b\r\njunk line\r\n\r\nno line of the head"] {
         for step in [text.len(), 30] {
             let mut response = ResponseParser::new(false, MAX);
             let refused = text.chunks(step).find_map(|piece| {
@@ -140,10 +128,7 @@ fn the_state_of_a_response() {
     assert_eq!(response.feed(rest, &mut ignore), Ok(Read::More));
     assert_eq!(response.status(), Some(201));
     assert!(response.has_begun());
-    let done = Done {
-        status: 201,
-        keep_alive: false,
-    };
+    let done = Done { status: 201, keep_alive: false };
     assert_eq!(response.at_eof(), Some(done));
 }
 
@@ -151,10 +136,7 @@ fn the_state_of_a_response() {
 fn the_response_to_head_has_no_body() {
     let mut response = ResponseParser::new(true, MAX);
     let text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
-    let done = Done {
-        status: 200,
-        keep_alive: true,
-    };
+    let done = Done { status: 200, keep_alive: true };
     let read = response.feed(text, &mut |_| panic!("a body"));
     assert_eq!(read, Ok(Read::Done(done, b"")));
 }
@@ -200,11 +182,7 @@ fn limits_of_a_head() {
                 let text = fill(bytes);
                 let pieces = text.as_bytes().chunks(step);
                 let read = pieces.map(|piece| response.feed(piece, &mut |_| {})).last();
-                assert_eq!(
-                    matches!(read, Some(Ok(Read::Done(..)))),
-                    is_right,
-                    "{step} {bytes}"
-                );
+                assert_eq!(matches!(read, Some(Ok(Read::Done(..)))), is_right, "{step} {bytes}");
             }
         }
     }
@@ -223,14 +201,7 @@ fn limits_of_a_head() {
         let cut_off = &longer[..MAX_HEAD_BYTES];
         assert_eq!(read(cut_off, step, false), Err(ErrorKind::Truncated));
     }
-    let fields = |count| {
-        [
-            &b"HTTP/1.1 204 No\r\n"[..],
-            &b"A: b\r\n".repeat(count),
-            b"\r\n",
-        ]
-        .concat()
-    };
+    let fields = |count| [&b"HTTP/1.1 204 No\r\n"[..], &b"A: b\r\n".repeat(count), b"\r\n"].concat();
     assert!(read(&fields(MAX_FIELDS), 10_000, false).is_ok());
     let interim = |count| [&b"HTTP/1.1 100 C\r\n\r\n".repeat(count), &fields(0)[..]].concat();
     assert!(read(&interim(16), 40, false).is_ok());

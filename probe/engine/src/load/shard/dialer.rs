@@ -122,12 +122,7 @@ impl Dialer {
         }
         let room_ns = self.room_ns;
         let (slot, due_ns) = self.queue.pop_front()?;
-        let dial = |result| Dial {
-            slot,
-            due_ns,
-            ready_ns: due_ns.max(room_ns),
-            result,
-        };
+        let dial = |result| Dial { slot, due_ns, ready_ns: due_ns.max(room_ns), result };
         if io.join(slot) {
             self.connecting += 1;
             return Some(dial(Ok(Stage::Joining(now_ns()))));
@@ -141,15 +136,13 @@ impl Dialer {
                 (SocketAddrAny::from(target), source)
             }
         };
-        let opened = socket(target.address_family())
-            .map_err(io::Error::from)
-            .and_then(|socket| {
-                if config.plan.stream.pauses(id) {
-                    shrink_buffers(&socket)?;
-                }
-                source.map_or(Ok(()), |source| bind(&socket, source))?;
-                io.open(slot, socket, &target)
-            });
+        let opened = socket(target.address_family()).map_err(io::Error::from).and_then(|socket| {
+            if config.plan.stream.pauses(id) {
+                shrink_buffers(&socket)?;
+            }
+            source.map_or(Ok(()), |source| bind(&socket, source))?;
+            io.open(slot, socket, &target)
+        });
         let result = opened.map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(0);
             if errno == libc::EADDRNOTAVAIL {

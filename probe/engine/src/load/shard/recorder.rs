@@ -92,10 +92,7 @@ impl Recorder {
         self.settle();
         let record = &mut self.record;
         for replies in std::iter::once(&mut record.replies).chain(&mut record.targets) {
-            *replies = Replies {
-                errors: replies.errors,
-                ..Replies::default()
-            };
+            *replies = Replies { errors: replies.errors, ..Replies::default() };
         }
         record.first_byte = Histogram::default();
         record.schedule_error = Histogram::default();
@@ -105,11 +102,7 @@ impl Recorder {
 
     /// Counts the statuses of replies in succession.
     fn end_run(&mut self) {
-        let Run {
-            status,
-            target,
-            count,
-        } = std::mem::take(&mut self.run);
+        let Run { status, target, count } = std::mem::take(&mut self.run);
         if count > 0 {
             self.note(Some(target), |replies| {
                 *replies.statuses.entry(status).or_default() += count;
@@ -187,14 +180,7 @@ impl Recorder {
 
     /// A right reply.
     pub fn reply(&mut self, now_ns: u64, reply: &Reply) {
-        let &Reply {
-            latency_ns,
-            service_ns,
-            first_byte_ns,
-            late_share,
-            number,
-            target,
-        } = reply;
+        let &Reply { latency_ns, service_ns, first_byte_ns, late_share, number, target } = reply;
         let is_whole = latency_ns == service_ns && first_byte_ns == Some(service_ns);
         let whole = self.whole.as_mut().filter(|_| is_whole);
         let is_apart = whole.is_none();
@@ -254,14 +240,7 @@ impl Recorder {
     }
 
     /// A part of a reply. `fed`: whether the connection has had a message; `was_paused`: lateness does not count.
-    pub fn event(
-        &mut self,
-        now_ns: u64,
-        event: ReplyEvent,
-        fed: &mut bool,
-        was_paused: bool,
-        target: usize,
-    ) {
+    pub fn event(&mut self, now_ns: u64, event: ReplyEvent, fed: &mut bool, was_paused: bool, target: usize) {
         let message = match event {
             ReplyEvent::Status(status) => return self.status(status, target),
             ReplyEvent::Message(message) => message,
@@ -328,10 +307,7 @@ mod tests {
     fn record(recorder: &mut Recorder) {
         let mut random = fastrand::Rng::with_seed(5);
         for number in 0..2000 {
-            let (ns, target) = (
-                1u64 << random.u64(4..33) | random.u64(0..999),
-                number / 7 % 2,
-            );
+            let (ns, target) = (1u64 << random.u64(4..33) | random.u64(0..999), number / 7 % 2);
             let status = [200, 200, 200, 503, 204][random.usize(0..5)];
             recorder.event(ns, ReplyEvent::Status(status), &mut false, false, target);
             match random.u8(0..10) {
@@ -373,18 +349,12 @@ mod tests {
     #[test]
     fn a_request_that_was_given_up_is_the_slowest_of_its_second() {
         let mut recorder = recorder("", 1);
-        let reply = Reply {
-            latency_ns: 7,
-            ..Reply::default()
-        };
+        let reply = Reply { latency_ns: 7, ..Reply::default() };
         recorder.reply(1000 + 10, &reply);
         recorder.timed_out(1000 + 1_500_000_000, 900, Some(0));
         recorder.error(1000 + 1_500_000_000, ErrorKind::Timeout, Some(0));
         let series = recorder.finish().series;
-        let seconds: Vec<_> = series
-            .iter()
-            .map(|each| (each.requests, each.errors, each.max_ns))
-            .collect();
+        let seconds: Vec<_> = series.iter().map(|each| (each.requests, each.errors, each.max_ns)).collect();
         assert_eq!(seconds, [(1, 0, 7), (0, 1, 900)]);
     }
 

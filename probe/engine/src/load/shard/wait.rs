@@ -22,12 +22,7 @@ pub struct Wakeup {
 
 impl Wakeup {
     pub fn at(at_ns: u64) -> Wakeup {
-        Wakeup {
-            at_ns,
-            is_exact: false,
-            reads_at_ns: 0,
-            stays_unread: false,
-        }
+        Wakeup { at_ns, is_exact: false, reads_at_ns: 0, stays_unread: false }
     }
 }
 
@@ -43,11 +38,7 @@ pub struct Waiter {
 impl Waiter {
     /// `polls_briefly`: before it sleeps until an event, if that pays. `sleeps_late_ns`: how late sleeps end as a rule.
     pub fn new(polls_briefly: bool, sleeps_late_ns: u64) -> Waiter {
-        Waiter {
-            early_ns: sleeps_late_ns,
-            brief: BriefPoll::new(polls_briefly),
-            busy_poll_ns: 0,
-        }
+        Waiter { early_ns: sleeps_late_ns, brief: BriefPoll::new(polls_briefly), busy_poll_ns: 0 }
     }
 
     /// Waits by turns of the back-end, until an event or the instant.
@@ -58,12 +49,7 @@ impl Waiter {
         io: &mut I,
         handler: &mut H,
     ) -> io::Result<()> {
-        let Wakeup {
-            at_ns,
-            is_exact,
-            reads_at_ns,
-            stays_unread,
-        } = wakeup;
+        let Wakeup { at_ns, is_exact, reads_at_ns, stays_unread } = wakeup;
         handler.wait_begins(now_ns);
         let event_ns = handler.last_event_ns();
         let until_ns = at_ns.saturating_sub(if is_exact { self.early_ns } else { 0 });
@@ -163,10 +149,7 @@ pub struct BriefPoll {
 
 impl BriefPoll {
     pub fn new(is_allowed: bool) -> BriefPoll {
-        BriefPoll {
-            is_allowed,
-            ..BriefPoll::default()
-        }
+        BriefPoll { is_allowed, ..BriefPoll::default() }
     }
 
     /// Until when to poll before a sleep that lasts until `at_ns`; None where polling does not pay.
@@ -200,11 +183,7 @@ pub struct ReadLateness {
 
 impl ReadLateness {
     pub fn new(now_ns: u64) -> ReadLateness {
-        ReadLateness {
-            wait_began_ns: now_ns,
-            unread_from_ns: now_ns,
-            woken_ns: now_ns,
-        }
+        ReadLateness { wait_began_ns: now_ns, unread_from_ns: now_ns, woken_ns: now_ns }
     }
 
     pub fn wait_begins(&mut self, now_ns: u64) {
@@ -263,9 +242,7 @@ impl Deferral {
     pub fn new(interval_ns: Option<u64>) -> Deferral {
         let part_ns = interval_ns.map(|interval_ns| interval_ns / COALESCED_PARTS);
         Deferral {
-            coalesced_ns: part_ns
-                .unwrap_or(COALESCE_UNKNOWN_NS)
-                .min(COALESCE_STAMPED_NS),
+            coalesced_ns: part_ns.unwrap_or(COALESCE_UNKNOWN_NS).min(COALESCE_STAMPED_NS),
             is_stamped: false,
             whole: 0,
             looked_ns: 0,

@@ -87,9 +87,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
                 if plain.is_empty() {
                     return Ok(());
                 }
-                let next = self
-                    .handler
-                    .received(slot, ReplyPart::Bytes(plain), arrival);
+                let next = self.handler.received(slot, ReplyPart::Bytes(plain), arrival);
                 self.follow(Sender::Bytes, slot, next, out)
             }
             Session::WebSocket(mut session) => {
@@ -189,20 +187,11 @@ impl<H: Handler> LayeredHandler<'_, H> {
                 continue;
             }
             let next = match arrived {
-                Arrived::Head(status) => {
-                    self.handler
-                        .received(slot, ReplyPart::Head(status), arrival)
-                }
-                Arrived::Body(bytes) => {
-                    self.handler
-                        .received(slot, ReplyPart::Body(&bytes), arrival)
-                }
+                Arrived::Head(status) => self.handler.received(slot, ReplyPart::Head(status), arrival),
+                Arrived::Body(bytes) => self.handler.received(slot, ReplyPart::Body(&bytes), arrival),
                 Arrived::End(upload) => {
                     let is_early = upload == Upload::Unfinished;
-                    let arrival = Arrival {
-                        is_early,
-                        ..arrival
-                    };
+                    let arrival = Arrival { is_early, ..arrival };
                     self.handler.received(slot, ReplyPart::End, arrival)
                 }
                 Arrived::Refused => {
@@ -289,10 +278,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
     ) -> Result<(), End> {
         // Parts of other messages may wait to be sent.
         let is_early = false;
-        let arrival = Arrival {
-            is_early,
-            ..arrival
-        };
+        let arrival = Arrival { is_early, ..arrival };
         let mut next = Next::Wait;
         if session.feed(plain)? {
             self.links.get(slot).ok_or(End::Closed)?.is_open = true;
@@ -303,8 +289,7 @@ impl<H: Handler> LayeredHandler<'_, H> {
             next = match session.next(out)? {
                 None => return Ok(()),
                 Some(Incoming::Message(bytes)) => {
-                    self.handler
-                        .received(slot, ReplyPart::Message(&bytes), arrival)
+                    self.handler.received(slot, ReplyPart::Message(&bytes), arrival)
                 }
                 Some(Incoming::End) => {
                     self.end_all(slot, Ending::Ended, Ending::ConnectionFailed);
@@ -374,9 +359,7 @@ impl<H: Handler> Handler for LayeredHandler<'_, H> {
         if !link.is_secured() || self.links.layers.websocket.is_some() {
             self.handler.handshaking(opener);
         }
-        self.flush_after(number, |above, out| {
-            above.hand_over(number, &[], Arrival::default(), out)
-        })
+        self.flush_after(number, |above, out| above.hand_over(number, &[], Arrival::default(), out))
     }
 
     fn received(&mut self, number: Slot, part: ReplyPart<'_>, arrival: Arrival) -> Next {
@@ -384,9 +367,7 @@ impl<H: Handler> Handler for LayeredHandler<'_, H> {
             return Next::Wait;
         };
         self.links.bytes_in += bytes.len() as u64;
-        self.flush_after(number, |above, out| {
-            above.take_in(number, bytes, arrival, out)
-        })
+        self.flush_after(number, |above, out| above.take_in(number, bytes, arrival, out))
     }
 
     fn sending(&mut self, number: Slot, now_ns: u64) {

@@ -93,11 +93,7 @@ impl AsyncRead for MemoryPipe {
 }
 
 impl AsyncWrite for MemoryPipe {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let mut ends = self.0.borrow_mut();
         if ends.is_held || ends.output.len() >= MAX_OUTPUT_BYTES {
             // The connection is polled when there is room.
@@ -243,9 +239,7 @@ impl Http2 {
         let handshake = builder.handshake(MemoryPipe(Rc::clone(&ends)));
         let mut handshake = Box::pin(handshake);
         // It only writes, for which there is always room.
-        let polled = handshake
-            .as_mut()
-            .poll(&mut Context::from_waker(&own_waker));
+        let polled = handshake.as_mut().poll(&mut Context::from_waker(&own_waker));
         let Poll::Ready(begun) = polled else {
             return Err(Fault::new(ErrorKind::Protocol, "HTTP/2 does not begin"));
         };
@@ -313,10 +307,7 @@ impl Http2 {
             }
             self.send_waiting();
         }
-        Err(Fault::new(
-            ErrorKind::Protocol,
-            "the HTTP/2 session made no progress in 1000 polls",
-        ))
+        Err(Fault::new(ErrorKind::Protocol, "the HTTP/2 session made no progress in 1000 polls"))
     }
 
     /// Sends a request on a lane that has none. Whether the server has a stream for it.
@@ -357,14 +348,7 @@ impl Http2 {
                 if (1..=WHOLE_BODY_BYTES).contains(&rest.len()) {
                     stream.send_data(std::mem::take(&mut rest), true)?;
                 }
-                Ok(Exchange {
-                    number,
-                    reply: Reply::Head(response),
-                    stream,
-                    rest,
-                    received: 0,
-                    grpc: None,
-                })
+                Ok(Exchange { number, reply: Reply::Head(response), stream, rest, received: 0, grpc: None })
             });
             match sent {
                 Ok(exchange) => {
@@ -422,8 +406,7 @@ impl Http2 {
                 Poll::Ready(Ok(response)) => {
                     let status = response.status().as_u16();
                     let kind = response.headers().get("content-type");
-                    let is_grpc =
-                        kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
+                    let is_grpc = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
                     exchange.grpc = is_grpc.then(|| grpc_status(response.headers()));
                     exchange.reply = Reply::Body(response.into_body());
                     Some(Arrived::Head(status))
@@ -515,12 +498,7 @@ const GRPC_UNKNOWN: u16 = 2;
 /// The status of a call in a head or in trailers.
 fn grpc_status(fields: &http::HeaderMap) -> Option<u16> {
     let status = fields.get("grpc-status")?.to_str().ok()?.parse();
-    Some(
-        status
-            .ok()
-            .filter(|&status| status < 100)
-            .unwrap_or(GRPC_UNKNOWN),
-    )
+    Some(status.ok().filter(|&status| status < 100).unwrap_or(GRPC_UNKNOWN))
 }
 
 /// Whether the head of a response is beyond the limit of HTTP/1.1's.

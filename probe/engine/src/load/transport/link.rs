@@ -31,12 +31,7 @@ impl Layers {
             None => None,
         };
         let is_needed = tls.is_some() || websocket.is_some() || plan.http2.is_some();
-        let layers = Layers {
-            tls,
-            websocket,
-            http2: plan.http2,
-            lanes: plan.lanes(),
-        };
+        let layers = Layers { tls, websocket, http2: plan.http2, lanes: plan.lanes() };
         Ok(is_needed.then(|| Arc::new(layers)))
     }
 }
@@ -261,9 +256,6 @@ impl Links {
     }
 
     pub fn report(&mut self) -> LayerReport {
-        LayerReport {
-            bytes: Some((self.bytes_in, self.bytes_out)),
-            ..std::mem::take(&mut self.report)
-        }
+        LayerReport { bytes: Some((self.bytes_in, self.bytes_out)), ..std::mem::take(&mut self.report) }
     }
 }

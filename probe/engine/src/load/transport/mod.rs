@@ -45,10 +45,7 @@ pub struct Layered<I> {
 impl<I: Io> Layered<I> {
     /// For a shard.
     pub fn new(io: I, layers: Arc<Layers>, config: &ShardConfig) -> Layered<I> {
-        Layered {
-            io,
-            links: Links::new(layers, config),
-        }
+        Layered { io, links: Links::new(layers, config) }
     }
 
     /// Slots join the connections that are open.
@@ -61,9 +58,7 @@ impl<I: Io> Layered<I> {
             match self.links.get(number).map(|link| &link.session) {
                 None => handler.ended(slot, Ending::ConnectionFailed),
                 Some(Session::Http2(session)) if !session.is_leaving => {
-                    self.with_session(number, handler, |above, sender, out| {
-                        above.join(sender, slot, out)
-                    });
+                    self.with_session(number, handler, |above, sender, out| above.join(sender, slot, out));
                 }
                 Some(_) => self.links.waiting.push(slot),
             }
@@ -178,8 +173,7 @@ impl<I: Io> Io for Layered<I> {
     fn resume(&mut self, slot: Slot, handler: &mut impl Handler) {
         let number = self.links.number(slot);
         let links = &mut self.links;
-        self.io
-            .resume(number, &mut LayeredHandler { links, handler });
+        self.io.resume(number, &mut LayeredHandler { links, handler });
     }
 
     fn turn(&mut self, wait: Wait, handler: &mut impl Handler) -> io::Result<()> {

@@ -25,10 +25,7 @@ pub struct Http2Requests {
 
 impl Http2Requests {
     pub fn new(secure: bool) -> Http2Requests {
-        Http2Requests {
-            scheme: if secure { "https" } else { "http" },
-            kept: Vec::new(),
-        }
+        Http2Requests { scheme: if secure { "https" } else { "http" }, kept: Vec::new() }
     }
 
     /// The request of these bytes.
@@ -53,42 +50,24 @@ fn parse(bytes: &[u8], scheme: &str) -> Option<Http2Request> {
     let Ok(httparse::Status::Complete(length)) = request.parse(bytes) else {
         return None;
     };
-    let host = request
-        .headers
-        .iter()
-        .find(|field| field.name.eq_ignore_ascii_case("host"))?;
-    let uri = Uri::builder()
-        .scheme(scheme)
-        .authority(host.value)
-        .path_and_query(request.path?)
-        .build();
+    let host = request.headers.iter().find(|field| field.name.eq_ignore_ascii_case("host"))?;
+    let uri = Uri::builder().scheme(scheme).authority(host.value).path_and_query(request.path?).build();
     let mut head = Request::new(());
     *head.version_mut() = Version::HTTP_2;
     *head.method_mut() = Method::from_bytes(request.method?.as_bytes()).ok()?;
     *head.uri_mut() = uri.ok()?;
     for field in request.headers.iter() {
         // The authority has the host. The others are of the connection, which has many requests.
-        if [
-            "host",
-            "connection",
-            "te",
-            "upgrade",
-            "keep-alive",
-            "proxy-connection",
-        ]
-        .iter()
-        .any(|name| field.name.eq_ignore_ascii_case(name))
+        if ["host", "connection", "te", "upgrade", "keep-alive", "proxy-connection"]
+            .iter()
+            .any(|name| field.name.eq_ignore_ascii_case(name))
         {
             continue;
         }
         let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
-        head.headers_mut()
-            .append(name, HeaderValue::from_bytes(field.value).ok()?);
+        head.headers_mut().append(name, HeaderValue::from_bytes(field.value).ok()?);
     }
-    Some(Http2Request {
-        head,
-        body: Bytes::copy_from_slice(&bytes[length..]),
-    })
+    Some(Http2Request { head, body: Bytes::copy_from_slice(&bytes[length..]) })
 }
 
 #[cfg(test)]
@@ -101,13 +80,8 @@ mod tests {
         let prepared = parse(bytes, "https").unwrap();
         assert_eq!(prepared.head.method(), "POST");
         assert_eq!(prepared.head.uri(), "https://h:8/a?b={c}");
-        let values: Vec<_> = prepared
-            .head
-            .headers()
-            .get_all("x-one")
-            .iter()
-            .map(HeaderValue::as_bytes)
-            .collect();
+        let values: Vec<_> =
+            prepared.head.headers().get_all("x-one").iter().map(HeaderValue::as_bytes).collect();
         assert_eq!(values, [&b"\xff"[..], b"2"]);
         assert!(prepared.head.headers().get("connection").is_none());
         assert_eq!(prepared.head.headers()["content-length"], "3");
@@ -124,10 +98,7 @@ mod tests {
         requests.prepare(&bytes).unwrap();
         requests.prepare(&bytes).unwrap();
         assert_eq!(requests.kept.len(), 1);
-        for wrong in [
-            "GET / HTTP/1.1\r\n\r\n",
-            "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
-        ] {
+        for wrong in ["GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n"] {
             assert!(requests.prepare(&wrong.as_bytes().into()).is_err());
         }
     }

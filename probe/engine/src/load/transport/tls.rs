@@ -11,8 +11,7 @@ use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::CertifiedKey;
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, ClientConnection, Error, RootCertStore,
-    SignatureScheme,
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, Error, RootCertStore, SignatureScheme,
 };
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,10 +45,7 @@ impl TlsConfig {
             let mut store = RootCertStore::empty();
             let (usable, _) = store.add_parsable_certificates(roots.iter().chain(&own).cloned());
             if usable == 0 {
-                let file = plan
-                    .cacert
-                    .as_deref()
-                    .unwrap_or("the system's certificates");
+                let file = plan.cacert.as_deref().unwrap_or("the system's certificates");
                 return Err(format!("load: {file}: no certificate in it can be used"));
             }
             Verifier::new(store, own, provider)?
@@ -59,11 +55,7 @@ impl TlsConfig {
         client.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         // Each handshake is a whole one, so that all measure the same.
         client.resumption = Resumption::disabled();
-        Ok(TlsConfig {
-            client: Arc::new(client),
-            identity,
-            name,
-        })
+        Ok(TlsConfig { client: Arc::new(client), identity, name })
     }
 }
 
@@ -82,9 +74,8 @@ impl Identity {
                 let key = PrivateKeyDer::from_pem_file(file);
                 let key = key.map_err(|_| format!("load: {file}: no private key (PEM) in it"))?;
                 let chain = certificates(cert)?;
-                let key = CertifiedKey::from_der(chain, key, provider).map_err(|_| {
-                    format!("load: {file}: not the key of the certificate in {cert}")
-                })?;
+                let key = CertifiedKey::from_der(chain, key, provider)
+                    .map_err(|_| format!("load: {file}: not the key of the certificate in {cert}"))?;
                 Some(Arc::new(key))
             }
             (None, None) => None,
@@ -154,11 +145,7 @@ impl TlsSession {
         let made = ClientConnection::new(Arc::clone(&config.client), config.name.clone());
         let mut connection = made.map_err(|error| fault(&error))?;
         connection.set_buffer_limit(None);
-        Ok(TlsSession {
-            connection,
-            identity: Arc::clone(&config.identity),
-            ended: false,
-        })
+        Ok(TlsSession { connection, identity: Arc::clone(&config.identity), ended: false })
     }
 
     pub fn is_handshaking(&self) -> bool {
@@ -243,17 +230,16 @@ fn fault(error: &Error) -> Fault {
             _ => error.to_string(),
         };
         let kind = match error {
-            Error::NoApplicationProtocol
-            | Error::AlertReceived(AlertDescription::NoApplicationProtocol) => ErrorKind::NoHttp2,
+            Error::NoApplicationProtocol | Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+                ErrorKind::NoHttp2
+            }
             Error::NoCertificatesPresented => ErrorKind::Certificate,
             _ => ErrorKind::Tls,
         };
         return Fault::new(kind, &text);
     };
     let text = match why {
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "it has expired".into()
-        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".into(),
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "it is not valid yet".into()
         }

@@ -18,11 +18,7 @@ pub struct Upgrade {
 
 impl Upgrade {
     pub fn new(nonce: [u8; 16]) -> Upgrade {
-        Upgrade {
-            key: base64(&nonce),
-            offered: Vec::new(),
-            held: Vec::new(),
-        }
+        Upgrade { key: base64(&nonce), offered: Vec::new(), held: Vec::new() }
     }
 
     /// The bytes of the request. `head`: one for the same target, with its empty line.
@@ -76,14 +72,11 @@ impl Upgrade {
         }
         let status = response.code.unwrap_or(0);
         if status != 101 {
-            return refused(&format!(
-                "it answers {status} to the request for a WebSocket"
-            ));
+            return refused(&format!("it answers {status} to the request for a WebSocket"));
         }
         let values = |name: &'static str| tokens(response.headers, name);
-        let has = |name: &'static str, token: &[u8]| {
-            values(name).any(|text| text.eq_ignore_ascii_case(token))
-        };
+        let has =
+            |name: &'static str, token: &[u8]| values(name).any(|text| text.eq_ignore_ascii_case(token));
         if !has("upgrade", b"websocket") || !has("connection", b"upgrade") {
             return refused("its reply is not one of a WebSocket");
         }
@@ -94,13 +87,8 @@ impl Upgrade {
         if !is_offered || second.is_some() || values("sec-websocket-extensions").next().is_some() {
             return refused("it chooses what was not offered");
         }
-        let accept = base64(
-            digest(
-                &SHA1_FOR_LEGACY_USE_ONLY,
-                &[self.key.as_bytes(), GUID].concat(),
-            )
-            .as_ref(),
-        );
+        let accept =
+            base64(digest(&SHA1_FOR_LEGACY_USE_ONLY, &[self.key.as_bytes(), GUID].concat()).as_ref());
         let mut accepts = values("sec-websocket-accept");
         match (accepts.next(), accepts.next()) {
             (Some(value), None) if value == accept.as_bytes() => Ok(()),
@@ -110,13 +98,8 @@ impl Upgrade {
 }
 
 /// The values of the fields of a name, which commas part.
-fn tokens<'a>(
-    fields: &'a [httparse::Header<'a>],
-    name: &'static str,
-) -> impl Iterator<Item = &'a [u8]> {
-    let named = fields
-        .iter()
-        .filter(move |field| field.name.eq_ignore_ascii_case(name));
+fn tokens<'a>(fields: &'a [httparse::Header<'a>], name: &'static str) -> impl Iterator<Item = &'a [u8]> {
+    let named = fields.iter().filter(move |field| field.name.eq_ignore_ascii_case(name));
     named.flat_map(|field| field.value.split(|&byte| byte == b',').map(trimmed))
 }
 
@@ -125,16 +108,10 @@ fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for group in bytes.chunks(3) {
-        let bits = (0..3).fold(0, |bits, at| {
-            bits << 8 | u32::from(*group.get(at).unwrap_or(&0))
-        });
+        let bits = (0..3).fold(0, |bits, at| bits << 8 | u32::from(*group.get(at).unwrap_or(&0)));
         for place in 0..4 {
             let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= group.len() {
-                char::from(digit)
-            } else {
-                '='
-            });
+            text.push(if place <= group.len() { char::from(digit) } else { '=' });
         }
     }
     text
@@ -216,13 +193,9 @@ mod tests {
 
     #[test]
     fn base64_of_the_standard() {
-        for (text, right) in [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foobar", "Zm9vYmFy"),
-        ] {
+        for (text, right) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
             assert_eq!(base64(text.as_bytes()), right);
         }
     }

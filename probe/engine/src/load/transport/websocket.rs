@@ -141,9 +141,7 @@ impl Frame<'_> {
             return Err(broken("a frame with reserved bits, or masked"));
         }
         if !matches!(opcode, CONTINUATION..=BINARY | CLOSE..=PONG) || is_control && !is_last {
-            return Err(broken(
-                "a frame of an unknown kind, or a control frame in fragments",
-            ));
+            return Err(broken("a frame of an unknown kind, or a control frame in fragments"));
         }
         let short = usize::from(second & 0x7f);
         if is_control && short > MAX_CONTROL_BYTES {
@@ -157,9 +155,7 @@ impl Frame<'_> {
         let Some(size) = rest.get(..size) else {
             return Ok(None);
         };
-        let long = size
-            .iter()
-            .fold(0, |sum: u64, &byte| sum << 8 | u64::from(byte));
+        let long = size.iter().fold(0, |sum: u64, &byte| sum << 8 | u64::from(byte));
         let length = if size.is_empty() { short as u64 } else { long };
         if length > MAX_MESSAGE_BYTES as u64 {
             return Err(too_large());
@@ -167,20 +163,12 @@ impl Frame<'_> {
         let start = 2 + size.len();
         let end = start + length as usize;
         let payload = bytes.get(start..end);
-        Ok(payload.map(|payload| Frame {
-            opcode,
-            is_last,
-            payload,
-            bytes: end,
-        }))
+        Ok(payload.map(|payload| Frame { opcode, is_last, payload, bytes: end }))
     }
 }
 
 /// Adds a frame to the fragments of its message; the message, where that is complete.
-fn add_fragment(
-    fragments: &mut Option<(u8, Vec<u8>)>,
-    frame: &Frame<'_>,
-) -> Result<Option<Vec<u8>>, Fault> {
+fn add_fragment(fragments: &mut Option<(u8, Vec<u8>)>, frame: &Frame<'_>) -> Result<Option<Vec<u8>>, Fault> {
     if fragments.is_some() != (frame.opcode == CONTINUATION) {
         return Err(broken("fragments of messages out of order"));
     }
@@ -219,18 +207,13 @@ fn write_frame(opcode: u8, payload: &[u8], out: &mut Vec<u8>) {
     let start = out.len();
     out.extend_from_slice(payload);
     for group in out[start..].chunks_mut(mask.len()) {
-        group
-            .iter_mut()
-            .zip(mask)
-            .for_each(|(byte, mask)| *byte ^= mask);
+        group.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
     }
 }
 
 fn check_text(bytes: &[u8]) -> Result<(), Fault> {
     let checked = std::str::from_utf8(bytes);
-    checked
-        .map(|_| ())
-        .map_err(|_| broken("text that is not UTF-8"))
+    checked.map(|_| ()).map_err(|_| broken("text that is not UTF-8"))
 }
 
 fn broken(what: &str) -> Fault {

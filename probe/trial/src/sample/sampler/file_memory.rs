@@ -104,14 +104,7 @@ impl FileMemory {
         let mut files = HashSet::new();
         for process in tree.iter().filter(|process| process.alive) {
             let device = shared.map(|shared| shared.device);
-            bytes += of_process(
-                procfs,
-                process.living_thread,
-                device,
-                self.began,
-                &mut files,
-            )
-            .unwrap_or(0);
+            bytes += of_process(procfs, process.living_thread, device, self.began, &mut files).unwrap_or(0);
         }
         bytes
     }
@@ -150,15 +143,11 @@ fn of_process(
 
 /// Whether a file is one of a tmpfs, as memfds are.
 fn is_in_memory(folder: &OwnedFd, name: &OsStr, file: &libc::stat) -> bool {
-    let may_be = file.st_mode & libc::S_IFMT == libc::S_IFREG
-        && file.st_blocks > 0
-        && libc::major(file.st_dev) == 0;
+    let may_be =
+        file.st_mode & libc::S_IFMT == libc::S_IFREG && file.st_blocks > 0 && libc::major(file.st_dev) == 0;
     // Not opened itself, which could have effects.
     let place = || openat(folder, name, libc::O_PATH);
-    may_be
-        && place()
-            .and_then(fstatfs)
-            .is_ok_and(|system| system.f_type == libc::TMPFS_MAGIC)
+    may_be && place().and_then(fstatfs).is_ok_and(|system| system.f_type == libc::TMPFS_MAGIC)
 }
 
 #[cfg(test)]

@@ -141,13 +141,7 @@ impl Sampler {
             tick_ns: 1_000_000_000 / sys::ticks_per_second(),
             timeline,
             before: sys::children_usage(),
-            peaks: Peaks {
-                pss_bytes: None,
-                pss_readings: 0,
-                resident_bytes: 0,
-                threads: 1,
-                processes: 1,
-            },
+            peaks: Peaks { pss_bytes: None, pss_readings: 0, resident_bytes: 0, threads: 1, processes: 1 },
         }
     }
 
@@ -183,12 +177,7 @@ impl Sampler {
     }
 
     /// A sample at a mark: always with PSS, at any cost.
-    pub fn mark(
-        &mut self,
-        now_ns: u64,
-        name: &str,
-        cgroup: Option<&Cgroup>,
-    ) -> (Sample, Option<Excess>) {
+    pub fn mark(&mut self, now_ns: u64, name: &str, cgroup: Option<&Cgroup>) -> (Sample, Option<Excess>) {
         self.sample(now_ns, Some(name), cgroup)
     }
 
@@ -200,11 +189,7 @@ impl Sampler {
     ) -> (Sample, Option<Excess>) {
         let start = thread_cpu_ns();
         let tree = self.tree(cgroup);
-        let mut sample = Sample {
-            t_ns: now_ns,
-            mark: mark.map(str::to_owned),
-            ..Sample::default()
-        };
+        let mut sample = Sample { t_ns: now_ns, mark: mark.map(str::to_owned), ..Sample::default() };
         self.growing = tree.len() >= GROWING_PROCESSES && tree.len() > self.processes * 5 / 4;
         self.processes = tree.len();
         // Zombies that are not waited for fill the table of processes as well.
@@ -231,22 +216,17 @@ impl Sampler {
         sample.kernel = (self.timeline || mark.is_some())
             .then(|| Box::new(kernel_memory(&mut self.procfs, self.page_bytes)));
         let after_tree = thread_cpu_ns();
-        self.tree_budget
-            .spent(now_ns, after_tree.saturating_sub(start));
+        self.tree_budget.spent(now_ns, after_tree.saturating_sub(start));
 
         let mut after_threads = after_tree;
-        let reads_threads =
-            excess.is_none() && (mark.is_some() || self.threads_budget.allows(now_ns));
+        let reads_threads = excess.is_none() && (mark.is_some() || self.threads_budget.allows(now_ns));
         if reads_threads {
-            let escaped =
-                self.threads
-                    .read_next(&mut self.procfs, &tree, self.limits.cpus.as_ref());
+            let escaped = self.threads.read_next(&mut self.procfs, &tree, self.limits.cpus.as_ref());
             if escaped {
                 excess = Some(Excess::Cpus);
             }
             after_threads = thread_cpu_ns();
-            self.threads_budget
-                .spent(now_ns, after_threads - after_tree);
+            self.threads_budget.spent(now_ns, after_threads - after_tree);
         }
         let figures = self.threads.total;
         sample.voluntary_switches = figures.voluntary_switches;
@@ -272,9 +252,7 @@ impl Sampler {
             if let Some(pss) = pss {
                 self.peaks.pss_readings += 1;
                 self.peaks.resident_bytes = self.peaks.resident_bytes.max(pss.resident_bytes);
-                let own = tree
-                    .iter()
-                    .map(|process| ((process.pid, process.start_ticks), process.faults));
+                let own = tree.iter().map(|process| ((process.pid, process.start_ticks), process.faults));
                 self.seen_faults = self.faults.update(own, |_| false);
             }
             // Where PSS may not be read, RSS has to do.
@@ -300,16 +278,12 @@ impl Sampler {
                 cgroup.processes(&mut self.known);
                 ScanMode::Known(&self.known)
             }
-            None if blind
-                && (self.samples % SAMPLES_PER_SCAN == 1 || !self.procfs.lists_children) =>
-            {
+            None if blind && (self.samples % SAMPLES_PER_SCAN == 1 || !self.procfs.lists_children) => {
                 ScanMode::All
             }
             _ => ScanMode::Known(&self.known),
         };
-        let max = usize::try_from(self.limits.processes)
-            .unwrap_or(usize::MAX)
-            .saturating_add(1);
+        let max = usize::try_from(self.limits.processes).unwrap_or(usize::MAX).saturating_add(1);
         let tree = walk(&mut self.procfs, self.probe, mode, max, &mut |_, _| {});
         self.wide = tree.iter().any(|process| process.threads > MANY_THREADS);
         self.known.clear();
@@ -328,9 +302,8 @@ impl Sampler {
         let mut inside = Vec::new();
         cgroup.processes(&mut inside);
         inside.sort_unstable();
-        let others = tree
-            .iter()
-            .filter(|process| process.alive && inside.binary_search(&process.pid).is_err());
+        let others =
+            tree.iter().filter(|process| process.alive && inside.binary_search(&process.pid).is_err());
         for process in others {
             let pid = process.pid;
             let thread = process.living_thread;
@@ -355,13 +328,9 @@ impl Sampler {
         let own = |process: &Process| sys::process_cpu_ns(process.pid).unwrap_or(0);
         let own: Vec<u64> = tree.iter().map(own).collect();
         let children = |process: &Process| process.child_ticks * self.tick_ns;
-        let accounted_ns = own.iter().sum::<u64>()
-            + tree.iter().map(children).sum::<u64>()
-            + gone.user_ns
-            + gone.system_ns;
-        let keys = tree
-            .iter()
-            .map(|process| (process.pid, process.start_ticks));
+        let accounted_ns =
+            own.iter().sum::<u64>() + tree.iter().map(children).sum::<u64>() + gone.user_ns + gone.system_ns;
+        let keys = tree.iter().map(|process| (process.pid, process.start_ticks));
         let procfs = &mut self.procfs;
         let exists = |(pid, start)| {
             let process = procfs.process(pid);
@@ -378,19 +347,9 @@ mod tests {
     use super::*;
 
     fn sampler(memory_bytes: u64, processes: u64) -> Sampler {
-        let limits = Limits {
-            memory_bytes,
-            processes,
-            threads: u64::MAX,
-            cpus: None,
-        };
-        let mut sampler = Sampler::new(
-            ProcFs::open().unwrap(),
-            Schedule::new(Some(50_000_000), true),
-            limits,
-            true,
-            None,
-        );
+        let limits = Limits { memory_bytes, processes, threads: u64::MAX, cpus: None };
+        let mut sampler =
+            Sampler::new(ProcFs::open().unwrap(), Schedule::new(Some(50_000_000), true), limits, true, None);
         // The tree below the shell that runs the tests holds at least this process.
         sampler.probe = rustix::process::getppid().unwrap().as_raw_nonzero().get();
         sampler
@@ -409,11 +368,7 @@ mod tests {
         assert_eq!(sample.mark.as_deref(), Some("spawned"));
         assert!(sample.pss_bytes.is_some());
         assert!(sample.kernel.unwrap().kernel_bytes.is_some());
-        assert!(sampler
-            .threads
-            .busiest()
-            .iter()
-            .any(|thread| thread.cpu_ns > 0));
+        assert!(sampler.threads.busiest().iter().any(|thread| thread.cpu_ns > 0));
         assert_eq!(sampler.schedule.taken(), (1, None));
     }
 

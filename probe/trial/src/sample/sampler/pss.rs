@@ -27,11 +27,7 @@ pub struct PssReader {
 impl PssReader {
     /// `timeline`: PSS is read where RSS has changed at all.
     pub fn new(timeline: bool) -> PssReader {
-        PssReader {
-            budget: SamplingBudget::new(SHARE, REST_NS),
-            timeline,
-            rss_bytes: 0,
-        }
+        PssReader { budget: SamplingBudget::new(SHARE, REST_NS), timeline, rss_bytes: 0 }
     }
 
     /// Whether a regular sample at `now_ns` has to read PSS.
@@ -43,8 +39,7 @@ impl PssReader {
         let shared = resident.processes > 1;
         // A time line shows memory that falls, too.
         let changed = self.timeline && rss != self.rss_bytes;
-        (grown && in_doubt)
-            || ((grown || in_doubt || shared || changed) && self.budget.allows(now_ns))
+        (grown && in_doubt) || ((grown || in_doubt || shared || changed) && self.budget.allows(now_ns))
     }
 
     /// PSS was read by the sample that began at `now_ns`, which took `cpu_ns`.
@@ -137,17 +132,10 @@ mod tests {
     fn parses_smaps_rollup() {
         let text = b"00400000-7ff [rollup]\nRss:     1234 kB\nPss:      567 kB\nPss_Dirty: 9 kB\nPrivate_Clean: 30 kB\nPrivate_Dirty: 4 kB\n";
         let pss = |bytes, shared_bytes, resident_bytes, private| {
-            let pss = Pss {
-                bytes,
-                shared_bytes,
-                resident_bytes,
-            };
+            let pss = Pss { bytes, shared_bytes, resident_bytes };
             Some((pss, private))
         };
-        assert_eq!(
-            parse(text),
-            pss(567 * 1024, 567 * 1024, 1234 * 1024, 34 * 1024)
-        );
+        assert_eq!(parse(text), pss(567 * 1024, 567 * 1024, 1234 * 1024, 34 * 1024));
         let text = b"Pss:   567 kB\nPss_Anon:   1 kB\nPss_Shmem:     12 kB\n";
         assert_eq!(parse(text), pss(567 * 1024, 12 * 1024, 0, 0));
         assert_eq!(parse(b""), None);
@@ -155,11 +143,7 @@ mod tests {
     }
 
     fn resident(rss_bytes: u64, processes: u64, exceeds_limit: bool) -> Resident {
-        Resident {
-            rss_bytes,
-            processes,
-            exceeds_limit,
-        }
+        Resident { rss_bytes, processes, exceeds_limit }
     }
 
     /// A reader that has read a tree of 1000 bytes at 0 and has to rest until 500.

@@ -21,11 +21,7 @@ pub struct Schedule {
 impl Schedule {
     /// `interval_ns`: None for no regular samples. `is_dense`: with those of the start.
     pub fn new(interval_ns: Option<u64>, is_dense: bool) -> Schedule {
-        let first_ns = if is_dense {
-            FIRST_SAMPLES_NS[0]
-        } else {
-            u64::MAX
-        };
+        let first_ns = if is_dense { FIRST_SAMPLES_NS[0] } else { u64::MAX };
         Schedule {
             interval_ns,
             is_dense,

@@ -129,9 +129,7 @@ impl Cgroup {
 
     /// Whether a process is inside, or in a sub-group: by its /proc/PID/cgroup.
     pub fn holds(&self, memberships: &[u8]) -> bool {
-        let own = memberships
-            .split(|&byte| byte == b'\n')
-            .find_map(|line| line.strip_prefix(b"0::"));
+        let own = memberships.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(b"0::"));
         // Whole: a cgroup elsewhere may have the same name.
         own.is_some_and(|path| Path::new(OsStr::from_bytes(path)).starts_with(&self.name))
     }
@@ -248,19 +246,12 @@ fn remove_tree(path: &Path) -> io::Result<()> {
 }
 
 fn with_path(what: &str, path: &Path, error: Error) -> Error {
-    Error::new(
-        error.kind(),
-        format!("cannot {what} {}: {error}", path.display()),
-    )
+    Error::new(error.kind(), format!("cannot {what} {}: {error}", path.display()))
 }
 
 fn parse_cpu(text: &[u8]) -> Option<CpuUsage> {
     let ns = |key| value(text, key).and_then(|us| us.checked_mul(1000));
-    Some(CpuUsage {
-        total_ns: ns("usage_usec")?,
-        user_ns: ns("user_usec")?,
-        system_ns: ns("system_usec")?,
-    })
+    Some(CpuUsage { total_ns: ns("usage_usec")?, user_ns: ns("user_usec")?, system_ns: ns("system_usec")? })
 }
 
 /// The number after a key, in a file of lines `key number`.
@@ -278,17 +269,10 @@ mod tests {
     #[test]
     fn reads_cpu_stat() {
         let text = b"usage_usec 30\nuser_usec 10\nsystem_usec 20\nnice_usec 0\n";
-        let cpu = CpuUsage {
-            total_ns: 30_000,
-            user_ns: 10_000,
-            system_ns: 20_000,
-        };
+        let cpu = CpuUsage { total_ns: 30_000, user_ns: 10_000, system_ns: 20_000 };
         assert_eq!(parse_cpu(text), Some(cpu));
         assert_eq!(parse_cpu(b"usage_usec 30\n"), None);
-        assert_eq!(
-            parse_cpu(b"usage_usec x\nuser_usec 1\nsystem_usec 1\n"),
-            None
-        );
+        assert_eq!(parse_cpu(b"usage_usec x\nuser_usec 1\nsystem_usec 1\n"), None);
     }
 
     /// A folder of plain files stands for a cgroup with controllers.
@@ -296,10 +280,7 @@ mod tests {
         let folder = TestFolder::new();
         let place = folder.path().join("cgroup");
         fs::create_dir(&place).unwrap();
-        for (name, text) in [("cgroup.procs", "7\n8\n"), ("cpu.stat", "")]
-            .iter()
-            .chain(files)
-        {
+        for (name, text) in [("cgroup.procs", "7\n8\n"), ("cpu.stat", "")].iter().chain(files) {
             fs::write(place.join(name), text).unwrap();
         }
         let cgroup = Cgroup::use_folder(&place, "/a/b".into()).unwrap();
@@ -319,10 +300,7 @@ mod tests {
         limit("pids.max", &cgroup.processes_max, 99, &mut missing);
         assert!(missing.is_empty());
         let read = |name: &str| fs::read_to_string(cgroup.path().join(name)).unwrap();
-        assert_eq!(
-            (read("memory.max"), read("pids.max")),
-            ("1234".into(), "99".into())
-        );
+        assert_eq!((read("memory.max"), read("pids.max")), ("1234".into(), "99".into()));
         assert_eq!(cgroup.memory_peak(), Some(4096));
         assert!(cgroup.out_of_memory());
         let mut processes = Vec::new();
@@ -335,14 +313,7 @@ mod tests {
         let (_folder, cgroup) = fixture(&[]);
         assert!(cgroup.holds(b"4:memory:/x\n0::/a/b\n"));
         assert!(cgroup.holds(b"0::/a/b/c d\n"));
-        for other in [
-            "0::/a\n",
-            "0::/a/bc\n",
-            "0::/c/a/b\n",
-            "0::/b\n",
-            "1:x:/a/b\n",
-            "",
-        ] {
+        for other in ["0::/a\n", "0::/a/bc\n", "0::/c/a/b\n", "0::/b\n", "1:x:/a/b\n", ""] {
             assert!(!cgroup.holds(other.as_bytes()), "{other:?}");
         }
     }
@@ -370,10 +341,7 @@ mod tests {
         let (_folder, cgroup) = fixture(&[("memory.events", "oom_kill 0\n")]);
         let mut missing = Vec::new();
         limit("memory.max", &cgroup.memory_max, 1234, &mut missing);
-        assert!(
-            missing[0].starts_with("cgroup memory controller: "),
-            "{missing:?}"
-        );
+        assert!(missing[0].starts_with("cgroup memory controller: "), "{missing:?}");
         assert_eq!(cgroup.memory_peak(), None);
         assert!(!cgroup.out_of_memory());
         assert_eq!(cgroup.cpu(), None);

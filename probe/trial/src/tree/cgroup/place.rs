@@ -30,10 +30,7 @@ pub fn parent_of_trials() -> IoResult<Parent> {
     if own.name.file_name() == Some(LEAF.as_ref()) {
         // Moved there by an earlier probe.
         let above = |path: &Path| path.parent().unwrap_or(path).to_owned();
-        return Ok(Parent {
-            folder: above(&own.folder),
-            name: above(&own.name),
-        });
+        return Ok(Parent { folder: above(&own.folder), name: above(&own.name) });
     }
     // Where it cannot be had, the limits that cannot be set are reported as missing.
     let _ = delegate(&own.folder, &CONTROLLERS, ancestors);
@@ -43,24 +40,16 @@ pub fn parent_of_trials() -> IoResult<Parent> {
 /// Lets children of this cgroup have the controllers. `harness`: the processes that may be moved.
 fn delegate(own: &Path, controllers: &[&str], harness: impl FnOnce() -> Vec<i32>) -> IoResult<()> {
     let words = |name: &str| fs::read_to_string(own.join(name));
-    let (available, enabled) = (
-        words("cgroup.controllers")?,
-        words("cgroup.subtree_control")?,
-    );
+    let (available, enabled) = (words("cgroup.controllers")?, words("cgroup.subtree_control")?);
     let has = |text: &str, name: &str| text.split_whitespace().any(|word| word == name);
-    let lacking: Vec<_> = controllers
-        .iter()
-        .filter(|name| has(&available, name) && !has(&enabled, name))
-        .collect();
+    let lacking: Vec<_> =
+        controllers.iter().filter(|name| has(&available, name) && !has(&enabled, name)).collect();
     // The root has no type, and belongs to the system.
     if lacking.is_empty() || !own.join("cgroup.type").exists() {
         return Ok(());
     }
     let inside = words("cgroup.procs")?;
-    let inside: Vec<i32> = inside
-        .lines()
-        .filter_map(|line| line.parse().ok())
-        .collect();
+    let inside: Vec<i32> = inside.lines().filter_map(|line| line.parse().ok()).collect();
     let harness = harness();
     if inside.iter().any(|pid| !harness.contains(pid)) {
         return Err(ErrorKind::PermissionDenied.into());
@@ -100,25 +89,16 @@ fn own_folder(mountinfo: &[u8], own: &[u8]) -> Result<Parent, &'static str> {
         .split(|&byte| byte == b'\n')
         .find_map(|line| line.strip_prefix(b"0::"))
         .ok_or("this process is in no cgroup v2")?;
-    let (root, mount) = mountinfo
-        .split(|&byte| byte == b'\n')
-        .find_map(cgroup2_mount)
-        .ok_or("no cgroup v2 is mounted")?;
+    let (root, mount) =
+        mountinfo.split(|&byte| byte == b'\n').find_map(cgroup2_mount).ok_or("no cgroup v2 is mounted")?;
     let own = Path::new(std::ffi::OsStr::from_bytes(own));
     // In a container the mount may show only a part of the tree.
-    let below = own
-        .strip_prefix(&root)
-        .map_err(|_| "the mount of cgroup v2 does not show this process's own")?;
-    if below
-        .components()
-        .any(|part| part == std::path::Component::ParentDir)
-    {
+    let below =
+        own.strip_prefix(&root).map_err(|_| "the mount of cgroup v2 does not show this process's own")?;
+    if below.components().any(|part| part == std::path::Component::ParentDir) {
         return Err("this process's cgroup is outside the cgroup namespace");
     }
-    Ok(Parent {
-        folder: mount.join(below),
-        name: own.to_owned(),
-    })
+    Ok(Parent { folder: mount.join(below), name: own.to_owned() })
 }
 
 /// Root and mount point of a line of mountinfo, when it is a cgroup v2.
@@ -161,29 +141,20 @@ mod tests {
     #[test]
     fn finds_the_folder_of_the_own_cgroup() {
         let folder = own_folder(UNIFIED, b"0::/user.slice/a b\n").unwrap();
-        let expected = Parent {
-            folder: "/sys/fs/cgroup/user.slice/a b".into(),
-            name: "/user.slice/a b".into(),
-        };
+        let expected =
+            Parent { folder: "/sys/fs/cgroup/user.slice/a b".into(), name: "/user.slice/a b".into() };
         assert_eq!(folder, expected);
         let folder = own_folder(HYBRID, b"4:memory:/x\n0::/\n").unwrap();
         assert_eq!(folder.folder, Path::new("/sys/fs/cgroup/uni fied"));
         let part = b"41 31 0:38 /docker/1 /cg rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(
-            own_folder(part, b"0::/docker/1/a\n").unwrap().folder,
-            Path::new("/cg/a")
-        );
+        assert_eq!(own_folder(part, b"0::/docker/1/a\n").unwrap().folder, Path::new("/cg/a"));
     }
 
     #[test]
     fn reports_why_there_is_no_cgroup() {
-        assert!(own_folder(UNIFIED, b"4:memory:/x\n")
-            .unwrap_err()
-            .contains("no cgroup v2"));
+        assert!(own_folder(UNIFIED, b"4:memory:/x\n").unwrap_err().contains("no cgroup v2"));
         assert!(own_folder(b"", b"0::/\n").unwrap_err().contains("mounted"));
-        assert!(own_folder(UNIFIED, b"0::/../other\n")
-            .unwrap_err()
-            .contains("namespace"));
+        assert!(own_folder(UNIFIED, b"0::/../other\n").unwrap_err().contains("namespace"));
         let part = b"41 31 0:38 /docker/1 /cg rw - cgroup2 cgroup2 rw\n";
         assert!(own_folder(part, b"0::/other\n").is_err());
         assert!(own_folder(b"a - cgroup2\n - \n-\n", b"0::/\n").is_err());

@@ -130,11 +130,7 @@ impl Shard {
             if let Some((received, behind)) = counts {
                 record.chunks += received;
                 // A paused reader is not behind through the server.
-                record.behind += if connection.stream.was_paused {
-                    0
-                } else {
-                    behind
-                };
+                record.behind += if connection.stream.was_paused { 0 } else { behind };
             }
         }
     }
@@ -181,9 +177,7 @@ impl Shard {
         if self.arrivals.is_closed_loop() {
             return;
         }
-        let oldest_ns = self
-            .patience_ns
-            .and_then(|patience_ns| now.checked_sub(patience_ns));
+        let oldest_ns = self.patience_ns.and_then(|patience_ns| now.checked_sub(patience_ns));
         let Some(oldest_ns) = oldest_ns else {
             return;
         };

@@ -51,8 +51,7 @@ impl Handler for Shard {
         }
         if connection.request.is_due_when_begun {
             connection.request.intended_ns = now;
-        } else if !streams && (!self.arrivals.is_closed_loop() || connection.request.queued_ns > 0)
-        {
+        } else if !streams && (!self.arrivals.is_closed_loop() || connection.request.queued_ns > 0) {
             self.recorder.record.queue.add(connection.request.queued_ns);
         }
     }
@@ -87,10 +86,7 @@ impl Handler for Shard {
     fn released(&mut self, slot: Slot, at_ns: Option<u64>) {
         let now = now_ns();
         let connection = &mut self.connections[slot];
-        let at_ns = at_ns
-            .unwrap_or(now)
-            .min(now)
-            .max(connection.request.ready_ns);
+        let at_ns = at_ns.unwrap_or(now).min(now).max(connection.request.ready_ns);
         connection.request.queued_ns += at_ns - connection.request.ready_ns;
         connection.request.ready_ns = at_ns;
         // Of a closed loop too: it was due when the engine handed it over.
@@ -141,19 +137,14 @@ impl Handler for Shard {
             (Stage::Busy(_), Some(kind)) => self.lost(slot, now, kind),
             (Stage::Busy(_), None) => {
                 let (recorder, connection) = (&mut self.recorder, &mut self.connections[slot]);
-                let (was_paused, target) =
-                    (connection.stream.was_paused, connection.request.target);
+                let (was_paused, target) = (connection.stream.was_paused, connection.request.target);
                 let (fed, reply) = (&mut connection.stream.fed, &mut connection.reply);
                 let mut on_event = |event| recorder.event(now, event, fed, was_paused, target);
                 match self.decoder.decode_eof(reply, &mut on_event) {
                     Progress::Done(result, _) => {
                         // An attacker could have cut it.
                         let is_cut = ending == Ending::Cut;
-                        let result = if is_cut {
-                            Err(ErrorKind::Truncated)
-                        } else {
-                            result
-                        };
+                        let result = if is_cut { Err(ErrorKind::Truncated) } else { result };
                         let _ = self.complete(slot, Instants::of(now), result, false, None);
                     }
                     Progress::Broken(kind) => self.lost(slot, now, kind),
@@ -203,16 +194,9 @@ impl Shard {
         let first_byte_ns = before.and_then(|before| self.answered(slot, before, is_part, arrived));
         let first_byte_ns = first_byte_ns.map(|at_ns| at_ns.saturating_sub(busy.sent_ns));
         if self.decoder.streams() {
-            self.stream_read(
-                slot,
-                busy,
-                messages,
-                stamp.is_some(),
-                Instants { arrived, now },
-            );
+            self.stream_read(slot, busy, messages, stamp.is_some(), Instants { arrived, now });
         }
-        self.deferral
-            .read(stamp.is_some(), progress != Progress::More);
+        self.deferral.read(stamp.is_some(), progress != Progress::More);
         match progress {
             Progress::More => {
                 self.recorder.first_byte(first_byte_ns);
@@ -243,13 +227,7 @@ impl Shard {
     /// Something of a reply has arrived, of which only this was there before: notes its first byte, which is that of the
     /// final response. Returns when that came, once it has. `is_part`: a layer has decoded it, and left
     /// out what comes before that.
-    fn answered(
-        &mut self,
-        slot: Slot,
-        before: HeadProgress,
-        is_part: bool,
-        arrived: u64,
-    ) -> Option<u64> {
+    fn answered(&mut self, slot: Slot, before: HeadProgress, is_part: bool, arrived: u64) -> Option<u64> {
         let connection = &mut self.connections[slot];
         let beginning = self.decoder.beginning(&connection.reply);
         if !before.has_begun || before.interims != beginning.interims {
@@ -265,14 +243,7 @@ impl Shard {
 
     /// Bytes of a stream were read, with so many messages. How late they were read at most is the engine's error: of all
     /// of them where they have no stamp, else of messages before the last that share its stamp.
-    fn stream_read(
-        &mut self,
-        slot: Slot,
-        busy: Busy,
-        messages: u64,
-        is_stamped: bool,
-        at: Instants,
-    ) {
+    fn stream_read(&mut self, slot: Slot, busy: Busy, messages: u64, is_stamped: bool, at: Instants) {
         let connection = &mut self.connections[slot];
         let is_first = at.arrived != busy.active_ns;
         if is_first {

@@ -97,15 +97,8 @@ mod tests {
     #[test]
     fn faults_are_in_the_order_of_their_times() {
         let plan = StreamPlan {
-            pause: Some(PausePlan {
-                percent: 10,
-                at_s: 1.0,
-                for_s: 2.0,
-            }),
-            reset: Some(ResetPlan {
-                percent: 20,
-                at_s: 2.0,
-            }),
+            pause: Some(PausePlan { percent: 10, at_s: 1.0, for_s: 2.0 }),
+            reset: Some(ResetPlan { percent: 20, at_s: 2.0 }),
             ..StreamPlan::default()
         };
         let mut faults = FaultSchedule::new(&plan, 5);
@@ -116,10 +109,7 @@ mod tests {
         assert_eq!(faults.take_due(9_000_000_000), Some(Fault::Reset));
         assert_eq!(faults.take_due(9_000_000_000), Some(Fault::Resume));
         assert_eq!(faults.take_due(u64::MAX), None);
-        assert_eq!(
-            FaultSchedule::new(&StreamPlan::default(), 5).next_ns(),
-            None
-        );
+        assert_eq!(FaultSchedule::new(&StreamPlan::default(), 5).next_ns(), None);
         let count = |hit: &dyn Fn(u64) -> bool| (1..=1000).filter(|&id| hit(id)).count();
         assert_eq!(count(&|id| Fault::Pause.hits(&plan, id)), 100);
         assert_eq!(count(&|id| Fault::Reset.hits(&plan, id)), 200);

@@ -140,17 +140,10 @@ impl Shard {
             return Wakeup::at(sweep_ns);
         }
         let request = self.arrivals.wake_ns().filter(|_| !self.free.is_empty());
-        let times = [
-            self.arrivals.end_ns,
-            self.faults.next_ns(),
-            self.dialer.next_ns(),
-        ];
+        let times = [self.arrivals.end_ns, self.faults.next_ns(), self.dialer.next_ns()];
         let other_ns = times.into_iter().flatten().fold(sweep_ns, u64::min);
         let wakeup = match request {
-            Some(at_ns) if at_ns <= other_ns => Wakeup {
-                is_exact: true,
-                ..Wakeup::at(at_ns)
-            },
+            Some(at_ns) if at_ns <= other_ns => Wakeup { is_exact: true, ..Wakeup::at(at_ns) },
             _ => Wakeup::at(other_ns),
         };
         let idle = self.dialer.is_idle();
@@ -162,11 +155,7 @@ impl Shard {
             _ => now,
         };
         let (free, all) = (self.free.len(), self.connections());
-        Wakeup {
-            reads_at_ns,
-            stays_unread: self.deferral.stay_unread(wakeup.at_ns, free, all),
-            ..wakeup
-        }
+        Wakeup { reads_at_ns, stays_unread: self.deferral.stay_unread(wakeup.at_ns, free, all), ..wakeup }
     }
 
     /// Open loop: sends the requests that are due on free connections.
@@ -350,8 +339,7 @@ impl Shard {
         let first = &mut self.recorder.record.first_wrong;
         if let Some(answer) = self.decoder.first_wrong().filter(|_| first.is_empty()) {
             let connection = &self.connections[slot];
-            let request =
-                (self.encoder).request_text(connection.request.target, connection.request.number);
+            let request = (self.encoder).request_text(connection.request.target, connection.request.number);
             *first = format!("{request} was answered with {answer}");
         }
     }

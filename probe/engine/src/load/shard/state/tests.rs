@@ -14,9 +14,7 @@ const MS: u64 = 1_000_000;
 /// A shard with one connection, which has just begun with its first request, and when the load began.
 fn shard(pacing: &str) -> (Shard, u64) {
     let (mut shard, start_ns) = idle(&format!(r#""requests": 3, "pacing": {pacing}"#));
-    shard
-        .open_connections(start_ns, &mut FakeIo::default())
-        .unwrap();
+    shard.open_connections(start_ns, &mut FakeIo::default()).unwrap();
     assert!(sends(&shard.connected(0)));
     (shard, start_ns)
 }
@@ -48,10 +46,7 @@ fn idle(changes: &str) -> (Shard, u64) {
 }
 
 fn stamped(at_ns: u64) -> Arrival {
-    Arrival {
-        stamp_ns: Some(at_ns),
-        is_early: false,
-    }
+    Arrival { stamp_ns: Some(at_ns), is_early: false }
 }
 
 fn sends(next: &Next) -> bool {
@@ -69,10 +64,7 @@ fn connections_are_asked_once_before_the_load_begins() {
     // The first was connected before the second was dialled.
     assert!(sends(&shard.connected(1)));
     (0..2).for_each(|slot| shard.sending(slot, now_ns()));
-    assert_eq!(
-        shard.received(0, ReplyPart::Bytes(OK), Arrival::default()),
-        Next::Wait
-    );
+    assert_eq!(shard.received(0, ReplyPart::Bytes(OK), Arrival::default()), Next::Wait);
     shard.dispatch(begin_ns - 1, &mut io);
     assert_eq!(io.sends, 0);
     shard.dispatch(begin_ns, &mut io);
@@ -102,11 +94,7 @@ fn a_closed_loop_with_a_lead_connects_after_it() {
 fn service_begins_when_the_request_goes_to_the_kernel() {
     let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
     shard.sending(0, now_ns());
-    assert!(sends(&shard.received(
-        0,
-        ReplyPart::Bytes(OK),
-        Arrival::default()
-    )));
+    assert!(sends(&shard.received(0, ReplyPart::Bytes(OK), Arrival::default())));
     shard.recorder.settle();
     let first_ns = shard.recorder.record.replies.service.max();
     assert!(shard.last_event_ns() >= shard.connections[0].stage.busy().unwrap().sent_ns);
@@ -114,11 +102,7 @@ fn service_begins_when_the_request_goes_to_the_kernel() {
     sleep_until(now_ns() + 20 * MS);
     let sent_ns = now_ns();
     shard.sending(0, sent_ns);
-    assert!(sends(&shard.received(
-        0,
-        ReplyPart::Bytes(OK),
-        Arrival::default()
-    )));
+    assert!(sends(&shard.received(0, ReplyPart::Bytes(OK), Arrival::default())));
     let most_ns = first_ns.max(now_ns() - sent_ns);
     shard.recorder.settle();
     let service = &shard.recorder.record.replies.service;
@@ -134,18 +118,10 @@ fn replies_that_wait_for_the_engine_show_in_the_schedule_error() {
     shard.sending(0, now_ns());
     let arrived_ns = now_ns();
     sleep_until(arrived_ns + 20 * MS);
-    assert!(sends(&shard.received(
-        0,
-        ReplyPart::Bytes(OK),
-        stamped(arrived_ns)
-    )));
+    assert!(sends(&shard.received(0, ReplyPart::Bytes(OK), stamped(arrived_ns))));
     let sent_ns = now_ns();
     shard.sending(0, sent_ns);
-    assert!(sends(&shard.received(
-        0,
-        ReplyPart::Bytes(OK),
-        Arrival::default()
-    )));
+    assert!(sends(&shard.received(0, ReplyPart::Bytes(OK), Arrival::default())));
     shard.sending(0, now_ns());
     shard.recorder.settle();
     let record = &shard.recorder.record;
@@ -188,10 +164,7 @@ fn the_queue_holds_no_delay_of_the_engine() {
 #[test]
 fn a_connect_begins_with_its_own_dial() {
     let (mut shard, start_ns) = idle(r#""connections": 20, "requests": 20"#);
-    let mut io = FakeIo {
-        open_ns: MS,
-        ..FakeIo::default()
-    };
+    let mut io = FakeIo { open_ns: MS, ..FakeIo::default() };
     shard.open_connections(start_ns, &mut io).unwrap();
     shard.poll_events(&mut io).unwrap();
     let connect = &shard.recorder.record.connect;
@@ -199,11 +172,7 @@ fn a_connect_begins_with_its_own_dial() {
     assert_eq!(connect.len(), 20);
     // Each was looked for before the next was dialled, and a histogram is true to a thousandth.
     assert_eq!(io.waits.len(), 20);
-    assert!(
-        connect.max() <= longest_ns + longest_ns / 500,
-        "{} {longest_ns}",
-        connect.max()
-    );
+    assert!(connect.max() <= longest_ns + longest_ns / 500, "{} {longest_ns}", connect.max());
 }
 
 /// A request that waits for its connection is due when that is dialled.
@@ -219,10 +188,7 @@ fn the_connect_is_in_the_latency_of_a_closed_loop() {
     assert!(sends(&shard.connected(0)));
     let sent_ns = now_ns();
     shard.sending(0, sent_ns);
-    assert_eq!(
-        shard.received(0, ReplyPart::Bytes(OK), Arrival::default()),
-        Next::Close
-    );
+    assert_eq!(shard.received(0, ReplyPart::Bytes(OK), Arrival::default()), Next::Close);
     let most_ns = now_ns() - sent_ns;
     let record = &shard.recorder.record;
     let (latency, service) = (&record.replies.latency, &record.replies.service);
@@ -269,17 +235,10 @@ fn the_first_byte_is_that_of_the_final_response() {
         let (mut shard, _) = shard(r#"{"kind": "closed"}"#);
         shard.sending(0, now_ns());
         let before_ns = now_ns();
-        assert_eq!(
-            shard.received(0, ReplyPart::Bytes(&first), Arrival::default()),
-            Next::Wait
-        );
+        assert_eq!(shard.received(0, ReplyPart::Bytes(&first), Arrival::default()), Next::Wait);
         let between_ns = now_ns() - before_ns;
         sleep_until(now_ns() + 20 * MS);
-        assert!(sends(&shard.received(
-            0,
-            ReplyPart::Bytes(&second),
-            Arrival::default()
-        )));
+        assert!(sends(&shard.received(0, ReplyPart::Bytes(&second), Arrival::default())));
         shard.recorder.settle();
         let first_byte = &shard.recorder.record.first_byte;
         assert_eq!(first_byte.len(), 1);
@@ -324,9 +283,7 @@ fn a_request_that_was_not_sent_is_as_old_as_the_load() {
         "connections": 1"#,
     );
     let at = |ms: u64| start_ns + ms * MS;
-    shard
-        .open_connections(start_ns, &mut FakeIo::default())
-        .unwrap();
+    shard.open_connections(start_ns, &mut FakeIo::default()).unwrap();
     assert!(sends(&shard.connected(0)));
     shard.sending(0, now_ns());
     shard.publish(at(500));
@@ -344,27 +301,17 @@ fn a_request_that_was_not_sent_is_as_old_as_the_load() {
     let right = |ns: u64, ms: u64| ns.abs_diff(ms * MS) <= ms * MS / 500;
     // That of the first is known to be six seconds at least, of the others one, less when they were due.
     assert!(right(latency.max(), 6000), "{}", latency.max());
-    assert!(
-        right(latency.quantile(0.9), 900),
-        "{}",
-        latency.quantile(0.9)
-    );
+    assert!(right(latency.quantile(0.9), 900), "{}", latency.quantile(0.9));
     assert!(right(latency.min(), 100), "{}", latency.min());
 }
 
 /// A request whose connect or handshake times out has waited as long as any other that times out.
 #[test]
 fn a_connect_that_times_out_is_a_latency() {
-    let count =
-        |shard: &Shard, kind: ErrorKind| shard.recorder.record.replies.errors[kind as usize];
-    for pacing in [
-        r#"{"kind": "constant", "rate_per_s": 0.1}"#,
-        r#"{"kind": "closed"}"#,
-    ] {
-        for (shakes_hands, kind) in [
-            (false, ErrorKind::ConnectTimeout),
-            (true, ErrorKind::HandshakeTimeout),
-        ] {
+    let count = |shard: &Shard, kind: ErrorKind| shard.recorder.record.replies.errors[kind as usize];
+    for pacing in [r#"{"kind": "constant", "rate_per_s": 0.1}"#, r#"{"kind": "closed"}"#] {
+        for (shakes_hands, kind) in [(false, ErrorKind::ConnectTimeout), (true, ErrorKind::HandshakeTimeout)]
+        {
             let (mut shard, start_ns) = idle(&format!(
                 r#""pacing": {pacing}, "duration_s": 90, "timeout_s": 0.5, "connections": 1,
                 "request": {{"headers": [["Host", "h"]], "close": true}}"#
@@ -390,9 +337,8 @@ fn a_connect_that_times_out_is_a_latency() {
 /// A server that closes idle connections makes the list of free ones no longer.
 #[test]
 fn a_connection_is_listed_once() {
-    let (mut shard, start_ns) = idle(
-        r#""pacing": {"kind": "constant", "rate_per_s": 0.1}, "requests": 9, "connections": 2"#,
-    );
+    let (mut shard, start_ns) =
+        idle(r#""pacing": {"kind": "constant", "rate_per_s": 0.1}, "requests": 9, "connections": 2"#);
     let mut io = FakeIo::default();
     for _ in 0..100 {
         shard.open_connections(start_ns, &mut io).unwrap();
@@ -427,10 +373,7 @@ fn a_request_is_refused_so_often_at_most() {
 /// A slot whose connection takes no more requests gets another at once; one whose connection came to nothing waits.
 #[test]
 fn a_slot_that_joins_no_connection() {
-    for (ending, queued) in [
-        (Ending::ConnectionDraining, 1),
-        (Ending::ConnectionFailed, 0),
-    ] {
+    for (ending, queued) in [(Ending::ConnectionDraining, 1), (Ending::ConnectionFailed, 0)] {
         let (mut shard, start_ns) = idle(r#""requests": 1, "connections": 1"#);
         let mut io = FakeIo::default();
         shard.open_connections(start_ns, &mut io).unwrap();
@@ -448,9 +391,7 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
         r#""protocol": "stream", "duration_s": 9, "connections": 1,
         "stream": {"chunk": "c {k}", "interval_s": 0.01}"#,
     );
-    shard
-        .open_connections(start_ns, &mut FakeIo::default())
-        .unwrap();
+    shard.open_connections(start_ns, &mut FakeIo::default()).unwrap();
     assert!(sends(&shard.connected(0)));
     let sent_ns = now_ns();
     shard.sending(0, sent_ns);
@@ -463,22 +404,14 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     shard.read_lateness.wait_begins(now_ns());
     shard.woken(now_ns());
     let first_ns = now_ns();
-    shard.received(
-        0,
-        ReplyPart::Bytes(&[&head[..], &chunk(1)].concat()),
-        stamped(first_ns),
-    );
+    shard.received(0, ReplyPart::Bytes(&[&head[..], &chunk(1)].concat()), stamped(first_ns));
     assert_eq!(count(&shard), opened);
     // The thread stalls for 40 ms.
     sleep_until(first_ns + 40 * MS);
     let last_ns = now_ns();
     shard.read_lateness.wait_begins(now_ns());
     shard.woken(now_ns());
-    shard.received(
-        0,
-        ReplyPart::Bytes(&[chunk(2), chunk(3), chunk(4)].concat()),
-        stamped(last_ns),
-    );
+    shard.received(0, ReplyPart::Bytes(&[chunk(2), chunk(3), chunk(4)].concat()), stamped(last_ns));
     let error = &shard.recorder.record.schedule_error;
     assert_eq!(error.len(), opened + 2);
     let late_ns = last_ns - first_ns;
@@ -487,25 +420,17 @@ fn chunks_that_a_stall_joins_have_a_schedule_error() {
     let stamp_ns = now_ns();
     shard.read_lateness.wait_begins(0);
     shard.woken(now_ns());
-    shard.received(
-        0,
-        ReplyPart::Bytes(&[chunk(5), chunk(6)].concat()),
-        stamped(stamp_ns),
-    );
+    shard.received(0, ReplyPart::Bytes(&[chunk(5), chunk(6)].concat()), stamped(stamp_ns));
     assert_eq!(count(&shard), opened + 2);
-    assert_eq!(
-        shard.recorder.record.chunks + shard.recorder.record.messages,
-        6
-    );
+    assert_eq!(shard.recorder.record.chunks + shard.recorder.record.messages, 6);
 }
 
 /// The exact wake-up is that for a request which has a connection. Replies wait for it where the kernel stamps them, but
 /// not while a connection is being opened.
 #[test]
 fn what_a_shard_waits_for() {
-    let (mut shard, start_ns) = idle(
-        r#""pacing": {"kind": "constant", "rate_per_s": 0.1}, "duration_s": 90, "connections": 3"#,
-    );
+    let (mut shard, start_ns) =
+        idle(r#""pacing": {"kind": "constant", "rate_per_s": 0.1}, "duration_s": 90, "connections": 3"#);
     let mut io = FakeIo::default();
     // Two of them are connected by now, and one has the first request.
     shard.open_connections(start_ns, &mut io).unwrap();
