@@ -54,6 +54,7 @@ struct FinishedLoad {
     started: Option<StartedEngines>,
 }
 
+#[derive(Default)]
 pub struct LoadRunner {
     pub steps: Vec<LoadStep>,
     pub stub_plan: Option<stub::StubPlan>,
@@ -87,23 +88,7 @@ impl LoadRunner {
                 check_plan(&load.plan, service, &steps[..index])?;
             }
         }
-        Ok(LoadRunner::new(steps, stub))
-    }
-
-    fn new(steps: Vec<LoadStep>, stub_plan: Option<stub::StubPlan>) -> LoadRunner {
-        LoadRunner {
-            steps,
-            stub_plan,
-            stub: None,
-            background: None,
-            step: 0,
-            begin_ns: 0,
-            marks_taken: 0,
-            cpu_ns: Vec::new(),
-            running: Vec::new(),
-            awaited: Vec::new(),
-            finished: Vec::new(),
-        }
+        Ok(LoadRunner { steps, stub_plan: stub, ..LoadRunner::default() })
     }
 
     /// A plan whose rates are multiples of what an earlier step showed, with the rates themselves.

@@ -15,36 +15,16 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use wire::text::quoted_bytes;
 
-/// What replies must be: prepared once, before the shards start.
-#[derive(Clone)]
-pub struct ReplyFormat {
-    check: BodyCheck,
-    framing: Framing,
-    stream: StreamFormat,
-    max_head_bytes: u32,
-}
-
 /// The heads of a trial's server: the probe's memory is not the program's, so no limit would end what fills it.
 const TRIAL_HEAD_BYTES: u32 = 16 * 1024;
-
-impl ReplyFormat {
-    pub fn new(plan: &Plan) -> ReplyFormat {
-        ReplyFormat {
-            check: BodyCheck::new(&plan.expect),
-            framing: plan.stream.framing,
-            stream: StreamFormat::new(&plan.stream),
-            max_head_bytes: match plan.is_trial {
-                true => TRIAL_HEAD_BYTES,
-                false => MAX_HEAD_BYTES as u32,
-            },
-        }
-    }
-}
 
 /// Decodes the replies of a shard.
 pub struct Decoder {
     protocol: Protocol,
-    format: ReplyFormat,
+    check: BodyCheck,
+    framing: Framing,
+    stream: StreamFormat,
+    max_head_bytes: u32,
     no_body: bool,
     /// Whether each request has a connection of its own.
     pub closes: bool,
@@ -99,12 +79,15 @@ pub enum Progress {
 }
 
 impl Decoder {
-    pub fn new(plan: &Plan, format: &ReplyFormat) -> Decoder {
+    pub fn new(plan: &Plan) -> Decoder {
         let request = plan.request.as_ref();
         let is_http = plan.protocol == Protocol::Http;
         Decoder {
             protocol: plan.protocol,
-            format: format.clone(),
+            check: BodyCheck::new(&plan.expect),
+            framing: plan.stream.framing,
+            stream: StreamFormat::new(&plan.stream),
+            max_head_bytes: if plan.is_trial { TRIAL_HEAD_BYTES } else { MAX_HEAD_BYTES as u32 },
             no_body: request.is_some_and(|request| request.method == "HEAD"),
             closes: is_http && request.is_some_and(|request| request.close),
             first_wrong: OnceCell::new(),
@@ -128,7 +111,7 @@ impl Decoder {
 
     /// Checks a body that is complete, and keeps the first that is wrong.
     fn finish(&self, body: &BodyState, status: Option<u16>) -> Result<(), ErrorKind> {
-        let check = &self.format.check;
+        let check = &self.check;
         let result = check.finish(body, status);
         if result.is_err() {
             self.first_wrong.get_or_init(|| check.difference(body, status));
@@ -167,7 +150,7 @@ impl Decoder {
             }
             ReplyState::Line(body) => body.reset(self.samples_body()),
             ReplyState::Message(echo) => {
-                *echo = self.format.check.is_empty().then(|| Rc::clone(request));
+                *echo = self.check.is_empty().then(|| Rc::clone(request));
             }
             ReplyState::Stream(_) | ReplyState::Idle => {}
         }
@@ -175,15 +158,15 @@ impl Decoder {
 
     /// The state of a connection's first reply.
     fn first(&self, now_ns: u64) -> ReplyState {
-        let response = || ResponseParser::new(self.no_body, self.format.max_head_bytes);
+        let response = || ResponseParser::new(self.no_body, self.max_head_bytes);
         match self.protocol {
             Protocol::Http => ReplyState::Http(response(), BodyState::default()),
             Protocol::Tcp => ReplyState::Line(BodyState::default()),
             Protocol::Ws => ReplyState::Message(None),
             Protocol::Stream => ReplyState::Stream(Box::new(Stream {
                 response: response(),
-                splitter: Splitter::new(self.format.framing),
-                state: self.format.stream.begin(now_ns),
+                splitter: Splitter::new(self.framing),
+                state: self.stream.begin(now_ns),
             })),
         }
     }
@@ -207,7 +190,7 @@ impl Decoder {
         on_event: &mut impl FnMut(ReplyEvent),
     ) -> Progress {
         let message = |state: &mut StreamState, message: &[u8]| {
-            ReplyEvent::Message(self.format.stream.check(state, message, id, now_ns))
+            ReplyEvent::Message(self.stream.check(state, message, id, now_ns))
         };
         match (reply, part) {
             (ReplyState::Line(body), ReplyPart::Bytes(bytes)) => self.decode_line(body, bytes),
@@ -219,10 +202,10 @@ impl Decoder {
                 Progress::More
             }
             (ReplyState::Http(response, body), ReplyPart::Body(bytes)) => {
-                if self.format.check.check_status(response.status()).is_err() {
+                if self.check.check_status(response.status()).is_err() {
                     body.show(bytes);
                 }
-                self.format.check.feed(body, bytes);
+                self.check.feed(body, bytes);
                 Progress::More
             }
             (ReplyState::Http(response, body), ReplyPart::End) => {
@@ -261,7 +244,7 @@ impl Decoder {
             }
             (ReplyState::Message(echo), ReplyPart::Message(answer)) => {
                 let mut body = BodyState::default();
-                self.format.check.feed(&mut body, answer);
+                self.check.feed(&mut body, answer);
                 let right = self.finish(&body, None);
                 let other = echo.as_ref().filter(|echo| ***echo != *answer);
                 let result = match other {
@@ -287,7 +270,7 @@ impl Decoder {
         bytes: &[u8],
         on_event: &mut impl FnMut(ReplyEvent),
     ) -> Progress {
-        let check = &self.format.check;
+        let check = &self.check;
         let (had_bytes, mut first) = (body.bytes(), None);
         let read = response.feed(bytes, &mut |piece| {
             first.get_or_insert(piece.bytes);
@@ -318,14 +301,14 @@ impl Decoder {
     /// The status of a stream has come.
     fn stream_head(&self, status: u16, on_event: &mut impl FnMut(ReplyEvent)) -> Progress {
         on_event(ReplyEvent::Status(status));
-        let right = self.format.check.check_status(Some(status));
+        let right = self.check.check_status(Some(status));
         right.map_or_else(Progress::Broken, |()| Progress::More)
     }
 
     fn decode_line(&self, body: &mut BodyState, bytes: &[u8]) -> Progress {
         let end = memchr(b'\n', bytes);
         let line = &bytes[..end.unwrap_or(bytes.len())];
-        self.format.check.feed(body, line);
+        self.check.feed(body, line);
         match end {
             None if body.bytes() > MAX_MESSAGE_BYTES => Progress::Broken(ErrorKind::TooLarge),
             None => Progress::More,
@@ -366,10 +349,7 @@ impl Decoder {
     /// Of a stream: how many chunks have arrived, and how many more were due at `now_ns`.
     pub fn received_and_behind(&self, reply: &ReplyState, now_ns: u64) -> Option<(u64, u64)> {
         match reply {
-            ReplyState::Stream(stream) => {
-                let format = &self.format.stream;
-                Some(format.received_and_behind(&stream.state, now_ns))
-            }
+            ReplyState::Stream(stream) => Some(self.stream.received_and_behind(&stream.state, now_ns)),
             _ => None,
         }
     }

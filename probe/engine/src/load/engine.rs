@@ -1,6 +1,5 @@
 //! A running load: its threads, how to stop it, and their merged record.
 
-use super::decoder::ReplyFormat;
 use super::interval::Interval;
 use super::outgoing::Outgoing;
 use super::plan::Plan;
@@ -82,7 +81,6 @@ impl Outcome {
 pub struct PreparedLoad {
     plan: Arc<Plan>,
     outgoing: Arc<Outgoing>,
-    replies: Arc<ReplyFormat>,
     slack_ns: u64,
     sleeps_late_ns: u64,
     layers: Option<Arc<Layers>>,
@@ -100,7 +98,6 @@ impl PreparedLoad {
         let (slack_ns, sleeps_late_ns) = slack_ns(&plan, &mut missing)?;
         Ok(PreparedLoad {
             outgoing: Arc::new(Outgoing::new(&plan)?),
-            replies: Arc::new(ReplyFormat::new(&plan)),
             plan,
             slack_ns,
             sleeps_late_ns,
@@ -127,7 +124,6 @@ impl PreparedLoad {
             let config = ShardConfig {
                 plan: Arc::clone(&self.plan),
                 outgoing: Arc::clone(&self.outgoing),
-                replies: Arc::clone(&self.replies),
                 partition: self.plan.partition(self.plan.shard(number)),
                 start_ns,
                 slack_ns: self.slack_ns,

@@ -62,7 +62,7 @@ fn outcome(numbers: impl DoubleEndedIterator<Item = u64>) -> Outcome {
 
 /// The figures of upstreams where so many engines elsewhere had the load.
 fn joined(engines: u64) -> Value {
-    let mut runner = LoadRunner::new(steps(), Some(upstreams()));
+    let mut runner = LoadRunner { steps: steps(), stub_plan: Some(upstreams()), ..LoadRunner::default() };
     runner.await_engines(0, ([127, 0, 0, 1], 1).into());
     let begun = Begun { engines: vec![engines as usize], within_ns: 5 };
     runner.engines_begun(&begun, 1).unwrap();
@@ -124,7 +124,8 @@ fn calls_may_come_one_after_another_once_clients_hang_up() {
         }
     }
     for (patience, is_refused) in [(None, true), (Some(0.05), false)] {
-        let mut runner = LoadRunner::new(with(patience), Some(upstreams()));
+        let mut runner =
+            LoadRunner { steps: with(patience), stub_plan: Some(upstreams()), ..LoadRunner::default() };
         runner.finished.push(FinishedLoad {
             step: 1,
             load: 0,
@@ -147,7 +148,7 @@ fn windows(answers: &[u64], cpu_ns: impl Fn(usize) -> u64) -> usize {
     steps.extend((0..8).map(|number| step(&format!("warm-up-{number}"), Some(0.05))));
     steps.push(step("measured", None));
     let steps: Vec<LoadStep> = serde_json::from_value(steps.into()).unwrap();
-    let mut runner = LoadRunner::new(steps, None);
+    let mut runner = LoadRunner { steps, ..LoadRunner::default() };
     let (mut taken, mut used_ns) = (0, 0);
     while runner.step + 1 < runner.steps.len() {
         let mut outcome = Outcome { duration_ns: 250_000_000, ..Outcome::default() };

@@ -13,6 +13,7 @@ const TOLERANCE: u64 = 20;
 /// The kernel counts the size of a running process in batches for each CPU.
 const INEXACT_BYTES: u64 = 64 << 10;
 
+#[derive(Default)]
 pub struct HighWater {
     /// The size of the process that the program was cloned from.
     floor_bytes: u64,
@@ -36,7 +37,7 @@ pub struct SampledPeak {
 
 impl HighWater {
     pub fn new(floor_bytes: u64) -> HighWater {
-        HighWater { floor_bytes, largest_bytes: 0, ended: 0, child_faults: None }
+        HighWater { floor_bytes, ..HighWater::default() }
     }
 
     /// A process of the tree has ended.

@@ -19,6 +19,7 @@ const MAX_PIECES: usize = 8;
 /// another within twice this time, the pipe is not polled for this time.
 const COALESCE_NS: u64 = 500_000;
 
+#[derive(Default)]
 pub struct OutputPipe {
     /// None when the program has closed it.
     file: Option<OwnedFd>,
@@ -32,15 +33,7 @@ pub struct OutputPipe {
 
 impl OutputPipe {
     pub fn new(file: OwnedFd) -> OutputPipe {
-        OutputPipe {
-            file: Some(file),
-            buffer: Vec::new(),
-            tail: Vec::new(),
-            bytes: 0,
-            is_enlarged: false,
-            last_ns: None,
-            paused_until_ns: 0,
-        }
+        OutputPipe { file: Some(file), ..OutputPipe::default() }
     }
 
     pub fn bytes(&self) -> u64 {

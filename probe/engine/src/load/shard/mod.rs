@@ -10,7 +10,6 @@ mod wait;
 
 use super::record::Record;
 use crate::io::Io;
-use crate::load::decoder::ReplyFormat;
 use crate::load::interval::Interval;
 use crate::load::outgoing::Outgoing;
 use crate::load::partition::Partition;
@@ -26,7 +25,6 @@ use wire::units::nanoseconds;
 pub struct ShardConfig {
     pub plan: Arc<Plan>,
     pub outgoing: Arc<Outgoing>,
-    pub replies: Arc<ReplyFormat>,
     pub partition: Partition,
     pub start_ns: u64,
     /// Open loop: how long a request that is due may wait for others that are sent with it.

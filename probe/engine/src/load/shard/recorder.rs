@@ -279,7 +279,6 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::decoder::ReplyFormat;
     use crate::load::outgoing::Outgoing;
     use crate::load::plan::Plan;
 
@@ -291,7 +290,6 @@ mod tests {
         let plan: Arc<Plan> = Arc::new(serde_json::from_str(&plan).unwrap());
         let config = ShardConfig {
             outgoing: Arc::new(Outgoing::new(&plan).unwrap()),
-            replies: Arc::new(ReplyFormat::new(&plan)),
             partition: plan.partition(0),
             start_ns: 1000,
             slack_ns: 0,

@@ -225,7 +225,7 @@ const COALESCE_UNKNOWN_NS: u64 = 2_000_000;
 
 /// Whether replies may wait in the kernel until the thread has something else to do. This saves a wake-up for each, and
 /// the kernel has stamped when it came.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Deferral {
     coalesced_ns: u64,
     is_stamped: bool,
@@ -243,11 +243,7 @@ impl Deferral {
         let part_ns = interval_ns.map(|interval_ns| interval_ns / COALESCED_PARTS);
         Deferral {
             coalesced_ns: part_ns.unwrap_or(COALESCE_UNKNOWN_NS).min(COALESCE_STAMPED_NS),
-            is_stamped: false,
-            whole: 0,
-            looked_ns: 0,
-            sent: 0,
-            is_quiet: false,
+            ..Deferral::default()
         }
     }
 

@@ -82,6 +82,7 @@ impl Session {
     }
 }
 
+#[derive(Default)]
 pub struct Link {
     /// Between the socket and the session, where the load has TLS.
     pub tls: Option<Box<TlsSession>>,
@@ -168,16 +169,7 @@ impl Links {
     pub fn open(&mut self, slot: Slot) -> Result<(), Fault> {
         let number = self.number(slot);
         let tls = self.layers.tls.as_ref().map(TlsSession::new).transpose()?;
-        self.links[number] = Some(Box::new(Link {
-            tls: tls.map(Box::new),
-            session: Session::None,
-            opener: slot,
-            is_open: false,
-            attached: Vec::new(),
-            owner: None,
-            sends: Vec::new(),
-            held: Vec::new(),
-        }));
+        self.links[number] = Some(Box::new(Link { tls: tls.map(Box::new), opener: slot, ..Link::default() }));
         Ok(())
     }
 

@@ -141,7 +141,7 @@ impl Sampler {
             tick_ns: 1_000_000_000 / sys::ticks_per_second(),
             timeline,
             before: sys::children_usage(),
-            peaks: Peaks { pss_bytes: None, pss_readings: 0, resident_bytes: 0, threads: 1, processes: 1 },
+            peaks: Peaks { threads: 1, processes: 1, ..Peaks::default() },
         }
     }
 

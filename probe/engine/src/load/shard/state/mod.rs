@@ -76,7 +76,7 @@ impl Shard {
         let plan = &config.plan;
         let count = config.slots();
         let encoder = Encoder::new(plan, &config.outgoing)?;
-        let decoder = Decoder::new(plan, &config.replies);
+        let decoder = Decoder::new(plan);
         let arrivals = Arrivals::new(&config);
         let recorder = Recorder::new(&config, encoder.targets());
         Ok(Shard {

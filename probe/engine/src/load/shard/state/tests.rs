@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::io::{test_doubles::FakeIo, Arrival, Ending, Handler, ReplyPart};
-use crate::load::decoder::ReplyFormat;
 use crate::load::outgoing::Outgoing;
 use crate::load::plan::Plan;
 use std::sync::Arc;
@@ -32,7 +31,6 @@ fn idle(changes: &str) -> (Shard, u64) {
     let start_ns = now_ns();
     let shard = Shard::new(ShardConfig {
         outgoing: Arc::new(Outgoing::new(&plan).unwrap()),
-        replies: Arc::new(ReplyFormat::new(&plan)),
         partition: plan.partition(0),
         start_ns,
         slack_ns: 0,
