@@ -67,14 +67,19 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.mark.parametrize(
     ("rule", "limits", "left"),
     [
-        (StoppingRule(7), "7 blocks", "block 2 of 7, about 1 min 12 s left"),
-        (StoppingRule(40, decided=True), "40 blocks", "block 2"),
+        (StoppingRule(7), "7 blocks at most", "block 2 of 7, about 1 min 12 s left"),
+        (
+            StoppingRule(7, decided=True, time_s=60),
+            "7 blocks, about 1 min 00 s",
+            "block 2, about 1 min 12 s left",
+        ),
+        (StoppingRule(40, decided=True), "40 blocks at most", "block 2"),
         (
             StoppingRule(40, decided=True, time_s=90),
-            "1 min 30 s or 40 blocks",
+            "1 min 30 s or 40 blocks at most",
             "block 2, about 1 min 18 s left",
         ),
-        (StoppingRule(100_000, time_s=240), "4 min 00 s", "block 2, about 4 min left"),
+        (StoppingRule(100_000, time_s=240), "4 min 00 s at most", "block 2, about 4 min left"),
     ],
 )
 def test_a_log_has_a_line_for_each_block_with_the_time_left(
@@ -90,7 +95,7 @@ def test_a_log_has_a_line_for_each_block_with_the_time_left(
             progress.on_trial(block, cell("b"))
             clock[0] += 12
     lines = out.getvalue().splitlines()
-    assert lines[:2] == [f"run r: 2 cells, {limits} at most", "warming up"]
+    assert lines[:2] == [f"run r: 2 cells, {limits}", "warming up"]
     assert lines[3:] == [left]
 
 

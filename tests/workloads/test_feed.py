@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import tomllib
 from typing import Any
@@ -60,24 +61,36 @@ def test_slow_and_vanishing_readers() -> None:
     assert held.marks == (TimedMark("ramped", 2.0), TimedMark("held", 11.5), TimedMark("after", 31.0))
 
 
-def test_others_are_held_before() -> None:
+def test_others_are_held_before_and_meanwhile() -> None:
     feeds = point(FEED, connections=4000, ramp=2000, interval_ms=200, seconds=2, slow=0, vanish=10, warm=5)
-    first, earlier, held = FEED.service(feeds, 5).steps
-    assert (first.name, earlier.name, held.name) == ("first", "warm-up", "measured")
-    plan = earlier.loads[0].plan
-    assert (plan.connections, plan.ramp_per_s, plan.duration_s) == (1000, 2000, 5.5)
-    assert plan.stream.vanish is None
-    assert earlier.marks == (TimedMark("cold", 0.5), TimedMark("cold-end", 1.5))
-    assert held.loads[0].plan == FEED.service(feeds.but(warm=0), 5).steps[1].loads[0].plan
+    _, held = FEED.service(feeds, 5).steps
+    plan, earlier = (load.plan for load in held.loads)
+    assert [load.name for load in held.loads] == ["all", "earlier"]
+    assert (earlier.connections, earlier.ramp_per_s, earlier.duration_s) == (1000, 2000, 9.6)
+    assert (earlier.lead_s, earlier.stream.vanish) == (None, None)
+    times_s = {"cold": 0.5, "cold-end": 1.5, "base": 5.5, "ramped": 7.6, "held": 8.2333333, "after": 8.6}
+    assert {mark.name: mark.at_s for mark in held.marks} == pytest.approx(times_s)
+    alone = FEED.service(feeds.but(warm=0), 5).steps[1].loads[0].plan
+    assert plan.stream.vanish
+    assert plan.stream.vanish.at_s == pytest.approx(7.6 + 2 / 3)
+    stream = replace(plan.stream, vanish=alone.stream.vanish)
+    assert replace(plan, lead_s=None, stream=stream) == alone
     # A step of as long as the feeds are held.
     assert FEED.work(feeds) - FEED.work(feeds.but(warm=0)) == 11
 
 
+def test_memory_of_a_connection_is_what_it_adds_to_the_earlier_ones() -> None:
+    trial = measured(connections=2000, ramp=2000, seconds=4, warm=6)
+    held, base = trial.marks["held"].pss_bytes, replace(trial.marks["base"], pss_bytes=2_000_000)
+    assert held
+    figures = FEED.figures(dataclasses.replace(trial, marks={**trial.marks, "base": base}))
+    assert figures["bytes_per_connection"] == (held - 2_000_000) / 2000
+
+
 def test_its_descriptors() -> None:
-    assert FEED.descriptors(point(FEED, connections=100_000)) == (
-        100_128,
-        "take fewer connections with --set connections=N",
-    )
+    way_out = "take fewer connections with --set connections=N"
+    assert FEED.descriptors(point(FEED, connections=100_000)) == (100_128, way_out)
+    assert FEED.descriptors(point(FEED, connections=3000, warm=6)) == (4128, way_out)
 
 
 LOAD = LoadMessage(

@@ -50,9 +50,9 @@ class LiveProgress(Listener):
         self._live = Live(console=console, auto_refresh=False, transient=True)
         self._doing, self._since = "", time.monotonic()
         self._block, self._first_block, self._blocks_began = 0, 0, 0.0
-        # Of the run: its time limit, and its number of blocks where that is fixed.
+        # Of the run: its time limit, its number of blocks where that is fixed, and the least one.
         self._time_s: float | None = None
-        self._most = 0
+        self._most = self._least = 0
         self._failed: set[Cell] = set()
         self._said: set[str] = set()
         # When the first part of a suite began, and when the last one, or a run by itself, may end.
@@ -128,14 +128,13 @@ class LiveProgress(Listener):
         self._failed.clear()
         self._repeated = ()
         self._time_s, self._most = rule.time_s, rule.max_blocks if rule.is_fixed else 0
+        self._least = self._most or min(rule.max_blocks, rule.min_timed_blocks)
         self._due = min(rule.max_blocks, FIRST_LOOK if rule.decided else rule.max_blocks)
         if isinstance(measurement, Workload):
             self._repeated = (run.id, *with_options(read_plan(run).chosen))
         if self._part:
             return
-        limits = [duration(rule.time_s)] if rule.time_s is not None else []
-        limits += [count(rule.max_blocks, "block")] if rule.max_blocks <= _PLANNED_BLOCKS else []
-        self._print(f"run {run.id}: {count(len(cells), 'cell')}, {' or '.join(limits)} at most")
+        self._print(f"run {run.id}: {count(len(cells), 'cell')}, {_limits(rule)}")
 
     def on_warm_up(self, cell: Cell) -> None:
         line = "" if self._doing.startswith("warming up") else "warming up"
@@ -147,9 +146,11 @@ class LiveProgress(Listener):
             self._blocks_began, self._first_block = now, block
             if not self._part:
                 self._ends = now + self._time_s if self._time_s else 0.0
-        elif is_new and self._most and not self._part:
+        elif is_new and not self._part:
             a_block_s = (now - self._blocks_began) / (block - self._first_block)
-            self._ends = now + a_block_s * (self._most - block + 1)
+            # The time of a run does not end it before its least number of blocks.
+            ends = now + a_block_s * (self._least - block + 1)
+            self._ends = ends if self._most else max(self._ends, ends) if self._time_s else 0.0
         if is_new and block > self._first_block and self._paces:
             self._pace((now - self._blocks_began) / (block - self._first_block), block - self._first_block)
         self._block = block
@@ -220,3 +221,12 @@ class LiveProgress(Listener):
     def _print(self, text: str) -> None:
         if not self._quiet:
             self._console.print(Text(one_line(text)))
+
+
+def _limits(rule: StoppingRule) -> str:
+    """`7 blocks at most`; `8 min or 40 blocks at most`; `7 blocks, about 8 min` where blocks end it first."""
+    blocks = [count(rule.max_blocks, "block")] if rule.max_blocks <= _PLANNED_BLOCKS else []
+    if rule.time_s is not None and rule.max_blocks <= rule.min_timed_blocks:
+        return f"{blocks[0]}, about {duration(rule.time_s)}"
+    limits = [duration(rule.time_s)] if rule.time_s is not None else []
+    return f"{' or '.join(limits + blocks)} at most"

@@ -19,14 +19,11 @@ _FIRST_S = 0.1
 _NAMED_THREADS = 6
 
 
-def timeline(trial: Trial, step: str, marker_s: float) -> Timeline | None:
-    """The time line of a trial's step; None where there are no samples or no such load.
+def timeline(trial: Trial, load: LoadMessage, marker_s: float) -> Timeline | None:
+    """The time line of a trial under that load; None where there are no samples.
 
     `kernel_bytes` is the growth of what the kernel holds, TCP buffers included, since the first sample.
     """
-    load = trial.load(step)
-    if load is None:
-        return None
     end_s = (load.end_ns - load.begin_ns) * 1e-9
     samples = [sample for sample in trial.samples if sample.t_ns <= load.end_ns]
     if not samples or end_s <= 2 * _FIRST_S:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from ringside.errors import UsageError
 from ringside.model.design import Point
 from ringside.model.results import Timeline, Trial
@@ -25,6 +27,8 @@ _BUFFERED_CHUNKS = 800
 _LONG = "1000000000000"
 # How many feeds warm a server up, and for how long it counts as cold.
 _EARLIER_CONNECTIONS, _COLD_S = 1000, 1.0
+# Between a sample with the earlier connections and the first measured one.
+_APART_S = 0.1
 # Descriptors that the probe has open besides those of connections.
 _OTHER_DESCRIPTORS = 128
 
@@ -61,15 +65,13 @@ class Feed(serving.Serving):
         )
 
     def descriptors(self, point: Point) -> tuple[int, str]:
-        return (
-            int(point["connections"]) + _OTHER_DESCRIPTORS,
-            "take fewer connections with --set connections=N",
-        )
+        held = sum(int(each["connections"]) for each in (point, _earlier(point)) if each)
+        return held + _OTHER_DESCRIPTORS, "take fewer connections with --set connections=N"
 
     def service(self, point: Point, seed: int) -> protocol.Service:
-        hold_s, ramp_s = float(point["seconds"]), _ramp_s(point)
-        third_s, end_s = ramp_s + hold_s / 3, ramp_s + max(hold_s - _BEFORE_END_S, hold_s / 2)
-        marks = [protocol.TimedMark("ramped", ramp_s)]
+        hold_s, ramped_s = float(point["seconds"]), _lead_s(point) + _ramp_s(point)
+        third_s, end_s = ramped_s + hold_s / 3, ramped_s + max(hold_s - _BEFORE_END_S, hold_s / 2)
+        marks = [protocol.TimedMark("ramped", ramped_s)]
         if point["slow"] or point["vanish"]:
             marks += [protocol.TimedMark("held", third_s - hold_s / 60), protocol.TimedMark("after", end_s)]
         else:
@@ -82,22 +84,26 @@ class Feed(serving.Serving):
             request=_get("/"),
             expect=protocol.ExpectedReply(status=404),
         )
-        steps = [serving.step("first", all=nothing)]
+        held = serving.step("measured", counts=True, all=_plan(point), marks=marks)
         if earlier := _earlier(point):
-            ramped_s = _ramp_s(earlier)
-            cold = [protocol.TimedMark("cold", ramped_s), protocol.TimedMark("cold-end", ramped_s + _COLD_S)]
-            steps.append(serving.step("warm-up", all=_plan(earlier), marks=cold))
-        return serving.service([*steps, serving.step("measured", counts=True, all=_plan(point), marks=marks)])
+            # Those stay open to the end.
+            others = replace(_plan(earlier), duration_s=ramped_s + hold_s)
+            cold_s = _ramp_s(earlier)
+            early = {"cold": cold_s, "cold-end": cold_s + _COLD_S, "base": _lead_s(point) - _APART_S}
+            marks = [*(protocol.TimedMark(name, at_s) for name, at_s in early.items()), *marks]
+            held = serving.step("measured", counts=True, all=_plan(point), earlier=others, marks=marks)
+        return serving.service([serving.step("first", all=nothing), held])
 
     def work(self, point: Point) -> int:
         held = (point, _earlier(point))
         return 4 + round(2 * sum(_ramp_s(each) + float(each["seconds"]) for each in held if each))
 
     def timeline_of(self, trial: Trial) -> Timeline | None:
-        return timeline(trial, "measured", _ramp_s(trial.cell.point))
+        load = _load(trial)
+        return timeline(trial, load, _ramp_s(trial.cell.point)) if load else None
 
     def figures(self, trial: Trial) -> dict[str, float]:
-        point, load = trial.cell.point, trial.load("measured")
+        point, load = trial.cell.point, _load(trial)
         figures = serving.memory_figures(trial, "measured") | serving.engine_figures(load)
         late_s = serving.percentiles_s(load, "lateness")
         figures |= {f"late_s.{name}": value for name, value in late_s.items()}
@@ -107,35 +113,59 @@ class Feed(serving.Serving):
         if load and load.streams:
             figures["behind"] = float(load.streams.behind)
         figures |= _held_figures(point, trial.marks) | self._settling_figures(trial)
-        figures |= _cpu_figure("cpu_per_kchunk_s", point, trial.marks, "ramped", "held")
+        connections = int(point["connections"])
         if earlier := _earlier(point):
-            figures |= _cpu_figure("cold_cpu_per_kchunk_s", earlier, trial.marks, "cold", "cold-end")
-        return figures
+            others = int(earlier["connections"])
+            figures |= _cpu_figure("cold_cpu_per_kchunk_s", point, others, trial.marks, "cold", "cold-end")
+            connections += others * _is_led(trial)
+        return figures | _cpu_figure("cpu_per_kchunk_s", point, connections, trial.marks, "ramped", "held")
 
     def _settling_figures(self, trial: Trial) -> dict[str, float]:
         """When memory and the rate of CPU had come to their final values."""
-        point, load, usage = trial.cell.point, trial.load("measured"), trial.usage()
+        point, load, usage = trial.cell.point, _load(trial), trial.usage()
         if load is None or not len(usage):
             return {}
         end_s = (load.end_ns - load.begin_ns) * 1e-9
         figures = {"memory_settled_s": settled_at(*memory_over_time(load, usage), end=end_s)}
-        begin = trial.marks.get("begin measured")
-        if begin and not (point["slow"] or point["vanish"]):
-            times_s, cpu_s = (usage.t_ns - begin.t_ns) * 1e-9, usage.cpu_ns * 1e-9
+        if not (point["slow"] or point["vanish"]):
+            times_s, cpu_s = (usage.t_ns - load.begin_ns) * 1e-9, usage.cpu_ns * 1e-9
             figures["cpu_settled_s"] = rate_settled_at(times_s, cpu_s, begin=_ramp_s(point), end=end_s)
         return {name: value for name, value in figures.items() if value is not None}
+
+
+def _lead_s(point: Point) -> float:
+    """How long the earlier connections are held before the measured ones are opened."""
+    earlier = _earlier(point)
+    return _ramp_s(earlier) + float(earlier["seconds"]) + _APART_S if earlier else 0.0
+
+
+def _is_led(trial: Trial) -> bool:
+    """Whether earlier connections were open meanwhile; those of older records were closed."""
+    return trial.load("measured", "earlier") is not None
+
+
+def _load(trial: Trial) -> protocol.LoadMessage | None:
+    """What was measured, with its times from when the first measured connection was opened."""
+    load, lead_s = trial.load("measured"), _lead_s(trial.cell.point)
+    if load is None or not _is_led(trial):
+        return load
+    # Its seconds count from the earlier ones' first connection.
+    series = tuple(replace(each, t_s=each.t_s - lead_s) for each in load.series if each.t_s + 1 > lead_s)
+    return replace(load, begin_ns=load.begin_ns + round(lead_s * 1e9), series=series)
 
 
 def _plan(point: Point) -> protocol.LoadPlan:
     """The feeds: opened at a rate, held, and disturbed for the second third of the hold."""
     interval_s, hold_s, ramp_s = int(point["interval_ms"]) / 1000, float(point["seconds"]), _ramp_s(point)
-    third_s, slow, vanish = ramp_s + hold_s / 3, int(point["slow"]), int(point["vanish"])
+    lead_s, slow, vanish = _lead_s(point), int(point["slow"]), int(point["vanish"])
+    third_s = lead_s + ramp_s + hold_s / 3
     name = f"{_LONG}{{id}}" if slow else "{id}"
     return protocol.LoadPlan(
         protocol="stream",
         connections=int(point["connections"]),
         ramp_per_s=float(point["ramp"]),
         duration_s=ramp_s + hold_s,
+        lead_s=lead_s or None,
         timeout_s=max(_LOST_S, _LOST_INTERVALS * interval_s),
         request=_get(f"/test/{name}"),
         stream=protocol.StreamMessages(
@@ -154,7 +184,8 @@ def _get(target: str) -> protocol.HttpRequest:
 
 
 def _earlier(point: Point) -> Point | None:
-    """What is held before, on other connections: so many chunks that a compiler has done its work."""
+    """What is held before and meanwhile, on other connections: so many chunks that a compiler has done its
+    work, and that start-up and free parts of the heap are not counted as memory of the measured ones."""
     seconds = int(point.as_dict().get("warm", 0))
     if not seconds:
         return None
@@ -163,7 +194,7 @@ def _earlier(point: Point) -> Point | None:
 
 
 def _cpu_figure(
-    name: str, point: Point, marks: Mapping[str, protocol.Sample], *between: str
+    name: str, point: Point, connections: int, marks: Mapping[str, protocol.Sample], *between: str
 ) -> dict[str, float]:
     """The server's CPU seconds for a thousand chunks between two marks."""
     begin, end = (marks.get(mark) for mark in between)
@@ -171,13 +202,14 @@ def _cpu_figure(
         return {}
     # The load checks that as many chunks came as were due.
     seconds = (end.t_ns - begin.t_ns) * 1e-9
-    chunks = int(point["connections"]) * seconds / (int(point["interval_ms"]) / 1000)
+    chunks = connections * seconds / (int(point["interval_ms"]) / 1000)
     return {name: (end.cpu_ns - begin.cpu_ns) * 1e-9 / (chunks / 1000)}
 
 
 def _held_figures(point: Point, marks: Mapping[str, protocol.Sample]) -> dict[str, float]:
     """Memory of the server and of the kernel while all feeds are held, and how much it gave back."""
-    idle, held, after = (marks.get(name) for name in ("idle", "held", "after"))
+    held, after = marks.get("held"), marks.get("after")
+    idle = marks.get("base") or marks.get("idle")
     if held is None:
         return {}
     figures, connections = {"rss_bytes": float(held.rss_bytes)}, int(point["connections"])
