@@ -29,7 +29,6 @@ from tests.support.command_line import RINGSIDE, Ended, in_process
 from tests.support.locks import another
 
 NO_PROGRAM = "some-program-that-does-not-exist"
-LONG_LIST = ",".join(map(str, range(40)))
 
 Vs = Callable[..., Ended]
 
@@ -174,38 +173,15 @@ def test_output_goes_where_it_is_told(vs: Vs) -> None:
     assert "unequal-output" in [warning["code"] for warning in compared["warnings"]]
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("--runs=3", "--min-runs=2"), "--runs and --min-runs exclude each other"),
-        (("--min-runs=3", "--max-runs=2"), "--min-runs 3 is more than --max-runs 2"),
-        (("--runs=0",), "1<=x"),
-        (("-P", "x", "1", "2", "-L", "y", "1"), "--parameter-scan and --parameter-list exclude"),
-        (("-D", "2"), "add --parameter-scan"),
-        (("-P", "x", "1", "1000000000"), "up to 1,000 levels"),
-        (("-L", "x", LONG_LIST, "-L", "y", LONG_LIST), "1,600 combinations"),
-        (("--ignore-failure=some",), "write exit statuses as 1 or 1,2"),
-        (("--output=nowhere",), "write null, pipe, tty, inherit, or a file with its folder: ./nowhere"),
-        (("--show-output", "--output=null"), "exclude each other"),
-        (("--show-output", "--json"), "would mix on stdout"),
-        (("--json", "--export-json", "-"), "would mix on stdout"),
-        (("--export-json", "no/such.json"), "--export-json no/such.json cannot be written: No such file"),
-        (("--reference-name", "r"), "add --reference"),
-        (("--input=not-there",), "--input not-there: No such file"),
-        (("--input=.",), "--input .: Is a directory"),
-        (("true", "--until", "end"), "say which end, with --blocks or --time"),
-        (("-N", "--shell=sh"), "--shell and -N exclude each other"),
-        (("--cpus", "9999"), "--cpus: 9999 cannot be used here"),
-        (("--json", "--markdown"), "--json and --markdown exclude each other"),
-        (("-S", "bash"), "write --shell='bash'"),
-    ],
-)
+@pytest.mark.parametrize(("words", "hint"), cases(__file__, "wrong_use_is_known_before_anything_is_executed"))
 def test_wrong_use_is_known_before_anything_is_executed(vs: Vs, words: Sequence[str], hint: str) -> None:
     ended = vs(*words, "sh -c 'echo >> made'")
     assert (ended.status, ended.stdout) == (2, "")
     assert hint in ended.stderr
     assert not Path("made").exists()
     assert "name a command" in vs().stderr
+    forty = ",".join(map(str, range(40)))
+    assert "1,600 combinations" in vs("-L", "x", forty, "-L", "y", forty, "true").stderr
 
 
 # --- what is shown ---
