@@ -238,6 +238,35 @@ def print_between_runs(times: int) -> None:
         print(f"| {sides[0]} and {sides[1]} | {' | '.join(row)} |", flush=True)
 
 
+def sessions(count: int, between: float, blocks: int, times: int) -> tuple[float, float, float]:
+    """The shares of intervals that hold the ratio of two programs which differ by this deviation from session
+    to session, with noise of 3 % a side: Student's over so many sessions, a bootstrap over them, and that of
+    one session alone."""
+    dice, held = np.random.default_rng(1), np.zeros(3)
+    for _ in range(times):
+        logs = dice.normal(0, between, (count, 1)) + dice.normal(0, 0.03 * math.sqrt(2), (count, blocks))
+        sessions_alone = [hodges_lehmann(session.tolist()) for session in logs]
+        levels = np.array([session.estimate for session in sessions_alone])
+        again = levels[dice.integers(0, count, (999, count))].mean(axis=1)
+        student = unpaired.shift_of_runs(levels.tolist())
+        ends = [(each.low or 0.0, each.high or 0.0) for each in (student, sessions_alone[0])]
+        ends.insert(1, np.quantile(again, (0.025, 0.975)))
+        held += [low <= 0 <= high for low, high in ends]
+    one, other, alone = (held / times).tolist()
+    return one, other, alone
+
+
+def print_sessions(times: int) -> None:
+    """The table of `--sessions`."""
+    print("\nSeven blocks a session: share of intervals that hold; Student's, bootstrap, one alone")
+    print("| deviation between sessions | 2 sessions | 3 | 5 | 10 |")
+    print("|---:|---:|---:|---:|---:|")
+    for between in (0.0, 0.01, 0.02):
+        cells = (sessions(count, between, 7, times) for count in (2, 3, 5, 10))
+        row = " | ".join("; ".join(f"{share:.0%}" for share in cell) for cell in cells)
+        print(f"| {between:.0%} | {row} |", flush=True)
+
+
 def _p_values(logs: Numbers) -> Numbers:
     """Wilcoxon's two-sided p of each row."""
     blocks = logs.shape[1]
@@ -269,6 +298,7 @@ def main(times: int) -> None:
                 shares = " | ".join(f"{share:.1%}" for share in found.values())
                 print(f"| {machine.name} | {blocks} | {planted:.0%} | {shares} |", flush=True)
     print_between_runs(min(2000, each))
+    print_sessions(min(2000, each))
     print_steady_states(min(1000, each))
     print_medians(min(1000, each))
     print_percentiles(min(500, each))

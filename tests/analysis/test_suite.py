@@ -1,9 +1,25 @@
 from __future__ import annotations
 
-from ringside.analysis.suite import OverviewCell, analyse_suite, judge_claims, overview
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import pytest
+from scipy.stats import sem, t
+
+from ringside.analysis.run import RunAnalysis
+from ringside.analysis.suite import (
+    OverviewCell,
+    analyse_suite,
+    judge_claims,
+    over_sessions,
+    overview,
+    sessions_of,
+)
 from ringside.cli import context
-from ringside.model.results import Diagnostic, Outcome
-from tests.support.analyses import analysis, near, point, scaled, with_figures
+from ringside.model.results import Diagnostic, Interval, Obstacle, Outcome
+from tests.support.analyses import analysis, near, point, scaled, whole, with_figures
 
 SMALL, LARGE = point(nodes=10), point(nodes=400)
 # Best first at the large point: limit, go, erlang; python failed there.
@@ -92,3 +108,50 @@ def test_what_concerns_the_machine_is_said_once() -> None:
     ]
     assert [run.own_diagnostics for run in runs] == [(bimodal, drift), (), (bimodal,)]
     assert analyse_suite(runs).machine_diagnostics == (shared[0],)
+
+
+def sessions(*ratios: float | None, planned: int = 3, **more: float) -> list[RunAnalysis]:
+    """Sessions in which b takes so many times as long as a; None: b has no figure there."""
+    runs = []
+    for ratio in ratios:
+        hops = {"a": 10.0, "b": ratio and 10.0 * ratio, **{name: 10.0 * each for name, each in more.items()}}
+        values = {(name, SMALL): {"hop_ns": scaled(hop)} for name, hop in hops.items() if hop}
+        run = analysis(values, failed=[] if ratio else [("b", SMALL)])
+        suite = {"id": "s", "name": "example", "sessions": planned}
+        runs.append(with_figures(run, run=replace(run.run, plan={**run.run.plan, "suite": suite})))
+    return runs
+
+
+def test_sessions_have_students_interval() -> None:
+    ratios = (1.10, 1.06, 1.15)
+    ((_, over, shown),) = over_sessions(sessions(*ratios))
+    assert shown == near(ratios)
+    logs = [math.log(ratio) for ratio in ratios]
+    low, high = t.interval(0.95, 2, fmean(logs), sem(logs))
+    assert over.ratio == Interval(near(math.exp(fmean(logs))), near(math.exp(low)), near(math.exp(high)), 3)
+    # Two pairs hold together with 95 %.
+    (_, wider, _), _ = over_sessions(sessions(*ratios, c=1.0))
+    assert whole(wider.ratio).low < whole(over.ratio).low
+
+
+@pytest.mark.parametrize(
+    ("ratios", "verdict", "obstacle"),
+    [
+        ((1.10, 1.11, 1.09), "slower", None),
+        ((1.0, 1.01, 0.99), "equivalent", None),
+        ((1.02, 1.10, 1.20), "inconclusive", None),
+        ((1.1, 1.1), "inconclusive", Obstacle.SAME_VALUES),
+        ((1.1, 1.11, None), "inconclusive", Obstacle.FAILED_BLOCKS),
+    ],
+)
+def test_what_sessions_show(ratios: Sequence[float | None], verdict: str, obstacle: Obstacle | None) -> None:
+    ((_, over, _),) = over_sessions(sessions(*ratios))
+    assert (over.verdict, over.obstacle) == (verdict, obstacle)
+
+
+def test_sessions_are_those_that_were_asked_for_and_have_ended() -> None:
+    runs = sessions(1.1, 1.2, 1.3)
+    assert sessions_of([RING, *runs, SERVICE]) == [runs]
+    cut_off = with_figures(runs[0], run=replace(runs[0].run, ended_at=None))
+    assert sessions_of([cut_off, *runs[1:]]) == [runs[1:]]
+    assert sessions_of(runs[:1]) == sessions_of(sessions(1.1, 1.2, planned=1)) == []

@@ -17,6 +17,7 @@ import pytest
 
 from ringside import files
 from ringside.errors import UsageError
+from ringside.measure.runs.loop import BlockLoop
 from tests.support.command_line import RINGSIDE, in_process, ringside
 
 # A busy machine keeps a command waiting for a tenth of a second, which must turn no pair round.
@@ -279,6 +280,29 @@ def test_ctrl_c_shows_what_is_there(workplace: Path, complaint: Callable[..., st
     assert [*map(len, after)] == [50, 50]
     finished = in_process("vs", "--resume", "latest", "--time", "1m")
     assert finished.stderr == f"ringside: {hint[2]} is finished: nothing is left\n"
+
+
+def test_sessions_are_shown_together_and_continued(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a seed of its own; one that was interrupted goes on under the id of any."""
+    conduct, interrupts = BlockLoop.conduct, iter([False, True])
+
+    def conduct_or_interrupt(loop: BlockLoop) -> bool:
+        if next(interrupts, False):
+            raise KeyboardInterrupt
+        return conduct(loop)
+
+    monkeypatch.setattr(BlockLoop, "conduct", conduct_or_interrupt)
+    words = ("vs", "-n", "a", "-n", "b", *FAR_APART, "--sessions", "2", "--runs", "7", "--seed", "3")
+    cut_off = in_process(*words, status=130)
+    hint = re.search(r"`ringside (vs --resume \S+)` continues it", cut_off.stderr)
+    assert hint, cut_off.stderr
+    shown = in_process(*hint[1].split())
+    assert "session 2 of 2" in shown.stderr
+    table = " ".join(shown.stdout.split())
+    assert re.search(r"^Over 2 sessions .* b over a Wall .* slower .* a = sleep 0.01 b = sleep 0.25", table)
+    document = json.loads(in_process("show", "--json").stdout)
+    assert [(run["seed"], run["blocks"]) for run in document["runs"]] == [(3, 7), (4, 7)]
+    assert in_process("vs", "true", "--sessions", "2", "-r1").stdout.count("1 block") == 2
 
 
 def test_steps_that_need_each_other_come_in_the_order_given(workplace: Path) -> None:

@@ -4,7 +4,7 @@ import itertools
 import math
 import random
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
 import numpy as np
@@ -245,22 +245,6 @@ def test_all_looks_together_claim_as_often_as_the_last_may(
     assert claims <= 0.07 * 256 < alone
 
 
-@pytest.mark.soak
-@settings(deadline=None, max_examples=8)
-@given(AMOUNTS)
-def test_a_one_sided_test_claims_as_often_as_its_last_look_may(amounts: list[int]) -> None:
-    """Distances from an end of the margin, about which they lie: by each of 512 sign vectors."""
-    claims = 0
-    for vector in itertools.product((-1, 1), repeat=9):
-        distances = np.array([[sign * each] for sign, each in zip(vector, amounts, strict=True)])
-        test: decisions.JointTest[str] = decisions.JointTest()
-        for count, level in ((6, 0.03), (7, 0.05), (8, 0.06), (9, 0.07)):
-            if "a" not in test.rejected:
-                test.look(["a"], decisions.one_sided(distances[:count]), level)
-        claims += "a" in test.rejected
-    assert 0.05 * 512 <= claims <= 0.07 * 512
-
-
 @given(st.integers(2, 40), st.integers(1, 20))
 def test_sign_vectors_of_few_blocks_are_the_beginnings_of_more(count: int, fewer: int) -> None:
     """All of few, each as often."""
@@ -372,20 +356,6 @@ def test_decisions_are_consistent_with_their_intervals(values: list[list[int]], 
         assert opposite[pair].equivalent == decision.equivalent
         assert opposite[pair].p == decision.p
         assert opposite[pair].ratio.estimate == pytest.approx(1 / decision.ratio.estimate)
-
-
-@pytest.mark.soak
-def test_the_rate_of_false_equivalence() -> None:
-    """Two programs whose ratio is exactly the margin: at most 5 % are called equivalent, at 7, 12 and 30
-    blocks; and with a ratio of 1 and enough blocks nearly all are."""
-    dice = random.Random(31)
-    for blocks in (7, 12, 30):
-        look = Look(blocks, 0.05)
-        at_margin = [by_block([dice.gauss(math.log(1.05), 0.02) for _ in range(blocks)]) for _ in range(600)]
-        false = sum(decided({"a": values}, look)["a"].equivalent for values in at_margin)
-        assert false <= 30 + 16
-    even = [by_block([dice.gauss(0, 0.02) for _ in range(30)]) for _ in range(200)]
-    assert sum(decided({"a": values}, Look(30, 0.05))["a"].equivalent for values in even) > 190
 
 
 # By name and block: the logarithm of a time.
@@ -573,35 +543,6 @@ def test_groups_keep_the_direction_of_blocks() -> None:
     """Neighbours that cancel each other show nothing, however many there are."""
     values = {block: 0.3 if block % 2 else -0.3 for block in range(512)}
     assert adjusted_p_values({"a": values}, range(512)) == {"a": 1.0}
-
-
-NOISE: dict[str, Callable[[random.Random], float]] = {
-    "normal": lambda dice: dice.gauss(0, 0.03),
-    "spikes": lambda dice: dice.gauss(0, 0.03) + (dice.random() < 0.05),
-    "wide": lambda dice: dice.gauss(0, 1.0),
-    "exponential": lambda dice: 0.1 * dice.expovariate(1),
-}
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("noise", NOISE)
-def test_the_family_wise_error_rate(noise: str) -> None:
-    """Six contenders, a third of them twice as slow: how many of 1,000 tables show a difference between any
-    two that are even, at seven and at ten blocks."""
-    dice, draw = random.Random(23), NOISE[noise]
-    levels = {"a": 0.0, "b": 0.0, "c": 0.0, "d": 0.0, "e": math.log(2), "f": math.log(2)}
-    for blocks in (7, 10):
-        false = 0
-        for _ in range(1000):
-            drift = [dice.gauss(0, 0.3) for _ in range(blocks)]
-            times = {
-                name: {block: level + drift[block] + draw(dice) for block in range(blocks)}
-                for name, level in levels.items()
-            }
-            p_values = adjusted_p_values(all_pairs(times), range(blocks))
-            false += any(p <= 0.05 for (one, other), p in p_values.items() if levels[one] == levels[other])
-        # 5 % and three standard errors.
-        assert false <= 50 + 21
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=7), st.data())

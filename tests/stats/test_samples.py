@@ -161,18 +161,6 @@ def test_values_with_one_mode_are_seldom_bimodal(draw: Callable[[random.Random],
     assert sum(bimodality(sample) is not None for sample in samples) <= (20 + 14 if n < 40 else 100)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize(("n", "share"), [(7, 0.49), (10, 0.82), (20, 0.98)])
-def test_the_share_of_two_modes_that_is_detected(n: int, share: float) -> None:
-    dice = random.Random(n)
-    samples = [
-        [math.exp(dice.gauss(0, 0.01) + math.log(1.35) * (dice.random() < 0.4)) for _ in range(n)]
-        for _ in range(2000)
-    ]
-    detected = sum(bimodality(sample) is not None for sample in samples) / 2000
-    assert detected == pytest.approx(share, abs=0.04)
-
-
 def test_values_without_a_logarithm_do_not_count() -> None:
     none = [0.0, -1.0, math.nan, math.inf]
     assert bimodality(none * 50) is None

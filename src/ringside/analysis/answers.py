@@ -64,12 +64,11 @@ class Influence:
 class Standing:
     """A point. `names`: those of the class that is ranked that have figures, the best median first; `first`:
     those that may be first. `behind`: those that are shown to be worse than the first of these, by how many
-    times, the nearest first. `ratios`: the same of all others. `cold`: those that were still warming up, and
-    `failing`: those that failed too often, which are not ranked, but for where all are such. `overstated`:
-    those whose ratio is probably nearer to 1 (`Comparison.overstated`). `obstacles`: why no verdict is
-    possible between some of those that may be first. `influences`: what may have decided who has the best
-    figure, whether it is shown to be first or not. `lacking`: how many of the class have no figure.
-    `others`: the best of each other class but the floor."""
+    times, the nearest first. `ratios`: the same of all others. `cold`, `failing`: those that still warmed up,
+    or failed too often, which are not ranked unless all are such. `overstated`: `Comparison.overstated`.
+    `obstacles`: why there is no verdict between some that may be first. `influences`: what may have decided
+    who has the best figure. `lacking`: how many of the class have no figure. `others`: the best of each other
+    class but the floor."""
 
     point: Point
     first_place: FirstPlace
@@ -127,13 +126,6 @@ class _PointEvidence:
     def _compare(self, name: str, other: str) -> Comparison | None:
         return self.run.examination.comparison(self.run.headline, self.point, name, other)
 
-    def _between(self, names: Iterable[str]) -> list[Comparison | None]:
-        """The comparisons of each two of them."""
-        return [self._compare(*pair) for pair in itertools.combinations(names, 2)]
-
-    def _are_equivalent(self, names: Iterable[str]) -> bool:
-        return all(each is not None and each.verdict is Verdict.EQUIVALENT for each in self._between(names))
-
     def standing(self) -> Standing:
         run, ranking = self.run, self.run.rankings[self.run.headline.name, self.point]
         present = [name for name in ranking.order if self._figure(name, self.point)]
@@ -180,13 +172,13 @@ class _PointEvidence:
         known = self.run.rankings[self.run.headline.name, self.point].ranks if is_over else {}
         ranks = {name: known.get(name, (1, len(names))) for name in names}
         first = tuple(name for name in names if ranks[name][0] == 1) or names
-        between = self._between(first)
+        between = [self._compare(*pair) for pair in itertools.combinations(first, 2)]
         undecided = [each for each in between if each is None or each.verdict is Verdict.INCONCLUSIVE]
         obstacles = frozenset(each.obstacle for each in undecided if each and each.obstacle)
         shown = FirstPlace.OPEN
         if ranks[first[0]] == (1, 1):
             shown = FirstPlace.FIRST
-        elif is_over and self._are_equivalent(first):
+        elif is_over and all(each is not None and each.verdict is Verdict.EQUIVALENT for each in between):
             shown = FirstPlace.SHARED
         elif is_over and all(each is None or each.obstacle for each in undecided):
             shown = FirstPlace.BARRED

@@ -62,7 +62,11 @@ def trial_figures(trial: Trial, measurement: Measurement) -> dict[str, float]:
         if state.since is not None:
             figures[FIRST_OVER_STEADY.name] = state.first / state.level
             if answer_s is not None:
-                figures[STEADY_AFTER.name] = answer_s + _until_s(trial, measurement, state.since)
+                # What the probe saw between the first repeat and the last, as the program divides it.
+                first_ns, last_ns = trial.read_ns[measurement.repeated_phase]
+                later = trial.repeats_ns(measurement.repeated_phase)[1:]
+                share = sum(later[: state.since]) / max(1, sum(later))
+                figures[STEADY_AFTER.name] = answer_s + (last_ns - first_ns) / 1e9 * share
     return figures
 
 
@@ -72,14 +76,6 @@ def _first_answer_s(trial: Trial, measurement: Measurement) -> float | None:
         return None
     paused_ns = (trial.report and trial.report.paused_ns) or 0
     return max(0, read_ns[0] - paused_ns) / 1e9
-
-
-def _until_s(trial: Trial, measurement: Measurement, since: int) -> float:
-    """From the end of the first repeat to that of another, counted from 0. The time between the lines of the
-    first and the last, which the probe read, is theirs as the program's clock divides it."""
-    first_ns, last_ns = trial.read_ns[measurement.repeated_phase]
-    later = trial.repeats_ns(measurement.repeated_phase)[1:]
-    return (last_ns - first_ns) / 1e9 * sum(later[:since]) / max(1, sum(later))
 
 
 def repeats_state(trial: Trial, measurement: Measurement) -> SteadyState | None:

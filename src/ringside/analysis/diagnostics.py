@@ -98,6 +98,8 @@ def diagnose(
     effects = carried_over(run.examination.observations, run.headline.name)
     # Limits by controllers only come before those of the samples.
     missing = {text for trial in measured for text in trial.missing if not text.endswith("not delegated")}
+    ratios = sorted((high / low, cell.contender) for cell, (low, high) in modes.items())
+    apart = {name: ratio for ratio, name in ratios}
     unfinished = {"run": run.run.id, "done": run.blocks_done, "planned": run.experiment.blocks}
     return (
         # An unfinished run measures the missing trials when it is resumed.
@@ -109,7 +111,7 @@ def diagnose(
         *_drifted(measured),
         *([Diagnostic("given-order")] if "given" in run.plan.options.get("--order", ()) else ()),
         *([Diagnostic("carry-over", tuple(effects), {"effects": effects})] if effects else ()),
-        *_bimodal(modes),
+        *([Diagnostic("bimodal", tuple(apart), {"ratios": apart})] if apart else ()),
         *engine_warnings(run.measurement, measured),
         *(cores_shared(run.run, measured) if has_contract else ()),
         *_of_programs(measured),
@@ -243,13 +245,6 @@ def years_apart(contenders: Iterable[PlannedContender]) -> Iterator[Diagnostic]:
     if released and (max(released) - min(released)).days >= _YEARS_APART * 365:
         ends = {"oldest": released[min(released)].described, "newest": released[max(released)].described}
         yield Diagnostic("years-apart", values=ends)
-
-
-def _bimodal(modes: Mapping[Cell, tuple[float, float]]) -> Iterator[Diagnostic]:
-    apart = sorted((high / low, cell.contender) for cell, (low, high) in modes.items())
-    if apart:
-        ratios = {name: ratio for ratio, name in apart}
-        yield Diagnostic("bimodal", subjects=tuple(ratios), values={"ratios": ratios})
 
 
 def engine_warnings(measurement: Measurement, trials: Sequence[Trial]) -> Iterator[Diagnostic]:

@@ -60,9 +60,8 @@ def _over_baseline(experiment: Experiment) -> tuple[tuple[str, str], ...]:
 
 
 class Observations:
-    """What trials showed, by cell: the `values` of each metric by block, the blocks in which a cell was
-    measured or should have been (`attempted`), and what the repeats did in those without a steady state
-    (`unsteady`)."""
+    """What trials showed, by cell: the `values` of each metric by block, the blocks in which it was or should
+    have been measured (`attempted`), and what the repeats did without a steady state (`unsteady`)."""
 
     def __init__(self, measurement: Measurement, trials: Iterable[Trial] = ()) -> None:
         self._measurement = measurement
@@ -167,9 +166,8 @@ class Observations:
 
 class Examination:
     """All comparisons that are shown, and all of pairs inside a class, at all points in some metrics: one
-    family with one error rate, whose first metric is the one that the answer is about. `classes`: the names
-    of each class; the first with two contenders is the one that is ranked first. The observations grow from
-    look to look, by blocks that are whole."""
+    family with one error rate; the answer is about its first metric. `classes`: the names of each class; the
+    first with two contenders is ranked first. The observations grow from look to look, by whole blocks."""
 
     def __init__(
         self,
@@ -452,9 +450,8 @@ def judge_trials(
     *,
     is_over: bool,
 ) -> RunExamination:
-    """The examination of a run from the trials that count. Whole blocks are those with a trial, not
-    interrupted, of every cell that could be measured when the run began and was still needed; of a run that
-    has ended, all."""
+    """The examination of a run from the trials that count. Whole blocks have a trial, not interrupted, of
+    every cell that could be measured when the run began and was still needed; where it has ended, all."""
     examination = RunExamination(experiment, measurement, points, classes, exploratory=True)
     unavailable = {trial.cell for trial in trials if trial.block == 0}
     cells = [Cell(name, point) for point in points for name in experiment.contenders]
@@ -477,10 +474,9 @@ def judge_trials(
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """The contenders at a point, class by class, those with the best median first, behind them those that
-    failed too often for a verdict, whose ranks are the last, and those without figures. `ranks`: the first
-    and the last rank that each contender with figures can have inside its class, from 1; none for a class of
-    which no two were compared. `failing`: those that failed too often for a verdict, whose figures may be
-    better than the best one's. `cold`: those that were still warming up, which have no rank."""
+    failed too often for a verdict (`failing`), whose ranks are the last, and those without figures. `ranks`:
+    the first and the last rank that each contender with figures can have inside its class, from 1; none where
+    no two were compared. `cold`: those that were still warming up, which have no rank."""
 
     order: tuple[str, ...]
     ranks: Mapping[str, tuple[int, int]]
@@ -497,8 +493,7 @@ def rank(
     cold: Collection[str] = (),
 ) -> Ranking:
     """The ranking of contenders at a point by `metric`; `medians` names all of them, in the experiment's
-    order. `classes`: the names of each class, in the order in which classes stand [default: all are one].
-    `failing`, `cold`: as the ranking has them."""
+    order. `classes`: the names of each class, in order [default: one]. `failing`, `cold`: as in `Ranking`."""
     groups = classes if classes is not None else [tuple(medians)]
     place = {name: number for number, group in enumerate(groups) for name in group}
 

@@ -27,11 +27,9 @@ class ModelFamily:
 class FamilyStanding:
     """The figures of the class that is ranked at a point: of a metric, or how many times better it is there
     than at another point (`over`), of which no order is claimed. `families`: the one with the best figure
-    first. `first`: the contenders that may be first, the best first; all where nothing is decided. `ahead`:
-    pairs of families of which each contender of one is shown to be better than each of the other; both have
-    two contenders or more: what holds for one is not said of its family. `unknown`: those with a figure whose
-    family their plan does not say. `others`: those of another class but the floor. `lacking`: those without a
-    figure."""
+    first. `first`: the contenders that may be first, the best first. `ahead`: pairs of families of two of
+    which each contender of one is shown to be better than each of the other. `unknown`: with a figure but
+    without a family. `others`: those of another class but the floor. `lacking`: those without a figure."""
 
     analysis: RunAnalysis
     metric: Metric

@@ -224,20 +224,15 @@ def _outlook(
         return Outlook.NOT_CLEAR, None
     is_extrapolated = best.high < _MAX_CORES or contention.low > _NO_CONTENTION
     # Half siblings among the cores make a bend that the law takes for coherency.
-    if is_extrapolated and not all(_agrees(fit.speed_up(cores), each) for cores, each in speed_ups.items()):
+    fitted = [(fit.speed_up(cores), each.low or 0.0, each.high or 0.0) for cores, each in speed_ups.items()]
+    agrees = all(low * (1 - _MISFIT) <= speed <= high * (1 + _MISFIT) for speed, low, high in fitted)
+    if is_extrapolated and not agrees:
         return Outlook.NO_LAW, None
     if best.high < _MAX_CORES:
         return Outlook.GAINS_UP_TO, (best.low, best.high)
     if contention.low > _NO_CONTENTION:
         return Outlook.NEVER_MORE_THAN, (1 / contention.high, 1 / contention.low)
     return (Outlook.NO_LIMIT if contention.high <= _NO_CONTENTION else Outlook.NOT_CLEAR), None
-
-
-def _agrees(fitted: float, measured: Interval) -> bool:
-    """Whether a fitted speed-up lies in the interval of the measured one, but for two per cent."""
-    assert measured.low is not None
-    assert measured.high is not None
-    return measured.low * (1 - _MISFIT) <= fitted <= measured.high * (1 + _MISFIT)
 
 
 @dataclass(frozen=True, slots=True)

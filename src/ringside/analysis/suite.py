@@ -3,15 +3,21 @@ and what holds for all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ringside.analysis.diagnostics import MACHINE_CODES
 from ringside.analysis.families import QuestionAnswer, answer
+from ringside.analysis.figures import verdict_of
 from ringside.analysis.run import RunAnalysis
 from ringside.model.catalogue import Claim, Published, Question
-from ringside.model.design import Point
-from ringside.model.results import ClaimResult, Diagnostic, Outcome
+from ringside.model.design import Metric, Point
+from ringside.model.results import ClaimResult, Comparison, Diagnostic, Obstacle, Outcome, Verdict
+from ringside.stats.interval import exponential
+from ringside.stats.sequential import ERROR_RATE
+from ringside.stats.unpaired import shift_of_runs
 from ringside.workloads.claims import AnalysedRun, evaluate
 
 
@@ -126,6 +132,35 @@ def overview(analyses: Sequence[RunAnalysis]) -> Overview:
         ),
         tuple(dict.fromkeys(name for analysis in analyses for name in analysis.names)),
     )
+
+
+def sessions_of(runs: Iterable[RunAnalysis]) -> list[list[RunAnalysis]]:
+    """The sessions of each experiment that have ended and compare anything, where there are two or more."""
+    by_name: dict[str, list[RunAnalysis]] = {}
+    for run in runs:
+        if run.is_over and run.pairs and run.run.suite.get("sessions", 1) > 1:
+            by_name.setdefault(run.experiment.name, []).append(run)
+    return [each for each in by_name.values() if len(each) > 1]
+
+
+def over_sessions(runs: Sequence[RunAnalysis]) -> Iterator[tuple[Metric, Comparison, Sequence[float]]]:
+    """Each shown pair in each metric over the sessions of an experiment, two or more, with the ratio of each:
+    the mean of their logarithms has Student's interval; a metric's hold together with 95 % (Bonferroni)."""
+    first = runs[0]
+    pairs = [*itertools.product(first.points, first.pairs)]
+    for metric, (point, pair) in itertools.product(first.metrics, pairs):
+        each = [comparison for run in runs if (comparison := run.comparison(metric, *pair, point))]
+        ratios = [comparison.ratio.estimate for comparison in each]
+        if len(ratios) < 2:
+            continue
+        ratio = exponential(shift_of_runs([*map(math.log, ratios)], confidence=1 - ERROR_RATE / len(pairs)))
+        # What one session has too few blocks for, several may show.
+        own = {comparison.obstacle for comparison in each} - {Obstacle.TOO_FEW_BLOCKS, Obstacle.SAME_VALUES}
+        obstacle = next((each for each in Obstacle if each in own), None)
+        if len(each) < len(runs) or len({*ratios}) == 1:
+            obstacle = Obstacle.SAME_VALUES if len(each) == len(runs) else Obstacle.FAILED_BLOCKS
+        verdict = Verdict.INCONCLUSIVE if obstacle else verdict_of(ratio, metric, first.experiment.margin)
+        yield metric, Comparison(point, metric.name, *pair, ratio, verdict, 1.0, obstacle), ratios
 
 
 @dataclass(frozen=True, slots=True)

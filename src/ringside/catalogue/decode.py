@@ -89,8 +89,7 @@ def find_line(source: str, keys: Sequence[Key]) -> int:
     """The line, counted from 1, where the statement begins that brings the value at `keys`, or the deepest
     value on the way there.
 
-    tomllib keeps no positions. But a file that is cut off after a whole statement is TOML as well.
-    """
+    tomllib keeps no positions. But a file that is cut off after a whole statement is TOML as well."""
     lines = source.split("\n")
     start, depth, line = 0, 0, 1
     for end in range(1, len(lines) + 1):

@@ -19,8 +19,7 @@ def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | No
     """Show the questions that matter for work like yours, answered by family from the newest runs.
 
     WORDs say what the work is like: `connections`, `failures`, … (an unknown one prints them all); without
-    any, all questions are shown. Nothing is ranked that the figures do not rank.
-    """
+    any, all questions are shown. Nothing is ranked that the figures do not rank."""
     from ringside.analysis.families import answer
     from ringside.analysis.run import RunAnalysis, analysis_of
     from ringside.cli import context

@@ -37,8 +37,7 @@ def check(
     """Check whether the contender in FOLDER, or CONTENDER of the catalogue, keeps the contract.
 
     Each finding names its rule in docs/PROTOCOL.md and the command that repeats it by hand. Exit status 1 if
-    the contender breaks a rule or cannot be built.
-    """
+    the contender breaks a rule or cannot be built."""
     from ringside.cli import context
     from ringside.conformance import kit
     from ringside.measure.host.exclusive import alone

@@ -18,8 +18,7 @@ def claims(runs: Sequence[str], *, form: str | None = params.FORM, store: str | 
     """Test the claims of the posts, and of other sources, with RUNS (default: latest).
 
     A claim is confirmed, refuted, holds under other conditions, is too close to call, cannot be tested as it
-    was, or is not tested here; an answer comes from an interval, never from an estimate.
-    """
+    was, or is not tested here; an answer comes from an interval, never from an estimate."""
     from ringside.analysis.run import analysis_of
     from ringside.analysis.suite import judge_claims
     from ringside.cli import context

@@ -46,8 +46,7 @@ def compare(
     wider, by as much as reference computations show that the machine may have changed. From three runs on,
     they show by how much runs differ; of one a side 1 % is assumed. If both versions can run now, put them
     into one experiment instead. JSON files of hyperfine are compared with each other, and with runs of `vs`.
-    Exit status 1 where --fail-if applies.
-    """
+    Exit status 1 where --fail-if applies."""
     from ringside.analysis.run_diff import diff
     from ringside.cli import context, gates
     from ringside.render.export import documents

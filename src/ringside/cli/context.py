@@ -45,8 +45,7 @@ def open_store(where: str | None, *, create: bool = True, anywhere: bool = False
     user's own, in which `vs` and `load --vs` keep runs that are started in any folder (`anywhere`).
 
     `create`: make a store where there is none. A record (`FILE.json.xz`) is read as a store. Raises
-    StoreError, UsageError where there is no run yet.
-    """
+    StoreError, UsageError where there is no run yet."""
     NAMED_STORE.set(where or os.environ.get("RINGSIDE_STORE"))
     if not create:
         check_named(where)

@@ -13,8 +13,7 @@ from ringside.cli.options import flag, takes
 def doctor(*, machine: bool = flag("--machine", "Only the machine, and how quiet it is.")) -> int:
     """Show what is installed, what is missing, and how quiet the machine is.
 
-    Exit status 1 where a contender cannot run.
-    """
+    Exit status 1 where a contender cannot run."""
     from ringside.cli import context, inventory
 
     if machine:

@@ -31,8 +31,7 @@ def export(
 
     The formats are those of other tools, except `record`: one file FILE.json.xz with all that the store has
     of a run, or of a suite. --store reads such a file in place of a store. `ringside show` has --csv and
-    --json. Exit status 1 where cells have no figures.
-    """
+    --json. Exit status 1 where cells have no figures."""
     from ringside.analysis.run import analysis_of
     from ringside.cli import context
     from ringside.render.export.formats import TEXT_FORMATS, left_out, write_parquet

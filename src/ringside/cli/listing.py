@@ -25,8 +25,7 @@ def listing(
     """List workloads, contenders and experiments of the catalogue, or runs of the store.
 
     `list contenders NAME` says of a contender what it is: its family, where its idiom comes from, the
-    versions that are here, its tuning, and what is unequal.
-    """
+    versions that are here, its tuning, and what is unequal."""
     from ringside.cli import context, inventory
 
     if names and kind != "contenders":

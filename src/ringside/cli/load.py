@@ -15,8 +15,7 @@ def load(settings: LoadSettings) -> int:
     """Drive load at TARGET and show what its users would see.
 
     TARGET is http://…, https://…, h2://…, h2s://…, ws://…, wss://…, or tcp://host:port (lines); all but the
-    last may follow stream+ (held open).
-    """
+    last may follow stream+ (held open)."""
     from ringside.cli.load_run import drive
 
     return drive(settings)

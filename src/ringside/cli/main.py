@@ -87,8 +87,7 @@ def cli() -> None:
     ringside run showdown
 
     Says which is faster, by how much, and how sure that is: of commands, of servers, and of concurrency
-    models, whose problems it runs on programs in many languages with evidence of their work.
-    """
+    models, whose problems it runs on programs in many languages with evidence of their work."""
 
 
 def main() -> None:

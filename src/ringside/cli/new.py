@@ -30,8 +30,7 @@ def new(
 ) -> int:
     """Write a contender to begin with: a folder NAME with a copy of a bundled one that conforms.
 
-    Nothing is overwritten.
-    """
+    Nothing is overwritten."""
     from ringside.catalogue.copying import copied_files, write
 
     del kind

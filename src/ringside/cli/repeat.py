@@ -31,8 +31,7 @@ def repeat(
 ) -> int:
     """Repeat a trial of CONTENDER in RUN and show what it writes.
 
-    Nothing is stored. Prints the plain command too. Exit status 1 unless the trial is ok.
-    """
+    Nothing is stored. Prints the plain command too. Exit status 1 unless the trial is ok."""
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
     from ringside.measure.host.exclusive import alone

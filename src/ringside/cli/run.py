@@ -16,8 +16,7 @@ def run(settings: RunSettings) -> int:
 
     A workload's name runs the contenders of --with and --only at its defaults. A run ends as soon as every
     comparison of its headline is decided, or after its blocks or its time. Exit status 1 where cells have no
-    figures.
-    """
+    figures."""
     from ringside.cli.run_experiments import conduct
 
     return conduct(settings)

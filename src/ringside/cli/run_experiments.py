@@ -79,6 +79,7 @@ def _selection(settings: RunSettings) -> Selection:
         sandbox=settings.sandbox,
         engines=len(engines) if isinstance(engines, tuple) else engines or 0,
         outside=settings.outside,
+        sessions=settings.sessions,
     )
 
 
@@ -124,8 +125,9 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
 
 def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
     """Carry out a task and show what it measured; the exit status. `storage`: None where the task is new."""
-    # The first answers are there long before the last.
-    shows_parts = task.suite_id is not None and not settings.resume and not settings.as_json
+    # The first answers are there long before the last; those of sessions are shown together.
+    shows_parts = task.suite_id is not None and not (settings.resume or settings.as_json)
+    shows_parts = shows_parts and settings.sessions == 1
     with ExitStack() as stack:
         progress = stack.enter_context(LiveProgress(context.stderr_console()))
         toolchain = context.toolchain()

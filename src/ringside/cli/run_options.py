@@ -33,6 +33,7 @@ class RunSettings:
     margin: float | None = option_of(_TABLES, "margin", units.margin)
     time_s: float | None = option_of(_TABLES, "time_s", params.time_limit)
     seed: int | None = option_of(_TABLES, "seed", params.SEED)
+    sessions: int = option_of(_TABLES, "sessions", params.Whole(1, 100), default=1)
     full: bool = flag_of(_TABLES, "full")
     sandbox: bool = flag_of(_TABLES, "sandbox")
     sets_up: bool = flag_of(_TABLES, "sets_up")

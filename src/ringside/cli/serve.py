@@ -29,8 +29,7 @@ def serve(
     """Show the runs of the store in a browser, also while they are in progress.
 
     The page changes nothing. Everybody who can reach the address sees all runs with their sources; by default
-    only this machine can. Ctrl-C ends it.
-    """
+    only this machine can. Ctrl-C ends it."""
     from ringside.cli import context
 
     context.check_named(store)

@@ -27,8 +27,7 @@ def setup(
     """Install missing runtimes and build contenders.
 
     All contenders if none is named, two at a time. Runtimes are installed as root on Debian or Ubuntu;
-    elsewhere the commands are printed. Exit status 1 where a contender cannot run.
-    """
+    elsewhere the commands are printed. Exit status 1 where a contender cannot run."""
     from ringside.cli import context
     from ringside.measure.runs import plan
     from ringside.measure.toolchain import apt

@@ -60,6 +60,7 @@ class VsSettings:
     margin: float | None = option_of(_TABLES, "margin", units.margin)
     seed: int | None = option_of(_TABLES, "seed", params.SEED)
     order: str = option_of(_TABLES, "order", ["random", "given"], default="random")
+    sessions: int = option_of(_TABLES, "sessions", params.Whole(1, 100), default=1)
     resume: str | None = option_of(_TABLES, "resume")
     everything: bool = flag_of(_TABLES, "everything")
     quiet: bool = flag_of(_TABLES, "quiet")

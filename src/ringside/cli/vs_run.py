@@ -15,7 +15,7 @@ from typing import Literal
 import click
 
 from ringside.analysis.run import RunAnalysis, analysis_of
-from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, streams
+from ringside.cli import EXIT_FAILED, EXIT_INTERRUPTED, context, gates, show, streams
 from ringside.cli.options import command_line_options
 from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, VsSettings
@@ -35,8 +35,9 @@ from ringside.render.export import documents, formats
 from ringside.render.text import paired
 from ringside.render.text.command import comparison_words, option_words, with_store
 from ringside.stats.sequential import FIRST_LOOK
-from ringside.store.plans import read_plan
-from ringside.store.runs import single_run
+from ringside.store import stamp
+from ringside.store.plans import KeptSelection, read_plan
+from ringside.store.runs import free_suite_id, runs_of
 from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import count, time_unit, whole
 from ringside.workloads.command import COMMAND, COUNTERS, CommandTimes
@@ -56,28 +57,41 @@ _COLOURS = {"basic": False, "nocolor": False, "full": True, "color": True}
 
 def compare(settings: VsSettings) -> int:
     """Carry out the command; the exit status."""
-    run = None
+    runs: list[Run] = []
     if settings.resume:
-        run, settings = _resumed(settings)
-    stdin = "/dev/stdin" if settings.stdin == "-" else settings.stdin
+        runs, settings = _resumed(settings)
+    stdin, status = "/dev/stdin" if settings.stdin == "-" else settings.stdin, 0
+    is_begun = bool(runs) and (settings.sessions == 1 or not runs[-1].ended_at)
+    resumed = runs.pop() if is_begun else None
     try:
-        with (
-            parsing.input_file(None if stdin in (None, "null") else Path(stdin)) as file,
-            worktrees(settings.revisions, settings.build, streams.say) as revisions,
-        ):
-            return _compare(settings, file, revisions, run)
+        with parsing.input_file(None if stdin in (None, "null") else Path(stdin)) as file:
+            while len(runs) < settings.sessions:
+                if settings.sessions > 1:
+                    streams.say(f"session {len(runs) + 1} of {settings.sessions}")
+                with worktrees(settings.revisions, settings.build, streams.say) as revisions:
+                    status = _compare(settings, file, revisions, resumed, runs) or status
+                if not runs[-1].ended_at:
+                    return status
+                resumed = None
     except BuildError as error:
         for line in last_lines(error.log, LOG_LINES):
             streams.say(f"  | {line}")
         raise
+    if settings.sessions > 1:
+        storage, id = context.open_store(settings.store, anywhere=True), runs[0].suite["id"]
+        with time_unit(settings.time_unit):
+            show.present(storage, runs, id, form="text", everything=settings.everything)
+    return status
 
 
-def _resumed(settings: VsSettings) -> tuple[Run, VsSettings]:
-    """The run that is continued, and the options with which it began, shown as the command line says now.
-    Raises UsageError."""
+def _resumed(settings: VsSettings) -> tuple[list[Run], VsSettings]:
+    """The run that is continued, or the sessions so far, and the options with which they began, shown as the
+    command line says now. Raises UsageError."""
     if own := [*command_line_options({*_SHOWN, "resume", "time_s"}), *settings.texts]:
         raise UsageError(f"--resume continues a run as it began: leave out {one_line(own[0], 60)}")
-    run = single_run(context.open_store(settings.store, create=False), settings.resume or "")
+    storage = context.open_store(settings.store, create=False)
+    runs = runs_of(storage, settings.resume or "")
+    run = runs[-1]
     plan = read_plan(run)
     if plan.experiment.workload != COMMAND.name:
         way = "start it anew" if plan.options else f"`ringside run --resume {run.id}` continues it"
@@ -91,26 +105,36 @@ def _resumed(settings: VsSettings) -> tuple[Run, VsSettings]:
         raise UsageError(f"run {run.id} read its input from stdin, which is not kept: start a new run")
     shown = {name: getattr(settings, name) for name in (*_SHOWN, "resume")}
     began = VsSettings(**{name: value for name, value in given.items() if value is not None})
-    return run, replace(began, **shown, seed=run.seed, time_s=settings.time_s or began.time_s)
+    # One of the sessions stands for all of them.
+    runs = runs_of(storage, plan.suite["id"]) if plan.suite else runs
+    return runs, replace(began, **shown, time_s=settings.time_s or began.time_s)
 
 
 def _compare(
-    settings: VsSettings, stdin: Path | None, revisions: Sequence[Revision], resumed: Run | None
+    settings: VsSettings, stdin: Path | None, revisions: Sequence[Revision], run: Run | None, runs: list[Run]
 ) -> int:
+    """Measure, and show unless it is one of several sessions; the exit status. The run joins `runs`."""
     _check_stdout(settings)
     factors = _factors(settings)
     points = parsing.scan_points(factors)
     commands = _commands(settings, points, revisions)
     is_alone = len(commands) == 1
-    for note in parsing.notes(commands, points):
-        streams.say(note)
+    if not runs:
+        for note in parsing.notes(commands, points):
+            streams.say(note)
+        # A parameter in no command is allowed, as in hyperfine, but is more often a typing error.
+        hooks = (line for lines in settings.hooks.values() for line in lines)
+        everything = "\n".join([*settings.texts, *settings.names, *hooks])
+        for name in factors:
+            if f"{{{name}}}" not in everything:
+                streams.say(f"{{{name}}} occurs in no command: every level does the same")
     if settings.fail_if and is_alone and len(points) == 1:
         raise UsageError("--fail-if judges by the first command or level: name two, or use -L")
     rule = _rule(settings, is_alone=is_alone, points=len(points))
-    _warn_of_unused(settings, factors)
     execution = _execution(settings, stdin)
     exports = _opened(settings.exports)
-    seed = secrets.randbelow(2**31) if settings.seed is None else settings.seed
+    seed = secrets.randbelow(2**31) if settings.seed is None else settings.seed + len(runs)
+    seed = run.seed if run else seed
     storage = context.open_store(settings.store, anywhere=True)
     margin = DEFAULT_MARGIN if settings.margin is None else settings.margin
     metrics = [pattern.metric for pattern in execution.patterns]
@@ -124,12 +148,14 @@ def _compare(
     progress = LiveProgress(context.stderr_console(), quiet=True, paces=not settings.quiet)
     with alone(progress.on_wait):
         execution = replace(execution, memory_bytes=int(host.memory_available_bytes() * _MEMORY_SHARE))
-        if resumed:
-            run = resumed
+        if run:
             command_trials.check_unchanged(run, commands, execution)
         else:
-            options = command_line_options(_SHOWN)
-            run = command_trials.begin(commands, experiment, execution, seed, storage, points, options)
+            options = read_plan(runs[0]).options if runs else command_line_options(_SHOWN)
+            id = runs[0].suite["id"] if runs else free_suite_id(storage, f"{stamp()}-vs-x{settings.sessions}")
+            suite: KeptSelection = {"id": id, "name": "vs", "sessions": settings.sessions}
+            began = (commands, experiment, execution, seed, storage, points, options)
+            run = command_trials.begin(*began, suite if settings.sessions > 1 else None)
         trials = command_trials.CommandTrials(commands, execution, seed, Executor(), points)
         before = host.quota()
         status, is_whole = 0, True
@@ -145,21 +171,23 @@ def _compare(
             f"a CPU quota of {quota.cpus:.3g} CPUs holds here and stopped processes {count(stops, 'time')} "
             "during the run: wall times include that; run it without a quota, or with a larger one"
         )
-    analysis = analysis_of(storage, storage.run(run.id))
-    if analysis.executions.descriptions:
+    runs.append(storage.run(run.id))
+    is_one = settings.sessions == 1 or runs[-1].ended_at is None
+    analysis = analysis_of(storage, runs[-1])
+    if analysis.executions.descriptions and is_one:
         with time_unit(settings.time_unit):
             if is_whole:
                 _show(analysis, settings, rule, execution)
             # A failure late in a long run leaves what was measured before it.
             _export(analysis, exports, settings)
-    elif is_whole and not status:
+    elif is_whole and not status and is_one:
         raise ProbeError(storage.trials(run)[-1].detail)
     if status == EXIT_INTERRUPTED:
         own = command_line_options(set(VsSettings.__dataclass_fields__) - _SHOWN | {"store"})
         streams.say(f"interrupted; `{with_store('vs', '--resume', run.id, *option_words(own))}` continues it")
     if any(trial.outcome not in (Outcome.OK, Outcome.INTERRUPTED) for trial in analysis.trials):
         status = status or (0 if execution.excludes else EXIT_FAILED)
-    return status or gates.status(settings.fail_if, list(gates.judged(analysis)))
+    return status or (gates.status(settings.fail_if, list(gates.judged(analysis))) if is_one else 0)
 
 
 def _measure(
@@ -238,15 +266,6 @@ def _commands(
         is_literal=settings.no_shell or settings.shell == "none",
         revisions=revisions,
     )
-
-
-def _warn_of_unused(settings: VsSettings, factors: Mapping[str, tuple[Level, ...]]) -> None:
-    """A parameter in no command is allowed, as in hyperfine, but is more often a typing error."""
-    hooks = (line for lines in settings.hooks.values() for line in lines)
-    everything = "\n".join([*settings.texts, *settings.names, *hooks])
-    for name in factors:
-        if f"{{{name}}}" not in everything:
-            streams.say(f"{{{name}}} occurs in no command: every level does the same")
 
 
 def _execution(settings: VsSettings, stdin: Path | None) -> command_trials.ExecutionOptions:
@@ -339,7 +358,7 @@ def _show(
     how = count(analysis.blocks_done, "block")
     if len(analysis.cells) > 1:
         how += f" in random order, seed {run.seed}" if settings.order == "random" else " in the order given"
-    how += f"; run {run.id}"
+    how += f"; run {run.id}" + "; one build, one boot" * (len(analysis.cells) > 1)
     if settings.as_json:
         facts = {
             "seed": run.seed,

@@ -50,8 +50,7 @@ def carry_over(
 
     The steps from each value to the next, which drift hardly moves, are explained by the cells and the steps
     of the burden (least squares): each trial adds its contender to it, and `memory` of it is left at the
-    next. Neighbouring steps share a trial; their covariance is a part of the errors.
-    """
+    next. Neighbouring steps share a trial; their covariance is a part of the errors."""
     import numpy as np
 
     sequences = list(sequences)

@@ -40,8 +40,7 @@ class Decision:
     `ratio`: with its interval, from all blocks. `p`: the adjusted p-value at the look that decided, else at
     the last one. `direction`: -1 where the numerator is smaller, +1 where it is larger, 0 where no difference
     is shown. `equivalent`: the ratio lies inside the margin. `contradicted`: what was decided first does not
-    agree with the interval of all blocks. `blocks_needed`: about how many blocks would decide what is not
-    decided; None where that is not in sight."""
+    agree with the interval of all blocks. `blocks_needed`: about how many blocks would decide it, or None."""
 
     ratio: Interval
     p: float
@@ -55,14 +54,11 @@ class ComparisonTests(Generic[Pair]):
     """Pairs that share an error rate. `margin`: ratios between 1 / (1 + margin) and 1 + margin are
     equivalent; with 0 none are.
 
-    A pair differs where the step-down test of all pairs says so at some look (`JointTest`), and its
-    interval, by the signed-rank test of the pair alone, excludes 1. Pairs that differ leave the family of
-    later looks. It is equivalent where both one-sided tests reject a ratio beyond the margin (D. J.
-    Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657-680), each over all looks together, and its interval
-    lies inside. What is shown first holds until the interval of all blocks contradicts it. It is 95 % sure
-    that a family holds no false difference; for an equivalence that holds for each pair by itself. Pairs with
-    fewer than six blocks, and those whose values are the same in every block, are not decided.
-    """
+    A pair differs where the step-down test of all pairs says so at some look (`JointTest`), and its own
+    signed-rank interval excludes 1. It is equivalent where both one-sided tests reject a ratio beyond the
+    margin (D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15 (1987) 657-680), each over all looks together,
+    and its interval lies inside: 95 % hold for all differences, and for each equivalence. What is shown first
+    holds until the interval of all blocks contradicts it (docs/METHODOLOGY.md)."""
 
     def __init__(self, margin: float) -> None:
         self._bound = math.log1p(margin)
@@ -185,9 +181,7 @@ class JointTest(Generic[Pair]):
 
         Hypotheses are tested from the largest statistic down. The p-value of one is the share of sign vectors
         for which its own statistic, or one of those that remain, is at least as large as what was observed,
-        or was large enough at an earlier look; and no smaller than the p-value before it. So a pair with few
-        blocks, whose statistic cannot be large, does not raise the p-values of those with more that agree.
-        """
+        or was large enough at an earlier look; and no smaller than the p-value before it."""
         import numpy as np
 
         vectors = statistics.shape[1]

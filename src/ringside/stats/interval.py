@@ -71,8 +71,7 @@ def median_interval(values: Sequence[float]) -> Interval:
     Practical Nonparametric Statistics, 3rd ed., section 3.2), in the unit of the values. Fewer than six
     values have no interval.
 
-    Raises ValueError if there is no value, or one that is not finite.
-    """
+    Raises ValueError if there is no value, or one that is not finite."""
     if not values or not all(math.isfinite(value) for value in values):
         raise ValueError("a median needs at least one value, and finite ones only")
     ordered, n = sorted(values), len(values)

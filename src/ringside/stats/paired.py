@@ -21,8 +21,7 @@ def paired_ratio(
 
     What is estimated is the pseudo-median of the log ratio (`hodges_lehmann`). Where log ratios are
     distributed symmetrically, that is their median and their mean; where they are not, it lies between, and
-    contenders of equal medians can have a ratio other than 1. Fewer than six pairs have no interval.
-    """
+    contenders of equal medians can have a ratio other than 1. Fewer than six pairs have no interval."""
     logs = log_ratios(numerator, denominator)
     if not logs:
         return None
@@ -103,10 +102,8 @@ def hodges_lehmann(values: Sequence[float], confidence: float = interval.CONFIDE
 
     Estimate: Hodges and Lehmann's, the median of the Walsh averages, which are the means of all pairs of
     values, each value with itself included. Interval: the inverted signed-rank test (M. Hollander, D. A.
-    Wolfe, E. Chicken, Nonparametric Statistical Methods, 3rd ed., sections 3.2 and 3.3). An outlier changes
-    both little. Fewer than six values have no interval. Raises ValueError if there is no value, or one that
-    is not finite.
-    """
+    Wolfe, E. Chicken, Nonparametric Statistical Methods, 3rd ed., sections 3.2 and 3.3), from six values on.
+    Raises ValueError if there is no value, or one that is not finite."""
     if not values or not all(math.isfinite(value) for value in values):
         raise ValueError("an estimate needs at least one value, and finite ones only")
     smallest, n, total = _walsh_averages(values), len(values), len(values) * (len(values) + 1) // 2

@@ -86,8 +86,7 @@ def bimodality(values: Sequence[float]) -> tuple[float, float] | None:
     The logarithms are split where the sum of squares within the two groups is smallest (Otsu's threshold).
     There are two modes when the split explains more of the sum of squares than in 1 % of flat samples: with
     noise of 1 % and modes 35 % apart, one of which has 40 % of the values, this detects 49 % at 7 values,
-    82 % at 10, 98 % at 20. Two wide modes that overlap are not detected.
-    """
+    82 % at 10, 98 % at 20. Two wide modes that overlap are not detected."""
     logs = sorted(math.log(value) for value in values if is_positive_finite(value))
     n = len(logs)
     if n < MIN_FOR_BIMODALITY or logs[0] == logs[-1]:
@@ -125,14 +124,12 @@ def _explained(ordered: Sequence[float], split: int) -> float:
 
 
 def between_groups(groups: Sequence[Sequence[float]]) -> float | None:
-    """The standard deviation between the means of groups, in the unit of the values, without what the values'
-    own scatter makes of it; 0 where that explains all. Groups of one value do not count; None with fewer than
-    two others.
+    """The standard deviation between the means of groups of two values or more, without what the values' own
+    scatter makes of it; 0 where that explains all, None with fewer than two groups.
 
     τ² = max(0, S² - mean(s_i² / n_i)), S² the variance of the groups' means: the unweighted estimate of the
     random effects' variance (L. V. Hedges, I. Olkin, Statistical Methods for Meta-Analysis, 1985, section
-    9.C), unbiased before the cut at 0; of few groups it is rough.
-    """
+    9.C), unbiased before the cut at 0; of few groups it is rough."""
     counted = [group for group in groups if len(group) > 1]
     if len(counted) < 2:
         return None

@@ -28,10 +28,8 @@ class Scalability:
     X(P) = X1·P / (1 + σ(P − 1) + κP(P − 1)).
 
     `contention` is σ (the share of the work that is serial), `coherency` is κ (the cost of each pair of cores
-    that have to agree); both are without a unit and never below 0. `best` is the number of cores with the
-    largest throughput by the law, infinite where κ is 0. `levels` are the numbers of cores that were
-    measured, ascending.
-    """
+    that have to agree). `best` is the number of cores with the largest throughput by the law, infinite where
+    κ is 0. `levels` are the numbers of cores that were measured, ascending."""
 
     contention: Interval
     coherency: Interval
@@ -62,10 +60,8 @@ def scalability(blocks: Mapping[int, Mapping[int, float]]) -> Scalability | None
 
     The law is linear in its inverse: P/X = a + b(P − 1) + cP(P − 1) with σ = b/a and κ = c/a (N. J. Gunther,
     Guerrilla Capacity Planning, chapter 5), so it is fitted by non-negative least squares on relative errors,
-    to the median over blocks at each number of cores. The intervals are the middle 95 % of
-    fits to resampled blocks (percentile bootstrap); there are none below six blocks. Raises ValueError for a
-    time that is not positive and finite.
-    """
+    to the median over blocks at each number of cores. The intervals, from six blocks on, are the middle 95 %
+    of fits to resampled blocks. Raises ValueError for a time that is not positive and finite."""
     values = [seconds for levels in blocks.values() for seconds in levels.values()]
     if not all(math.isfinite(seconds) and seconds > 0 for seconds in values):
         raise ValueError("times must be positive and finite")
@@ -122,8 +118,7 @@ def non_negative_least_squares(design: np.ndarray, target: np.ndarray) -> np.nda
     are independent.
 
     In the columns where x is positive it is their least-squares solution without a bound; so that is computed
-    for each set of columns, and the best of those without a negative component is x.
-    """
+    for each set of columns, and the best of those without a negative component is x."""
     import numpy as np
 
     columns = design.shape[1]
@@ -136,8 +131,6 @@ def non_negative_least_squares(design: np.ndarray, target: np.ndarray) -> np.nda
             if (part >= 0).all() and (squares := float(residual @ residual)) < least:
                 best, least = np.zeros(columns), squares
                 best[chosen] = part
-        if size == columns and best.any():
-            break  # The minimum without bounds keeps them.
     return best
 
 

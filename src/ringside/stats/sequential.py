@@ -38,8 +38,7 @@ def planned_looks(most: int) -> list[Look]:
     """The looks at a run in progress after up to so many blocks: after 7, 9, 12, 16, 21 … of them.
 
     What may be spent is fixed beforehand and does not depend on how long the run may become (K. K. G. Lan, D.
-    L. DeMets, Biometrika 70 (1983) 659-663): 2 % at the first look, then at each a tenth of what is left.
-    """
+    L. DeMets, Biometrika 70 (1983) 659-663): 2 % at the first look, then at each a tenth of what is left."""
     looks: list[Look] = []
     blocks, rest = FIRST_LOOK, ERROR_RATE - _FIRST_LEVEL
     while blocks <= most:

@@ -65,8 +65,7 @@ def steady_state(values: Sequence[float]) -> SteadyState | None:
     ("Nonparametric Tests Against Trend", Econometrica 13 (1945)) and Kendall, with the normal distribution
     and the correction for continuity, at 5 % in each direction. The kinds follow E. Barrett et al., "Virtual
     machine warmup blows hot and cold", OOPSLA 2017. Of more than a hundred times, medians of parts of one
-    length are classified. Raises ValueError for a time that is not positive and finite.
-    """
+    length are classified. Raises ValueError for a time that is not positive and finite."""
     if not all(math.isfinite(value) and value > 0 for value in values):
         raise ValueError("times must be positive and finite")
     return _kind_of(tuple(values)) if len(values) >= MIN_FOR_STEADY_STATE else None
@@ -91,7 +90,9 @@ def _kind_of(values: tuple[float, ...]) -> SteadyState:
         is_beside = max(abs(end - level) for end in ends) > max(SAME_LEVEL, _BESIDE * deviation)
         still_falls = begin > 0 and level - last_quarter > _STILL_FASTER
         change = ends[1] - median(rest[:quarter])
-        has_trend = abs(change) >= SAME_LEVEL and _is_significant(sum(scores[begin:]), len(rest))
+        n, score = len(rest), abs(sum(scores[begin:]))
+        is_significant = score - 1 > _TREND * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+        has_trend = abs(change) >= SAME_LEVEL and is_significant
         if not is_beside and not still_falls and not has_trend:
             break
     else:
@@ -101,11 +102,6 @@ def _kind_of(values: tuple[float, ...]) -> SteadyState:
     if begin:
         kind = SeriesKind.WARM if median(logs[:begin]) > level else SeriesKind.SLOWED
     return SteadyState(kind, values[0], math.exp(level), begins[begin])
-
-
-def _is_significant(score: int, n: int) -> bool:
-    """Whether Kendall's score, the pairs that rise less those that fall, shows a trend of `n` values."""
-    return abs(score) - 1 > _TREND * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
 
 
 def merged(logs: Sequence[float], edges: Sequence[int], least: float) -> list[int]:
@@ -149,10 +145,8 @@ def level_changes(values: Sequence[float]) -> tuple[LevelChange, ...]:
     E-divisive (D. S. Matteson, N. A. James, "A Nonparametric Approach for Multiple Change Point Analysis of
     Multivariate Data", JASA 109 (2014)): a segment is split where the energy distance of the two sides,
     weighted by their sizes, is the largest; the split counts if at most 1 % of 999 permutations of the
-    segment's values have one as large; both sides are then split again. Here each side has at least three
-    values, a segment at least ten, and the sides reach to the ends of the segment. The permutations have a
-    fixed seed. Raises ValueError for a value that is not finite.
-    """
+    segment's values, from a fixed seed, have one as large; both sides are then split again. Raises ValueError
+    for a value that is not finite."""
     if not all(math.isfinite(value) for value in values):
         raise ValueError("values must be finite")
     if len(values) < MIN_VALUES:
@@ -221,8 +215,7 @@ def settled_at(
     in the last tenth of the time up to `end`, or the last value where there are none. None where this is not
     reached before the last tenth begins, or where `times` is empty.
 
-    `times` ascend; a value holds until the next. Raises ValueError when the lengths differ.
-    """
+    `times` ascend; a value holds until the next. Raises ValueError when the lengths differ."""
     if len(times) != len(values):
         raise ValueError(f"{len(times)} times and {len(values)} values")
     import numpy as np  # here, since most commands do without

@@ -59,8 +59,7 @@ def shift(minuend: Sequence[float], subtrahend: Sequence[float], confidence: flo
 
     Estimate: the median of all differences (Hodges and Lehmann, two samples). Interval: the inverted
     Mann-Whitney test (Hollander, Wolfe, Chicken, section 4.2); none where there are too few values. `n` is
-    the size of the smaller sample.
-    """
+    the size of the smaller sample."""
     smallest, size = _differences(minuend, subtrahend), len(minuend) * len(subtrahend)
     n, estimate = min(len(minuend), len(subtrahend)), (smallest((size - 1) // 2) + smallest(size // 2)) / 2
     c = critical_value(len(minuend), len(subtrahend), confidence)
@@ -107,13 +106,9 @@ def ratio(
     """The ratio of two samples from different times; None where a side has no values.
 
     `machine`: intervals of the shift of reference computations between these times, as differences of
-    logarithms. What part of these shifts a program shares is not known, from none to all of any of them; so
-    the interval of the ratio is widened by all of that. As runs get longer, the intervals of the shifts get
-    narrower with the ratio's own, and more data never makes the widening larger on average. `family`: the
-    number of ratios, all of whose intervals hold together with 95 % (Bonferroni). `between`: what runs differ
-    by beyond their blocks, which blocks of one run do not show; added as a variance. No interval where there
-    are too few values.
-    """
+    logarithms; the interval is widened by all of them, since nobody knows what part a program shares.
+    `family`: how many intervals hold together with 95 % (Bonferroni). `between`: what runs differ by beyond
+    their blocks; added as a variance. No interval where there are too few values."""
     confidence = 1 - (1 - CONFIDENCE) / family
     interval = log_shift(numerator, denominator, confidence)
     if interval is None:
@@ -151,19 +146,20 @@ def is_beyond_runs(ratio: Interval) -> bool:
 
 
 def shift_of_runs(
-    after: Sequence[float], before: Sequence[float], confidence: float = CONFIDENCE
+    after: Sequence[float], before: Sequence[float] = (), confidence: float = CONFIDENCE
 ) -> Interval:
-    """The difference of the means of runs' levels, as logarithms, three runs or more in all.
+    """The difference of the means of runs' levels, as logarithms, three runs or more in all; without `before`
+    the mean of two or more.
 
     Student's interval with one variance for both sides (pooled), so that one run can be set against several:
-    of so few values no distribution-free interval holds 95 %. `n` is the number of runs.
-    """
-    n, m = len(after), len(before)
-    freedom = n + m - 2
-    estimate = fmean(after) - fmean(before)
-    squares = sum((value - fmean(side)) ** 2 for side in (after, before) for value in side)
-    half = t_quantile((1 + confidence) / 2, freedom) * math.sqrt(squares / freedom * (1 / n + 1 / m))
-    return Interval(estimate, estimate - half, estimate + half, n + m)
+    of so few values no distribution-free interval holds 95 %. `n` is the number of runs."""
+    sides = [side for side in (after, before) if side]
+    n, parts = sum(map(len, sides)), sum(1 / len(side) for side in sides)
+    freedom = n - len(sides)
+    estimate = fmean(after) - (fmean(before) if before else 0.0)
+    squares = sum((value - fmean(side)) ** 2 for side in sides for value in side)
+    half = t_quantile((1 + confidence) / 2, freedom) * math.sqrt(squares / freedom * parts)
+    return Interval(estimate, estimate - half, estimate + half, n)
 
 
 def ratio_of_runs(

@@ -60,8 +60,7 @@ class Store(Database):
     """An open store. Every method commits before it returns, and raises StoreError when it cannot.
 
     A run, or a suite, that a process adds to is locked: by a file beside the database, or by a lock of
-    PostgreSQL; in a database in memory by none.
-    """
+    PostgreSQL; in a database in memory by none."""
 
     def __init__(self, where: str | Path | None, *, create: bool = True, read_only: bool = False) -> None:
         super().__init__(where, create=create, read_only=read_only)

@@ -89,6 +89,7 @@ class KeptSelection(TypedDict, total=False):
     sandbox: bool
     engines: int
     outside: list[str]
+    sessions: int
 
 
 @dataclass(frozen=True, slots=True)

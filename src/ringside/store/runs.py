@@ -66,10 +66,10 @@ def runs_of_side(store: Store, names: str) -> list[Run]:
 def _latest(summaries: Sequence[RunSummary], name: str) -> str:
     """The id of the latest run of that experiment, or suite of that name; empty where there is none."""
     for run in reversed(summaries):
+        if re.fullmatch(rf"{re.escape(name)}(-x\d+)?(\.\d+)?", run.suite[_STAMP:]):
+            return run.suite
         if run.experiment == name:
             return run.id
-        if re.fullmatch(rf"{re.escape(name)}(\.\d+)?", run.suite[_STAMP:]):
-            return run.suite
     return ""
 
 

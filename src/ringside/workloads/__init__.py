@@ -30,8 +30,7 @@ class Registry(Mapping[str, Workload]):
     """Workloads by name, ringside's own first. A distribution is imported only when its workload is asked for
     or all are listed; those that cannot be used are left out of the listing.
 
-    `reserved`: names that no workload can have.
-    """
+    `reserved`: names that no workload can have."""
 
     def __init__(
         self,

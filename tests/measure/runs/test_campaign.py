@@ -22,7 +22,7 @@ from ringside.store import Store
 from ringside.store.plans import read_plan
 from ringside.store.runs import runs_of
 from ringside.workloads.ring.workload import Ring
-from tests.support.fake_contenders import change_workload
+from tests.support.fake_contenders import add_build, change_workload
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign
 
 Add = Callable[..., None]
@@ -109,6 +109,28 @@ def test_suites_that_begin_in_one_second_have_ids_of_their_own(
         ids.append(campaign.task.suite_id)
         assert [run.suite["id"] for run in runs_of(campaign.store, "both")] == [ids[-1]] * 2
     assert ids == [f"20260102-030405-both{number}" for number in ("", ".2", ".3")]
+
+
+def test_sessions_are_runs_of_one_suite_with_builds_of_their_own(
+    catalogue: Catalogue, store: Store, workplace: Path
+) -> None:
+    add_build(workplace / "contenders" / "one", "sh", "-c", f"echo built >> {workplace}/builds")
+    executor = CpuExecutor(interrupt_after=5)
+    made = campaign_of(new_task(Selection("first", seed=7, sessions=3), Catalogue()), workplace, executor)
+    with pytest.raises(KeyboardInterrupt):
+        made.carry_out()
+    suite = made.task.suite_id or ""
+    assert [run.seed for run in runs_of(store, suite)] == [7, 8]
+    again = resumed_task(suite, store, Catalogue())
+    assert [each.name for each in again.experiments] == ["first"]
+    executor.interrupt_after = None
+    campaign_of(again, workplace, executor).carry_out()
+    runs = runs_of(store, "first")
+    assert [(run.seed, run.suite["id"], bool(run.ended_at)) for run in runs] == [
+        (seed, suite, True) for seed in (7, 8, 9)
+    ]
+    assert (workplace / "builds").read_text() == "built\n" * 3
+    assert resumed_task(suite, store, catalogue).is_empty
 
 
 # --- runs ---

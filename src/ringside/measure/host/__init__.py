@@ -211,13 +211,9 @@ def output_of(*command: str, folder: Path | None = None) -> str:
 def environment(variables: Mapping[str, str] = os.environ) -> tuple[dict[str, str], list[str]]:
     """The environment that measured programs get: the variables whose names and values are text, as requests
     to the probe are UTF-8; and the names of the others."""
-    texts = {name: value for name, value in variables.items() if _is_text(name + value)}
+    texts = {
+        name: value
+        for name, value in variables.items()
+        if (name + value).encode(errors="ignore").decode() == name + value
+    }
     return texts, [name for name in variables if name not in texts]
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

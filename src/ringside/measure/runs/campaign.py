@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -26,7 +27,7 @@ from ringside.measure.runs.plan import Selection, experiments, kept_suite
 from ringside.measure.runs.prepare import Prepared, check, contenders_of, described, prepare, readable
 from ringside.measure.runs.stopping import rule_of
 from ringside.measure.runs.trials import ContenderTrials
-from ringside.measure.toolchain.builds import Toolchain
+from ringside.measure.toolchain.builds import Toolchain, rebuild
 from ringside.model.catalogue import Contender, Ready
 from ringside.model.design import Experiment, Point
 from ringside.model.results import REPEATABLE, Run, counted
@@ -54,10 +55,13 @@ class Task:
 
 
 def new_task(selection: Selection, catalogue: Catalogue) -> Task:
-    """A run of the selected experiment, or one of each of a suite. Raises UsageError, CatalogueError."""
-    chosen = experiments(catalogue, selection)
-    is_suite = catalogue.suite(selection.name) is not None
-    suite_id = f"{stamp()}-{Path(selection.name).stem}" if is_suite else None
+    """A run of the selected experiment, or one of each of a suite, in each session. Raises UsageError,
+    CatalogueError."""
+    chosen = experiments(catalogue, selection) * selection.sessions
+    is_suite = catalogue.suite(selection.name) is not None or selection.sessions > 1
+    # Not the id of its first run, which may begin in the same second.
+    several = f"-x{selection.sessions}" if selection.sessions > 1 else ""
+    suite_id = f"{stamp()}-{Path(selection.name).stem}{several}" if is_suite else None
     return Task(chosen, selection=selection, suite_id=suite_id)
 
 
@@ -76,8 +80,11 @@ def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
     if suite_id is None:
         return Task(runs=runs, unfinished=unfinished)
     selection = msgspec.convert(runs[0].suite, Selection)
-    begun = {run.experiment for run in runs}
-    missing = [each for each in experiments(catalogue, selection) if each.name not in begun]
+    begun = Counter(run.experiment for run in runs)
+    each_session = experiments(catalogue, selection)
+    missing = [
+        each for number in range(selection.sessions) for each in each_session if begun[each.name] <= number
+    ]
     return Task(missing, runs, unfinished, selection, suite_id)
 
 
@@ -110,9 +117,11 @@ class Campaign(ABC):
             parts = self.parts()
             names = [(experiment.name, experiment.time_s) for experiment, _, _ in parts]
             for number, (_, run, prepare) in enumerate(parts):
+                if parts[0][0].name == parts[number][0].name:
+                    measured_s = 0.0  # A session begins.
                 left_s = None if time_limit_s is None else time_limit_s - measured_s
                 if number and left_s is not None and left_s <= 0:
-                    break
+                    continue
                 if len(parts) > 1:
                     self.notify(Event("part", number + 1, names))
                 by_machine = prepare()
@@ -145,7 +154,21 @@ class Campaign(ABC):
         for run, kept in plans:
             prepared = resume.as_it_began(run, self.prepare(kept.experiment, kept.points))
             parts.append((kept.experiment, run, partial(dict, prepared)))
-        return [*parts, *((each, None, partial(self.prepare, each, points)) for each, points in new)]
+        return [*parts, *((each, None, partial(self.prepare_session, each, points)) for each, points in new)]
+
+    def _sessions(self, experiment: Experiment) -> int:
+        """How many sessions of an experiment have begun."""
+        return sum(run.experiment == experiment.name for run in self.runs)
+
+    def prepare_session(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
+        """What a run that begins needs. Programs of a further session are built anew, but for those whose
+        builds fetch a runtime: that takes a network."""
+        prepared = self.prepare(experiment, points)
+        for machine in prepared.values() if self._sessions(experiment) else ():
+            for each in machine.contenders.values():
+                if isinstance(each, Ready) and each.contender.builds and not each.contender.runtime.brings:
+                    rebuild(each)
+        return prepared
 
     def begin(self, prepared: Mapping[str, Prepared]) -> Run:
         """A new run in the store, with the plan, the machine's facts and the contenders as they are now."""
@@ -169,7 +192,8 @@ class Campaign(ABC):
             suite,
             None if suite else selection.kept(),
         )
-        seed = random.SystemRandom().randrange(2**31) if selection.seed is None else selection.seed
+        seed = selection.seed
+        seed = random.SystemRandom().randrange(2**31) if seed is None else seed + self._sessions(experiment)
         return self.store.begin_run(experiment.name, seed, values, self.run_facts(experiment), sources)
 
     @abstractmethod

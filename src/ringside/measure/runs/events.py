@@ -7,23 +7,13 @@ from typing import Any
 
 
 class Event:
-    """`what` happens, and `about` what:
-
-    part       the number of a suite's part that begins, and the name and time limit of each part
-    prepare    the name of a contender that is looked for
-    build      a Contender whose build begins; from any thread
-    prepared   what came of it, Ready or Unavailable
-    input      the name of a file that is written, and its most bytes
-    wait       nothing: another process measures on this machine
-    begin      a Run, its StoppingRule, its cells, their Measurement
-    warm-up    a Cell
-    trial      the number of a block, and the Cell whose trial begins
-    tick       nothing: about a second has passed
-    trial-end  a Trial, and its seconds
-    say        a line for the user
-    load       the number of a block, the name of a target, and its LoadPlan
-    message    what an engine reports of a load
-    """
+    """`what` happens, and `about` what. `part`: the number of a suite's part that begins, and the name and
+    time limit of each. `prepare`: the name of a contender; `build`: a Contender, from any thread; `prepared`:
+    what came of it, Ready or Unavailable. `input`: the name of a file that is written, and its most bytes.
+    `wait`: another process measures here. `begin`: a Run, its StoppingRule, its cells, their Measurement.
+    `warm-up`: a Cell; `trial`: the number of a block, and a Cell; `tick`: about a second has passed;
+    `trial-end`: a Trial, and its seconds. `say`: a line. `load`: the number of a block, the name of a target,
+    and its LoadPlan; `message`: what an engine reports of a load."""
 
     def __init__(self, what: str, *about: Any) -> None:
         self.what = what

@@ -69,13 +69,11 @@ def blocks(
     is_drawn: bool = True,
 ) -> Iterator[Block]:
     """`count` blocks, counted from 1, of the cells that are needed when each begins. In each the points come
-    in a random order, and the contenders of a point stand next to each other, in a random order too: drift of
-    the machine then affects them alike. The contender that comes first at a point is the one that came last:
-    if it slows its successor, it slows itself as often as any other. For the same reason each block starts
-    with the previous block's last point, so its last cell runs twice in a row. Two contenders would alternate
-    for ever (AB, BA, AB …), in step with whatever happens at every fourth trial: which of them begins is
-    drawn anew for each two blocks. The same seed gives the same order, so an unfinished run can be
-    resumed. Where nothing `is_drawn`, all of them come as they are given."""
+    in a random order, and so do the contenders of a point, one after the other: drift affects them alike. The
+    one that comes first at a point came last before: if it slows its successor, it slows itself as often as
+    any other. So each block starts with the previous block's last point. Which of two contenders begins is
+    drawn for each two blocks: else they alternate, in step with whatever happens at every fourth trial. The
+    same seed gives the same order. Where nothing `is_drawn`, all of them come as they are given."""
     if not is_drawn:
         cells = [Cell(name, point) for point in points for name in contenders]
         yield from (Block(index, tuple(cells)) for index in range(1, count + 1))

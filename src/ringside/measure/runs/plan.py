@@ -25,8 +25,8 @@ from ringside.workloads.base import Cores, Workload
 @dataclass(frozen=True, slots=True)
 class Selection:
     """An experiment or suite by name or path, and what the command line changes of it; `outside`: its
-    `--with`, as given. It is kept with the runs, those of a suite under the suite's id, so that what is
-    missing can be made later."""
+    `--with`, as given; `sessions`: how often each is run. It is kept with the runs, those of a suite or of
+    several sessions under one id, so that what is missing can be made later."""
 
     name: str
     only: tuple[str, ...] = ()
@@ -39,6 +39,7 @@ class Selection:
     sandbox: bool = False
     engines: int = 0
     outside: tuple[str, ...] = ()
+    sessions: int = 1
 
     def kept(self) -> KeptSelection:
         """For the plan of a run."""
@@ -168,8 +169,7 @@ def points(experiment: Experiment, workload: Workload, cores: int) -> list[Point
     each entry of the experiment's `at` with its own levels.
 
     `cores` is the number of CPUs of this machine. Raises UsageError for an unknown factor or a level out
-    of range. Levels that come to the same (`cores = [1, "all"]` on one CPU) make one point.
-    """
+    of range. Levels that come to the same (`cores = [1, "all"]` on one CPU) make one point."""
     combinations: list[Point] = []
     for own in experiment.at or ({},):
         levels = {**experiment.factors, **{name: (level,) for name, level in own.items()}}

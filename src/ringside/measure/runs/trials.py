@@ -126,8 +126,7 @@ def environment(
     random size.
 
     HOME lies in the build folder and Python writes no bytecode beside the sources (a build may compile
-    it), so that nothing is written elsewhere.
-    """
+    it), so that nothing is written elsewhere."""
     own = ready.contender.environment
     return {
         "PATH": base.get("PATH", "/usr/local/bin:/usr/bin:/bin"),

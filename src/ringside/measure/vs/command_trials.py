@@ -32,7 +32,7 @@ from ringside.model.results import Outcome, Run, Trial
 from ringside.probe import kernel
 from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store, now
-from ringside.store.plans import KeptOptions, PlannedContender, plan_values, read_plan
+from ringside.store.plans import KeptOptions, KeptSelection, PlannedContender, plan_values, read_plan
 from ringside.text import one_line
 from ringside.workloads.command import COMMAND, COUNTERS, WAYS_OUT, CommandTimes
 
@@ -111,8 +111,10 @@ def begin(
     store: Store,
     points: Sequence[Point] = (POINT,),
     kept: KeptOptions | None = None,
+    suite: KeptSelection | None = None,
 ) -> Run:
-    """A new run of these commands in the store, with the options of the command line that were `kept`."""
+    """A new run of these commands in the store, with the options of the command line that were `kept`, as one
+    of the `suite` of sessions."""
     contenders = {
         command.name: PlannedContender(
             title=command.text,
@@ -121,7 +123,7 @@ def begin(
         )
         for command in commands
     }
-    plan = plan_values(experiment, points, contenders, options=kept, folder=str(options.folder))
+    plan = plan_values(experiment, points, contenders, suite=suite, options=kept, folder=str(options.folder))
     return store.begin_run(experiment.name, seed, plan, machine_facts(options), {})
 
 

@@ -293,11 +293,9 @@ class TrialOutcome(Message, frozen=True, tag_field="type", tag="outcome"):
     the program did to the probe instead of its work. `left_files`: in its temporary folder and in shared
     memory, where they were removed. `unmapped_bytes`: memory in files that no process mapped, which is in no
     other figure; None for less than 16 MiB. `kernel_bytes`: of the whole host, before the program was
-    started. `number`: that of the request.
-    `peak_memory_bytes`: resident memory of the tree, each page once, as the kernel saw it;
-    `peak_memory_unknown` why there is none. `peak_process_bytes`: of the largest process.
-    `probe_shared_cpu_ns`: what the probe may have used of the program's CPUs; `driver_cpu_ns`: what this
-    process used meanwhile, which it enters itself."""
+    started. `number`: that of the request. `peak_memory_bytes`: resident memory of the tree, each page once;
+    `peak_memory_unknown` why there is none. `peak_process_bytes`: of the largest process. `driver_cpu_ns`,
+    `probe_shared_cpu_ns`: what this process, and the probe, may have used of the program's CPUs."""
 
     outcome: str
     detail: str = ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
+from statistics import stdev
 from typing import Any
 
 from ringside import units
@@ -16,7 +18,9 @@ from ringside.analysis.history import (
     FigureHistory,
     History,
 )
+from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
+from ringside.analysis.suite import over_sessions
 from ringside.model.design import Point
 from ringside.model.results import Verdict
 from ringside.render.text import cells
@@ -89,6 +93,22 @@ def contender_changes(diff: RunDiff) -> list[str]:
         if change.sources_changed:
             sentences.append(f"{change.contender}: its sources have changed.")
     return sentences
+
+
+def session_table(runs: Sequence[RunAnalysis]) -> TableData:
+    """The pairs over the sessions of an experiment, and how far the sessions differ."""
+    first, rows = runs[0], list[Row]()
+    for metric, over, ratios in over_sessions(runs):
+        low, high = (units.significant(end(ratios)) for end in (min, max))
+        deviation = units.significant(100 * math.expm1(stdev(map(math.log, ratios))), 2)
+        pair = f"{over.contender} over {over.baseline}{where(first, over.point)}"
+        row: Row = [("pair", pair), ("metric", metric.title), ("ratio", cells.ratio(over, metric))]
+        row.append(("verdict", cells.verdict(over, metric, first.experiment.margin)))
+        rows.append(
+            [*row, ("sessions", TableCell(f"{low}–{high}")), ("differ by", TableCell(f"{deviation} %"))]
+        )
+    how = "intervals are Student's, of the sessions' ratios; those of a metric hold together with 95 %"
+    return table(f"Over {len(runs)} sessions", rows, how)
 
 
 def change_table(history: History) -> TableData:

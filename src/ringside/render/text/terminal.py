@@ -18,9 +18,9 @@ from rich.text import Text
 from ringside import units
 from ringside.analysis.families import QuestionAnswer
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import SuiteAnalysis
+from ringside.analysis.suite import SuiteAnalysis, sessions_of
 from ringside.model.results import Diagnostic
-from ringside.render.text import diagnostics, families
+from ringside.render.text import changes, diagnostics, families
 from ringside.render.text.answers import MOST_SENTENCES, answer_text, answers, point_answer
 from ringside.render.text.cells import TableCell, TableData, brief, column_kinds
 from ringside.render.text.contenders import contender_table, overview_table
@@ -98,6 +98,14 @@ def show_all(analysis: RunAnalysis, console: Console, *, is_part: bool = False) 
         console.rule()
 
 
+def show_sessions(runs: Sequence[RunAnalysis], console: Console) -> None:
+    """Print what the sessions of each experiment show together, and their warnings."""
+    for each in sessions_of(runs):
+        render(changes.session_table(each), console, everything=True)
+        name_commands(each[0], console)
+    show_warnings(runs, console, but="one-session")
+
+
 def show_overview(suite: SuiteAnalysis, console: Console, *, everything: bool = False) -> None:
     """Print how the contenders compare in all problems of a suite; `everything`: after contenders, machine
     and notes, else before the warnings."""
@@ -114,11 +122,11 @@ def show_overview(suite: SuiteAnalysis, console: Console, *, everything: bool = 
         show_warnings(suite.runs, console)
 
 
-def show_warnings(runs: Sequence[RunAnalysis], console: Console) -> None:
-    """Print the warnings of runs, each code once, in a line: at most two a point, the others by name."""
+def show_warnings(runs: Sequence[RunAnalysis], console: Console, but: str = "") -> None:
+    """Print the warnings of runs, without the code `but`, each once: two a point, the others by name."""
     by_code: dict[str, dict[str, list[str]]] = {}
     for run in runs:
-        for each in run.diagnostics:
+        for each in (each for each in run.diagnostics if each.code != but):
             by_code.setdefault(each.code, {}).setdefault(diagnostics.words(each)[0], []).append(
                 part_name(run)
             )

@@ -29,8 +29,7 @@ def pieces(cases: int, size: int, seed: int) -> Iterator[tuple[bytes, bytes]]:
 
     Numbers are uniform from -100,000 to 100,000: 32 bits b of the generator PCG64, whose stream numpy keeps
     the same for good, make floor(b · 200,001 / 2^32) - 100,000. First come those of all first vectors of a
-    piece, then those of the second ones.
-    """
+    piece, then those of the second ones."""
     import numpy as np  # here, since most commands do without
 
     yield f"{cases}\n".encode(), b""

@@ -23,8 +23,7 @@ def order(nodes: int, messages: int, repeats: int = 1) -> int:
     """H of the contract: h ← (31·h + v) mod p over v = r + S, r = M-1 … 0, S = N(N-1)/2, p prime.
 
     H = Σ (r + S)·31^r (mod p), since r messages follow the message with the number r. With q = 31:
-    Σ q^r = (q^M - 1)/(q - 1) and Σ r·q^r = q·(1 - M·q^(M-1) + (M-1)·q^M)/(1 - q)² (geometric sums).
-    """
+    Σ q^r = (q^M - 1)/(q - 1) and Σ r·q^r = q·(1 - M·q^(M-1) + (M-1)·q^M)/(1 - q)² (geometric sums)."""
     p, q = MODULUS, ORDER_BASE
     inverse = pow(q - 1, -1, p)
     powers = (pow(q, messages, p) - 1) * inverse
