@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import stdev
 
 from ringside.analysis.diagnostics import MACHINE_CODES
 from ringside.analysis.families import QuestionAnswer, answer
@@ -134,6 +135,16 @@ def overview(analyses: Sequence[RunAnalysis]) -> Overview:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class SessionRatio:
+    """A pair over sessions. `deviation`: how far the `ratios` of the sessions differ, as a share."""
+
+    metric: Metric
+    overall: Comparison
+    ratios: Sequence[float]
+    deviation: float
+
+
 def sessions_of(runs: Iterable[RunAnalysis]) -> list[list[RunAnalysis]]:
     """The sessions of each experiment that have ended and compare anything, where there are two or more."""
     by_name: dict[str, list[RunAnalysis]] = {}
@@ -143,9 +154,9 @@ def sessions_of(runs: Iterable[RunAnalysis]) -> list[list[RunAnalysis]]:
     return [each for each in by_name.values() if len(each) > 1]
 
 
-def over_sessions(runs: Sequence[RunAnalysis]) -> Iterator[tuple[Metric, Comparison, Sequence[float]]]:
-    """Each shown pair in each metric over the sessions of an experiment, two or more, with the ratio of each:
-    the mean of their logarithms has Student's interval; a metric's hold together with 95 % (Bonferroni)."""
+def over_sessions(runs: Sequence[RunAnalysis]) -> Iterator[SessionRatio]:
+    """Each shown pair in each metric over the sessions of an experiment, two or more: the mean of the log
+    ratios has Student's interval; those of a metric hold together with 95 % (Bonferroni)."""
     first = runs[0]
     pairs = [*itertools.product(first.points, first.pairs)]
     for metric, (point, pair) in itertools.product(first.metrics, pairs):
@@ -153,26 +164,30 @@ def over_sessions(runs: Sequence[RunAnalysis]) -> Iterator[tuple[Metric, Compari
         ratios = [comparison.ratio.estimate for comparison in each]
         if len(ratios) < 2:
             continue
-        ratio = exponential(shift_of_runs([*map(math.log, ratios)], confidence=1 - ERROR_RATE / len(pairs)))
+        logs = [*map(math.log, ratios)]
+        ratio = exponential(shift_of_runs(logs, confidence=1 - ERROR_RATE / len(pairs)))
         # What one session has too few blocks for, several may show.
         own = {comparison.obstacle for comparison in each} - {Obstacle.TOO_FEW_BLOCKS, Obstacle.SAME_VALUES}
         obstacle = next((each for each in Obstacle if each in own), None)
         if len(each) < len(runs) or len({*ratios}) == 1:
             obstacle = Obstacle.SAME_VALUES if len(each) == len(runs) else Obstacle.FAILED_BLOCKS
         verdict = Verdict.INCONCLUSIVE if obstacle else verdict_of(ratio, metric, first.experiment.margin)
-        yield metric, Comparison(point, metric.name, *pair, ratio, verdict, 1.0, obstacle), ratios
+        over = Comparison(point, metric.name, *pair, ratio, verdict, 1.0, obstacle)
+        yield SessionRatio(metric, over, ratios, math.expm1(stdev(logs)))
 
 
 @dataclass(frozen=True, slots=True)
 class SuiteAnalysis:
     """At least one run. `machine_diagnostics`: those that concern the machine, each once, as the first run
-    that has it has it. `claims`: of the sources of these runs, tested with them. `answers`: to questions."""
+    that has it has it. `claims`: of the sources of these runs, tested with them. `answers`: to questions.
+    `sessions`: of each experiment that has several, the first and what they show together."""
 
     runs: tuple[RunAnalysis, ...]
     overview: Overview
     machine_diagnostics: tuple[Diagnostic, ...]
     claims: tuple[JudgedClaim, ...]
     answers: tuple[QuestionAnswer, ...]
+    sessions: tuple[tuple[RunAnalysis, tuple[SessionRatio, ...]], ...] = ()
 
 
 def analyse_suite(runs: Sequence[RunAnalysis], questions: Iterable[Question] = ()) -> SuiteAnalysis:
@@ -188,4 +203,5 @@ def analyse_suite(runs: Sequence[RunAnalysis], questions: Iterable[Question] = (
         tuple(of_machine.values()),
         judge_claims(sources_of(runs), runs),
         answer(questions, runs),
+        tuple((sessions[0], tuple(over_sessions(sessions))) for sessions in sessions_of(runs)),
     )

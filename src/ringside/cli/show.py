@@ -76,7 +76,7 @@ def present(
     the text."""
     from ringside.analysis.answers import FirstPlace
     from ringside.analysis.run import analysis_of
-    from ringside.analysis.suite import analyse_suite, sessions_of
+    from ringside.analysis.suite import analyse_suite
     from ringside.cli import context
     from ringside.render.export import documents, formats
     from ringside.render.text import markdown, terminal
@@ -91,17 +91,18 @@ def present(
         sys.stdout.write(documents.as_json(whole))
     elif form == "text":
         console = context.stdout_console()
-        has_sessions = bool(sessions_of(analyses))
+        suite_analysis = analyse_suite(analyses) if suite else None
+        has_sessions = suite_analysis is not None and bool(suite_analysis.sessions)
         printed: set[str] | None = set() if suite else None
         for number, analysis in enumerate(analyses if with_parts and not has_sessions else ()):
             if number:
                 console.print()
             terminal.show(analysis, console, printed, everything=everything)
         # The overview last: it is what a screen still shows.
-        if has_sessions and suite:
-            terminal.show_sessions(analyses, console)
-        elif suite:
-            terminal.show_overview(analyse_suite(analyses), console, everything=everything)
+        if suite_analysis and has_sessions:
+            terminal.show_sessions(suite_analysis, console)
+        elif suite_analysis:
+            terminal.show_overview(suite_analysis, console, everything=everything)
         name = suite or runs[0].id
         hints = [] if everything else [f"all tables: {with_store('show', name, '--all')}"]
         hints.append(f"page: {report_to or with_store('report', name) + ' (writes report.html)'}")

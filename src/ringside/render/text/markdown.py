@@ -12,7 +12,7 @@ import jinja2
 from ringside.analysis.families import QuestionAnswer
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
-from ringside.analysis.suite import SuiteAnalysis, sessions_of
+from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
 from ringside.render.text import changes, diagnostics, families
 from ringside.render.text.answers import answer_text
@@ -64,7 +64,6 @@ def rendered(template: Path, **values: Any) -> str:
         "machine": machine,
         "overview_table": overview_table,
         "session_table": changes.session_table,
-        "sessions_of": sessions_of,
         "tables": tables,
     }
     text = markdown.get_template(template.name).render(**values)

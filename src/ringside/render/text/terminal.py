@@ -18,7 +18,7 @@ from rich.text import Text
 from ringside import units
 from ringside.analysis.families import QuestionAnswer
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import SuiteAnalysis, sessions_of
+from ringside.analysis.suite import SuiteAnalysis
 from ringside.model.results import Diagnostic
 from ringside.render.text import changes, diagnostics, families
 from ringside.render.text.answers import MOST_SENTENCES, answer_text, answers, point_answer
@@ -98,12 +98,15 @@ def show_all(analysis: RunAnalysis, console: Console, *, is_part: bool = False) 
         console.rule()
 
 
-def show_sessions(runs: Sequence[RunAnalysis], console: Console) -> None:
+def show_sessions(suite: SuiteAnalysis, console: Console) -> None:
     """Print what the sessions of each experiment show together, and their warnings."""
-    for each in sessions_of(runs):
-        render(changes.session_table(each), console, everything=True)
-        name_commands(each[0], console)
-    show_warnings(runs, console, but="one-session")
+    for first, ratios in suite.sessions:
+        for sentence in changes.session_sentences(first, ratios)[:_MOST_WARNINGS]:
+            say(sentence, console)
+        if not isinstance(first.measurement, Workload):
+            name_commands(first, console)
+        render(changes.session_table(first, ratios), console, everything=True)
+    show_warnings(suite.runs, console, but="one-session")
 
 
 def show_overview(suite: SuiteAnalysis, console: Console, *, everything: bool = False) -> None:
