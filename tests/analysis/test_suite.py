@@ -124,16 +124,15 @@ def sessions(*ratios: float | None, planned: int = 3, **more: float) -> list[Run
 
 def test_sessions_have_students_interval() -> None:
     ratios = (1.10, 1.06, 1.15)
-    (found,) = over_sessions(sessions(*ratios))
-    over = found.overall
-    assert found.ratios == near(list(ratios))
-    assert found.deviation == near(math.expm1(stdev(map(math.log, ratios))))
+    ((_, over, shown, deviation),) = over_sessions(sessions(*ratios))
+    assert shown == near(list(ratios))
+    assert deviation == near(math.expm1(stdev(map(math.log, ratios))))
     logs = [math.log(ratio) for ratio in ratios]
     low, high = t.interval(0.95, 2, fmean(logs), sem(logs))
     assert over.ratio == Interval(near(math.exp(fmean(logs))), near(math.exp(low)), near(math.exp(high)), 3)
     # Two pairs hold together with 95 %.
-    wider, _ = over_sessions(sessions(*ratios, c=1.0))
-    assert whole(wider.overall.ratio).low < whole(over.ratio).low
+    (_, wider, *_), _ = over_sessions(sessions(*ratios, c=1.0))
+    assert whole(wider.ratio).low < whole(over.ratio).low
 
 
 @pytest.mark.parametrize(
@@ -147,8 +146,8 @@ def test_sessions_have_students_interval() -> None:
     ],
 )
 def test_what_sessions_show(ratios: Sequence[float | None], verdict: str, obstacle: Obstacle | None) -> None:
-    (found,) = over_sessions(sessions(*ratios))
-    assert (found.overall.verdict, found.overall.obstacle) == (verdict, obstacle)
+    ((_, over, *_),) = over_sessions(sessions(*ratios))
+    assert (over.verdict, over.obstacle) == (verdict, obstacle)
 
 
 def test_sessions_are_those_that_were_asked_for_and_have_ended() -> None:

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import median
 
 from ringside.analysis import plausibility
 from ringside.analysis.distributions import WarmUp
@@ -218,7 +219,9 @@ class _PointEvidence:
         if names := self._subjects(standing.decisive, _BOUND):
             yield Influence(Confounder.ENGINE, names, codes=(_BOUND,))
         for share, influence in self._shares(standing):
-            if not _is_excluded(standing, share):
+            # It is excluded where the next would be behind with the program's share of its figure alone.
+            nearest = next(iter(standing.behind.values()), None)
+            if share < _MOST if nearest is None else (nearest.low or 0.0) * share <= 1:
                 yield influence
 
     def _subjects(self, names: Iterable[str], *codes: str) -> tuple[str, ...]:
@@ -246,7 +249,8 @@ class _PointEvidence:
         for each in self.warm_ups if is_repeated else ():
             if each.cell == Cell(name, self.point) and each.steady is None:
                 # Of too few repeats: they may go on getting faster by as much as they did.
-                share = 0.0 if each.is_long_enough else each.last_over_first
+                later = median(each.medians[len(each.medians) // 2 :])
+                share = 0.0 if each.is_long_enough else later / each.first
                 yield share, _unexplained(Confounder.WARM_UP, (name,))
         own, other = (self.run.plan.repeats_of(Cell(each, self.point)) or 1 for each in (name, best))
         if (is_repeated and own == 1 < other) or self._subjects((name,), _STILL_FASTER):
@@ -291,11 +295,3 @@ def caveats(conclusion: Conclusion) -> Iterator[Diagnostic]:
             names = tuple(dict.fromkeys(name for each in influences for name in each.contenders))
             why = next((each.text for each in influences if each.text), "")
             yield Diagnostic(str(cause), names, {"why": why})
-
-
-def _is_excluded(standing: Standing, share: float) -> bool:
-    """Whether the next would be behind with the program's share of its figure alone."""
-    if not standing.behind:
-        return share >= _MOST
-    low = next(iter(standing.behind.values())).low
-    return low is not None and low * share > 1

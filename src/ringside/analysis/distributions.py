@@ -165,11 +165,6 @@ class WarmUp:
         return self.first / self.steady if self.steady else None
 
     @property
-    def last_over_first(self) -> float:
-        """The later half of the repeats over the first."""
-        return median(self.medians[len(self.medians) // 2 :]) / self.first
-
-    @property
     def is_long_enough(self) -> bool:
         """Whether each trial has enough repeats to tell a steady state."""
         return all(len(series) >= MIN_FOR_STEADY_STATE for series in self.series)

@@ -135,18 +135,11 @@ def overview(analyses: Sequence[RunAnalysis]) -> Overview:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRatio:
-    """A pair over sessions. `deviation`: how far the `ratios` of the sessions differ, as a share."""
-
-    metric: Metric
-    overall: Comparison
-    ratios: Sequence[float]
-    deviation: float
+# A metric, a pair over sessions, the ratio of each, and how far these differ (a standard deviation).
+SessionRatio = tuple[Metric, Comparison, Sequence[float], float]
 
 
 def sessions_of(runs: Iterable[RunAnalysis]) -> list[list[RunAnalysis]]:
-    """The sessions of each experiment that have ended and compare anything, where there are two or more."""
     by_name: dict[str, list[RunAnalysis]] = {}
     for run in runs:
         if run.is_over and run.pairs and run.run.suite.get("sessions", 1) > 1:
@@ -166,14 +159,13 @@ def over_sessions(runs: Sequence[RunAnalysis]) -> Iterator[SessionRatio]:
             continue
         logs = [*map(math.log, ratios)]
         ratio = exponential(shift_of_runs(logs, confidence=1 - ERROR_RATE / len(pairs)))
-        # What one session has too few blocks for, several may show.
         own = {comparison.obstacle for comparison in each} - {Obstacle.TOO_FEW_BLOCKS, Obstacle.SAME_VALUES}
         obstacle = next((each for each in Obstacle if each in own), None)
         if len(each) < len(runs) or len({*ratios}) == 1:
             obstacle = Obstacle.SAME_VALUES if len(each) == len(runs) else Obstacle.FAILED_BLOCKS
         verdict = Verdict.INCONCLUSIVE if obstacle else verdict_of(ratio, metric, first.experiment.margin)
         over = Comparison(point, metric.name, *pair, ratio, verdict, 1.0, obstacle)
-        yield SessionRatio(metric, over, ratios, math.expm1(stdev(logs)))
+        yield metric, over, ratios, math.expm1(stdev(logs))
 
 
 @dataclass(frozen=True, slots=True)

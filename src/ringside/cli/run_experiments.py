@@ -126,8 +126,7 @@ def _show_plan(settings: RunSettings, task: Task, catalogue: Catalogue) -> int:
 def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage: Store | None) -> int:
     """Carry out a task and show what it measured; the exit status. `storage`: None where the task is new."""
     # The first answers are there long before the last; those of sessions are shown together.
-    shows_parts = task.suite_id is not None and not (settings.resume or settings.as_json)
-    shows_parts = shows_parts and settings.sessions == 1
+    shows_parts = bool(task.suite_id) and not (settings.resume or settings.as_json or settings.sessions > 1)
     with ExitStack() as stack:
         progress = stack.enter_context(LiveProgress(context.stderr_console()))
         toolchain = context.toolchain()

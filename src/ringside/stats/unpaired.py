@@ -151,8 +151,7 @@ def shift_of_runs(
     """The difference of the means of runs' levels, as logarithms, three runs or more in all; without `before`
     the mean of two or more.
 
-    Student's interval with one variance for both sides (pooled), so that one run can be set against several:
-    of so few values no distribution-free interval holds 95 %. `n` is the number of runs."""
+    Student's interval with one variance for both sides (pooled). `n` is the number of runs."""
     sides = [side for side in (after, before) if side]
     n, parts = sum(map(len, sides)), sum(1 / len(side) for side in sides)
     freedom = n - len(sides)

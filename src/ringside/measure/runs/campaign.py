@@ -55,11 +55,9 @@ class Task:
 
 
 def new_task(selection: Selection, catalogue: Catalogue) -> Task:
-    """A run of the selected experiment, or one of each of a suite, in each session. Raises UsageError,
-    CatalogueError."""
+    """A run of the selected experiment, or of each of a suite. Raises UsageError, CatalogueError."""
     chosen = experiments(catalogue, selection) * selection.sessions
     is_suite = catalogue.suite(selection.name) is not None or selection.sessions > 1
-    # Not the id of its first run, which may begin in the same second.
     several = f"-x{selection.sessions}" if selection.sessions > 1 else ""
     suite_id = f"{stamp()}-{Path(selection.name).stem}{several}" if is_suite else None
     return Task(chosen, selection=selection, suite_id=suite_id)
@@ -157,12 +155,10 @@ class Campaign(ABC):
         return [*parts, *((each, None, partial(self.prepare_session, each, points)) for each, points in new)]
 
     def _sessions(self, experiment: Experiment) -> int:
-        """How many sessions of an experiment have begun."""
         return sum(run.experiment == experiment.name for run in self.runs)
 
     def prepare_session(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
-        """What a run that begins needs. Programs of a further session are built anew, but for those whose
-        builds fetch a runtime: that takes a network."""
+        """What a run needs. Programs of a further session are built anew, unless that fetches a runtime."""
         prepared = self.prepare(experiment, points)
         for machine in prepared.values() if self._sessions(experiment) else ():
             for each in machine.contenders.values():
@@ -192,8 +188,8 @@ class Campaign(ABC):
             suite,
             None if suite else selection.kept(),
         )
-        seed = selection.seed
-        seed = random.SystemRandom().randrange(2**31) if seed is None else seed + self._sessions(experiment)
+        seed = random.SystemRandom().randrange(2**31) if selection.seed is None else selection.seed
+        seed += self._sessions(experiment)
         return self.store.begin_run(experiment.name, seed, values, self.run_facts(experiment), sources)
 
     @abstractmethod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from ringside import units
@@ -23,7 +22,6 @@ from ringside.analysis.suite import SessionRatio
 from ringside.model.design import Point
 from ringside.model.results import Verdict
 from ringside.render.text import cells
-from ringside.render.text.answers import comparison_sentence
 from ringside.render.text.cells import Row, TableCell, TableData, plain_table, table
 from ringside.render.text.words import KINDS, MAX_NAMED, Sentence, undecided, verdict_text, where
 from ringside.text import minute, one_line
@@ -95,28 +93,18 @@ def contender_changes(diff: RunDiff) -> list[str]:
     return sentences
 
 
-def session_sentences(first: RunAnalysis, ratios: Sequence[SessionRatio]) -> list[Sentence]:
-    """What the sessions of an experiment show of each pair in the headline."""
-    sentences = []
-    for each in (each for each in ratios if each.metric == first.headline):
-        said = comparison_sentence(each.overall, each.metric, first.experiment.margin)
-        begin = f"Over {len(each.ratios)} sessions{where(first, each.overall.point)}"
-        sentences.append(replace(said, text=f"{begin} {said.text}"))
-    return sentences
-
-
 def session_table(first: RunAnalysis, ratios: Sequence[SessionRatio]) -> TableData:
     """The pairs over the sessions of an experiment, and how far the sessions differ."""
     rows: list[Row] = []
-    for each in ratios:
-        over, low, high = each.overall, *(units.significant(end(each.ratios)) for end in (min, max))
+    for metric, over, each, deviation in ratios:
+        low, high = (units.significant(end(each)) for end in (min, max))
         pair = f"{over.contender} over {over.baseline}{where(first, over.point)}"
-        row: Row = [("pair", pair), ("metric", each.metric.title), ("ratio", cells.ratio(over, each.metric))]
-        row.append(("verdict", cells.verdict(over, each.metric, first.experiment.margin)))
-        deviation = TableCell(f"{units.significant(100 * each.deviation, 2)} %")
-        rows.append([*row, ("sessions", TableCell(f"{low}–{high}")), ("differ by", deviation)])
+        row: Row = [("pair", pair), ("metric", metric.title), ("ratio", cells.ratio(over, metric))]
+        row.append(("verdict", cells.verdict(over, metric, first.experiment.margin)))
+        row.append(("sessions", TableCell(f"{low}–{high}")))
+        rows.append([*row, ("differ by", TableCell(f"{units.significant(100 * deviation, 2)} %"))])
     how = "intervals are Student's, of the sessions' ratios; those of a metric hold together with 95 %"
-    return table("Sessions", rows, how)
+    return table(f"Over {len(ratios[0][2])} sessions", rows, how)
 
 
 def change_table(history: History) -> TableData:

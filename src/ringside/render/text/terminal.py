@@ -101,11 +101,8 @@ def show_all(analysis: RunAnalysis, console: Console, *, is_part: bool = False) 
 def show_sessions(suite: SuiteAnalysis, console: Console) -> None:
     """Print what the sessions of each experiment show together, and their warnings."""
     for first, ratios in suite.sessions:
-        for sentence in changes.session_sentences(first, ratios)[:_MOST_WARNINGS]:
-            say(sentence, console)
-        if not isinstance(first.measurement, Workload):
-            name_commands(first, console)
         render(changes.session_table(first, ratios), console, everything=True)
+        name_commands(first, console)
     show_warnings(suite.runs, console, but="one-session")
 
 
