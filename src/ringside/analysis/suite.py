@@ -135,7 +135,6 @@ def overview(analyses: Sequence[RunAnalysis]) -> Overview:
     )
 
 
-# A metric, a pair over sessions, the ratio of each, and how far these differ (a standard deviation).
 SessionRatio = tuple[Metric, Comparison, Sequence[float], float]
 
 

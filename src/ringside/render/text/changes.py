@@ -18,9 +18,8 @@ from ringside.analysis.history import (
 )
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.run_diff import RunDiff
-from ringside.analysis.suite import SessionRatio
-from ringside.model.design import Point
-from ringside.model.results import Verdict
+from ringside.model.design import Metric, Point
+from ringside.model.results import Comparison, Verdict
 from ringside.render.text import cells
 from ringside.render.text.cells import Row, TableCell, TableData, plain_table, table
 from ringside.render.text.words import KINDS, MAX_NAMED, Sentence, undecided, verdict_text, where
@@ -93,7 +92,9 @@ def contender_changes(diff: RunDiff) -> list[str]:
     return sentences
 
 
-def session_table(first: RunAnalysis, ratios: Sequence[SessionRatio]) -> TableData:
+def session_table(
+    first: RunAnalysis, ratios: Sequence[tuple[Metric, Comparison, Sequence[float], float]]
+) -> TableData:
     """The pairs over the sessions of an experiment, and how far the sessions differ."""
     rows: list[Row] = []
     for metric, over, each, deviation in ratios:
