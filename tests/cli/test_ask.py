@@ -78,3 +78,9 @@ def test_the_page_begins_with_the_questions(store: str, tmp_path: Path) -> None:
     assert text.index('id="question-message"') < text.index('class="answers') < text.index('id="run-1"')
     section = text[text.index('id="question-message"') :]
     assert section[: section.index("</section>")].count('class="dots"') == 3
+
+
+def test_a_question_is_asked_by_its_name(store: str) -> None:
+    by_name = in_process("ask", "sharing", "--store", store)
+    assert by_name == in_process("ask", "state", "--store", store)
+    assert in_process("ask", "nonsense", "--store", store, status=2)

@@ -150,9 +150,6 @@ def test_counters_are_compared_and_can_decide(workplace: Path) -> None:
     ratios = {each["metric"]: each for each in document["comparisons"]}
     counted = {"page_faults", "task_clock_s", "cycles"} & document["times"][0].keys()
     not_counted = " ".join(each["text"] for each in document["warnings"] if each["code"] == "counters")
-    if "page_faults" not in counted:
-        assert "page faults" in not_counted
-        return
     assert document["comparisons"][0]["metric"] == "page_faults"
     assert (ratios["page_faults"]["verdict"], ratios["page_faults"]["word"]) == ("slower", "higher")
     assert ratios["page_faults"]["ratio"] > 3
@@ -160,8 +157,6 @@ def test_counters_are_compared_and_can_decide(workplace: Path) -> None:
         assert "cycles" in not_counted
         refused = in_process("vs", "--judge", "cycles", "true", "false", status=2).stderr
         assert "--judge cycles: " in refused
-    shown = in_process("vs", "--counters", "--runs", "7", "/bin/true", "true").stdout
-    assert "page faults" in shown.lower()
     plain = json.loads(in_process("vs", "--runs", "2", "/bin/true", "true", "--json").stdout)
     assert not counted & plain["times"][0].keys()
 

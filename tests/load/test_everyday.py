@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
 import json
 import re
@@ -402,3 +403,31 @@ def test_replies_that_all_fail_have_no_figures_that_are_none() -> None:
     expected = r"status 500 instead of one from 200 to 399, with the body '\u{1b}[2Jno database'"
     assert expected in " ".join(text.split())
     assert "\x1b[2J" not in text
+
+
+def test_each_request_has_a_line_of_the_log(tmp_path: Path) -> None:
+    def reply(head: bytes, _: bytes) -> bytes:
+        if b"/9 " in head:
+            return b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
+        return b"" if b"/11 " in head else OK
+
+    log = tmp_path / "requests.csv"
+    with serving(answering(reply)) as port:
+        words = ("--requests", "40", "--rate", "400", "--timeout", "500ms", "--connections", "4", "--json")
+        done = in_process("load", f"http://127.0.0.1:{port}/{{n}}", *words, "--log", str(log))
+    document = json.loads(done.stdout)
+    rows = list(csv.DictReader(log.open(encoding="utf-8")))
+    assert document["log"] == {"lines": 40, "of": 1, "dropped": 0, "failed": None}
+    by_number = {int(row["number"]): row for row in rows}
+    assert (by_number[9]["status"], by_number[9]["error"]) == ("503", "status")
+    assert (by_number[11]["status"], by_number[11]["error"]) == ("", "timeout")
+
+
+def test_sessions_of_tls_are_resumed_where_it_is_asked_for(certificates: Path) -> None:
+    _, handle = secure(certificates)
+    with serving(handle) as port:
+        words = (f"https://localhost:{port}/", "--insecure", "--requests", "20", "--connections", "1")
+        resumed = load(*words, "--close", "--tls-resume")
+        assert (resumed["requests"], resumed["connections"]["resumed"]) == (20, 19)
+        kept = load(*words, "--tls-resume")
+        assert "not-resumed" in [each["code"] for each in kept["warnings"]]

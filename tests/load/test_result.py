@@ -103,6 +103,7 @@ def test_a_document() -> None:
         "course": [],
         "thresholds": [],
         "warnings": [warning],
+        "log": None,
     }
     assert isinstance(whole_document["series"][0]["t_s"], int)
     assert json.loads(json.dumps(whole_document)) == whole_document

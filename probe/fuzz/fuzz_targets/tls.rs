@@ -40,6 +40,7 @@ fn both() -> &'static Both {
             cert: None,
             key: None,
             insecure: true,
+            resume: false,
         };
         Both {
             client: TlsConfig::new(&plan, &[b"http/1.1"]).expect("a plan"),

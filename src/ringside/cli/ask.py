@@ -30,9 +30,9 @@ def ask(words: Sequence[str], *, form: str | None = params.FORM, store: str | No
     questions = context.catalogue().questions()
     known = dict.fromkeys(word for question in questions for word in question.concerns)
     for word in words:
-        if word not in known:
+        if word not in {*known, *(question.name for question in questions)}:
             raise UsageError(f"no question concerns `{word}`; known: {', '.join(known)}")
-    questions = [each for each in questions if not words or set(words) & set(each.concerns)]
+    questions = [each for each in questions if not words or {*words} & {each.name, *each.concerns}]
     experiments = {each.experiment for question in questions for each in question.figures}
     analyses: list[RunAnalysis] = []
     storage = context.open_runs(

@@ -81,15 +81,10 @@ def contenders(catalogue: Catalogue) -> TableData:
     listed, errors = catalogue.contenders()
     rows = [
         (
-            contender.name,
-            one_line(contender.title, _TITLE),
-            contender.kind,
-            contender.family,
-            one_line(contender.queue, _WORDS),
-            one_line(contender.scheduler, _WORDS),
-            " ".join(contender.workloads),
+            *(each.name, one_line(each.title, _TITLE), each.kind, each.family),
+            *(one_line(each.queue, _WORDS), one_line(each.scheduler, _WORDS), " ".join(each.workloads)),
         )
-        for contender in listed
+        for each in listed
     ]
     columns = ("contender", "title", "class", "family", "queue", "scheduler", "workloads")
     return plain_table("contenders", columns, rows, notes=_left_out(errors))

@@ -64,13 +64,20 @@ def drive(settings: LoadSettings) -> int:
     proxies = [name for name in os.environ if name.lower() in _PROXIES and os.environ[name]]
     if proxies and not (settings.unix or _LOOPBACK.match(parsed[0].host)):
         streams.say(f"{', '.join(proxies)}: not used; the load goes to the target itself")
+    to_stdout = [f"--{settings.form}"] if settings.form else []
+    to_stdout += [option for option, path in _files(settings).items() if str(path) == "-"]
+    if len(to_stdout) > 1:
+        raise UsageError(f"{to_stdout[0]} and {to_stdout[1]} would mix on stdout: write to files")
     # A load of minutes should not end in a file that cannot be written.
     owners: dict[Path, str] = {}
     for option, path in _files(settings).items():
         if (owner := owners.setdefault(path.resolve(), option)) != option and not path.is_char_device():
             raise UsageError(f"{owner} and {option} name the same file: give each its own")
+        if option == "--log" and (str(path) == "-" or path.is_fifo()):
+            raise UsageError(f"--log {one_line(str(path))} is no file: name one, without a reader that waits")
         with streams.writing(option, path):
-            streams.open_to_write(path)
+            if str(path) != "-":
+                streams.open_to_write(path)
     for each in (parsed[0], other) if other else (parsed[0],):
         if settings.unix or settings.wait_ready_s is None:
             break
@@ -162,7 +169,7 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
             "name the address in the target to be sure which one is measured",
         )
     if result.is_refused:
-        is_there = "certificate" in result.figures.errors
+        is_there = "connect-refused" not in result.figures.errors
         remedy = "" if is_there else "; start the server, name its port, or wait for it with --wait-ready 10s"
         streams.say(f"{one_line(result.figures.detail)}{remedy}")
     conditions = (each for each in settings.thresholds if not isinstance(each, tuple))
@@ -179,7 +186,7 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
             print(json.dumps(whole, indent=2))
         elif settings.form == "csv":
             sys.stdout.write(document.as_csv(parsed, result, unit))
-        elif not result.is_refused:
+        elif not result.is_refused and "-" not in map(str, _files(settings).values()):
             # A load without a server that is trusted has a line on stderr alone.
             to = context.stdout_console()
             summary.show(target, plan, result, to, unit=unit, several=several, highest=highest)
@@ -189,14 +196,21 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
         streams.say(f"aborted: {watch.reason}")
     # Last: a disk that is full by now hides nothing of what was measured.
     for option, path in _files(settings).items():
-        text = _text(option, target, plan, result, summary.tables(result, unit, several, highest))
-        with streams.writing(option, path):
-            streams.write_whole(path, text)
-        streams.say(f"{one_line(str(path))} is written")
+        words = summary.log_words(result.figures.log) if option == "--log" else "is written"
+        if option != "--log":
+            text = _text(option, target, plan, result, summary.tables(result, unit, several, highest))
+            if str(path) == "-":
+                with streams.output():
+                    sys.stdout.write(text)
+                continue
+            with streams.writing(option, path):
+                streams.write_whole(path, text)
+        streams.say(f"{one_line(str(path))} {words}")
     if not watch.reason and (result.figures.outcome == "interrupted" or driver.interrupted):
         return EXIT_INTERRUPTED
     is_good = result.is_answered and not result.ceased and result.figures.outcome == "ok"
-    is_good = is_good and not (settings.found and rate is None)
+    lacks = (settings.found and rate is None) or (result.figures.log and result.figures.log.failed)
+    is_good = is_good and not lacks
     return 0 if is_good and not any(check.is_crossed for check in checks) else EXIT_FAILED
 
 
@@ -220,6 +234,7 @@ def _addresses(target: Target) -> tuple[list[str], list[str]]:
 def _files(settings: LoadSettings) -> dict[str, Path]:
     """The files that are to be written, by their options."""
     files = {"--hdr": settings.hdr_file, "--seconds": settings.seconds_file, "--report": settings.report_file}
+    files["--log"] = settings.log_file
     return {option: path for option, path in files.items() if path}
 
 

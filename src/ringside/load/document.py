@@ -101,6 +101,7 @@ def as_document(
         "course": course(result),
         "thresholds": [check.document() for check in checks],
         "warnings": [msgspec.to_builtins(warning) for warning in figures.warnings],
+        "log": msgspec.to_builtins(figures.log),
     }
 
 

@@ -24,6 +24,8 @@ _DURATION_S = 10.0
 # Of a search for a rate.
 _TRY_S = 3.0
 _FIRST_RATE = 100.0
+# What options and plans have alike.
+_SAME = ("unix", "sources", "threads", "cpus", "requests", "ramp_per_s", "timeout_s")
 _CONNECTIONS = {"http": 64, "tcp": 64, "ws": 64, "stream": 100}
 
 
@@ -90,12 +92,9 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
     if settings.seed is not None and not (settings.poisson or settings.other_target):
         raise UsageError("--seed is for --poisson or --vs: leave it out")
     return ipc.LoadPlan(
+        **{name: getattr(settings, name) for name in _SAME},
         protocol=target.protocol,
-        unix=settings.unix,
-        sources=settings.sources,
         connections=connections,
-        threads=settings.threads,
-        cpus=settings.cpus,
         http2=_http2(settings, target),
         tls=_tls(settings, target) if target.is_secure else None,
         pacing=pacing,
@@ -103,14 +102,12 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
         # Whole nanoseconds: `10us` is a little less than 1e-5.
         slack_s=settings.slack_s and round(settings.slack_s, 9),
         duration_s=duration_s,
-        requests=settings.requests,
-        ramp_per_s=settings.ramp_per_s,
-        timeout_s=settings.timeout_s,
         request=request,
         line=line,
         templates=placeholders,
         expect=_expected_reply(settings),
         stream=_stream_messages(settings, target),
+        log=str(settings.log_file.absolute()) if settings.log_file else None,
     )
 
 
@@ -130,7 +127,7 @@ def warm_up(plan: ipc.LoadPlan, seconds: float) -> ipc.LoadPlan:
     pacing = plan.pacing
     if isinstance(pacing, ipc.Staircase):
         pacing = ipc.ConstantRate(pacing.steps[0].rate_per_s)
-    return replace(plan, pacing=pacing, duration_s=seconds, requests=None)
+    return replace(plan, pacing=pacing, duration_s=seconds, requests=None, log=None)
 
 
 def _pacing(settings: LoadSettings, seed: int) -> ipc.Pacing:
@@ -249,7 +246,7 @@ def _tls(settings: LoadSettings, target: Target) -> ipc.Tls:
     name = (settings.server_name or target.host).partition("%")[0].removesuffix(".")
     files = (settings.cacert, settings.cert, settings.key)
     trusted, cert, key = (str(file.absolute()) if file else None for file in files)
-    return ipc.Tls(name, trusted, cert, key, settings.insecure)
+    return ipc.Tls(name, trusted, cert, key, settings.insecure, settings.resume)
 
 
 def check_memory(plan: ipc.LoadPlan, available_bytes: int) -> None:

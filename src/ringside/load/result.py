@@ -64,7 +64,7 @@ class LoadResult:
 
     @property
     def is_refused(self) -> bool:
-        """Whether no server listened, or none whose certificate is trusted: every connection failed so."""
+        """Whether every connection failed, as no server listens, or none whose certificate is trusted."""
         kinds = set(self.figures.errors)
         return not self.figures.connections.get("opened") and kinds in ({"connect-refused"}, {"certificate"})
 

@@ -101,6 +101,16 @@ def warnings_of(result: LoadResult) -> list[ipc.EngineWarning]:
     ]
 
 
+def log_words(log: ipc.RequestLog | None) -> str:
+    """What `--log` has written."""
+    log = log or ipc.RequestLog()
+    words = f"has {count(log.lines, 'line')}"
+    words += f", each for up to {log.of} requests" * (log.of > 1) + f"; {log.dropped:,} more had no room" * (
+        log.dropped > 0
+    )
+    return f"{words}; it is not whole: {one_line(log.failed)}" if log.failed else words
+
+
 def tables(
     result: LoadResult,
     unit: TimeUnit,
@@ -192,7 +202,9 @@ def facts(target: Target, result: LoadResult) -> list[tuple[str, str]]:
             text += f", {idle_closes:,} closed by the server while idle"
         rows.append(("connections", text))
     if figures.security:
-        rows.append(("security", one_line(figures.security, 80)))
+        resumed, opened = (figures.connections.get(key, 0) for key in ("resumed", "opened"))
+        text = f", {resumed:,} of {count(opened, 'session')} resumed" if resumed else ""
+        rows.append(("security", f"{one_line(figures.security, 80)}{text}"))
     if figures.concurrency and not is_stream:
         rows.append(("in flight", f"{significant(figures.concurrency)} requests on average"))
     rows.append(("bytes", f"{quantity(figures.bytes_in, 'B')} in, {quantity(figures.bytes_out, 'B')} out"))

@@ -86,13 +86,10 @@ class Check:
         threshold = self.threshold
         scale, unit = (1e6, "ms") if threshold.unit == "ns" else (1.0, threshold.unit)
         return {
-            "condition": threshold.text,
-            "figure": threshold.figure,
-            "value": None if self.value is None else self.value / scale,
-            "limit": threshold.limit / scale,
-            "unit": unit,
-            "crossed": self.is_crossed,
-            "too_few_requests": self.is_thin,
+            **{"condition": threshold.text, "figure": threshold.figure},
+            **{"value": None if self.value is None else self.value / scale},
+            **{"limit": threshold.limit / scale, "unit": unit},
+            **{"crossed": self.is_crossed, "too_few_requests": self.is_thin},
         }
 
 

@@ -24,7 +24,6 @@ _SHORT_S = 0.005
 _READING_SHARE = 0.05
 _READ_BYTES = 1 << 20
 _COUNTED = 0.99  # The part of the time in which a count was the CPU's own.
-# What `--counters` adds.
 COUNTERS: tuple[str, ...] = ("instructions", "cycles", "cache_misses", "branch_misses")
 COUNTERS += ("task_clock_s", "page_faults", "context_switches", "cpu_migrations")
 WAYS_OUT = {
@@ -139,14 +138,9 @@ def _reading(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:
     slowed = {name: share for name, share in shares.items() if share > _READING_SHARE}
     if slowed:
         parts = (f"{_named([name])} ({percent(share)} of its time)" for name, share in slowed.items())
-        yield Diagnostic(
-            "read-output",
-            tuple(slowed),
-            {"shares": slowed},
-            f"Ringside read the output of {', '.join(parts)}: a program waits for its reader, so this is "
-            "slower than without",
-            "leave the output unread with `--output null`, or name a file",
-        )
+        text = f"Ringside read the output of {', '.join(parts)}: a program waits for its reader, so this is "
+        remedy = "leave the output unread with `--output null`, or name a file"
+        yield Diagnostic("read-output", (*slowed,), {"shares": slowed}, f"{text}slower than without", remedy)
 
 
 def _unseen(commands: Mapping[str, Sequence[Trial]]) -> Iterator[Diagnostic]:

@@ -82,34 +82,20 @@ def _bodies(trials: Sequence[Trial]) -> Iterator[Diagnostic]:
     others = tuple(name for name, body in constant.items() if body != constant[reference])
     if others:
         lengths = ", ".join(f"{name} with {constant[name][0]:,} bytes" for name in (reference, *others))
-        yield Diagnostic(
-            "unequal-output",
-            others,
-            {"reference": reference},
-            f"the answers differ: {lengths}",
-            "check that they do the same work before you rely on a ratio",
-        )
+        remedy = "check that they do the same work before you rely on a ratio"
+        text = f"the answers differ: {lengths}"
+        yield Diagnostic("unequal-output", others, {"reference": reference}, text, remedy)
 
 
 def _failed(name: str, details: Sequence[str]) -> Diagnostic:
-    return Diagnostic(
-        "load-failed",
-        (name,),
-        {"runs": len(details)},
-        f"{name} failed in {count(len(details), 'run')}; first error: {details[0]}",
-    )
+    text = f"{name} failed in {count(len(details), 'run')}; first error: {details[0]}"
+    return Diagnostic("load-failed", (name,), {"runs": len(details)}, text)
 
 
 def _counted(name: str, warned: Sequence[tuple[EngineWarning, LoadMessage]]) -> Diagnostic:
     warning, _ = warned[0]
-    text = _summed(warning, [load for _, load in warned])
-    return Diagnostic(
-        warning.code,
-        (name,),
-        {"runs": len(warned)},
-        f"{name}, in {count(len(warned), 'run')}: {text}",
-        warning.remedy,
-    )
+    text = f"{name}, in {count(len(warned), 'run')}: {_summed(warning, [load for _, load in warned])}"
+    return Diagnostic(warning.code, (name,), {"runs": len(warned)}, text, warning.remedy)
 
 
 def errors_text(count: int) -> str:

@@ -86,6 +86,8 @@ pub struct LayerReport {
     pub bytes: Option<(u64, u64)>,
     /// How many streams the server allows on a connection of HTTP/2.
     pub stream_limit: u64,
+    /// Sessions of TLS that went on with an earlier one.
+    pub resumed: u64,
     /// How many replies of HTTP/2 waited for more window.
     pub window_waits: u64,
     /// Version and cipher of the first TLS session.

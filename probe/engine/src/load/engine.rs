@@ -4,11 +4,13 @@ use super::interval::Interval;
 use super::outgoing::Outgoing;
 use super::plan::Plan;
 use super::record::Record;
+use super::request_log::{self, Log};
 use super::shard::{self, ShardConfig};
 use super::transport::{Layered, Layers};
 use crate::io::epoll::Epoll;
 use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::io;
 use std::num::NonZeroU64;
 use std::os::unix::io::OwnedFd;
@@ -40,6 +42,8 @@ pub struct Outcome {
     pub failed: Option<String>,
     /// VmHWM of this process.
     pub peak_memory_bytes: Option<u64>,
+    /// What became of the log, where there is one.
+    pub log: Option<request_log::Summary>,
 }
 
 impl Outcome {
@@ -84,6 +88,7 @@ pub struct PreparedLoad {
     slack_ns: u64,
     sleeps_late_ns: u64,
     layers: Option<Arc<Layers>>,
+    log: Option<File>,
     /// What could not be used, and why.
     pub missing: Vec<String>,
 }
@@ -96,12 +101,16 @@ impl PreparedLoad {
         let layers = Layers::new(&plan)?;
         let mut missing = Vec::new();
         let (slack_ns, sleeps_late_ns) = slack_ns(&plan, &mut missing)?;
+        let log = (plan.log.as_ref())
+            .map(|path| File::create(path).map_err(|error| format!("load: log: {path}: {error}")))
+            .transpose()?;
         Ok(PreparedLoad {
             outgoing: Arc::new(Outgoing::new(&plan)?),
             plan,
             slack_ns,
             sleeps_late_ns,
             layers,
+            log,
             missing,
         })
     }
@@ -109,6 +118,8 @@ impl PreparedLoad {
     /// Starts the threads; intended instants count from `start_ns` of CLOCK_MONOTONIC.
     pub fn start(self, start_ns: u64) -> io::Result<Engine> {
         // The read end reports the hang-up when the last shard has dropped its write end.
+        let log = self.log.map(|file| Log::start(file, self.plan.threads, start_ns));
+        let log = log.transpose()?;
         let (done, running) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let mut engine = Engine {
             start_ns,
@@ -117,6 +128,7 @@ impl PreparedLoad {
             interrupted: false,
             lives: Vec::new(),
             threads: Vec::new(),
+            log,
             done,
         };
         for number in 0..self.plan.threads {
@@ -130,6 +142,7 @@ impl PreparedLoad {
                 sleeps_late_ns: self.sleeps_late_ns,
                 stop: Arc::clone(&engine.stop),
                 live: Arc::clone(&live),
+                log: engine.log.as_ref().map(|log| log.logger(number)),
             };
             let (layers, running) = (self.layers.clone(), running.try_clone()?);
             let thread = Builder::new().name(format!("load-{number}"));
@@ -161,6 +174,7 @@ pub struct Engine {
     interrupted: bool,
     lives: Vec<Arc<Mutex<Interval>>>,
     threads: Vec<JoinHandle<io::Result<(Record, u64)>>>,
+    log: Option<Log>,
 }
 
 impl Engine {
@@ -197,6 +211,7 @@ impl Engine {
                 Err(_) => outcome.failed = Some("a shard panicked: please report it".into()),
             }
         }
+        outcome.log = self.log.take().map(Log::finish);
         outcome.duration_ns = (stopped_ns - self.start_ns).saturating_sub(self.lead_ns);
         outcome
     }

@@ -60,6 +60,8 @@ error_kinds! {
     HandshakeTimeout, "handshake-timeout", Unanswered;
     /// The server does not choose HTTP/2.
     NoHttp2, "no-http2", WrongAnswer;
+    /// The proxy does not lead on to the server.
+    Proxy, "proxy", Unanswered;
     /// The server does not make the connection a WebSocket.
     Upgrade, "upgrade", WrongAnswer;
     /// The server reset a stream.

@@ -172,14 +172,10 @@ impl ResponseParser {
 
     /// Parses a head. Returns how many of the bytes belong to it; None when it is incomplete.
     fn head(&mut self, bytes: &[u8]) -> Result<Option<usize>, ErrorKind> {
-        if self.held.is_empty() {
-            // By the first byte, so that pieces do not matter. Empty lines may come before a response.
-            match bytes.first() {
-                Some(0x15 | 0x16) => return Err(ErrorKind::Tls),
-                Some(0x00) => return Err(ErrorKind::Http2),
-                Some(b'H' | b'\r' | b'\n') | None => {}
-                Some(_) => return Err(ErrorKind::Protocol),
-            }
+        // By the first byte, so that pieces do not matter. Empty lines may come before a response.
+        let first = self.held.first().or(bytes.first());
+        let is_other = !matches!(first, Some(b'H' | b'\r' | b'\n') | None);
+        if self.held.is_empty() && !is_other {
             if let Ok(Some((parsed, used))) = parse(bytes) {
                 if used > self.max_head_bytes as usize {
                     return Err(ErrorKind::TooLarge);
@@ -191,6 +187,9 @@ impl ResponseParser {
         let before = self.held.len();
         let bytes = &bytes[..bytes.len().min(self.max_head_bytes as usize + 1)];
         self.held.extend_from_slice(bytes);
+        if is_other {
+            return other_protocol(&self.held).map(|()| None);
+        }
         // A head in pieces is parsed once, when it is complete: what comes of it does not depend on where it was cut.
         for newline in memchr::memchr_iter(b'\n', bytes) {
             let end = before + newline + 1;
@@ -244,6 +243,27 @@ impl ResponseParser {
             }
         };
         Ok(())
+    }
+}
+
+const ANY: u16 = 256;
+/// What servers of other protocols begin with: a record of TLS, an alert or a handshake; the settings of HTTP/2.
+const OTHERS: [(&[u16], ErrorKind); 3] = [
+    (&[0x15, 3], ErrorKind::Tls),
+    (&[0x16, 3], ErrorKind::Tls),
+    (&[0, 0, ANY, 4, 0, 0, 0, 0, 0], ErrorKind::Http2),
+];
+
+/// What bytes are that begin as no response does: the error, unless more of them tell.
+fn other_protocol(held: &[u8]) -> Result<(), ErrorKind> {
+    let fits = |begin: &[u16]| {
+        let mut pairs = begin.iter().zip(held);
+        pairs.all(|(&own, &byte)| own == ANY || own == u16::from(byte))
+    };
+    match OTHERS.iter().find(|(begin, _)| fits(begin)) {
+        Some((begin, _)) if held.len() < begin.len() => Ok(()),
+        Some((_, kind)) => Err(*kind),
+        None => Err(ErrorKind::Protocol),
     }
 }
 

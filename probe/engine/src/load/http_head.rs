@@ -89,6 +89,14 @@ fn parse_fields<const FIELDS: usize>(bytes: &[u8]) -> Result<Option<(Head, usize
     Ok(Some((head, used)))
 }
 
+/// The status of a complete head.
+pub fn parse_status(head: &[u8]) -> Option<u16> {
+    let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
+    let mut response = httparse::Response::new(&mut fields);
+    response.parse(head).ok()?;
+    response.code
+}
+
 /// A number in decimal digits only.
 fn number(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(trimmed(text)).ok()?;

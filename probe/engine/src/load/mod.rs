@@ -21,6 +21,7 @@ pub mod plan;
 pub mod plan_check;
 pub mod record;
 pub mod report;
+pub mod request_log;
 pub mod sequence;
 pub mod sequence_errors;
 pub mod service_times;

@@ -27,6 +27,8 @@ pub struct Plan {
     pub cpus: Vec<usize>,
     /// With it, HTTP/2 takes the place of HTTP/1.1.
     pub http2: Option<Http2Plan>,
+    /// With it, connections go through a proxy.
+    pub tunnel: Option<TunnelPlan>,
     /// With it, connections have TLS.
     pub tls: Option<TlsPlan>,
     #[serde(default)]
@@ -60,6 +62,8 @@ pub struct Plan {
     /// Whether the outcome has the counts of the main histograms.
     #[serde(default)]
     pub counts: bool,
+    /// A file that gets a line for each request.
+    pub log: Option<String>,
     /// With it, this engine is one of several that share the load.
     pub part: Option<EnginePart>,
 }
@@ -78,6 +82,18 @@ pub struct TlsPlan {
     /// Any certificate is accepted.
     #[serde(default)]
     pub insecure: bool,
+    /// Sessions are resumed where the server allows it, in place of whole handshakes.
+    #[serde(default)]
+    pub resume: bool,
+}
+
+/// The key `tunnel` of a plan: `addresses` are those of a proxy, which is asked for the way to this host and port.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TunnelPlan {
+    pub authority: String,
+    /// A user and a password in Base64.
+    pub authorization: Option<String>,
 }
 
 /// The key `http2` of a plan.

@@ -47,6 +47,11 @@ impl Plan {
         refuse!(self.threads == 0 || self.threads > MAX_THREADS, "threads: 1 to {MAX_THREADS}");
         refuse!(self.shards() > connections, "threads: each needs a connection, of {connections}");
         self.check_http2()?;
+        let tunnel = self.tunnel.iter();
+        let mut texts = tunnel.flat_map(|plan| plan.authorization.iter().chain([&plan.authority]));
+        if texts.any(|text| text.bytes().any(|byte| !byte.is_ascii_graphic())) {
+            return Err("load: tunnel: a character that cannot be sent".into());
+        }
         if self.part.is_some_and(|part| part.service_times) {
             self.check_service_times()?;
         }

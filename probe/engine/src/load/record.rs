@@ -123,6 +123,9 @@ pub struct Record {
     /// How many streams of HTTP/2 the server allows on a connection, where requests waited for them.
     #[serde(default)]
     stream_limit: u64, max;
+    /// Sessions of TLS that went on with an earlier one.
+    #[serde(default)]
+    resumed: u64, add;
     /// Replies of HTTP/2 for which the server waited for more window.
     #[serde(default)]
     window_waits: u64, add;

@@ -86,7 +86,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "stamped_reads": record.stamped_reads,
         "connections": {
             "opened": record.opened, "most_open": record.most_open, "open_at_end": record.open_at_end,
-            "idle_closes": record.idle_closes,
+            "idle_closes": record.idle_closes, "resumed": record.resumed,
         },
         "security": record.security,
         "first_wrong": record.first_wrong,
@@ -107,6 +107,7 @@ pub fn document(plan: &Plan, outcome: &Outcome) -> Value {
         "course": timeline(&record.course),
         "steps": timeline(&record.steps),
         "warnings": warnings(plan, outcome),
+        "log": outcome.log,
     })
 }
 

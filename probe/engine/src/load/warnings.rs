@@ -157,7 +157,11 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
         }
     }
     if seconds < 1.0 {
-        warn("short-run", format!("the load lasted {seconds:.2} s"), "run it for some seconds");
+        warn(
+            "short-run",
+            format!("the load lasted {seconds:.2} s"),
+            "use a longer --duration or more --requests; of a load in blocks, fewer --blocks",
+        );
     }
     let errors = record.errors_total();
     if errors > 0 {
@@ -203,6 +207,14 @@ pub fn warnings(plan: &Plan, outcome: &Outcome) -> Vec<Warning> {
                 http2.window_bytes, record.window_waits
             ),
             "use a larger --window",
+        );
+    }
+    let resumes = plan.tls.as_ref().is_some_and(|tls| tls.resume);
+    if resumes && record.resumed == 0 && record.opened > 0 {
+        warn(
+            "not-resumed",
+            format!("none of {} sessions of TLS was resumed", record.opened),
+            "add --close, so that there are later ones; else the server gives no tickets",
         );
     }
     let ports = 20_000 * plan.addresses.len() as u64;

@@ -257,13 +257,8 @@ class ContenderTrials:
         if block == 0:
             # It is not measured: what hangs need not cost its whole limit here, too.
             limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, _REHEARSAL_S))
-        probe_request = request(
-            ready,
-            cell,
-            workload,
-            limits=limits,
-            cpus=cpus,
-            probe_cpus=probe_cpus,
+        ask = partial(request, ready, cell, workload, limits=limits, cpus=cpus, probe_cpus=probe_cpus)
+        probe_request = ask(
             environment=environment(self._environment, ready, self._seed, block, position),
             seed=self._seed_of(block),
             memory_available_bytes=self._memory_available_bytes,

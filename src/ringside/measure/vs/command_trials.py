@@ -53,8 +53,7 @@ _JUDGED = {"wall": "wall_s", "cpu": "cpu_s", "memory": "peak_memory_bytes", **CO
 class ExecutionOptions:
     """How each command is executed. `folder`: where; `input`: the file that it reads as stdin; `ignored`: the
     exit statuses that count as success, `all` with ends by a signal too; `patterns`: of figures in the
-    output. `excludes`: a command that failed is executed again in the next block. `counters`: of the CPU and
-    of the kernel; `judged`: the metric that must be there."""
+    output. `excludes`: a command that failed is executed again in the next block."""
 
     folder: Path
     environment: Mapping[str, str]

@@ -127,13 +127,14 @@ class StreamMessages(Request, frozen=True):
 class Tls(Request, frozen=True):
     """TLS of connections. `server_name`: the host, to which the certificate must belong. `cacert`: a file of
     certificates (PEM) in place of the system's. `cert`, `key`: files (PEM) of the client's own. `insecure`:
-    any certificate is accepted."""
+    any certificate is accepted. `resume`: sessions are resumed where the server allows it."""
 
     server_name: str
     cacert: str | None = None
     cert: str | None = None
     key: str | None = None
     insecure: bool = False
+    resume: bool = False
 
 
 class Http2(Request, frozen=True):
@@ -157,7 +158,8 @@ class LoadPlan(Request, frozen=True):
     """A load: what is sent, how fast, and what must come back. Times in seconds. `unix`: the path of a socket
     in place of addresses. `sources`: addresses from which connections come in turn. `patience_s`: clients
     hang up when an answer takes longer. `course_s`: the length of the slots of a time line. `lead_s`: the
-    load begins so much later; before, connections of an open loop are opened, and each is asked once."""
+    load begins so much later; before, connections of an open loop are opened, and each is asked once. `log`:
+    the path of a file that gets a line for each request."""
 
     protocol: str
     addresses: tuple[str, ...] = ()
@@ -184,6 +186,7 @@ class LoadPlan(Request, frozen=True):
     stream: StreamMessages = StreamMessages()
     progress_s: float | None = None
     counts: bool = False
+    log: str | None = None
     part: PartOfLoad | None = None
 
     @property

@@ -86,6 +86,15 @@ class TargetFigures(Message, frozen=True):
     service: LatencySummary = LatencySummary()
 
 
+class RequestLog(Message, frozen=True):
+    """What became of a log: lines, the most requests of one, lines without room, why it is not whole."""
+
+    lines: Count = 0
+    of: Count = 1
+    dropped: Count = 0
+    failed: str | None = None
+
+
 class LoadFigures(Message, frozen=True):
     """What a load showed, whether by itself or within a trial. Histograms are by name."""
 
@@ -125,6 +134,7 @@ class LoadFigures(Message, frozen=True):
     course: tuple[SlotOfLoad, ...] | None = None
     steps: tuple[SlotOfLoad, ...] | None = None
     warnings: tuple[EngineWarning, ...] = ()
+    log: RequestLog | None = None
 
     @property
     def failed(self) -> int:
@@ -280,8 +290,7 @@ class ProgramOutput(Message, frozen=True):
 
 
 class KernelCounter(Message, frozen=True):
-    """What a counter of the CPU or of the kernel counted in `share` of the time, scaled to all of it; why it
-    could not, or not in the kernel."""
+    """What was counted in `share` of the time, scaled to all of it; why not, or not in the kernel."""
 
     count: Count | None = None
     share: float = 1.0

@@ -156,15 +156,18 @@ fn ends_of_pieces() {
 
 #[test]
 fn other_protocols_are_recognised() {
-    for (first, kind) in [
-        (0x15, ErrorKind::Tls),
-        (0x16, ErrorKind::Tls),
-        (0x00, ErrorKind::Http2),
-        (0x17, ErrorKind::Protocol),
+    for (text, kind) in [
+        (&b"\x15\x03\x01\0\x02\x02\x46"[..], ErrorKind::Tls),
+        (b"\x16\x03\x01\r\n", ErrorKind::Tls),
+        (b"\0\0\x12\x04\0\0\0\0\0\0\x03", ErrorKind::Http2),
+        (b"\0\0\x12\x04\0\0\0\0", ErrorKind::Truncated),
+        (b"\0\x01\x02\x03\r\n", ErrorKind::Protocol),
+        (b"\0\0\x12\x04\0\0\x01\0\0", ErrorKind::Protocol),
+        (b"\x16\xff\r\n", ErrorKind::Protocol),
+        (b"\x17\x03\x01\r\n", ErrorKind::Protocol),
     ] {
-        let text = [first, 3, 1, b'\r', b'\n'];
-        for step in [1, 5] {
-            assert_eq!(read(&text, step, true), Err(kind), "{first}");
+        for step in [1, 2, 5, 9, 100] {
+            assert_eq!(read(text, step, true), Err(kind), "{text:?}");
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::load::interval::Interval;
 use crate::load::outgoing::Outgoing;
 use crate::load::partition::Partition;
 use crate::load::plan::Plan;
+use crate::load::request_log::Logger;
 use state::Shard;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +36,7 @@ pub struct ShardConfig {
     pub stop: Arc<AtomicBool>,
     /// The counts for the live view.
     pub live: Arc<Mutex<Interval>>,
+    pub log: Option<Logger>,
 }
 
 impl ShardConfig {

@@ -119,6 +119,11 @@ impl Recorder {
         self.run.count += 1;
     }
 
+    /// The status of the reply that came last; 0 before the first.
+    pub fn last_status(&self) -> u16 {
+        self.run.status
+    }
+
     /// A time for the live view.
     #[inline]
     fn show(&mut self, ns: u64) {
@@ -296,6 +301,7 @@ mod tests {
             sleeps_late_ns: 0,
             stop: Arc::default(),
             live: Arc::default(),
+            log: None,
             plan,
         };
         Recorder::new(&config, targets)

@@ -38,8 +38,18 @@ impl<H: Handler> LayeredHandler<'_, H> {
     ) -> Result<(), End> {
         let mut plain = std::mem::take(&mut self.links.plain);
         plain.clear();
-        let Some(link) = self.links.get(number) else {
-            return Err(End::Closed);
+        let link = self.links.get(number).ok_or(End::Closed)?;
+        let led_on;
+        let wire: &[u8] = match &mut link.tunnel {
+            None => wire,
+            Some(tunnel) => match tunnel.feed(wire)? {
+                None => return Ok(()),
+                Some(rest) => {
+                    link.tunnel = None;
+                    led_on = rest;
+                    &led_on
+                }
+            },
         };
         let decrypted = match &mut link.tls {
             Some(tls) => tls.decrypt(wire, &mut plain),

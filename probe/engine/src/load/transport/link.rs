@@ -3,6 +3,7 @@
 use super::http2::{Http2, Lane};
 use super::request::Http2Requests;
 use super::tls::{TlsConfig, TlsSession};
+use super::tunnel::{self, Tunnel};
 use super::websocket::{WebSocket, WebSocketPlan};
 use super::Fault;
 use crate::io::{LayerReport, Next, Slot};
@@ -14,6 +15,8 @@ use std::sync::Arc;
 
 /// The layers of a load, which its threads share.
 pub struct Layers {
+    /// What a proxy is asked first.
+    pub tunnel: Option<Vec<u8>>,
     pub tls: Option<TlsConfig>,
     pub websocket: Option<WebSocketPlan>,
     pub http2: Option<Http2Plan>,
@@ -30,8 +33,10 @@ impl Layers {
             Some(tls) => Some(TlsConfig::new(tls, &[b"http/1.1"])?),
             None => None,
         };
-        let is_needed = tls.is_some() || websocket.is_some() || plan.http2.is_some();
-        let layers = Layers { tls, websocket, http2: plan.http2, lanes: plan.lanes() };
+        let tunnel = plan.tunnel.as_ref().map(tunnel::request);
+        let is_layered = tls.is_some() || websocket.is_some() || plan.http2.is_some();
+        let is_needed = is_layered || tunnel.is_some();
+        let layers = Layers { tunnel, tls, websocket, http2: plan.http2, lanes: plan.lanes() };
         Ok(is_needed.then(|| Arc::new(layers)))
     }
 }
@@ -61,7 +66,7 @@ pub enum Sender<'a> {
 impl Link {
     /// Whether bytes can be sent.
     pub fn is_secured(&self) -> bool {
-        !self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+        self.tunnel.is_none() && !self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
     }
 
     /// With TLS: whether the peer has ended what it sends, whatever its socket does.
@@ -84,6 +89,8 @@ impl Session {
 
 #[derive(Default)]
 pub struct Link {
+    /// Until a proxy leads on to the server.
+    pub tunnel: Option<Tunnel>,
     /// Between the socket and the session, where the load has TLS.
     pub tls: Option<Box<TlsSession>>,
     pub session: Session,
@@ -169,7 +176,9 @@ impl Links {
     pub fn open(&mut self, slot: Slot) -> Result<(), Fault> {
         let number = self.number(slot);
         let tls = self.layers.tls.as_ref().map(TlsSession::new).transpose()?;
-        self.links[number] = Some(Box::new(Link { tls: tls.map(Box::new), opener: slot, ..Link::default() }));
+        let tunnel = self.layers.tunnel.as_deref().map(Tunnel::new);
+        self.links[number] =
+            Some(Box::new(Link { tunnel, tls: tls.map(Box::new), opener: slot, ..Link::default() }));
         Ok(())
     }
 
@@ -204,9 +213,13 @@ impl Links {
     pub fn seal(&mut self, number: ConnectionIndex, plain: &[u8]) -> Result<Next, Fault> {
         let mut wire = std::mem::take(&mut self.wire);
         wire.clear();
-        let encrypted = match self.get(number).map(|link| link.tls.as_mut()) {
-            Some(Some(tls)) => tls.encrypt(plain, &mut wire),
-            Some(None) => {
+        let encrypted = match self.get(number) {
+            Some(Link { tunnel: Some(tunnel), .. }) => {
+                wire.append(&mut tunnel.request);
+                Ok(())
+            }
+            Some(Link { tls: Some(tls), .. }) => tls.encrypt(plain, &mut wire),
+            Some(_) => {
                 wire.extend_from_slice(plain);
                 Ok(())
             }
@@ -238,12 +251,15 @@ impl Links {
         }
     }
 
-    /// Notes the TLS of the first connection.
+    /// Notes the TLS of the first connection, and whether the session was resumed.
     pub fn note_security(&mut self, number: ConnectionIndex) {
+        let link = self.links[number].as_deref();
+        let Some(tls) = link.and_then(|link| link.tls.as_ref()) else {
+            return;
+        };
+        self.report.resumed += u64::from(tls.is_resumed());
         if self.report.security.is_empty() {
-            let link = self.links[number].as_deref();
-            let tls = link.and_then(|link| link.tls.as_ref());
-            self.report.security = tls.map_or_else(String::new, |tls| tls.description());
+            self.report.security = tls.description();
         }
     }
 

@@ -6,6 +6,7 @@ pub mod http2;
 pub mod link;
 pub mod request;
 pub mod tls;
+pub mod tunnel;
 pub mod upgrade;
 pub mod verify;
 pub mod websocket;

@@ -11,7 +11,8 @@ use rustls::pki_types::pem::{Error as PemError, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::CertifiedKey;
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, ClientConnection, Error, RootCertStore, SignatureScheme,
+    AlertDescription, CertificateError, ClientConfig, ClientConnection, Error, HandshakeKind, RootCertStore,
+    SignatureScheme,
 };
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,8 +54,10 @@ impl TlsConfig {
         let builder = builder.with_custom_certificate_verifier(Arc::new(verifier));
         let mut client = builder.with_client_cert_resolver(Arc::clone(&identity) as Arc<_>);
         client.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        // Each handshake is a whole one, so that all measure the same.
-        client.resumption = Resumption::disabled();
+        if !plan.resume {
+            // Each handshake is a whole one, so that all measure the same.
+            client.resumption = Resumption::disabled();
+        }
         Ok(TlsConfig { client: Arc::new(client), identity, name })
     }
 }
@@ -155,6 +158,11 @@ impl TlsSession {
     /// The protocol that the server chose by ALPN.
     pub fn protocol(&self) -> Option<&[u8]> {
         self.connection.alpn_protocol()
+    }
+
+    /// Whether it goes on with an earlier session.
+    pub fn is_resumed(&self) -> bool {
+        self.connection.handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
     /// Version and cipher.

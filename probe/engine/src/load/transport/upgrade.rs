@@ -41,23 +41,8 @@ impl Upgrade {
 
     /// Takes bytes of the reply; once it is complete, and accepts, what came after it.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-        // The first bytes tell, so that a server without end is not read to the limit.
-        let before = self.held.len();
-        self.held.extend_from_slice(bytes);
-        let expected = b"HTTP/1.1 ";
-        let count = self.held.len().min(expected.len());
-        if self.held[..count] != expected[..count] {
-            return Err(Fault::new(ErrorKind::Protocol, "its reply is not HTTP/1.1"));
-        }
-        // A head that comes byte by byte is parsed where it can have ended.
-        let from = before.saturating_sub(3);
-        let end = memchr::memmem::find(&self.held[from..], b"\r\n\r\n");
-        let end = end.map(|end| from + end + 4);
-        let Some(end) = end.filter(|&end| end <= MAX_HEAD_BYTES) else {
-            return match self.held.len() > MAX_HEAD_BYTES {
-                true => Err(Fault::new(ErrorKind::TooLarge, "its reply has no end")),
-                false => Ok(None),
-            };
+        let Some(end) = head_end(&mut self.held, bytes, b"HTTP/1.1 ")? else {
+            return Ok(None);
         };
         self.check(&self.held[..end])?;
         Ok(Some(self.held.split_off(end)))
@@ -94,6 +79,25 @@ impl Upgrade {
             (Some(value), None) if value == accept.as_bytes() => Ok(()),
             _ => refused("its Sec-WebSocket-Accept is wrong"),
         }
+    }
+}
+
+/// Adds bytes to those of a reply that begins with `expected`; the length of its head, once that is complete.
+pub fn head_end(held: &mut Vec<u8>, bytes: &[u8], expected: &[u8]) -> Result<Option<usize>, Fault> {
+    // The first bytes tell, so that a server without end is not read to the limit.
+    let before = held.len();
+    held.extend_from_slice(bytes);
+    let count = held.len().min(expected.len());
+    if held[..count] != expected[..count] {
+        return Err(Fault::new(ErrorKind::Protocol, "its reply is not HTTP/1.1"));
+    }
+    // A head that comes byte by byte is parsed where it can have ended.
+    let from = before.saturating_sub(3);
+    let end = memchr::memmem::find(&held[from..], b"\r\n\r\n");
+    let end = end.map(|end| from + end + 4);
+    match end.filter(|&end| end <= MAX_HEAD_BYTES) {
+        None if held.len() > MAX_HEAD_BYTES => Err(Fault::new(ErrorKind::TooLarge, "its reply has no end")),
+        end => Ok(end),
     }
 }
 

@@ -46,6 +46,7 @@ impl Shard {
             ErrorKind::Certificate,
             ErrorKind::ClientCertificate,
             ErrorKind::NoHttp2,
+            ErrorKind::Proxy,
             ErrorKind::Tls,
         ]
         .map(|kind| record.replies.errors[kind as usize])
@@ -79,6 +80,11 @@ impl Shard {
     pub fn count_unfinished(&mut self, now: u64, end_ns: u64) {
         if self.streams() {
             return self.count_streams(now);
+        }
+        let in_flight = |slot: &usize| self.connections[*slot].stage.busy().is_some();
+        let in_flight: Vec<usize> = (0..self.connections.len()).filter(in_flight).collect();
+        for slot in in_flight {
+            self.log_end(slot, now, "unfinished");
         }
         let start_ns = self.config.start_ns;
         let record = &mut self.recorder.record;

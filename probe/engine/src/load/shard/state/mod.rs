@@ -12,6 +12,7 @@ use crate::load::decoder::Decoder;
 use crate::load::error::ErrorKind;
 use crate::load::outgoing::Encoder;
 use crate::load::record::Record;
+use crate::load::request_log::{name, Line};
 use crate::load::shard::arrivals::Arrivals;
 use crate::load::shard::connection::{Busy, Connection, Stage};
 use crate::load::shard::dialer::Dialer;
@@ -128,6 +129,7 @@ impl Shard {
         }
         record.stream_limit = layer.stream_limit;
         record.window_waits = layer.window_waits;
+        record.resumed = layer.resumed;
         if let Some(bytes) = layer.bytes {
             (record.bytes_in, record.bytes_out) = bytes;
         }
@@ -289,8 +291,11 @@ impl Shard {
         keep: bool,
         first_byte_ns: Option<u64>,
     ) -> Next {
-        let connection = &mut self.connections[slot];
         let Instants { arrived, now } = at;
+        if self.connections[slot].request.intended_ns >= self.arrivals.start_ns {
+            self.log_reply(slot, arrived, result);
+        }
+        let connection = &mut self.connections[slot];
         let latency = arrived.saturating_sub(connection.request.intended_ns);
         let sent_ns = connection.stage.busy().map_or(arrived, |busy| busy.sent_ns);
         let service = arrived.saturating_sub(sent_ns);
@@ -334,6 +339,25 @@ impl Shard {
         Next::Close
     }
 
+    /// The line of a request that a reply has ended.
+    #[inline]
+    fn log_reply(&mut self, slot: Slot, end_ns: u64, result: Result<(), ErrorKind>) {
+        if let Some(log) = &mut self.config.log {
+            let status = match result {
+                Ok(()) | Err(ErrorKind::Status | ErrorKind::Content) => self.recorder.last_status(),
+                Err(_) => 0,
+            };
+            log.add(Line { status, error: result.err().map(name), ..line(&self.connections[slot], end_ns) });
+        }
+    }
+
+    /// The line of a request without a reply.
+    fn log_end(&mut self, slot: Slot, end_ns: u64, error: &'static str) {
+        if let Some(log) = &mut self.config.log {
+            log.add(Line { error: Some(error), ..line(&self.connections[slot], end_ns) });
+        }
+    }
+
     /// Keeps the first answer that was not what was expected, in words.
     fn note_wrong(&mut self, slot: Slot) {
         let first = &mut self.recorder.record.first_wrong;
@@ -349,6 +373,7 @@ impl Shard {
         if kind == ErrorKind::Timeout {
             self.decoder.note_endless(&self.connections[slot].reply);
         }
+        self.log_end(slot, now, name(kind));
         self.note_wrong(slot);
         self.abandon_reply(slot, now);
         self.last_event_ns = now;
@@ -422,6 +447,21 @@ impl Shard {
     pub fn publish(&mut self, now: u64) {
         let (open, in_flight) = (self.open as u64, self.in_flight);
         self.recorder.publish(now, open, in_flight, !self.stopping);
+        if let Some(log) = &mut self.config.log {
+            log.publish();
+        }
+    }
+}
+
+fn line(connection: &Connection, end_ns: u64) -> Line {
+    let request = &connection.request;
+    Line {
+        number: request.number,
+        target: request.target,
+        intended_ns: request.intended_ns,
+        sent_ns: connection.stage.busy().map_or(0, |busy| busy.sent_ns),
+        end_ns,
+        ..Line::default()
     }
 }
 

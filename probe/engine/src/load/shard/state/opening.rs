@@ -4,6 +4,7 @@
 use super::Shard;
 use crate::io::{Io, Slot};
 use crate::load::error::ErrorKind;
+use crate::load::request_log::{name, Line};
 use crate::load::shard::connection::Stage;
 use crate::load::shard::dialer::Dial;
 use std::io;
@@ -107,6 +108,14 @@ impl Shard {
     /// A connect failed. A request that waited for it fails with it.
     pub(super) fn connect_failed(&mut self, slot: Slot, now: u64, kind: ErrorKind) {
         let connection = &mut self.connections[slot];
+        if let Some(log) = &mut self.config.log {
+            log.add(Line {
+                intended_ns: connection.pending_ns.unwrap_or(0),
+                end_ns: now,
+                error: Some(name(kind)),
+                ..Line::default()
+            });
+        }
         if let Some(at_ns) = connection.pending_ns.take() {
             self.recorder.intended(at_ns);
             if kind.is_timeout() {

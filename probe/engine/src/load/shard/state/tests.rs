@@ -37,6 +37,7 @@ fn idle(changes: &str) -> (Shard, u64) {
         sleeps_late_ns: 0,
         stop: Arc::default(),
         live: Arc::default(),
+        log: None,
         plan,
     })
     .unwrap();
