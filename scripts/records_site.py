@@ -19,7 +19,8 @@ import ringside.render.site
 from ringside import units
 from ringside.analysis.history import history, of_analysis
 from ringside.analysis.run import RunAnalysis
-from ringside.analysis.suite import SuiteAnalysis, analyse_suite
+from ringside.analysis.suite import SuiteAnalysis, analyse_suite, judge_claims
+from ringside.cli import context
 from ringside.model.catalogue import Contender, Question
 from ringside.render.html import templates
 from ringside.render.html.page import note, title
@@ -189,6 +190,9 @@ class Site:
         )
 
     def _record(self, record: Record) -> bytes:
+        # As the catalogue has them: a record keeps the claims of its day.
+        names = dict.fromkeys(each.source.name for each in record.suite.claims)
+        sources = [context.catalogue().published(name) for name in names]
         return self._page(
             "suite",
             "",
@@ -199,7 +203,7 @@ class Site:
             parts=[_summary(record, each) for each in record.suite.runs],
             begun=minute(record.began),
             contender_table=contender_table(*record.suite.runs),
-            claims=claim_table(record.suite.claims),
+            claims=claim_table(judge_claims(sources, record.suite.runs)),
             weak_points=for_pages(record.suite.machine_diagnostics),
             name=record.name,
         )
