@@ -33,13 +33,12 @@ def test_claims_are_those_of_each_source_with_figures(parts: list[RunAnalysis]) 
 
 
 def test_the_site_has_each_claim_that_was_tested() -> None:
-    records = results.read_records()
     for name in ("posts", "sleepers-million"):
         page = html.unescape((results.SITE / f"{name}.html").read_text("utf-8")).partition('id="claims"')[2]
-        examined = results.judge_claims(results.published(), records[name].suite.runs)
+        examined = results.judge_claims(results.published(), results.read_records()[name].suite.runs)
         tested = [each for each in examined if each.finding.answer is not Answer.NOT_TESTED]
-        assert tested
-        assert [each.claim.text for each in tested if f"\n{each.claim.text}</td>" not in page] == []
+        rows = [each.claim.text for each in tested if f"\n{each.claim.text}</td>" in page]
+        assert len(rows) == len(tested) > 0
 
 
 def test_a_record_of_other_figures_than_the_sources_is_refused(parts: list[RunAnalysis]) -> None:
