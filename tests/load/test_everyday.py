@@ -11,8 +11,9 @@ import ssl
 import struct
 import threading
 import time
+from base64 import b64encode
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -431,3 +432,82 @@ def test_sessions_of_tls_are_resumed_where_it_is_asked_for(certificates: Path) -
         assert (resumed["requests"], resumed["connections"]["resumed"]) == (20, 19)
         kept = load(*words, "--tls-resume")
         assert "not-resumed" in [each["code"] for each in kept["warnings"]]
+
+
+def proxying(asked: list[bytes], refusal: bytes = b"") -> Callable[[socket.socket], None]:
+    """A forward proxy: it notes what it is asked, answers whole URLs itself, and leads on by CONNECT."""
+
+    def pump(source: socket.socket, to: socket.socket) -> None:
+        with suppress(OSError):
+            while piece := source.recv(65536):
+                to.sendall(piece)
+            to.shutdown(socket.SHUT_WR)
+
+    def handle(connection: socket.socket) -> None:
+        for head, _ in requests(connection):
+            asked.append(head)
+            method, target, _ = head.split(b"\r\n")[0].split(b" ")
+            if refusal or method != b"CONNECT":
+                connection.sendall(refusal or OK)
+                continue
+            host, _, port = target.decode().rpartition(":")
+            with socket.create_connection((host, int(port))) as there:
+                connection.sendall(b"HTTP/1.0 200 Connection established\r\n\r\n")
+                back = threading.Thread(target=pump, args=(there, connection))
+                back.start()
+                pump(connection, there)
+                back.join()
+            return
+
+    return handle
+
+
+def echo(connection: socket.socket) -> None:
+    while piece := connection.recv(4096):
+        connection.sendall(piece)
+
+
+def test_a_load_through_a_proxy(certificates: Path) -> None:
+    asked: list[bytes] = []
+    _, handle = secure(certificates)
+    with serving(proxying(asked)) as proxy, serving(handle) as port:
+        through = (*FEW, "--proxy", f"http://me:a%40b@127.0.0.1:{proxy}")
+        document = load(f"https://localhost:{port}/", *through, "--insecure")
+        assert (document["requests"], document["errors"]) == (6, {})
+        assert document["security"].startswith("TLSv1.3")
+        credentials = b"Proxy-Authorization: Basic " + b64encode(b"me:a@b")
+        assert all(head.startswith(f"CONNECT localhost:{port} HTTP/1.1\r\n".encode()) for head in asked)
+        assert all(head.split(b"\r\n")[-1] == credentials for head in asked)
+        asked.clear()
+        # No such host is looked for here.
+        document = load("http://shop.invalid/a?b={n}", *through)
+        assert (document["requests"], document["errors"]) == (6, {})
+        lines = {head.split(b"\r\n")[0] for head in asked}
+        assert lines == {f"GET http://shop.invalid/a?b={n} HTTP/1.1".encode() for n in range(1, 7)}
+        assert all(b"Host: shop.invalid\r\n" in head and credentials in head for head in asked)
+    asked.clear()
+    with serving(proxying(asked)) as proxy, serving(echo) as port:
+        document = load(f"tcp://127.0.0.1:{port}", *FEW, "--proxy", f"127.0.0.1:{proxy}")
+        assert (document["requests"], document["errors"]) == (6, {})
+        assert asked[0].startswith(b"CONNECT ")
+
+
+@pytest.mark.parametrize(
+    ("refusal", "why"),
+    [
+        (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "the proxy answers 403 to CONNECT"),
+        (b"HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n", "http://USER:PASSWORD@HOST:PORT"),
+        (b"220 smtp ready\r\n", "what the proxy sends is not HTTP/1.1"),
+    ],
+)
+def test_a_proxy_that_refuses_is_one_error(refusal: bytes, why: str) -> None:
+    with serving(proxying([], refusal)) as proxy:
+        begun = time.monotonic()
+        words = ("load", "https://localhost/", "--proxy", f"http://127.0.0.1:{proxy}", "--duration", "9s")
+        done = in_process(*words, status=1)
+        assert time.monotonic() - begun < 5
+    (line,) = done.stderr.strip().splitlines()
+    assert why in line
+    assert not done.stdout
+    gone = in_process("load", "https://localhost/", "--proxy", "127.0.0.1:1", status=1).stderr
+    assert "127.0.0.1:1; start the server" in gone

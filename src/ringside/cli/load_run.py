@@ -62,8 +62,8 @@ def drive(settings: LoadSettings) -> int:
     plan = _plan(settings, parsed, seed)
     warm_up = load_plan.warm_up(plan, settings.warmup_s) if settings.warmup_s else None
     proxies = [name for name in os.environ if name.lower() in _PROXIES and os.environ[name]]
-    if proxies and not (settings.unix or _LOOPBACK.match(parsed[0].host)):
-        streams.say(f"{', '.join(proxies)}: not used; the load goes to the target itself")
+    if proxies and not (settings.unix or settings.proxy or _LOOPBACK.match(parsed[0].host)):
+        streams.say(f"{', '.join(proxies)}: not used; without --proxy the load goes to the target itself")
     to_stdout = [f"--{settings.form}"] if settings.form else []
     to_stdout += [option for option, path in _files(settings).items() if str(path) == "-"]
     if len(to_stdout) > 1:
@@ -172,8 +172,7 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
         is_there = "connect-refused" not in result.figures.errors
         remedy = "" if is_there else "; start the server, name its port, or wait for it with --wait-ready 10s"
         streams.say(f"{one_line(result.figures.detail)}{remedy}")
-    conditions = (each for each in settings.thresholds if not isinstance(each, tuple))
-    checks = [thresholds.check(condition, result) for condition in conditions]
+    checks = [thresholds.check(each, result) for each in settings.thresholds if not isinstance(each, tuple)]
     if not watch.reason:  # A load may end before its first second, or become so in its last.
         checks += thresholds.crossed(settings.aborts, result)
     highest = thresholds.highest_rates((check.threshold for check in checks), result)
@@ -210,16 +209,16 @@ def _load(settings: LoadSettings, parsed: Sequence[Target], plan: LoadPlan, warm
         return EXIT_INTERRUPTED
     is_good = result.is_answered and not result.ceased and result.figures.outcome == "ok"
     lacks = (settings.found and rate is None) or (result.figures.log and result.figures.log.failed)
-    is_good = is_good and not lacks
-    return 0 if is_good and not any(check.is_crossed for check in checks) else EXIT_FAILED
+    return 0 if is_good and not lacks and not any(check.is_crossed for check in checks) else EXIT_FAILED
 
 
 def _dialed(settings: LoadSettings, target: Target) -> Target:
-    """Where connections to a target go: to another host and port where the user names them."""
-    if settings.connect_to is None:
+    """Where connections to a target go: to a proxy, or another host, where the user names one."""
+    address = settings.proxy[0] if settings.proxy else settings.connect_to
+    if address is None:
         return target
-    there = targets.parse(f"http://{settings.connect_to}/")
-    port = urlsplit(f"//{settings.connect_to}").port or target.port
+    there = targets.parse(f"http://{address}/")
+    port = urlsplit(f"//{address}").port or target.port
     return dataclasses.replace(target, host=there.host, port=port)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from base64 import b64encode
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
+from urllib.parse import unquote_to_bytes
 
 from ringside import units
 from ringside.cli import params
@@ -66,6 +68,14 @@ def host_and_port(text: str) -> str:
     except UsageError:
         raise bad_value(text, "is no address: write it as HOST or HOST:PORT") from None
     return text
+
+
+def proxy(text: str) -> tuple[str, str | None]:
+    """`http://[USER:PASSWORD@]HOST:PORT` as HOST:PORT, and user and password in Base64."""
+    match = re.fullmatch(r"(?:http://)?(?:([^/]*)@)?([^/@]+:\d+)/?", text)
+    if not match:
+        raise bad_value(text, "is no proxy: write it as http://HOST:PORT")
+    return host_and_port(match[2]), match[1] and b64encode(unquote_to_bytes(match[1])).decode()
 
 
 def sources(text: str) -> tuple[str, ...]:
@@ -180,6 +190,7 @@ class LoadSettings:
     connect_to: str | None = option_of(TABLES, "connect_to", host_and_port)
     unix: str | None = option_of(TABLES, "unix")
     sources: tuple[str, ...] = option_of(TABLES, "sources", sources, default=())
+    proxy: tuple[str, str | None] | None = option_of(TABLES, "proxy", proxy)
     is_http2: bool = flag_of(TABLES, "is_http2")
     streams: int | None = option_of(TABLES, "streams", Whole(1, 10_000))
     window_bytes: int = option_of(TABLES, "window_bytes", window, default=16 << 20)

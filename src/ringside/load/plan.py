@@ -97,6 +97,7 @@ def plan(settings: LoadSettings, targets: Sequence[Target], seed: int = 0) -> ip
         connections=connections,
         http2=_http2(settings, target),
         tls=_tls(settings, target) if target.is_secure else None,
+        tunnel=_tunnel(settings, target),
         pacing=pacing,
         course_s=steps[0].duration_s / ROWS if steps and steps[0].to_per_s is not None else None,
         # Whole nanoseconds: `10us` is a little less than 1e-5.
@@ -180,6 +181,10 @@ def _texts(
         raise UsageError("a request has one Host: leave one --header 'Host: …' out")
     if not hosts:
         fields.insert(0, ("Host", targets[0].authority()))
+    if settings.proxy and not _tunnel(settings, targets[0]):
+        paths = [f"http://{targets[0].authority()}{path}" for path in paths]
+        credentials = settings.proxy[1]
+        fields += [("Proxy-Authorization", f"Basic {credentials}")] if credentials else []
     is_several = len(targets) > 1
     request = ipc.HttpRequest(
         method=settings.method or ("GET" if settings.body is None else "POST"),
@@ -247,6 +252,14 @@ def _tls(settings: LoadSettings, target: Target) -> ipc.Tls:
     files = (settings.cacert, settings.cert, settings.key)
     trusted, cert, key = (str(file.absolute()) if file else None for file in files)
     return ipc.Tls(name, trusted, cert, key, settings.insecure, settings.resume)
+
+
+def _tunnel(settings: LoadSettings, target: Target) -> ipc.Tunnel | None:
+    """What a proxy is asked for; nothing where requests name their whole target."""
+    if not settings.proxy or (target.carrier == "http" and not target.is_secure):
+        return None
+    port = f":{target.port}"
+    return ipc.Tunnel(target.authority().removesuffix(port) + port, settings.proxy[1])
 
 
 def check_memory(plan: ipc.LoadPlan, available_bytes: int) -> None:

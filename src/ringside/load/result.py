@@ -64,9 +64,9 @@ class LoadResult:
 
     @property
     def is_refused(self) -> bool:
-        """Whether every connection failed, as no server listens, or none whose certificate is trusted."""
-        kinds = set(self.figures.errors)
-        return not self.figures.connections.get("opened") and kinds in ({"connect-refused"}, {"certificate"})
+        """Whether every connection failed as no server listens, is trusted, or is reached by the proxy."""
+        is_one = set(self.figures.errors) in ({"connect-refused"}, {"certificate"}, {"proxy"})
+        return is_one and not self.figures.connections.get("opened")
 
     @property
     def is_lower_bound(self) -> bool:

@@ -25,6 +25,7 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
     that cannot be had on this machine is null. `folder`: where ringside's checkout may be."""
     cpu = _cpuinfo()
     memory = _meminfo()
+    pages = read_text("/sys/kernel/mm/transparent_hugepage/enabled") or ""  # always [madvise] never
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return {
         "cpu_model": cpu.get("model name") or cpu.get("Model") or platform.machine(),
@@ -44,7 +45,7 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
         "swap_bytes": memory.get("SwapTotal"),
         "load_average": list(os.getloadavg()),
         "pressure_cpu": _pressure(),
-        "transparent_hugepages": _chosen(read_text("/sys/kernel/mm/transparent_hugepage/enabled")),
+        "transparent_hugepages": pages.partition("[")[2].partition("]")[0] or None,
         "limits": {
             "descriptors_soft": soft,
             "descriptors_hard": hard,
@@ -146,11 +147,6 @@ def _meminfo() -> dict[str, int]:
         if len(words) == 3 and words[2] == "kB":
             sizes[words[0].rstrip(":")] = int(words[1]) * 1024
     return sizes
-
-
-def _chosen(text: str | None) -> str | None:
-    """The word in brackets: `always [madvise] never`."""
-    return text.split("[", 1)[1].split("]", 1)[0] if text and "[" in text else text
 
 
 def _pressure() -> float | None:

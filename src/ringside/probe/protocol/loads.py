@@ -137,6 +137,13 @@ class Tls(Request, frozen=True):
     resume: bool = False
 
 
+class Tunnel(Request, frozen=True):
+    """What a proxy at the plan's addresses is asked for. `authorization`: user and password in Base64."""
+
+    authority: str
+    authorization: str | None = None
+
+
 class Http2(Request, frozen=True):
     """HTTP/2 in place of HTTP/1.1. `streams`: requests in flight on one connection. `window_bytes`: how much
     of a reply the server may send before it is read."""
@@ -170,6 +177,7 @@ class LoadPlan(Request, frozen=True):
     cpus: tuple[int, ...] = ()
     http2: Http2 | None = None
     tls: Tls | None = None
+    tunnel: Tunnel | None = None
     pacing: Pacing = ClosedLoop()
     slack_s: float | None = None
     duration_s: float | None = None
