@@ -139,7 +139,7 @@ def of_run(store: Store, file: str, **changes: Any) -> RunAnalysis:
 def test_the_ring_of_2007(store: Store) -> None:
     (table,) = of_run(store, "ring-showdown", blocks=6).then_and_now
     assert table.source.name == "2007-ring-showdown"
-    assert len(table.figures) == 9 * 4
+    assert len(table.figures) == 9 * 5
     largest = [row for row in table.ratios if row.point["nodes"] == row.point["messages"] == 10000]
     ratios = {row.label: row.then for row in largest}
     # The ratios that the source printed follow from its figures.

@@ -48,7 +48,7 @@ def check_commands_take(first: str, second: str, contenders: tuple[str, str], me
 def test_runs_of_vs(workplace: Path) -> None:
     words = ("vs", "sleep 0.001", "sleep 0.002", "--blocks", "6")
     printed = in_process(*words).stdout
-    (first,) = re.findall(r"run (\S+-vs)$", printed, re.MULTILINE)
+    (first,) = re.findall(r"run (\S+-vs); one build, one boot$", printed, re.MULTILINE)
     in_process(*words)
     (listed, state), (second, other_state) = kept_runs()
     assert (listed, state, other_state) == (first, "done", "done")

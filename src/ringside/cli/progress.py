@@ -134,7 +134,10 @@ class LiveProgress(Listener):
             self._repeated = (run.id, *with_options(read_plan(run).chosen))
         if self._part:
             return
-        self._print(f"run {run.id}: {count(len(cells), 'cell')}, {_limits(rule)}")
+        # Time ends no run before its least number of blocks.
+        limits = [duration(rule.time_s)] if rule.time_s and rule.max_blocks > rule.min_timed_blocks else []
+        limits += [count(rule.max_blocks, "block")] if rule.max_blocks <= _PLANNED_BLOCKS else []
+        self._print(f"run {run.id}: {count(len(cells), 'cell')}, {' or '.join(limits)} at most")
 
     def on_warm_up(self, cell: Cell) -> None:
         line = "" if self._doing.startswith("warming up") else "warming up"
@@ -148,7 +151,6 @@ class LiveProgress(Listener):
                 self._ends = now + self._time_s if self._time_s else 0.0
         elif is_new and not self._part:
             a_block_s = (now - self._blocks_began) / (block - self._first_block)
-            # The time of a run does not end it before its least number of blocks.
             ends = now + a_block_s * (self._least - block + 1)
             self._ends = ends if self._most else max(self._ends, ends) if self._time_s else 0.0
         if is_new and block > self._first_block and self._paces:
@@ -221,12 +223,3 @@ class LiveProgress(Listener):
     def _print(self, text: str) -> None:
         if not self._quiet:
             self._console.print(Text(one_line(text)))
-
-
-def _limits(rule: StoppingRule) -> str:
-    """`7 blocks at most`; `8 min or 40 blocks at most`; `7 blocks, about 8 min` where blocks end it first."""
-    blocks = [count(rule.max_blocks, "block")] if rule.max_blocks <= _PLANNED_BLOCKS else []
-    if rule.time_s is not None and rule.max_blocks <= rule.min_timed_blocks:
-        return f"{blocks[0]}, about {duration(rule.time_s)}"
-    limits = [duration(rule.time_s)] if rule.time_s is not None else []
-    return f"{' or '.join(limits + blocks)} at most"

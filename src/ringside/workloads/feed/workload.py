@@ -86,7 +86,6 @@ class Feed(serving.Serving):
         )
         held = serving.step("measured", counts=True, all=_plan(point), marks=marks)
         if earlier := _earlier(point):
-            # Those stay open to the end.
             others = replace(_plan(earlier), duration_s=ramped_s + hold_s)
             cold_s = _ramp_s(earlier)
             early = {"cold": cold_s, "cold-end": cold_s + _COLD_S, "base": _lead_s(point) - _APART_S}
@@ -117,7 +116,8 @@ class Feed(serving.Serving):
         if earlier := _earlier(point):
             others = int(earlier["connections"])
             figures |= _cpu_figure("cold_cpu_per_kchunk_s", point, others, trial.marks, "cold", "cold-end")
-            connections += others * _is_led(trial)
+            # In records of before they were closed again.
+            connections += others if trial.load("measured", "earlier") else 0
         return figures | _cpu_figure("cpu_per_kchunk_s", point, connections, trial.marks, "ramped", "held")
 
     def _settling_figures(self, trial: Trial) -> dict[str, float]:
@@ -139,15 +139,10 @@ def _lead_s(point: Point) -> float:
     return _ramp_s(earlier) + float(earlier["seconds"]) + _APART_S if earlier else 0.0
 
 
-def _is_led(trial: Trial) -> bool:
-    """Whether earlier connections were open meanwhile; those of older records were closed."""
-    return trial.load("measured", "earlier") is not None
-
-
 def _load(trial: Trial) -> protocol.LoadMessage | None:
     """What was measured, with its times from when the first measured connection was opened."""
     load, lead_s = trial.load("measured"), _lead_s(trial.cell.point)
-    if load is None or not _is_led(trial):
+    if load is None or trial.load("measured", "earlier") is None:
         return load
     # Its seconds count from the earlier ones' first connection.
     series = tuple(replace(each, t_s=each.t_s - lead_s) for each in load.series if each.t_s + 1 > lead_s)
@@ -184,8 +179,7 @@ def _get(target: str) -> protocol.HttpRequest:
 
 
 def _earlier(point: Point) -> Point | None:
-    """What is held before and meanwhile, on other connections: so many chunks that a compiler has done its
-    work, and that start-up and free parts of the heap are not counted as memory of the measured ones."""
+    """What is held before and meanwhile: for so many chunks that a compiler has done its work."""
     seconds = int(point.as_dict().get("warm", 0))
     if not seconds:
         return None
