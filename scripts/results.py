@@ -216,12 +216,12 @@ FINDINGS = (
         "short_p99_s",
         {
             name: Ratio(name, "go", least)
-            for name, least in [("node", 2.0), ("python-threads", 1.5), ("java-virtual-threads", 1.1)]
+            for name, least in [("node", 2.0), ("python-asyncio", 4.0), ("gevent", 4.0)]
         },
         "**A long computation** delays everything else on its thread. Beside one connection that asks for "
-        "fib(30) without pause, short requests have {node} times Go's p99 in Node, "
-        "{python-threads} times in Python's threads, {java-virtual-threads} times in Java's virtual "
-        "threads. Go and Erlang pre-empt the computation. *Caveat:* one core, without a pool of workers.",
+        "fib(30) without pause, short requests have {node} times Go's p99 in Node, {python-asyncio} times "
+        "in asyncio and {gevent} times in gevent. Go and Erlang pre-empt the computation. *Caveat:* one "
+        "core, without a pool of workers.",
     ),
     Finding(
         "questions",

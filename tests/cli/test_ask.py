@@ -57,7 +57,7 @@ def test_what_was_not_measured_has_its_command(store: str, workplace: Path) -> N
     assert re.search(
         r"figures of .*questions.json.xz \(`ringside run questions` measures here\)", ended.stderr
     )
-    assert re.search(r"^gevent .* 18\.4 KiB \*", ended.stdout, re.MULTILINE)
+    assert re.search(r"^node .* 17\.2 KiB \*", ended.stdout, re.MULTILINE)
     assert "measured 2026-11-26 on AMD EPYC" in ended.stdout
     unknown = in_process("ask", "colour", status=2).stderr
     assert unknown.startswith("ringside: no question concerns `colour`; known: messages, ")
