@@ -45,7 +45,7 @@ def facts(folder: Path = SOURCE_FOLDER) -> dict[str, Any]:
         "swap_bytes": memory.get("SwapTotal"),
         "load_average": list(os.getloadavg()),
         "pressure_cpu": _pressure(),
-        "transparent_hugepages": pages.partition("[")[2].partition("]")[0] or None,
+        "transparent_hugepages": pages.partition("[")[2].partition("]")[0] or pages or None,
         "limits": {
             "descriptors_soft": soft,
             "descriptors_hard": hard,
