@@ -96,8 +96,14 @@ def vs() -> None:
 
 
 def showdown() -> None:
-    printed = terminal("show", "showdown")
-    draw("showdown", "make showdown", printed)
+    plain = re.compile(r"\x1b\[[0-9;]*m")
+    lines = terminal("show", "showdown").splitlines()
+    words = [plain.sub("", line) for line in lines]
+    # The first two problems, and the last table.
+    problems = words.index("", words.index("") + 1)
+    table = next(number for number, line in enumerate(words) if line.startswith("Times the best"))
+    end = next(number for number, line in enumerate(words) if number > table and line.startswith("warning:"))
+    draw("showdown", "make showdown", "\n".join([*lines[:problems], "", "…", "", *lines[table:end]]))
 
 
 def report() -> None:
