@@ -93,8 +93,10 @@ pub struct Sampler {
     /// Page faults until memory was seen last.
     faults: ProcessTimes,
     seen_faults: u64,
-    /// A process that is not in the trial's cgroup, or was not.
+    /// A process that was outside the trial's cgroup in two samples in succession, and those of the last sample: one
+    /// that is being forked is seen before the kernel puts it into the cgroup of its parent.
     pub left_cgroup: Option<i32>,
+    outside: Vec<i32>,
     page_bytes: u64,
     tick_ns: u64,
     timeline: bool,
@@ -137,6 +139,7 @@ impl Sampler {
             faults: ProcessTimes::default(),
             seen_faults: 0,
             left_cgroup: None,
+            outside: Vec::new(),
             page_bytes: os::page_bytes() as u64,
             tick_ns: 1_000_000_000 / sys::ticks_per_second(),
             timeline,
@@ -304,6 +307,7 @@ impl Sampler {
         inside.sort_unstable();
         let others =
             tree.iter().filter(|process| process.alive && inside.binary_search(&process.pid).is_err());
+        let before = std::mem::take(&mut self.outside);
         for process in others {
             let pid = process.pid;
             let thread = process.living_thread;
@@ -312,7 +316,8 @@ impl Sampler {
             if !own.is_some_and(|own| cgroup.holds(own)) {
                 let now = self.procfs.process(pid);
                 if now.is_some_and(|now| now.alive) {
-                    self.left_cgroup = Some(pid);
+                    self.outside.push(pid);
+                    self.left_cgroup = self.left_cgroup.or(Some(pid).filter(|pid| before.contains(pid)));
                 }
             }
         }
