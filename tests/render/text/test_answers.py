@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from ringside.analysis import plausibility
+from ringside.analysis.answers import Confounder
 from ringside.analysis.run import RunAnalysis
 from ringside.analysis.suite import overview
 from ringside.model.catalogue import ContenderClass
@@ -24,6 +26,7 @@ from ringside.render.site import post, site
 from ringside.render.text import markdown, terminal
 from ringside.render.text.answers import answers, pair_sentence, short_answer
 from ringside.render.text.diagnostics import words
+from ringside.render.text.words import reserve
 from tests.support import TESTS
 from tests.support.analyses import HOP, MEMORY, Exact, Values, analyse, analysis, planned, point, scaled
 from tests.support.cases import cases
@@ -107,6 +110,11 @@ def failing(*, ended: bool = True) -> RunAnalysis:
         ]
     run = planned(("erlang", "go"), [P])
     return analyse(run if ended else dataclasses.replace(run, ended_at=None), trials, Exact())
+
+
+@pytest.mark.parametrize("code", sorted({*plausibility.CODES, *Confounder} - {Confounder.IMPLAUSIBLE}))
+def test_each_reason_for_a_reserve_has_words(code: str) -> None:
+    assert reserve([code]).startswith("; not certain, since ")
 
 
 def test_who_failed_in_most_blocks_is_not_the_best() -> None:
