@@ -78,12 +78,11 @@ def drive(settings: LoadSettings) -> int:
         with streams.writing(option, path):
             if str(path) != "-":
                 streams.open_to_write(path)
-    for each in (parsed[0], other) if other else (parsed[0],):
-        if settings.unix or settings.wait_ready_s is None:
-            break
-        if not targets.wait(_dialed(settings, each), settings.wait_ready_s):
+    wait_s = None if settings.unix else settings.wait_ready_s
+    for each in filter(None, (parsed[0], other)):
+        if wait_s is not None and not targets.wait(_dialed(settings, each), wait_s):
             streams.say(
-                f"{one_line(each.text)} accepted no connection within {settings.wait_ready_s:g} s "
+                f"{one_line(each.text)} accepted no connection within {wait_s:g} s "
                 "(--wait-ready): start the server, or wait longer"
             )
             return EXIT_FAILED

@@ -361,10 +361,15 @@ def _show(
     how += f"; run {run.id}" + "; one build, one boot" * (len(analysis.cells) > 1)
     if settings.as_json:
         facts = {
-            **{"seed": run.seed, "blocks": settings.runs or settings.blocks},
-            **{"until": "end" if settings.runs else settings.until or "decided"},
-            **{"margin": analysis.experiment.margin, "time_s": rule.time_s, "warmups": execution.warmups},
-            **{"cpus": list(execution.cpus), "order": settings.order, "host": dict(run.host)},
+            "seed": run.seed,
+            "blocks": settings.runs or settings.blocks,
+            "until": "end" if settings.runs else settings.until or "decided",
+            "margin": analysis.experiment.margin,
+            "time_s": rule.time_s,
+            "warmups": execution.warmups,
+            "cpus": list(execution.cpus),
+            "order": settings.order,
+            "host": dict(run.host),
         }
         sys.stdout.write(documents.as_json(documents.vs_document(analysis, facts)))
     elif settings.as_markdown:

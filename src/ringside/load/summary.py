@@ -105,9 +105,8 @@ def log_words(log: ipc.RequestLog | None) -> str:
     """What `--log` has written."""
     log = log or ipc.RequestLog()
     words = f"has {count(log.lines, 'line')}"
-    words += f", each for up to {log.of} requests" * (log.of > 1) + f"; {log.dropped:,} more had no room" * (
-        log.dropped > 0
-    )
+    words += f", each for up to {log.of} requests" * (log.of > 1)
+    words += f"; {log.dropped:,} more had no room" * (log.dropped > 0)
     return f"{words}; it is not whole: {one_line(log.failed)}" if log.failed else words
 
 

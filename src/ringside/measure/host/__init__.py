@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import resource
 import subprocess
 import tomllib
@@ -17,6 +18,7 @@ from ringside import __version__
 # Where this module's checkout is, if it is in one; a folder of the Python installation else.
 SOURCE_FOLDER = Path(__file__).resolve().parents[4]
 
+_NO_TEXT = re.compile("[\ud800-\udfff]")  # What Python makes of bytes that are not UTF-8.
 _NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 
 
@@ -207,9 +209,5 @@ def output_of(*command: str, folder: Path | None = None) -> str:
 def environment(variables: Mapping[str, str] = os.environ) -> tuple[dict[str, str], list[str]]:
     """The environment that measured programs get: the variables whose names and values are text, as requests
     to the probe are UTF-8; and the names of the others."""
-    texts = {
-        name: value
-        for name, value in variables.items()
-        if (name + value).encode(errors="ignore").decode() == name + value
-    }
-    return texts, [name for name in variables if name not in texts]
+    others = [name for name, value in variables.items() if _NO_TEXT.search(name + value)]
+    return {name: value for name, value in variables.items() if name not in others}, others

@@ -79,10 +79,8 @@ def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
         return Task(runs=runs, unfinished=unfinished)
     selection = msgspec.convert(runs[0].suite, Selection)
     begun = Counter(run.experiment for run in runs)
-    each_session = experiments(catalogue, selection)
-    missing = [
-        each for number in range(selection.sessions) for each in each_session if begun[each.name] <= number
-    ]
+    parts = experiments(catalogue, selection)
+    missing = [each for session in range(selection.sessions) for each in parts if begun[each.name] <= session]
     return Task(missing, runs, unfinished, selection, suite_id)
 
 
