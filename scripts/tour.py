@@ -6,7 +6,9 @@
 
 What stands between a place and `<!-- end -->` is replaced. The places are
 
-    <!-- source: PATH: TEXT -->      lines of a file, from the first that contains TEXT to the next blank one
+    <!-- source: PATH: TEXT -->      lines of a file, from the first that contains TEXT to the next blank one;
+                                     after ` without ` words, as `if trace, log`: lines with one of them are
+                                     left out, with the block that begins there
     <!-- figures: EXPERIMENT METRIC: CONTENDER, … at HEAD: LEVELS; HEAD: LEVELS -->
     <!-- output: COMMAND: TEXT -->   what `ringside COMMAND` prints at 120 columns, from a line as above;
                                      further parts after ` | `
@@ -24,7 +26,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -63,11 +65,26 @@ def excerpt(lines: Sequence[str], wanted: str, where: str) -> str:
     return "\n".join(line.rstrip() for line in lines[begin : end + bool(last)])
 
 
+def without(lines: Sequence[str], words: Sequence[str]) -> Iterator[str]:
+    """The lines, but none that contains one of the words, and not the block that such a line begins."""
+    depth = sys.maxsize
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if indent > depth or (indent == depth and line.strip() == "}"):
+            continue
+        depth = indent if any(word in line for word in words) else sys.maxsize
+        if depth == sys.maxsize:
+            yield line
+
+
 def source(place: str) -> str:
     """A fenced block of lines of a file."""
     path, _, wanted = place.partition(": ")
+    wanted, _, words = wanted.partition(" without ")
     lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
-    return f"```{LANGUAGES[path.rpartition('.')[2]]}\n{excerpt(lines, wanted, path)}\n```\n"
+    shown = excerpt(lines, wanted, path).splitlines()
+    text = "\n".join(without(shown, words.split(", ") if words else ()))
+    return f"```{LANGUAGES[path.rpartition('.')[2]]}\n{text}\n```\n"
 
 
 def output(place: str, columns: int = COLUMNS) -> str:
