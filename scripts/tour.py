@@ -138,8 +138,7 @@ def figures(place: str, analyses: Mapping[str, RunAnalysis]) -> str:
         cells = (analysis.cells[Cell(contender, points[of])] for of in levels.values())
         row = (units.with_interval(cell.metrics[metric.name], metric.unit) for cell in cells)
         table.append(f"| {contender} | {' | '.join(row)} |")
-    note = f"*`ringside run {experiment}`, from [the record](../records/README.md)*"
-    return "\n".join(["", *table, "", note, ""])
+    return "\n".join(["", *table, "", f"*`ringside run {experiment}`*", ""])
 
 
 def filled(text: str, analyses: Mapping[str, RunAnalysis], with_examples: bool = False) -> str:
