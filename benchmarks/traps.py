@@ -110,7 +110,7 @@ TRAPS = (
         "A failing target",
         "The second of two servers answers 95 % of requests with 503, at once.",
         "the failing server is the faster one",
-        "no verdict if more than 1 % fails.",
+        "refuse a verdict if more than 1 % fails.",
         "load {0} --vs {1} --rate 300 --duration 4s --blocks 4",
         r"B failed in \d+ runs?; first error: .*?\.",
         status=1,
@@ -125,7 +125,7 @@ TRAPS = (
         "Lost requests",
         "A server ignores every second request; the load ends before any time-out.",
         "no errors, low latencies",
-        "count unanswered requests as failed, their age as latency.",
+        "count unanswered requests as failed, and their age as latency.",
         "load {0} --rate 100 --duration 3s --fail-if errors>1%",
         r"[\d,]+ of the intended requests had no answer at the end",
         status=1,
@@ -144,7 +144,7 @@ TRAPS = (
         "Percentiles of twelve requests",
         "A p99 is read from twelve requests.",
         "one request in a hundred takes this long",
-        "ten values beyond a percentile: a thousand for p99.",
+        "take ten values beyond a percentile: a thousand for p99.",
         "load {0} --connections 1 --requests 12",
         r"\?: (fewer than \d+ lie beyond this percentile: it describes those few alone\.)",
         worded=r"\1",
@@ -153,8 +153,8 @@ TRAPS = (
     ),
     Trap(
         "Different work under one name",
-        "Two programs `sum`; the second adds a tenth of the numbers.",
-        "the second program does the same faster",
+        "The second of two programs adds only a tenth of the numbers.",
+        "it does the same work faster",
         "compare outputs before times.",
         "vs -r 10 '{program} sum' '{program} less-sum'",
         r"Output of `B` differs from that of `A`\.",
@@ -162,9 +162,9 @@ TRAPS = (
     ),
     Trap(
         "Two modes",
-        "A program takes 0.1 or 1.5 s, in turn.",
-        "it takes about 0.8 s, which it never does",
-        "look at single values; a mean ± σ describes neither mode.",
+        "A program takes 0.1 and 1.5 s in turn.",
+        "it takes about 0.8 s",
+        "look at single values.",
         "vs -r 16 '{program} two-modes {scratch}'",
         r"A \([\d.]+× apart\): the values have two modes, and the median may be near neither\.",
         peers=(
@@ -178,9 +178,9 @@ TRAPS = (
     ),
     Trap(
         "Rare stalls",
-        "A program takes 0.1 s, in every sixth execution 2 s.",
+        "A program takes 0.1 s, but 2 s every sixth time.",
         "it takes about 0.4 s",
-        "show the few slow executions: how many, how long.",
+        "show the slow executions: how many, how long.",
         "vs -r 24 '{program} stalls {scratch}'",
         r"\d+ of 24 \([^)]*\), not in the histogram",
         peers=(
@@ -191,9 +191,9 @@ TRAPS = (
     ),
     Trap(
         "Memory of short processes",
-        "A program of some 100 ms needs 200 MB for a moment.",
-        "it needs little, or what a sampler happened to see",
-        "take the kernel's peak of the process, not samples.",
+        "A program of 100 ms needs 200 MB for a moment.",
+        "it needs little",
+        "take the kernel's peak, not samples.",
         "vs -r 7 '{program} memory'",
         r"peak memory (?:19|20)\d(?:\.\d+)? MiB",
         peers=(
@@ -207,18 +207,18 @@ TRAPS = (
     ),
     Trap(
         "Output bound by its reader",
-        "A program writes 262 MB and waits for the pipe's reader.",
+        "A program writes 262 MB to a pipe and waits for its reader.",
         "the program takes that long",
-        "send all output to one place that nobody reads, and name it.",
+        "discard the output (`--output null`).",
         "vs -r 7 '{program} prints'",
         r"Ringside read the output of `A` \(\d+ % of its time\)[^.]*\.",
         peers=(hyperfine("'{program} prints'", "--runs 7 --output pipe"),),
     ),
     Trap(
         "Coordinated omission",
-        "A server stalls half a second at every 3,000th request; connections wait.",
+        "A server stalls half a second at every 3,000th request.",
         "p99 is a few milliseconds",
-        "send at fixed instants (`--rate`), count latency from those.",
+        "send at fixed instants (`--rate`), and count latency from them.",
         "load {0} --connections 8 --duration 4s",
         r"A reply took \d+ ms: a closed loop hides such stalls, since it sends nothing meanwhile\.",
         peers=(
@@ -231,7 +231,7 @@ TRAPS = (
     ),
     Trap(
         "A generator at its limit",
-        "Three busy programs have priority on the generator's CPU; the server has another.",
+        "Three busy programs have priority on the generator's CPU.",
         "the server is that slow",
         "watch the generator's own delay; give it its own CPUs.",
         "load {0} --rate 15000 --connections 64 --duration 3s",
@@ -247,9 +247,9 @@ TRAPS = (
     ),
     Trap(
         "A default pool",
-        "A server answers after 50 ms; the client's pool has ten connections.",
+        "A server answers after 50 ms; the client has ten connections.",
         "the server can do 200 requests per second",
-        "send at a rate, look how long requests queue in the client, use more connections.",
+        "send at a rate, and use more connections if requests queue in the client.",
         "load {0} --connections 10 --rate 400 --duration 4s",
         r"[\d.]+ % of the intended requests were answered in time\. Use [^.]* more connections[^.]*\.",
         peers=(
@@ -261,9 +261,9 @@ TRAPS = (
     ),
     Trap(
         "Carry-over",
-        "The first of three equal commands leaves a file; the next one needs 40 ms to remove it.",
-        "the command that always follows the first is slower",
-        "run in random order; compare what follows whom.",
+        "The first of three equal commands leaves a file, which the next one takes 40 ms to remove.",
+        "the second command is slower",
+        "use a random order, and compare trials by what ran before them.",
         "vs -r 30 '{program} leaves {scratch}' '{program} cleans {scratch}' '{program} cleans {scratch}'",
         r"The trial after A has [\d.]+ ?% more[^.]*\.",
         peers=(
@@ -277,7 +277,7 @@ TRAPS = (
         "Drift",
         "Two equal commands; after four seconds other programs take the CPUs.",
         "the second command is slower",
-        "alternate commands; time a reference computation beside them.",
+        "alternate commands, and time a reference computation beside them.",
         "vs --time 10s --until end '{program} works' '{program} works'",
         r"The machine's speed changed: a reference computation took [^;]*",
         peers=(hyperfine("'{program} works' '{program} works'", "--runs 30"),),
@@ -285,7 +285,7 @@ TRAPS = (
     ),
     Trap(
         "A neighbour in bursts",
-        "Other programs take the CPUs for half a second of each second.",
+        "Other programs take the CPUs for half of each second.",
         "these are the command's own times",
         "watch who else uses the CPUs.",
         "vs -r 20 '{program} works' '{program} works'",
@@ -295,9 +295,9 @@ TRAPS = (
     ),
     Trap(
         "A wrong unit",
-        "A ring's program prints microseconds instead of nanoseconds.",
+        "A program prints microseconds instead of nanoseconds.",
         "a message takes a thousandth of its time",
-        "time from outside too; reject figures that contradict it.",
+        "time it from outside too, and reject figures that contradict.",
         "run trap --until end",
         r"wrong-evidence: ::phase name=\w+",
         status=1,
@@ -315,9 +315,9 @@ messages = 1000
     ),
     Trap(
         "A cold JIT",
-        "The same ring on CPython and on PyPy, too short for its compiler.",
-        "PyPy is the slower one",
-        "repeat the work in one process; tell the first repeat from the steady state.",
+        "The same ring on CPython and on PyPy, too short for PyPy's compiler.",
+        "PyPy is slower",
+        "repeat the work in one process, and separate the first repeat from the steady state.",
         "run trap --until end",
         r"python-asyncio@pypy (\S+ [µn]s) (\S+ [µn]s) ([\d.]+) (\d+) "
         r"([\w ,×]*(?:warm(?:ing|ed) up|no steady state))",
@@ -350,9 +350,9 @@ metrics = ["hop_ns", "first_hop_ns"]
     ),
     Trap(
         "A CPU quota",
-        "Tool and programs run in a cgroup with a fifth of a CPU, as in containers.",
+        "Tool and programs share a fifth of a CPU, as in a container.",
         "the command takes that long",
-        "look at the cgroup's cpu.max and nr_throttled; compare within one quota, better none.",
+        "look at the cgroup's cpu.max and nr_throttled.",
         "vs -r 10 '{program} works' '{program} works'",
         r"a CPU quota of \S+ CPUs holds here and stopped processes \d+ times? during the run",
         peers=(hyperfine("'{program} works'", "--runs 10"),),
@@ -361,8 +361,8 @@ metrics = ["hop_ns", "first_hop_ns"]
     Trap(
         "Different bodies",
         "Two servers answer 200, the second with an error page.",
-        "both servers do the same, as fast",
-        "compare bodies, not the status alone.",
+        "both servers do the same",
+        "compare bodies too.",
         "load {0} --vs {1} --rate 200 --duration 4s --blocks 4",
         r"The answers differ: [\w ,]+ bytes",
         peers=(
@@ -373,8 +373,8 @@ metrics = ["hop_ns", "first_hop_ns"]
     ),
     Trap(
         "Early replies",
-        "A server answers 200 after a request's head, before it reads the 20 MB body.",
-        "the server takes that many uploads per second",
+        "A server answers 200 before it reads the 20 MB body.",
+        "the server takes that many uploads",
         "count only replies to requests sent whole.",
         "load {0} --body @upload --connections 2 --duration 3s",
         r"early-reply ([\d,]+) (the reply was complete before the request was sent: "
@@ -518,14 +518,18 @@ def section(trap: Trap, answers: Sequence[Answer]) -> list[str]:
     tried = [answer for answer in answers if answer.is_named is not None]
     believed = "" if all(answer.is_named for answer in tried) else f" Believed: {trap.believed}."
     lines = [f"## {trap.name}", "", f"{trap.planted}{believed} Remedy: {trap.avoid}", ""]
+    missed = []
     for answer in tried or answers[:1]:
         line = answer.line.replace("<", "&lt;").replace(PROGRAM, "program.py")
         if answer.tool == "Ringside":
-            command = answer.command.replace("{program}", "program.py")
+            command = answer.command.replace("{program}", "program.py").replace(" {scratch}", "")
             command = command.replace("{0}", "URL").replace("{1}", "URL2")
             lines.append(f"- {MARKS[answer.is_named]} `{command}`: {line}")
+        elif answer.is_named:
+            lines.append(f"- {MARKS[True]} {answer.tool}: {line}")
         else:
-            lines.append(f"- {MARKS[answer.is_named]} {answer.tool}: {line}")
+            missed.append(answer.tool)
+    lines += [f"- {MARKS[False]} {', '.join(missed)}"] if missed else []
     return [*lines, ""]
 
 
@@ -548,11 +552,10 @@ def page(results: Sequence[tuple[Trap, Sequence[Answer]]]) -> str:
         "",
         summary(results),
         "",
-        "`benchmarks/traps.py` plants known mistakes, one at a time, in small programs and servers "
-        "(`benchmarks/planted/`), runs Ringside and its peers on each, and writes this page; it has the "
-        "command of each peer. A tool names a mistake (✓) if it prints a warning of it or the true "
-        "figure, or refuses to go on. The figures show what tools print on a noisy machine, not speed. "
-        "*Believed*: what an unwarned reader concludes.",
+        "`benchmarks/traps.py` plants known mistakes in small programs and servers, runs Ringside and its "
+        "peers on each, and writes this page; it has the commands of the peers. ✓: the tool prints a warning "
+        "of the mistake or the true figure, or refuses to go on. *Believed*: what an unwarned reader "
+        "concludes.",
         "",
     ]
     for trap, answers in results:
