@@ -520,13 +520,9 @@ def section(trap: Trap, answers: Sequence[Answer]) -> list[str]:
     lines = [f"## {trap.name}", "", f"{trap.planted}{believed} Remedy: {trap.avoid}", ""]
     missed = []
     for answer in tried or answers[:1]:
-        line = answer.line.replace("<", "&lt;").replace(PROGRAM, "program.py")
-        if answer.tool == "Ringside":
-            command = answer.command.replace("{program}", "program.py").replace(" {scratch}", "")
-            command = command.replace("{0}", "URL").replace("{1}", "URL2")
-            lines.append(f"- {MARKS[answer.is_named]} `{command}`: {line}")
-        elif answer.is_named:
-            lines.append(f"- {MARKS[True]} {answer.tool}: {line}")
+        if answer.tool == "Ringside" or answer.is_named:
+            line = answer.line.replace("<", "&lt;").replace(PROGRAM, "program.py")
+            lines.append(f"- {MARKS[answer.is_named]} {answer.tool}: {line}")
         else:
             missed.append(answer.tool)
     lines += [f"- {MARKS[False]} {', '.join(missed)}"] if missed else []
@@ -553,9 +549,9 @@ def page(results: Sequence[tuple[Trap, Sequence[Answer]]]) -> str:
         summary(results),
         "",
         "`benchmarks/traps.py` plants known mistakes in small programs and servers, runs Ringside and its "
-        "peers on each, and writes this page; it has the commands of the peers. ✓: the tool prints a warning "
-        "of the mistake or the true figure, or refuses to go on. *Believed*: what an unwarned reader "
-        "concludes.",
+        "peers on each, and writes this page; `traps.py drift` repeats one and prints the commands. ✓: the "
+        "tool prints a warning of the mistake or the true figure, or refuses to go on. *Believed*: what an "
+        "unwarned reader concludes.",
         "",
     ]
     for trap, answers in results:
@@ -578,7 +574,7 @@ def main() -> int:
             answers += [of_peer(trap, peer, folders) for peer in trap.peers]
         results.append((trap, answers))
         for answer in answers:
-            print(f"{trap.name}: {answer.tool}: {answer.is_named}: {answer.line}", flush=True)
+            print(f"{trap.name}: {answer.command}: {answer.is_named}: {answer.line}", flush=True)
     if not chosen.names:
         PAGE.write_text(page(results), encoding="utf-8")
     missed = [trap.name for trap, answers in results if answers[0].is_named is False]
