@@ -138,9 +138,9 @@ def _value(node: inspect.Type, plural: str = "") -> str:
             case inspect.StrType(max_length=most):
                 texts.append(f"up to {most} characters" if most else f"text{plural}")
             case inspect.BoolType():
-                texts.append("true or false")
+                texts.append("boolean")
             case inspect.IntType() as number:
-                texts.append(f"whole number{plural}{_bounds(number)}")
+                texts.append(f"integer{plural}{_bounds(number)}")
             case inspect.FloatType() as number:
                 texts.append(f"number{plural}{_bounds(number)}")
             case inspect.LiteralType(values):
@@ -163,7 +163,7 @@ def _bounds(node: inspect.IntType | inspect.FloatType) -> str:
 def _default(field: inspect.Field) -> str:
     """The default as it is written; nothing where it is nothing, or the meaning says it."""
     value: Any = field.default
-    if value is msgspec.NODEFAULT or value in (None, "", (), {}):
+    if value is msgspec.NODEFAULT or value in (None, "", (), {}, False):
         return ""
     return f"default `{json.dumps(value)}`"
 
