@@ -499,7 +499,7 @@ def of_ringside(trap: Trap) -> Answer:
     named = re.search(trap.names, text)
     is_named = bool(named) and status == trap.status
     line = named.expand(trap.worded) if named else f"(nothing of it) {text[-300:]}"
-    ending = f"{'' if line.endswith('.') else '.'} Exit status {status}." if status or not is_named else ""
+    ending = "" if is_named else f" Exit status {status}."
     return Answer("Ringside", f"ringside {trap.ringside}", line + ending, is_named)
 
 
