@@ -129,10 +129,9 @@ def _value(node: inspect.Type, plural: str = "") -> str:
                 texts.append(f"table{plural} of {_value(value, 's')}")
             case inspect.VarTupleType(item_type=inspect.DictType() as item):
                 texts.append(_value(item, "s"))
-            case inspect.VarTupleType(item_type=item, min_length=least):
+            case inspect.VarTupleType(item_type=item):
                 several = _value(item, "s")
-                nested = f"lists of {several}" if plural and several != "levels" else several
-                texts.append(f"one or more {nested}" if least and not plural else nested)
+                texts.append(f"lists of {several}" if plural and several != "levels" else several)
             case inspect.TupleType():
                 texts.append(f"pair{plural} of texts")
             case inspect.StrType(max_length=most):
