@@ -24,7 +24,7 @@ import pytest
 
 from ringside.analysis.run import analysis_of
 from ringside.cli import context
-from ringside.measure.runs.plain_server import free_port
+from ringside.measure.runs.trials import free_port
 from ringside.render.text.command import command
 from ringside.store.runs import single_run
 from tests.support.command_line import RINGSIDE, in_process, load_document

@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from ringside.measure.runs.plain_server import free_port
+from ringside.measure.runs.trials import free_port
 from ringside.probe.process import find_probe
 from tests.support import TESTS
 

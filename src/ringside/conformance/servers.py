@@ -27,7 +27,7 @@ from ringside.conformance.subject import (
     listeners,
 )
 from ringside.errors import UsageError
-from ringside.measure.runs.plain_server import free_port
+from ringside.measure.runs.trials import free_port
 from ringside.model.design import Point
 from ringside.workloads.base import Checks, Workload
 from ringside.workloads.phases import below

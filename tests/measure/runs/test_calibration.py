@@ -9,8 +9,8 @@ import pytest
 
 from ringside.analysis.run import RunAnalysis
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.runs.calibration import enough
 from ringside.measure.runs.campaign import new_task
+from ringside.measure.runs.loop import enough
 from ringside.measure.runs.plan import Selection
 from ringside.model.results import Outcome
 from ringside.probe.protocol import Phase, TrialMessage, TrialOutcome, TrialRequest

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from ringside.measure.runs.plain_server import free_port, with_ready_line
+from ringside.measure.runs.trials import free_port, with_ready_line
 
 # Listens on the port of its first argument, and prints its process and its arguments then.
 SERVER = """

@@ -14,8 +14,7 @@ import pytest
 
 from ringside.errors import ProbeError
 from ringside.measure.runs import trials
-from ringside.measure.runs.plain_server import with_ready_line
-from ringside.measure.runs.trials import padding_bytes
+from ringside.measure.runs.trials import padding_bytes, with_ready_line
 from ringside.model.catalogue import Contender, Ready, Receipt, Runtime, WorkloadEntry
 from ringside.model.design import Cell, ExperimentLimits, Input, Level
 from ringside.model.results import Outcome, Span, Trial

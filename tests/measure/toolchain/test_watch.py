@@ -11,8 +11,7 @@ import pytest
 from ringside.catalogue.loader import Catalogue
 from ringside.cli import context
 from ringside.errors import BuildError
-from ringside.measure.toolchain.builds import Toolchain, has_build
-from ringside.measure.toolchain.watch import FileWatch
+from ringside.measure.toolchain.builds import FileWatch, Toolchain, has_build
 from ringside.model.catalogue import Ready
 from ringside.text import one_line
 

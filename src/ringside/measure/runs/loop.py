@@ -3,6 +3,7 @@ is fulfilled. It serves `run`, `vs` and `load --vs`; `cluster/loop.py` gives blo
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from abc import ABC, abstractmethod
@@ -10,18 +11,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from statistics import median
 from typing import Protocol
 
 from ringside.errors import ProbeError
-from ringside.measure.runs.calibration import calibrated
 from ringside.measure.runs.events import TICK, Event, Notify
 from ringside.measure.runs.stopping import BlockProgress, StoppingRule
 from ringside.model.design import Block, Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial, counted
 from ringside.stats.sequential import FIRST_LOOK
+from ringside.stats.series import MIN_FOR_STEADY_STATE, SeriesKind, steady_state
 from ringside.store import Store, now
 from ringside.store.plans import read_plan
-from ringside.workloads.base import Measurement, Workload
+from ringside.workloads.base import REPEATED, REPEATS, Measurement, Workload, repeats
 
 # A cell that ended like this twice will not do better, and each try may cost the whole wall limit.
 _HOPELESS = frozenset(
@@ -29,6 +31,19 @@ _HOPELESS = frozenset(
 )
 MAX_HOPELESS = 2
 MAX_PROBE_FAILURES = 2
+# As many repeats as show a steady state, if they take no more than so many times the least; more of a program
+# that gets faster, or of one repeat alone: with few it would be compared while it compiles. One that is still
+# warming up gets so many times as many, up to a time of its own.
+_STEADY_TIMES = 5
+_WARM_TIMES = 100
+_WARMING_UP_TIMES, _MORE = 20, 3
+# Of fewer repeats than show a steady state the later take less than such a share of the first.
+_FALLS_TO = 0.95
+# Later trials may be faster than the one that the number is from.
+_RESERVE = 1.2
+# A runtime that warms up takes less time for each repeat the more there are.
+_TRIES = 5
+_CLOSE = 1.1
 
 
 class DeadlineError(Exception):
@@ -97,6 +112,24 @@ def blocks(
         yield Block(index, tuple(cells))
 
 
+def enough(times_ns: Sequence[int], least_s: float) -> int:
+    """How many repeats take `least_s` or more, and show a steady state unless that takes too long; by the
+    median of the later half of `times_ns`."""
+    typical_s = max(1.0, median(times_ns[len(times_ns) // 2 :])) / 1e9
+    state = steady_state([max(1, each) for each in times_ns])
+    may_warm = state.kind is not SeriesKind.STEADY if state else typical_s < _FALLS_TO * times_ns[0] / 1e9
+    # As many as took it to get warm, or more than did not suffice.
+    settling = 0
+    if state and state.kind is SeriesKind.WARM:
+        settling = len(times_ns)
+    elif state and state.since is None:
+        settling = min(_MORE * len(times_ns), int(_WARMING_UP_TIMES * least_s / typical_s))
+    most_s = (_WARM_TIMES if may_warm or len(times_ns) == 1 else _STEADY_TIMES) * least_s
+    for_steady = min(MIN_FOR_STEADY_STATE, int(most_s / typical_s))
+    for_time = math.ceil(_RESERVE * least_s / typical_s)
+    return max(1, min(REPEATS.most, max(for_time, for_steady, settling)))
+
+
 @dataclass(eq=False)
 class RunLoop(ABC):
     """The blocks of one run: planned, kept and judged; subclasses carry them out. `unavailable`: the cells
@@ -139,7 +172,7 @@ class RunLoop(ABC):
                 self.warm_up()
                 workload = self.measurement
                 if isinstance(workload, Workload) and any(map(workload.can_repeat, self.points)):
-                    self.run = calibrated(self.run, workload, self.rehearse, self.store)
+                    self._calibrate(workload)
                     self.measured = read_plan(self.run).measured
             self.progress.start()
             is_late = self.measure(done)
@@ -149,6 +182,39 @@ class RunLoop(ABC):
                 return False
             self.store.end_run(self.run)
             return True
+
+    def _calibrate(self, workload: Workload) -> None:
+        """Have the plan say how often each cell's program does its work in one process, so that what is
+        measured of a trial takes long enough: as trials show. That of a run that goes on says it already."""
+        plan = read_plan(self.run)
+        if plan.repeats:
+            return
+        numbers: dict[str, list[int]] = {}
+        for name in self.experiment.contenders:
+            can_repeat = REPEATED.name in plan.contenders[name].capabilities
+            numbers[name] = [
+                self._repeats(Cell(name, point), workload)
+                if can_repeat and workload.can_repeat(point)
+                else repeats(point)
+                for point in plan.points
+            ]
+        self.run = self.store.set_plan(self.run, {**self.run.plan, "repeats": numbers})
+
+    def _repeats(self, cell: Cell, workload: Workload) -> int:
+        """The repeats of a cell; where a trial fails, as many as the one before had, or 1, which the first
+        block shows."""
+        number = before = 1
+        for _ in range(_TRIES):
+            trial = self.rehearse(replace(cell, point=cell.point.but(repeats=number)), cell)
+            if trial is not None and trial.outcome is Outcome.INTERRUPTED:
+                raise KeyboardInterrupt
+            times_ns = trial.phases.get(workload.repeated_phase) if trial else None
+            if trial is None or trial.outcome is not Outcome.OK or not times_ns:
+                return before
+            before, number = number, enough(times_ns, self.experiment.least_s)
+            if number <= _CLOSE * before:
+                break
+        return number
 
     def _begin(self) -> dict[tuple[int, Cell], Trial]:
         """The trials that the store has and that count, by block and cell; adds a row for each cell that

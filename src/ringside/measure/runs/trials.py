@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -18,11 +20,10 @@ from ringside.measure import host
 from ringside.measure.host import memory_available_bytes
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs.events import TICK, Event, Notify
-from ringside.measure.runs.plain_server import LOOPBACK, free_port, with_ready_line
 from ringside.measure.runs.prepare import Prepared
 from ringside.measure.runs.sandbox import sandboxed
+from ringside.measure.toolchain.builds import FileWatch
 from ringside.measure.toolchain.receipts import expand
-from ringside.measure.toolchain.watch import FileWatch
 from ringside.model import design
 from ringside.model.catalogue import Ready, WorkloadEntry
 from ringside.model.design import Cell, Input, Point
@@ -41,6 +42,11 @@ _REHEARSAL_S = 60.0
 _REHEARSAL_READY_S = 15.0
 # What a contender may take of the memory that is available, unless an experiment limits it.
 _MEMORY_SHARE = 0.75
+LOOPBACK = "127.0.0.1"
+# A process of its own, which the probe adopts, waits until the port is listened on, reports that, and ends;
+# the server itself takes this program's place, so that nothing else is measured. A connection as a test
+# would be one that the server has to answer.
+_LAUNCHER = Path(__file__).with_name("launcher.sh").read_text(encoding="utf-8")
 
 
 def request(
@@ -110,6 +116,21 @@ def _argv(ready: Ready, entry: WorkloadEntry, point: Point, arguments: Mapping[s
         return with_ready_line(command, port)
     limited = ("prlimit", f"--nofile={names['nofile']}") if names.get("nofile") else ()
     return (*limited, *expand(entry.command, names), *(f"{key}={value}" for key, value in arguments.items()))
+
+
+def free_port(host: str = LOOPBACK) -> int:
+    """A port of an address of this machine on which nothing listens."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def with_ready_line(command: Sequence[str], port: int) -> tuple[str, ...]:
+    """A command that starts a server that does not speak the protocol, and prints `::ready` when it listens
+    on the port."""
+    # `read` of /proc/net/tcp sees ports as four hexadecimal digits.
+    return ("/bin/sh", "-c", _LAUNCHER, f"{port:04X}", str(port), *command)
 
 
 def padding_bytes(seed: int, block: int, position: int) -> int:
