@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from ringside.catalogue.loader import Catalogue
-from ringside.cluster import loop
-from ringside.cluster.groups import GroupPlacement
+from ringside.cluster import campaign
+from ringside.cluster.session import GroupPlacement
 from ringside.cluster.worker import NodeWorker
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 from ringside.measure.runs.campaign import new_task, resumed_task
@@ -240,7 +240,7 @@ def test_a_machine_that_never_answers_is_left_out(
     for name in NAMES if repeats else ():
         manifest = workplace / "contenders" / name / "contender.toml"
         manifest.write_text(manifest.read_text().replace('"trace"]', '"trace", "repeats"]'))
-    monkeypatch.setattr(loop, "SILENCE_S", -299.8)
+    monkeypatch.setattr(campaign, "SILENCE_S", -299.8)
     driver = Driver(session("alpha", "beta"), store)
     ask = driver.session.ready
 

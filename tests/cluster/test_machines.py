@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from ringside.cluster import groups, machines, upload
-from ringside.cluster.groups import GroupEngines, GroupPlacement
-from ringside.cluster.machines import Machines
-from ringside.cluster.session import Node
+from ringside.cluster import machines, upload
+from ringside.cluster.machines import GroupEngines, Machines
+from ringside.cluster.session import GroupPlacement, Node
 from ringside.errors import ClusterError
 from ringside.probe.process import find_probe
 from tests.support.fake_cluster import FakeSession, node, pretend
@@ -190,24 +189,24 @@ def test_a_group_is_not_waited_for_where_nodes_have_gone(
 )
 def test_too_few_nodes_for_engines(nodes: list[Node], wanted: GroupEngines, said: str) -> None:
     with pytest.raises(ClusterError, match=said):
-        groups.most_sites(nodes, wanted)
+        machines.most_sites(nodes, wanted)
 
 
 def test_as_many_sites_as_there_is_room_for() -> None:
     nodes = [node(name) for name in "abcde"]
-    assert groups.most_sites(nodes, 1) == 2
-    assert groups.most_sites(nodes, 4) == 1
+    assert machines.most_sites(nodes, 1) == 2
+    assert machines.most_sites(nodes, 4) == 1
     # Named nodes are there once.
-    assert groups.most_sites(nodes, ("a",)) == 1
+    assert machines.most_sites(nodes, ("a",)) == 1
 
 
 def test_a_contender_on_a_loopback_is_not_reached_from_elsewhere() -> None:
     near, far = node("near", "127.0.0.1"), node("far", "192.0.2.2")
     with pytest.raises(ClusterError, match=r"near has the address 127\.0\.0\.1, which far does not reach"):
-        groups.check_reach(GroupPlacement(near, (far,)))
-    groups.check_reach(GroupPlacement(far, (near,)))
+        machines.check_reach(GroupPlacement(near, (far,)))
+    machines.check_reach(GroupPlacement(far, (near,)))
     # Nodes of one machine.
-    groups.check_reach(GroupPlacement(near, (node("other", "127.0.0.1"),)))
+    machines.check_reach(GroupPlacement(near, (node("other", "127.0.0.1"),)))
 
 
 # --- versions ---

@@ -141,7 +141,7 @@ class Driver:
             machines.engage()
             quiet = Quiet()
             there = {name: catalogue.contender(name) for name in ("one", "two")}
-            campaign = ClusterCampaign(machines, there, task, catalogue, quiet, self.store)
+            campaign = ClusterCampaign(task, catalogue, self.store, quiet, machines, there)
             campaign.carry_out()
             return campaign
         finally:

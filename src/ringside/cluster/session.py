@@ -63,6 +63,22 @@ class Node:
     bundle: int = field(default=0, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class GroupPlacement:
+    """`node`: the contender's. `engines`: those that its load comes from; none where it comes from the
+    contender's own."""
+
+    node: Node
+    engines: tuple[Node, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What its trials carry as their machine: another set of engines is another place."""
+        if not self.engines:
+            return self.node.name
+        return one_line(f"{self.node.name} ← {', '.join(node.name for node in self.engines)}", 500)
+
+
 class Session:
     """An open connection. There can be one in a process."""
 

@@ -1,4 +1,5 @@
-"""Several runs, one after another: what is left of runs in the store, and new runs of experiments."""
+"""Several runs, one after another: what is left of runs in the store, where they can go on as they began, and
+new runs of experiments."""
 
 from __future__ import annotations
 
@@ -11,15 +12,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from ringside.catalogue.loader import Catalogue
+from ringside.errors import UsageError
 from ringside.measure import host
 from ringside.measure.host.exclusive import alone
 from ringside.measure.host.executor import Capacity, Executor, off_contender_cpus
-from ringside.measure.runs import plan, resume
+from ringside.measure.runs import plan
 from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import BlockLoop
@@ -28,13 +30,16 @@ from ringside.measure.runs.prepare import Prepared, check, contenders_of, descri
 from ringside.measure.runs.stopping import rule_of
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain, rebuild
-from ringside.model.catalogue import Contender, Ready
+from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Experiment, Point
 from ringside.model.results import REPEATABLE, Run, counted
 from ringside.store import Store, stamp
-from ringside.store.plans import plan_values
+from ringside.store.plans import PlannedContender, RunPlan, plan_values, read_plan
 from ringside.store.runs import free_suite_id, runs_of, suite_of
+from ringside.workloads import measurement
 from ringside.workloads import workload as find_workload
+from ringside.workloads.base import Workload
+from ringside.workloads.command import COMMAND
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +89,106 @@ def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
     return Task(missing, runs, unfinished, selection, suite_id)
 
 
+def check_origin(run: Run, *, on_cluster: bool) -> RunPlan:
+    """The plan of a run that can go on here. Raises UsageError for one of `vs` or `load --vs`, and where the
+    run began on this machine and is to go on on a cluster, or the other way."""
+    plan = read_plan(run)
+    if not isinstance(measurement(plan.experiment.workload), Workload):
+        is_vs = plan.experiment.workload == COMMAND.name
+        way = f"`ringside vs --resume {run.id}` continues it" if is_vs else "start it anew"
+        raise UsageError(f"run {run.id} is not one of `ringside run`: {way}")
+    began_on_cluster = "machines" in run.host
+    if began_on_cluster and not on_cluster:
+        raise UsageError(f"run {run.id} began on a cluster: resume it with --on")
+    if on_cluster and not began_on_cluster:
+        raise UsageError(f"run {run.id} began without --on: resume it on its machine without --on")
+    return plan
+
+
+def check_machines(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise UsageError where a machine is not the one that the run knows by its name: trials would not be
+    comparable. `facts`: by name, as `host.facts`."""
+    known = run.host.get("machines", {"": run.host})
+    for name, now in facts.items():
+        if name not in known or not (changed := host.differences(known[name], now)):
+            continue
+        there = "; ".join(changed)
+        if not name:
+            raise UsageError(
+                f"run {run.id} began on another machine ({there}): resume it there, or start a new run"
+            )
+        raise UsageError(
+            f"run {run.id} knows another machine as {name} ({there}): give this one another name (ray start "
+            "--node-name), or start a new run"
+        )
+
+
+def as_it_began(run: Run, machines: Mapping[str, Prepared]) -> dict[str, Prepared]:
+    """What machines are ready for, by their names, where that is what they had when the run began; what could
+    not be measured then stays so. Raises UsageError where a contender has changed since, or is not available
+    any more: trials would not be comparable, or missing."""
+    kept = read_plan(run)
+    settled = {}
+    for machine, prepared in machines.items():
+        then = _known(run, kept, machine)
+        where = f" on {machine}" if machine else ""
+        contenders = {}
+        for name, contender in prepared.contenders.items():
+            sources = described(contender, prepared.workload.name, {}).files
+            if kept.contenders[name].content is not None and (
+                isinstance(contender, Ready) and sources != kept.contenders[name].files
+            ):
+                raise UsageError(f"contender `{name}` has changed since run {run.id} began: start a new run")
+            contenders[name] = _as_it_was(run, contender, then.get(name), where)
+        settled[machine] = replace(prepared, contenders=contenders)
+    return settled
+
+
+def _as_it_was(
+    run: Run, now: Ready | Unavailable, then: PlannedContender | None, where: str
+) -> Ready | Unavailable:
+    if then is None:
+        return now
+    name = now.contender.name
+    if then.content is None:
+        return Unavailable(now.contender, then.unavailable, then.remedy)
+    if isinstance(now, Unavailable):
+        reason = now.reason + (f" ({now.remedy})" if now.remedy else "")
+        raise UsageError(
+            f"contender `{name}` was available{where} when run {run.id} began, and is not any more: "
+            f"{reason}; restore it, or start a new run"
+        )
+    if now.content != then.content:
+        raise UsageError(f"contender `{name}` has changed{where} since run {run.id} began: start a new run")
+    return now
+
+
+def _known(run: Run, plan: RunPlan, machine: str) -> Mapping[str, PlannedContender]:
+    """The contenders of a machine when the run began; empty for one that the run does not know."""
+    if not machine:
+        return plan.contenders
+    receipts = run.host["machines"].get(machine, {}).get("contenders", {})
+    return {
+        name: msgspec.convert({"title": name, **receipt}, PlannedContender)
+        for name, receipt in receipts.items()
+    }
+
+
+@dataclass(eq=False)
 class Campaign(ABC):
-    """Carries out a task: here (`LocalCampaign`), or on several machines (`cluster/runner.py`). `runs`: those
-    of it that have begun."""
+    """Carries out a task: here (`LocalCampaign`), or on several machines (`cluster/campaign.py`). `runs`:
+    those of it that have begun."""
 
-    is_cluster = False
+    task: Task
+    catalogue: Catalogue
+    store: Store
+    notify: Notify
+    is_cluster: ClassVar[bool] = False
 
-    def __init__(self, task: Task, catalogue: Catalogue, store: Store, notify: Notify) -> None:
-        if task.suite_id and not task.runs:
-            task = replace(task, suite_id=free_suite_id(store, task.suite_id))
-        self.task = task
-        self.catalogue = catalogue
-        self.store = store
-        self.notify = notify
-        self.runs = list(task.runs)
+    def __post_init__(self) -> None:
+        if self.task.suite_id and not self.task.runs:
+            self.task = replace(self.task, suite_id=free_suite_id(self.store, self.task.suite_id))
+        self.runs = list(self.task.runs)
 
     def carry_out(
         self, time_limit_s: float | None = None, on_run_end: Callable[[Run], None] | None = None
@@ -138,17 +229,17 @@ class Campaign(ABC):
         able to."""
         for run in self.task.unfinished:
             self.store.refuse_held(run.id)  # before anything is built
-        plans = [(run, resume.check_origin(run, on_cluster=self.is_cluster)) for run in self.task.unfinished]
+        plans = [(run, check_origin(run, on_cluster=self.is_cluster)) for run in self.task.unfinished]
         capacity = self.capacity()
         for run, kept in plans:
             # A cluster leaves out the machines that are too small.
             if not self.is_cluster:
                 plan.check_machine(kept.points, find_workload(kept.experiment.workload), capacity)
-            resume.check_machines(run, self.facts())
+            check_machines(run, self.facts())
         new = [(each, check(each, self.catalogue, capacity)) for each in self.task.experiments]
         parts: list[tuple[Experiment, Run | None, Callable[[], dict[str, Prepared]]]] = []
         for run, kept in plans:
-            prepared = resume.as_it_began(run, self.prepare(kept.experiment, kept.points))
+            prepared = as_it_began(run, self.prepare(kept.experiment, kept.points))
             parts.append((kept.experiment, run, partial(dict, prepared)))
         return [*parts, *((each, None, partial(self.prepare_session, each, points)) for each, points in new)]
 
@@ -188,7 +279,11 @@ class Campaign(ABC):
         )
         seed = random.SystemRandom().randrange(2**31) if selection.seed is None else selection.seed
         seed += self._sessions(experiment)
-        return self.store.begin_run(experiment.name, seed, values, self.run_facts(experiment), sources)
+        facts = dict(next(iter(self.facts().values())))
+        if self.is_cluster:
+            # Each machine is added when it joins.
+            facts |= {"machines": {}} | ({"engines": experiment.engines} if experiment.engines else {})
+        return self.store.begin_run(experiment.name, seed, values, facts, sources)
 
     @abstractmethod
     def capacity(self) -> Capacity:
@@ -199,72 +294,53 @@ class Campaign(ABC):
         """The facts of each machine, by its name; this machine's is empty."""
 
     @abstractmethod
-    def run_facts(self, experiment: Experiment) -> dict[str, Any]:
-        """What a run that begins has as its machine's."""
-
-    @abstractmethod
     def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
         """Build what the experiment needs; what each machine is ready for, by its name."""
 
-    @abstractmethod
     def own(self) -> AbstractContextManager[None]:
-        """Nobody else measures there meanwhile."""
+        """Nobody else measures there meanwhile. Machines of a cluster have their locks since they joined."""
+        return nullcontext()
 
     @abstractmethod
     def conduct(self, run: Run, prepared: dict[str, Prepared], deadline_s: float | None) -> bool:
         """Carry out all trials of a run that the store does not have yet; see `BlockLoop.conduct`."""
 
 
+@dataclass(eq=False)
 class LocalCampaign(Campaign):
-    """Measures on this machine."""
+    """Measures on this machine. `install`: installs the runtimes that are missing, where that is wanted."""
 
-    def __init__(
-        self,
-        task: Task,
-        catalogue: Catalogue,
-        store: Store,
-        notify: Notify,
-        toolchain: Toolchain,
-        inputs: Inputs,
-        executor: Executor,
-        install: Callable[[Sequence[Contender]], None] | None = None,
-    ) -> None:
-        """`install`: installs the runtimes that are missing, where that is wanted."""
-        super().__init__(task, catalogue, store, notify)
-        self._toolchain = toolchain
-        self._inputs = inputs
-        self._executor = executor
-        self._install = install
+    toolchain: Toolchain
+    inputs: Inputs
+    executor: Executor
+    install: Callable[[Sequence[Contender]], None] | None = None
 
     def capacity(self) -> Capacity:
-        return self._executor.capacity()
+        return self.executor.capacity()
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """Ringside itself may keep off some CPUs; `cpus_usable` are the ones of trials."""
-        usable, _ = self._executor.cpus(self._executor.capacity().cpus)
+        usable, _ = self.executor.cpus(self.executor.capacity().cpus)
         return {"": host.facts(self.catalogue.folders[0]) | {"cpus_usable": list(usable)}}
 
-    def run_facts(self, experiment: Experiment) -> dict[str, Any]:
-        return self.facts()[""]
-
     def prepare(self, experiment: Experiment, points: tuple[Point, ...]) -> dict[str, Prepared]:
-        if self._install:
-            self._install(list(readable(experiment, self.catalogue).values()))
+        if self.install:
+            self.install(list(readable(experiment, self.catalogue).values()))
         contenders = contenders_of(experiment, self.catalogue)
         workload = find_workload(experiment.workload)
         if any(workload.service(point, 0) for point in points):
-            self._executor.prepare_loads()
-        tools = (self._toolchain, self._inputs, self.notify)
+            self.executor.prepare_loads()
+        tools = (self.toolchain, self.inputs, self.notify)
         return {"": prepare(experiment, points, contenders, *tools)}
 
     @contextmanager
     def own(self) -> Iterator[None]:
-        with off_contender_cpus(self._executor), alone(partial(self.notify, Event("wait"))):
+        with off_contender_cpus(self.executor), alone(partial(self.notify, Event("wait"))):
             yield
 
     def conduct(self, run: Run, prepared: dict[str, Prepared], deadline_s: float | None) -> bool:
         ready = prepared[""]
         rule = rule_of(ready.experiment, deadline_s)
-        with closing(ContenderTrials(run.seed, ready, self._executor)) as maker:
+        with closing(ContenderTrials(run.seed, ready, self.executor)) as maker:
             what = (run, ready.experiment, ready.workload, ready.points, rule, self.store, self.notify)
             return BlockLoop(*what, ready.unavailable(), ready.classes, maker=maker).conduct()

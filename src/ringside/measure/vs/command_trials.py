@@ -21,9 +21,9 @@ from ringside.errors import RingsideError, UsageError
 from ringside.measure import host
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs import trials
+from ringside.measure.runs.campaign import check_machines
 from ringside.measure.runs.events import TICK, Event, Notify
 from ringside.measure.runs.loop import TrialMaker, row
-from ringside.measure.runs.resume import check_machines
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs.commands import Command, filled_in
 from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
