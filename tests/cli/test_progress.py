@@ -11,7 +11,7 @@ from ringside.model.catalogue import Unavailable
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
-from ringside.store.plans import PlannedContender, plan_values
+from ringside.store.plans import PlannedContender, RunPlan
 from ringside.units import duration
 from ringside.workloads.command import COMMAND
 from ringside.workloads.ring import RING
@@ -30,7 +30,7 @@ def run_of(*cells: Cell) -> Run:
         name="e", title="E", workload="ring", contenders=names, factors={}, baseline=names[0], blocks=2
     )
     points = tuple({each.point: None for each in cells})
-    plan = plan_values(experiment, points, {name: PlannedContender(title=name) for name in names})
+    plan = RunPlan(experiment, tuple(points), {name: PlannedContender(title=name) for name in names}).values()
     return Run("r", "e", "", None, 1, plan, {})
 
 

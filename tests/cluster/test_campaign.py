@@ -15,9 +15,9 @@ from ringside.cluster.session import GroupPlacement
 from ringside.cluster.worker import NodeWorker
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 from ringside.measure.runs.campaign import new_task, resumed_task
-from ringside.measure.runs.plan import Selection
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial
 from ringside.store import Store
+from ringside.store.plans import Selection
 from tests.support import stored_trials
 from tests.support.fake_cluster import Driver, FakeSession, node, pretend
 from tests.support.postgresql import Server

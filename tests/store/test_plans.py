@@ -11,7 +11,7 @@ from ringside.errors import StoreError
 from ringside.model.design import Experiment, ExperimentLimits, Point, Show
 from ringside.model.results import Run
 from ringside.store import Store
-from ringside.store.plans import KeptSelection, RunPlan, plan_values, read_plan
+from ringside.store.plans import RunPlan, SuiteSelection, read_plan
 from tests.support import ROOT, stores
 
 POINTS = (Point((("nodes", 2), ("mode", "token"))), Point((("nodes", 3), ("mode", "token"))))
@@ -36,17 +36,17 @@ CONTENDERS = {
     "a": dataclasses.replace(stores.CONTENDERS["erlang"], kind="bare"),
     "b": stores.CONTENDERS["go"],
 }
-SUITE: KeptSelection = {"id": "1-s", "name": "s", "only": [], "settings": {}, "margin": None, "seed": 4}
-WHOLE = plan_values(EXPERIMENT, POINTS, CONTENDERS)
+SUITE = SuiteSelection("s", settings={}, seed=4, id="1-s")
+WHOLE = RunPlan(EXPERIMENT, POINTS, CONTENDERS).values()
 
 
 def test_a_plan_comes_out_as_it_went_in(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.sqlite")
     published = Catalogue([ROOT]).published("2007-ring-showdown")
     for source, suite in ((published, SUITE), (None, None)):
-        values = plan_values(EXPERIMENT, POINTS, CONTENDERS, source, suite)
+        values = RunPlan(EXPERIMENT, POINTS, CONTENDERS, source, suite).values()
         run = store.run(store.begin_run("x", 1, values, {}, {}).id)
-        assert run.suite == (suite or {})
+        assert run.suite.get("id") == (suite.id if suite else None)
         assert read_plan(run) == RunPlan(EXPERIMENT, POINTS, CONTENDERS, source, suite)
 
 

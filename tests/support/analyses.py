@@ -20,7 +20,7 @@ from ringside.model.design import Cell, Experiment, Level, Metric, Point, Show
 from ringside.model.results import Interval, Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
 from ringside.stats.interval import median_interval
-from ringside.store.plans import PlannedContender, plan_values
+from ringside.store.plans import PlannedContender, RunPlan
 from ringside.workloads.base import Measurement
 
 HOP = Metric("hop_ns", "ns", "Per hop", "time of one delivery", phrase="time per hop")
@@ -157,7 +157,7 @@ def analysis(
         started_at="2030-01-02T03:04:05Z",
         ended_at="2030-01-02T03:05:00Z" if ended else None,
         seed=7,
-        plan=plan_values(experiment, points, planned),
+        plan=RunPlan(experiment, tuple(points), planned).values(),
         host=HOST if host is None else host,
     )
     trials = [
@@ -270,7 +270,7 @@ def planned(
         name: PlannedContender(title=name, kind=(kinds or {}).get(name, "idiomatic"), version="1")
         for name in names
     }
-    plan = plan_values(experiment, points, contenders)
+    plan = RunPlan(experiment, tuple(points), contenders).values()
     return Run("run-2", "planned", "2030-01-02", "2030-01-03" if ended else None, 7, plan, HOST)
 
 

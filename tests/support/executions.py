@@ -10,7 +10,7 @@ from ringside.analysis.run import RunAnalysis
 from ringside.model.design import Cell, Experiment, Point, Show
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import LatencySummary, LoadMessage, ProgramOutput, TrialOutcome
-from ringside.store.plans import PlannedContender, plan_values
+from ringside.store.plans import PlannedContender, RunPlan
 from ringside.workloads.base import Measurement
 from ringside.workloads.command import COMMAND
 from ringside.workloads.target import TARGET
@@ -50,7 +50,7 @@ def compared(
         name: PlannedContender((titles or {}).get(name, f"sleep {name}"), command=("sleep", name))
         for name in names
     }
-    plan = plan_values(experiment, points, contenders)
+    plan = RunPlan(experiment, tuple(points), contenders).values()
     return analyse(Run("r", "vs", "2030-01-02", "2030-01-02", 7, plan, HOST), trials, measurement)
 
 

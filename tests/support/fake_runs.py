@@ -12,13 +12,13 @@ from ringside.measure.runs import plan
 from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task
 from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.plan import Selection
 from ringside.measure.runs.prepare import Prepared, check, contenders_of, prepare
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Run, Trial
 from ringside.probe.protocol import TrialMessage, TrialOutcome, TrialRequest
 from ringside.store import Store
+from ringside.store.plans import Selection
 
 Started = Callable[..., tuple[Prepared, Store, Run]]
 

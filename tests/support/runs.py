@@ -18,7 +18,7 @@ from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import ProgramOutput, Sample, TrialOutcome
 from ringside.store import Store, text_hash
-from ringside.store.plans import PlannedContender, plan_values
+from ringside.store.plans import PlannedContender, RunPlan
 from ringside.workloads import workload as find_workload
 from ringside.workloads.ring.workload import checksum, order
 from tests.support import ROOT, TESTS, asleep, computed, served
@@ -89,7 +89,8 @@ def make_run(
     published = Catalogue([ROOT]).published(of.published) if of.published else None
     if hostile:
         of = dataclasses.replace(of, title=f"{of.title} {HOSTILE}", note=HOSTILE)
-    run = store.begin_run(of.name, seed, plan_values(of, points, contenders, published), HOST, sources)
+    plan = RunPlan(of, tuple(points), contenders, published).values()
+    run = store.begin_run(of.name, seed, plan, HOST, sources)
     rng = random.Random(seed)
     for point in points:
         for name in unavailable:

@@ -13,7 +13,7 @@ from ringside.errors import UsageError
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialOutcome
-from ringside.store.plans import PlannedContender, plan_values
+from ringside.store.plans import PlannedContender, RunPlan
 from ringside.text import one_line
 from ringside.workloads.command import COMMAND
 
@@ -65,7 +65,7 @@ def _run(name: str, times: Mapping[str, Sequence[float]]) -> RunAnalysis:
     """Each command has blocks of its own, since it was not measured beside the others."""
     here = Point(())
     experiment = Experiment("vs", name, COMMAND.name, (*times,), {}, baseline=next(iter(times)), blocks=1)
-    plan = plan_values(experiment, [here], {each: PlannedContender(each) for each in times})
+    plan = RunPlan(experiment, (here,), {each: PlannedContender(each) for each in times}).values()
     walls = [
         (Cell(each, here), TrialOutcome("ok", wall_ns=round(1e9 * s))) for each in times for s in times[each]
     ]

@@ -129,7 +129,7 @@ def outside_of(run: Run, named: Sequence[str]) -> list[str]:
         return list(named)
     chosen = read_plan(run).chosen
     usable = []
-    for word in chosen.get("outside", []) if chosen else []:
+    for word in chosen.outside if chosen else ():
         try:
             added_contenders([word])
         except RingsideError:

@@ -16,7 +16,7 @@ from ringside.cli.run_options import RunSettings
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_task, resumed_task
-from ringside.measure.runs.plan import Selection, past_limit
+from ringside.measure.runs.plan import past_limit
 from ringside.measure.runs.prepare import check, readable
 from ringside.measure.toolchain import apt
 from ringside.model.catalogue import Contender
@@ -25,6 +25,7 @@ from ringside.render.text import terminal
 from ringside.render.text.cells import TableCell, plain_table
 from ringside.render.text.command import with_options, with_store
 from ringside.store import Store
+from ringside.store.plans import Selection
 from ringside.store.runs import runs_of
 from ringside.text import one_line
 from ringside.units import count, duration
@@ -226,7 +227,7 @@ def resume_hint(settings: RunSettings, name: str | None) -> str:
     """How the run, or suite, of that name is resumed; empty where none has begun."""
     if name is None:
         return ""
-    resume = ["run", "--resume", name, *with_options({"name": name, "outside": list(settings.outside)})]
+    resume = ["run", "--resume", name, *with_options(Selection(name, outside=settings.outside))]
     if settings.on:
         resume += ["--on", settings.on]
     if isinstance(settings.engines, tuple):

@@ -32,11 +32,12 @@ def setup(
     from ringside.measure.runs import plan
     from ringside.measure.toolchain import apt
     from ringside.model.catalogue import Unavailable
+    from ringside.store.plans import Selection
 
     toolchain, catalogue = context.toolchain(), context.catalogue()
     wanted = dict.fromkeys(names)
     for experiment in experiments:
-        for part in plan.experiments(catalogue, plan.Selection(experiment)):
+        for part in plan.experiments(catalogue, Selection(experiment)):
             wanted |= dict.fromkeys(part.contenders)
     errors: dict[str, CatalogueError] = {}
     if wanted:

@@ -36,7 +36,7 @@ from ringside.render.text import paired
 from ringside.render.text.command import comparison_words, option_words, with_store
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import stamp
-from ringside.store.plans import KeptSelection, read_plan
+from ringside.store.plans import SuiteSelection, read_plan
 from ringside.store.runs import free_suite_id, runs_of
 from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import count, time_unit, whole
@@ -106,7 +106,7 @@ def _resumed(settings: VsSettings) -> tuple[list[Run], VsSettings]:
     shown = {name: getattr(settings, name) for name in (*_SHOWN, "resume")}
     began = VsSettings(**{name: value for name, value in given.items() if value is not None})
     # One of the sessions stands for all of them.
-    runs = runs_of(storage, plan.suite["id"]) if plan.suite else runs
+    runs = runs_of(storage, plan.suite.id) if plan.suite else runs
     return runs, replace(began, **shown, time_s=settings.time_s or began.time_s)
 
 
@@ -153,7 +153,7 @@ def _compare(
         else:
             options = read_plan(runs[0]).options if runs else command_line_options(_SHOWN)
             id = runs[0].suite["id"] if runs else free_suite_id(storage, f"{stamp()}-vs-x{settings.sessions}")
-            suite: KeptSelection = {"id": id, "name": "vs", "sessions": settings.sessions}
+            suite = SuiteSelection("vs", sessions=settings.sessions, id=id)
             began = (commands, experiment, execution, seed, storage, points, options)
             run = command_trials.begin(*began, suite if settings.sessions > 1 else None)
         trials = command_trials.CommandTrials(commands, execution, seed, Executor(), points)

@@ -325,8 +325,10 @@ class ClusterCampaign(Campaign):
         first = next(iter(prepared.values()))
         run, rule = self._add_machines(run, prepared), rule_of(first.experiment, deadline_s)
         what = (run, first.experiment, first.workload, first.points, rule, self.store, self.notify)
-        there = {"prepared": prepared, "machines": self.machines, "join": self._engage}
-        is_over = ClusterLoop(*what, classes=first.classes, **there).conduct()
+        loop = ClusterLoop(
+            *what, classes=first.classes, prepared=prepared, machines=self.machines, join=self._engage
+        )
+        is_over = loop.conduct()
         self.machines.ask(lambda worker: worker.end.remote())
         return is_over
 
@@ -362,8 +364,10 @@ def on_cluster(
         machines = Machines(session, say, tick, wanted=wanted)
         try:
             machines.engage()
-            there = {"notify": notify, "machines": machines, "uploaded": uploaded}
-            yield machines.capacity(), partial(ClusterCampaign, task, catalogue, **there)
+            make = partial(
+                ClusterCampaign, task, catalogue, notify=notify, machines=machines, uploaded=uploaded
+            )
+            yield machines.capacity(), make
         finally:
             machines.close()
 

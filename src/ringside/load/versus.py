@@ -26,7 +26,7 @@ from ringside.model.results import Outcome, Run, Trial
 from ringside.probe import protocol as ipc
 from ringside.probe.process import Probe
 from ringside.store import Store, now
-from ringside.store.plans import KeptOptions, PlannedContender, plan_values
+from ringside.store.plans import KeptOptions, PlannedContender, RunPlan
 from ringside.text import one_line
 from ringside.units import count, quantity
 from ringside.workloads.target import STEP, TARGET
@@ -155,7 +155,7 @@ def begin(
         engines=len(engines),
     )
     contenders = {name: PlannedContender(title=target.text) for name, target in targets.items()}
-    values = plan_values(experiment, [POINT], contenders, options=options)
+    values = RunPlan(experiment, (POINT,), contenders, options=options or {}).values()
     run = store.begin_run(experiment.name, seed, values, {} if engines else host.facts(), {})
     for name, facts in engines.items():
         run = store.add_machine(run, name, facts)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Required, TypedDict
+from typing import Annotated, Any
 
 import msgspec
 
@@ -71,25 +71,33 @@ class PlannedContender:
         return release(self.platform, self.version)
 
 
-class KeptSelection(TypedDict, total=False):
-    """How the command line chose experiments, as it is kept (`measure/runs/plan.py`); `id`, `title`, `note`:
-    of a suite, as its file has them."""
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """An experiment or suite by name or path, and what the command line changes of it; `outside`: its
+    `--with`, as given; `sessions`: how often each is run."""
+
+    name: str
+    only: tuple[str, ...] = ()
+    settings: Mapping[str, tuple[Level, ...]] | None = None
+    blocks: int | None = None
+    until: Goal | None = None
+    margin: float | None = None
+    seed: int | None = None
+    full: bool = False
+    sandbox: bool = False
+    engines: int = 0
+    outside: tuple[str, ...] = ()
+    sessions: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteSelection(Selection):
+    """The selection of a suite, or of several sessions, whose runs have this id in common, so that what is
+    missing can be made later; title and note as the suite's file has them."""
 
     id: str
-    title: str
-    note: str
-    name: Required[str]
-    only: list[str]
-    settings: dict[str, list[Level]] | None
-    blocks: int | None
-    until: Goal | None
-    margin: float | None
-    seed: int | None
-    full: bool
-    sandbox: bool
-    engines: int
-    outside: list[str]
-    sessions: int
+    title: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +111,8 @@ class RunPlan:
     points: tuple[Point, ...]
     contenders: Mapping[str, PlannedContender]
     published: Published | None = None
-    suite: KeptSelection | None = None
-    selection: KeptSelection | None = None
+    suite: SuiteSelection | None = None
+    selection: Selection | None = None
     options: KeptOptions = field(default_factory=dict)
     folder: str = ""
     repeats: Mapping[str, tuple[Annotated[int, msgspec.Meta(ge=1)], ...]] = field(default_factory=dict)
@@ -121,26 +129,15 @@ class RunPlan:
         number = self.repeats_of(cell)
         return cell if number is None else Cell(cell.contender, cell.point.but(repeats=number))
 
+    def values(self) -> dict[str, Any]:
+        """The plan as JSON values; points are objects of factor and level."""
+        values: dict[str, Any] = msgspec.to_builtins(replace(self, points=()))
+        return values | {"points": [point.as_dict() for point in self.points]}
+
     @property
-    def chosen(self) -> KeptSelection | None:
+    def chosen(self) -> Selection | None:
         """How the command line chose the run, or the suite that it is a part of."""
         return self.suite or self.selection
-
-
-def plan_values(
-    experiment: Experiment,
-    points: Sequence[Point],
-    contenders: Mapping[str, PlannedContender],
-    published: Published | None = None,
-    suite: KeptSelection | None = None,
-    selection: KeptSelection | None = None,
-    options: KeptOptions | None = None,
-    folder: str = "",
-) -> dict[str, Any]:
-    """A plan as JSON values; points are objects of factor and level."""
-    plan = RunPlan(experiment, (), contenders, published, suite, selection, options or {}, folder)
-    values: dict[str, Any] = msgspec.to_builtins(plan)
-    return values | {"points": [point.as_dict() for point in points]}
 
 
 def read_plan(run: Run) -> RunPlan:
@@ -175,8 +172,6 @@ def _contradiction(plan: RunPlan) -> str:
         return "its points have different factors"
     if plan.repeats and (plan.repeats.keys() != names or {*map(len, plan.repeats.values())} != {len(points)}):
         return "its repeats are not those of its cells"
-    if plan.suite is not None and "id" not in plan.suite:
-        return "its suite has no id"
     if not 1 <= experiment.blocks <= _MAX_BLOCKS:
         return "its number of blocks is out of range"
     if not 0 <= experiment.margin <= 1:

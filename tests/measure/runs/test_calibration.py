@@ -11,12 +11,11 @@ from ringside.analysis.run import RunAnalysis
 from ringside.catalogue.loader import Catalogue
 from ringside.measure.runs.campaign import new_task
 from ringside.measure.runs.loop import enough
-from ringside.measure.runs.plan import Selection
 from ringside.model.results import Outcome
 from ringside.probe.protocol import Phase, TrialMessage, TrialOutcome, TrialRequest
 from ringside.render.text.words import repeats as shown
 from ringside.store import Store
-from ringside.store.plans import read_plan
+from ringside.store.plans import Selection, read_plan
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign, conduct, resume
 
 Add = Callable[..., None]

@@ -14,12 +14,11 @@ from ringside.errors import UsageError
 from ringside.files import FileLock
 from ringside.measure.host.exclusive import VARIABLE
 from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_task, resumed_task
-from ringside.measure.runs.plan import Selection
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Service, Step, TrialMessage, TrialRequest
 from ringside.store import Store
-from ringside.store.plans import read_plan
+from ringside.store.plans import Selection, SuiteSelection, read_plan
 from ringside.store.runs import runs_of
 from ringside.workloads.ring.workload import Ring
 from tests.support.fake_contenders import add_build, change_workload
@@ -150,14 +149,9 @@ def test_a_suite_is_a_run_of_each_experiment(catalogue: Catalogue, store: Store,
     assert [len(store.trials(run)) for run in ended] == [2, 3]
     assert [run.seed for run in ended] == [7, 7]
     for run in ended:
-        assert read_plan(run).suite == {
-            **selection.kept(),
-            "id": task.suite_id,
-            "only": [],
-            "outside": [],
-            "title": "Both",
-            "note": "Why?",
-        }
+        assert task.suite_id
+        kept = SuiteSelection("both", seed=7, id=task.suite_id, title="Both", note="Why?")
+        assert read_plan(run).suite == kept
         assert read_plan(run).selection is None
     # Only while trials go on is there a CPU for them alone.
     assert {len(own) for own in executor.own} == {1}
@@ -170,8 +164,8 @@ def test_a_run_by_itself_keeps_how_it_was_chosen(catalogue: Catalogue, store: St
     (run,) = made.runs
     kept = read_plan(run)
     assert kept.suite is None
-    assert kept.selection
-    assert (kept.selection["name"], kept.selection["seed"], "id" in kept.selection) == ("first", 3, False)
+    assert kept.selection == Selection("first", seed=3)
+    assert "id" not in run.plan["selection"]
 
 
 def test_what_is_left_of_a_suite(catalogue: Catalogue, store: Store, workplace: Path) -> None:

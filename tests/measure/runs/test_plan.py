@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,9 +13,10 @@ from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure.host.executor import Capacity
 from ringside.measure.runs import plan
-from ringside.measure.runs.plan import Selection, experiments, kept_suite
+from ringside.measure.runs.plan import experiments, suite_selection
 from ringside.model.catalogue import Contender, Runtime, WorkloadEntry
 from ringside.model.design import Experiment, Goal, Level, Point, Show
+from ringside.store.plans import Selection, SuiteSelection
 from ringside.workloads import workload
 from ringside.workloads.ring import RING
 from tests.support import ROOT
@@ -247,7 +247,7 @@ def test_settings_go_where_the_workload_has_the_factor(catalogue: Catalogue, wor
 def test_a_suite_that_is_gone_keeps_how_it_was_chosen(catalogue: Catalogue) -> None:
     """Its file can be removed while its run goes on; title and note are those of the file."""
     selection = Selection("gone", until="end")
-    assert kept_suite(selection, "id", catalogue) == {"id": "id", **selection.kept()}
+    assert suite_selection(selection, "id", catalogue) == SuiteSelection("gone", until="end", id="id")
 
 
 @pytest.mark.parametrize(("goal", "decided"), [(None, True), ("decided", True), ("end", False)])
@@ -307,9 +307,7 @@ def test_what_fits_nothing_is_wrong_use(catalogue: Catalogue, selection: Selecti
     ],
 )
 def test_all_of_a_selection_is_kept(selection: Selection) -> None:
-    kept = json.loads(json.dumps({"id": "1-both", **selection.kept()}))
-    assert kept.pop("id") == "1-both"
-    assert kept == json.loads(json.dumps(selection.kept()))
+    kept = msgspec.json.decode(msgspec.json.encode(selection))
     assert msgspec.convert({"id": "1-both", "title": "Both", "note": "", **kept}, Selection) == selection
 
 

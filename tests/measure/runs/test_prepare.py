@@ -19,7 +19,6 @@ from ringside.errors import CatalogueError, ProbeError, UsageError
 from ringside.measure.runs.campaign import Task
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import blocks
-from ringside.measure.runs.plan import Selection
 from ringside.measure.runs.prepare import Prepared, check, contenders_of
 from ringside.measure.runs.prepare import prepare as build
 from ringside.measure.runs.trials import ContenderTrials
@@ -29,7 +28,7 @@ from ringside.model.design import Cell
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import TrialMessage, TrialRequest
 from ringside.store import Store
-from ringside.store.plans import PlannedContender, read_plan
+from ringside.store.plans import PlannedContender, Selection, read_plan
 from tests.support.cases import cases
 from tests.support.fake_contenders import PYTHON, change_workload
 from tests.support.fake_runs import (

@@ -22,7 +22,7 @@ from ringside.render.plots import charts
 from ringside.render.plots.spec import Chart, Panel
 from ringside.render.site.site import render_pages
 from ringside.store import Store
-from ringside.store.plans import PlannedContender
+from ringside.store.plans import PlannedContender, SuiteSelection
 from tests.render.plots.test_plots import everything
 from tests.support.analyses import HOST, HOSTILE, Exact, analysis, point, scaled, with_figures
 from tests.support.browsers import chromium
@@ -327,7 +327,7 @@ def test_a_browser_draws_every_plot_without_an_error(tmp_path: Path) -> None:
 
 def of_suite(name: str, **suite: Any) -> RunAnalysis:
     run = example(name=name)
-    kept: Any = {"id": "1-both", "name": "./both.toml", "only": [], "settings": {}, **suite}
+    kept = SuiteSelection("./both.toml", settings={}, id="1-both", **suite)
     return with_figures(run, plan=dataclasses.replace(run.plan, suite=kept))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ringside.analysis.run import RunAnalysis
 from ringside.render.text.command import command, own_command, repeat_command, with_options
-from ringside.store.plans import KeptOptions, PlannedContender
+from ringside.store.plans import KeptOptions, PlannedContender, SuiteSelection
 from ringside.workloads import WORKLOADS
 from ringside.workloads.command import COMMAND
 from ringside.workloads.target import TARGET
@@ -23,19 +23,20 @@ def chosen(**selection: Any) -> RunAnalysis:
 
 
 NAME = chosen().experiment.name
-FULL: dict[str, Any] = {
-    "name": "mine",
-    "only": ["go", "my own"],
-    "settings": {"nodes": ["10", "20"], "mode": ["serial"]},
-    "blocks": 8,
-    "until": "decided",
-    "margin": 0.03,
-    "seed": 7,
-    "full": True,
-    "sandbox": True,
-    "engines": 2,
-    "outside": ["./my own", "b=./b --port {port}"],
-}
+FULL = SuiteSelection(
+    name="mine",
+    only=("go", "my own"),
+    settings={"nodes": ("10", "20"), "mode": ("serial",)},
+    blocks=8,
+    until="decided",
+    margin=0.03,
+    seed=7,
+    full=True,
+    sandbox=True,
+    engines=2,
+    outside=("./my own", "b=./b --port {port}"),
+    id="1-mine",
+)
 WORDS = (
     "ringside run mine --full --only 'go,my own' --set nodes=10,20 --set mode=serial --blocks 8 "
     "--until decided --margin 0.03 --seed 7 --sandbox --on auto --engines 2 --with './my own' "
@@ -46,11 +47,9 @@ WORDS = (
 @pytest.mark.parametrize("part", ["suite", "selection"])
 def test_what_the_command_line_changed_is_in_the_command(part: str) -> None:
     assert command(chosen(**{part: FULL})) == WORDS
-    assert command(chosen(**{part: {**FULL, "until": "end", "full": False}})) == WORDS.replace(
-        " --full", ""
-    ).replace("decided", "end")
-    nothing: dict[str, Any] = {**dict.fromkeys(FULL), "name": "mine", "only": [], "outside": []}
-    assert command(chosen(**{part: nothing})) == "ringside run mine"
+    changed = dataclasses.replace(FULL, until="end", full=False)
+    assert command(chosen(**{part: changed})) == WORDS.replace(" --full", "").replace("decided", "end")
+    assert command(chosen(**{part: SuiteSelection("mine", id="1-mine")})) == "ringside run mine"
 
 
 def test_a_part_of_a_suite_has_a_command_of_its_own() -> None:
@@ -60,7 +59,9 @@ def test_a_part_of_a_suite_has_a_command_of_its_own() -> None:
     assert own_command(run) == WORDS.replace("mine --full --only 'go,my own'", f"{NAME} --only go").replace(
         " --set mode=serial", ""
     )
-    assert own_command(chosen(suite={**FULL, "only": []})).startswith(f"ringside run {NAME} --set")
+    assert own_command(chosen(suite=dataclasses.replace(FULL, only=()))).startswith(
+        f"ringside run {NAME} --set"
+    )
     assert own_command(chosen(selection=FULL)) == WORDS
 
 
@@ -69,7 +70,7 @@ def test_a_trial_is_repeated_with_the_contenders_from_outside() -> None:
     outside = "--with './my own' --with 'b=./b --port {port}'"
     again = repeat_command(run, "my own", {"nodes": 20})
     assert again == f"ringside repeat {run.run.id} 'my own' --set nodes=20 {outside}"
-    assert with_options(None) == with_options({"name": "mine"}) == []
+    assert with_options(None) == with_options(SuiteSelection("mine", id="1-mine")) == []
 
 
 def test_of_commands_and_servers_what_was_compared() -> None:

@@ -25,7 +25,7 @@ from ringside.measure.runs import plan
 from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.plan import Selection, experiments, kept_suite
+from ringside.measure.runs.plan import experiments, suite_selection
 from ringside.measure.runs.prepare import Prepared, check, contenders_of, described, prepare, readable
 from ringside.measure.runs.stopping import rule_of
 from ringside.measure.runs.trials import ContenderTrials
@@ -34,7 +34,7 @@ from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Experiment, Point
 from ringside.model.results import REPEATABLE, Run, counted
 from ringside.store import Store, stamp
-from ringside.store.plans import PlannedContender, RunPlan, plan_values, read_plan
+from ringside.store.plans import PlannedContender, RunPlan, Selection, read_plan
 from ringside.store.runs import free_suite_id, runs_of, suite_of
 from ringside.workloads import measurement
 from ringside.workloads import workload as find_workload
@@ -259,7 +259,7 @@ class Campaign(ABC):
         """A new run in the store, with the plan, the machine's facts and the contenders as they are now."""
         selection, suite_id = self.task.selection, self.task.suite_id
         assert selection
-        suite = kept_suite(selection, suite_id, self.catalogue) if suite_id else None
+        suite = suite_selection(selection, suite_id, self.catalogue) if suite_id else None
         first = next(iter(prepared.values()))
         experiment = first.experiment
         sources: dict[str, str] = {}
@@ -269,13 +269,13 @@ class Campaign(ABC):
             each = [machine.contenders[name] for machine in prepared.values()]
             ready = next((contender for contender in each if isinstance(contender, Ready)), each[0])
             contenders[name] = described(ready, first.workload.name, sources)
-        values = plan_values(
+        planned = RunPlan(
             experiment,
             first.points,
             contenders,
             self.catalogue.published(experiment.published) if experiment.published else None,
             suite,
-            None if suite else selection.kept(),
+            None if suite else selection,
         )
         seed = random.SystemRandom().randrange(2**31) if selection.seed is None else selection.seed
         seed += self._sessions(experiment)
@@ -283,7 +283,7 @@ class Campaign(ABC):
         if self.is_cluster:
             # Each machine is added when it joins.
             facts |= {"machines": {}} | ({"engines": experiment.engines} if experiment.engines else {})
-        return self.store.begin_run(experiment.name, seed, values, facts, sources)
+        return self.store.begin_run(experiment.name, seed, planned.values(), facts, sources)
 
     @abstractmethod
     def capacity(self) -> Capacity:

@@ -1,5 +1,6 @@
 """The one loop over blocks: cells in random order, each trial kept before the next, until the stopping rule
-is fulfilled. It serves `run`, `vs` and `load --vs`; `cluster/campaign.py` gives blocks to several machines."""
+is fulfilled. It serves `run`, `vs` and `load --vs`; `cluster/campaign.py` gives blocks to several
+machines."""
 
 from __future__ import annotations
 

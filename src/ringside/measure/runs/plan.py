@@ -6,8 +6,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import cast
+from dataclasses import asdict
 
 import msgspec
 
@@ -15,42 +14,18 @@ from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure.host.executor import Capacity
 from ringside.model.catalogue import Contender
-from ringside.model.design import Experiment, Goal, Level, Point
-from ringside.store.plans import KeptSelection
+from ringside.model.design import Experiment, Level, Point
+from ringside.store.plans import Selection, SuiteSelection
 from ringside.units import count
 from ringside.workloads import workload as find_workload
 from ringside.workloads.base import Cores, Workload
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """An experiment or suite by name or path, and what the command line changes of it; `outside`: its
-    `--with`, as given; `sessions`: how often each is run. It is kept with the runs, those of a suite or of
-    several sessions under one id, so that what is missing can be made later."""
-
-    name: str
-    only: tuple[str, ...] = ()
-    settings: Mapping[str, tuple[Level, ...]] | None = None
-    blocks: int | None = None
-    until: Goal | None = None
-    margin: float | None = None
-    seed: int | None = None
-    full: bool = False
-    sandbox: bool = False
-    engines: int = 0
-    outside: tuple[str, ...] = ()
-    sessions: int = 1
-
-    def kept(self) -> KeptSelection:
-        """For the plan of a run."""
-        return cast(KeptSelection, asdict(self))
-
-
-def kept_suite(selection: Selection, suite_id: str, catalogue: Catalogue) -> KeptSelection:
-    """For the plans of a suite's runs: how it was chosen, and its title and note as they are now."""
+def suite_selection(selection: Selection, suite_id: str, catalogue: Catalogue) -> SuiteSelection:
+    """The selection as runs of a suite keep it, with the suite's title and note as they are now."""
     suite = catalogue.suite(selection.name)
-    kept: KeptSelection = {"id": suite_id, **selection.kept()}
-    return {**kept, "title": suite.title, "note": suite.note} if suite else kept
+    title, note = (suite.title, suite.note) if suite else ("", "")
+    return SuiteSelection(**asdict(selection), id=suite_id, title=title, note=note)
 
 
 def experiments(catalogue: Catalogue, selection: Selection) -> list[Experiment]:

@@ -32,7 +32,7 @@ from ringside.model.results import Outcome, Run, Trial
 from ringside.probe import kernel
 from ringside.probe.protocol import Limits, TrialRequest
 from ringside.store import Store, now
-from ringside.store.plans import KeptOptions, KeptSelection, PlannedContender, plan_values, read_plan
+from ringside.store.plans import KeptOptions, PlannedContender, RunPlan, SuiteSelection, read_plan
 from ringside.text import one_line
 from ringside.workloads.command import COMMAND, COUNTERS, WAYS_OUT, CommandTimes
 
@@ -110,7 +110,7 @@ def begin(
     store: Store,
     points: Sequence[Point] = (POINT,),
     kept: KeptOptions | None = None,
-    suite: KeptSelection | None = None,
+    suite: SuiteSelection | None = None,
 ) -> Run:
     """A new run of these commands in the store, with the options of the command line that were `kept`, as one
     of the `suite` of sessions."""
@@ -122,7 +122,8 @@ def begin(
         )
         for command in commands
     }
-    plan = plan_values(experiment, points, contenders, suite=suite, options=kept, folder=str(options.folder))
+    what = (experiment, tuple(points), contenders)
+    plan = RunPlan(*what, suite=suite, options=kept or {}, folder=str(options.folder)).values()
     return store.begin_run(experiment.name, seed, plan, machine_facts(options), {})
 
 

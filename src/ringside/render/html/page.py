@@ -35,7 +35,7 @@ from ringside.render.text.contenders import claim_summary, claim_table, contende
 from ringside.render.text.diagnostics import for_pages
 from ringside.render.text.tables import point_table, tables
 from ringside.render.text.words import listed
-from ringside.store.plans import KeptSelection
+from ringside.store.plans import SuiteSelection
 from ringside.text import capitalised
 
 
@@ -149,12 +149,12 @@ def _data(analysis: RunAnalysis) -> dict[str, Any]:
 def title(analyses: Sequence[RunAnalysis]) -> str:
     """The title of one run, or of several: that of their suite or experiment, where they have one."""
     suite = _suite(analyses) if len(analyses) > 1 else None
-    if suite and (own := suite.get("title", "")):
+    if suite and (own := suite.title):
         return own
     titles = {analysis.experiment.title for analysis in analyses}
     if len(titles) == 1:
         return titles.pop() + (f", {len(analyses)} runs" if len(analyses) > 1 else "")
-    name = f"{capitalised(Path(suite['name']).stem)}: " if suite else ""
+    name = f"{capitalised(Path(suite.name).stem)}: " if suite else ""
     return f"{name}{len(analyses)} experiments"
 
 
@@ -165,11 +165,11 @@ def commands(analyses: Sequence[RunAnalysis]) -> list[str]:
     return list(dict.fromkeys(command(analysis) for analysis in analyses))
 
 
-def _suite(analyses: Sequence[RunAnalysis]) -> KeptSelection | None:
+def _suite(analyses: Sequence[RunAnalysis]) -> SuiteSelection | None:
     """The suite of which all of these runs are parts."""
     suites = [analysis.plan.suite for analysis in analyses]
     first = suites[0]
-    return first if first and all(each and each["id"] == first["id"] for each in suites) else None
+    return first if first and all(each and each.id == first.id for each in suites) else None
 
 
 def note(analyses: Sequence[RunAnalysis]) -> str:
@@ -177,7 +177,7 @@ def note(analyses: Sequence[RunAnalysis]) -> str:
     if len(analyses) == 1:
         return analyses[0].experiment.note.strip()
     suite = _suite(analyses)
-    if suite and (own := suite.get("note", "").strip()):
+    if suite and (own := suite.note.strip()):
         return own
     problems = list(dict.fromkeys(analysis.measurement.name for analysis in analyses))
     names = {name for analysis in analyses for name in analysis.names}

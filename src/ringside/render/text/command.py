@@ -6,12 +6,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 from ringside.analysis.cells import CellAnalysis
 from ringside.analysis.run import RunAnalysis
 from ringside.model.results import Outcome
-from ringside.store.plans import KeptOptions, KeptSelection, RunPlan
+from ringside.store.plans import KeptOptions, RunPlan, Selection
 from ringside.text import LOG_LINES, last_lines
 from ringside.workloads.base import Workload
 from ringside.workloads.target import TARGET
@@ -49,20 +50,20 @@ def own_command(analysis: RunAnalysis) -> str:
     if suite is None or not isinstance(analysis.measurement, Workload):
         return command(analysis)
     experiment = analysis.experiment
-    settings = suite.get("settings") or {}
-    part: KeptSelection = {
-        **suite,
-        "name": experiment.name,
-        "full": False,
-        "only": list(experiment.contenders) if suite.get("only") else [],
-        "settings": {name: levels for name, levels in settings.items() if name in experiment.factors},
-    }
+    settings = suite.settings or {}
+    part = replace(
+        suite,
+        name=experiment.name,
+        full=False,
+        only=experiment.contenders if suite.only else (),
+        settings={name: levels for name, levels in settings.items() if name in experiment.factors},
+    )
     return shlex.join(["ringside", "run", *_words(part)])
 
 
-def with_options(selection: KeptSelection | None) -> list[str]:
+def with_options(selection: Selection | None) -> list[str]:
     """The `--with` of a run: `ringside repeat` and `--resume` need them again."""
-    outside = selection.get("outside", []) if selection else []
+    outside = selection.outside if selection else ()
     return [word for each in outside for word in ("--with", each)]
 
 
@@ -94,21 +95,21 @@ def comparison_words(plan: RunPlan) -> list[str]:
     return ["vs", *words, *(["--"] if any(text.startswith("-") for text in texts) else []), *texts]
 
 
-def _words(selection: KeptSelection) -> list[str]:
-    words = [selection["name"]]
-    if selection.get("full"):
+def _words(selection: Selection) -> list[str]:
+    words = [selection.name]
+    if selection.full:
         words.append("--full")
-    if selection.get("only"):
-        words += ["--only", ",".join(selection["only"])]
-    for factor, levels in (selection.get("settings") or {}).items():
+    if selection.only:
+        words += ["--only", ",".join(selection.only)]
+    for factor, levels in (selection.settings or {}).items():
         words += ["--set", f"{factor}={','.join(map(str, levels))}"]
     for option in ("blocks", "until", "margin", "seed"):
-        if (value := selection.get(option)) is not None:
+        if (value := getattr(selection, option)) is not None:
             words += [f"--{option}", str(value)]
-    if selection.get("sandbox"):
+    if selection.sandbox:
         words.append("--sandbox")
-    if engines := selection.get("engines"):
-        words += ["--on", "auto", "--engines", str(engines)]
+    if selection.engines:
+        words += ["--on", "auto", "--engines", str(selection.engines)]
     return [*words, *with_options(selection)]
 
 

@@ -178,7 +178,7 @@ def _run_notes(runs: Sequence[RunAnalysis]) -> Iterator[str]:
         measured = f"measured {run.run.started_at[:10]} on {machine(run.run.host)}"
         warnings = [f"warning: {words(each)[0]}" for each in run.diagnostics]
         chosen = run.plan.suite or run.plan.chosen
-        if chosen and (chosen.get("only") or chosen.get("settings")):
+        if chosen and (chosen.only or chosen.settings):
             warnings.insert(0, f"only a part was measured: {own_command(run)}")
         for note in (measured, *warnings):
             notes.setdefault(note, []).append(run.experiment.name)

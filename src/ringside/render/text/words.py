@@ -135,7 +135,7 @@ def took(analysis: RunAnalysis, *, is_part: bool = False) -> str:
 def part_name(analysis: RunAnalysis) -> str:
     """What a part of a suite is called: its name without the suite's, which stands before it."""
     suite = analysis.plan.suite
-    return analysis.experiment.name.removeprefix(f"{suite['name']}-" if suite else "")
+    return analysis.experiment.name.removeprefix(f"{suite.name}-" if suite else "")
 
 
 def repeats(analysis: RunAnalysis) -> str:
