@@ -89,8 +89,8 @@ def make_run(
     published = Catalogue([ROOT]).published(of.published) if of.published else None
     if hostile:
         of = dataclasses.replace(of, title=f"{of.title} {HOSTILE}", note=HOSTILE)
-    plan = RunPlan(of, tuple(points), contenders, published).values()
-    run = store.begin_run(of.name, seed, plan, HOST, sources)
+    planned = RunPlan(of, tuple(points), contenders, published).values()
+    run = store.begin_run(of.name, seed, planned, HOST, sources)
     rng = random.Random(seed)
     for point in points:
         for name in unavailable:

@@ -20,7 +20,6 @@ from ringside.measure.vs.commands import (
     scan_points,
     scanned_levels,
     split_shell,
-    words,
 )
 from ringside.model.design import Level, Point, is_number
 from ringside.text import one_line
@@ -58,11 +57,11 @@ def test_names_of_shells() -> None:
     assert split_shell("none") is None
     assert split_shell("default") == split_shell("") == ("sh",)
     assert split_shell("bash --norc") == ("bash", "--norc")
-    assert words("a 'b c' $d", None) == ("a", "b c", "$d")
-    assert words("a | b", ["bash", "-e"]) == ("bash", "-e", "-c", "a | b")
-    for shell in (None, ["sh"]):
+    assert Command("A", "", is_literal=True).words("a 'b c' $d") == ("a", "b c", "$d")
+    assert Command("A", "", ("bash", "-e")).words("a | b") == ("bash", "-e", "-c", "a | b")
+    for shell in (None, ("sh",)):
         with pytest.raises(UsageError, match="a command is empty"):
-            words(" ", shell)
+            Command("A", "", shell).words(" ")
 
 
 # --- the fields of commands ---

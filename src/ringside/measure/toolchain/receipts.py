@@ -4,7 +4,6 @@ time is not there. And how this system gets one, which package brought it, and h
 from __future__ import annotations
 
 import errno
-import fnmatch
 import glob
 import hashlib
 import json
@@ -48,25 +47,13 @@ def candidates(names: Sequence[str]) -> Iterator[str]:
     for name in names:
         if "/" in name:
             path = os.path.expandvars(name)
-            paths = [] if "$" in path else sorted(glob.glob(path), reverse=True)
+            patterns = [] if "$" in path else [path]
         else:
-            paths = [
-                os.path.join(folder, file)
-                for folder in folders.values()
-                for file in sorted(_files(folder), reverse=True)
-                if fnmatch.fnmatchcase(file, name)
-            ]
-        for path in paths:
+            patterns = [os.path.join(glob.escape(folder), name) for folder in folders.values()]
+        for path in (path for pattern in patterns for path in sorted(glob.glob(pattern), reverse=True)):
             if path not in tried and os.access(path, os.X_OK) and not os.path.isdir(path):
                 tried.add(path)
                 yield path
-
-
-def _files(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def version_of(text: str) -> str | None:

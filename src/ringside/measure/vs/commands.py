@@ -60,9 +60,9 @@ class Command:
     """A command: its name, and as it was written, where `{VAR}` stands for the level of a parameter. `shell`:
     the words that start a shell for it and for its hooks; None: it is started by itself. `hooks`: commands
     around it by option, none of them timed: `setup` before its warm-ups and `cleanup` after the last block,
-    `prepare` and `conclude` around each execution. `output`: where its
-    output goes, `None` for a pipe that is read and hashed. `is_literal`: what only a shell understands is
-    for the program. `revision`: in whose folder it is executed, if not in the working folder."""
+    `prepare` and `conclude` around each execution. `output`: where its output goes, `None` for a pipe that
+    is read and hashed. `is_literal`: what only a shell understands is for the program. `revision`: in whose
+    folder it is executed, if not in the working folder."""
 
     name: str
     text: str
@@ -81,13 +81,20 @@ class Command:
         return self.words(self.line(point))
 
     def words(self, line: str) -> tuple[str, ...]:
-        """The words that execute a line of the command, or of one of its hooks. Raises UsageError."""
-        return words(line, self.shell_of(line))
+        """The words that execute a line of the command, or of one of its hooks; through a shell they are the
+        shell's. Raises UsageError."""
+        if "\0" in line:
+            raise UsageError("a command cannot hold a NUL character")
+        shell = self.shell_of(line)
+        argv = [*shell, "-c", line] if shell else _split(line)
+        if not argv or not argv[0] or not line.strip():
+            raise UsageError("a command is empty: quote it as one argument, 'sleep 0.1'")
+        return tuple(argv)
 
     def shell_of(self, line: str) -> tuple[str, ...] | None:
         """The shell that executes a line: where none was asked for, one for lines that need it. Raises
         UsageError."""
-        if self.shell or self.is_literal or "\0" in line or _shell_reason(line) is None:
+        if self.shell or self.is_literal or _shell_reason(line) is None:
             return self.shell
         return DEFAULT_SHELL
 
@@ -134,16 +141,6 @@ def split_shell(text: str) -> tuple[str, ...] | None:
     if text == "none":
         return None
     return DEFAULT_SHELL if text in ("", "default") else tuple(_split(text))
-
-
-def words(text: str, shell: Sequence[str] | None) -> tuple[str, ...]:
-    """The words of a command line; through a shell they are the shell's. Raises UsageError."""
-    if "\0" in text:
-        raise UsageError("a command cannot hold a NUL character")
-    argv = [*shell, "-c", text] if shell else _split(text)
-    if not argv or not argv[0] or not text.strip():
-        raise UsageError("a command is empty: quote it as one argument, 'sleep 0.1'")
-    return tuple(argv)
 
 
 @contextmanager
