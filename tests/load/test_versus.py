@@ -164,7 +164,7 @@ def targets(probe: Probe, observer: Observer | None = None) -> TargetTrials:
 
 def one_load(probe: Probe, observer: Observer | None = None, name: str = "A") -> Trial:
     """The trial of block 3, in position 1."""
-    return targets(probe, observer).trial(3, 1, Cell(name, POINT), first=True, tick=lambda: None)
+    return targets(probe, observer).trial(3, 1, Cell(name, POINT), first=True)
 
 
 def test_a_load_is_a_trial(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class FakeExecutor(Executor):
     def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (0, 1)[-cores:], (0, 1)[:-cores]
 
-    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+    def trial(self, request: TrialRequest) -> list[TrialMessage]:
         if self.interrupt_after is not None and len(self.requests) >= self.interrupt_after:
             raise KeyboardInterrupt
         self.requests.append(request)

@@ -146,7 +146,7 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
             machines = context.cluster().machines(settings.on, task, catalogue, progress, settings.engines)
             capacity, make = stack.enter_context(machines)
         else:
-            executor = Executor()
+            executor = Executor(on_tick=progress.on_tick)
             capacity, free_cpus = executor.capacity(), executor.cpus(1)[1]
 
             def make(store: Store) -> Campaign:

@@ -156,7 +156,8 @@ def _compare(
             suite = SuiteSelection("vs", sessions=settings.sessions, id=id)
             began = (commands, experiment, execution, seed, storage, points, options)
             run = command_trials.begin(*began, suite if settings.sessions > 1 else None)
-        trials = command_trials.CommandTrials(commands, execution, seed, Executor(), points)
+        executor = Executor(on_tick=progress.on_tick)
+        trials = command_trials.CommandTrials(commands, execution, seed, executor, points)
         before = host.quota()
         status, is_whole = 0, True
         if run.ended_at is None:

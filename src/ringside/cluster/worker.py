@@ -4,7 +4,7 @@ Errors of Ringside's pass through to the driver."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ class TwoSidedExecutor(Executor):
         # One thread for all steps: calls of the engines follow one another.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="engines")
 
-    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+    def trial(self, request: TrialRequest) -> list[TrialMessage]:
         """Raises NodeLostError, too, where an engine was lost: that says nothing about the contender."""
         service = request.service
         steps: list[Future[None]] = []
@@ -59,7 +59,7 @@ class TwoSidedExecutor(Executor):
 
         self._engines.go_on()
         try:
-            return self.probe.trial(request, tick, on_message)
+            return self.probe.trial(request, on_message=on_message)
         finally:
             # The trial may be over while a step is under way: its server has crashed, say.
             if any(not step.done() for step in steps):
@@ -164,7 +164,7 @@ class NodeWorker:
     def trial(self, block: int, position: int, cell: Cell, first: bool) -> Trial:
         """One trial of a cell; one whose probe failed says so."""
         assert self._maker
-        trial = attempt(self._maker, block, position, cell, first=first, tick=lambda: None)
+        trial = attempt(self._maker, block, position, cell, first=first)
         return replace(trial, machine=self.name)
 
     def can_measure(self, cell: Cell) -> bool:

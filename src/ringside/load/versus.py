@@ -17,7 +17,7 @@ from ringside.load.document import as_document
 from ringside.load.result import LoadResult, causes, failure
 from ringside.load.target import Target
 from ringside.measure import host
-from ringside.measure.runs.events import TICK, Event, Notify
+from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.loop import BlockLoop, TrialMaker
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.runs.trials import outcome_of
@@ -55,13 +55,13 @@ class TargetTrials(TrialMaker):
         for name in self.plans:
             cell = Cell(name, POINT)
             notify(Event("warm-up", cell))
-            trial = self.trial(0, 0, cell, first=False, tick=partial(notify, TICK))
+            trial = self.trial(0, 0, cell, first=False)
             if trial.outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
 
-    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
         """One load."""
-        report = self._reference(tick) if first and self.references else None
+        report = self._reference() if first and self.references else None
         plan = self.plans[cell.contender](block)
         begun = now()
         self.notify(Event("load", block, cell.contender, plan))
@@ -83,10 +83,10 @@ class TargetTrials(TrialMaker):
         what = (block, position, cell, ended, detail, (), begun, report)
         return Trial(*what, loads=loads, missing=missing)
 
-    def _reference(self, tick: Callable[[], None]) -> ipc.TrialOutcome:
+    def _reference(self) -> ipc.TrialOutcome:
         limits = ipc.Limits(_REFERENCE_LIMIT_S, 1 << 30, 1 << 20, 100)
         request = ipc.TrialRequest(("true",), "/", {}, limits, plain=True, reference=True)
-        outcome = self.driver.trial(request, tick)[-1]
+        outcome = self.driver.trial(request)[-1]
         assert isinstance(outcome, ipc.TrialOutcome)
         times = (outcome.reference_ns, outcome.memory_reference_ns)
         return ipc.TrialOutcome("ok", reference_ns=times[0], memory_reference_ns=times[1])

@@ -149,7 +149,7 @@ def test_a_program_that_is_not_there() -> None:
 
 def test_ticks_come_while_a_trial_runs() -> None:
     ticks: list[float] = []
-    Executor().trial(request("hangs", wall_s=3), lambda: ticks.append(time.monotonic()))
+    Executor(on_tick=lambda: ticks.append(time.monotonic())).trial(request("hangs", wall_s=3))
     assert ticks
 
 

@@ -36,8 +36,8 @@ PROGRAMS = {
 class Ring(FakeExecutor):
     """Rings whose relays take as long as `PROGRAMS` says. `crashes`: those that do so."""
 
-    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
-        [outcome] = super().trial(request, tick)
+    def trial(self, request: TrialRequest) -> list[TrialMessage]:
+        [outcome] = super().trial(request)
         first, second, later = PROGRAMS.get(argument(request, "how"), (MS, MS, MS))
         each_ns = [first, *[second] * 4, *[later] * 3000][: int(argument(request, "repeats"))]
         each_ns = [ns + ns * (number % 3) // 1000 for number, ns in enumerate(each_ns)]

@@ -64,9 +64,9 @@ class CpuExecutor(FakeExecutor):
     def prepare_loads(self) -> None:
         self.own_at_loads.append(os.sched_getaffinity(0))
 
-    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+    def trial(self, request: TrialRequest) -> list[TrialMessage]:
         self.own.append(os.sched_getaffinity(0))
-        return super().trial(request, tick)
+        return super().trial(request)
 
     def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (1,), (min(os.sched_getaffinity(0)),)
@@ -220,11 +220,11 @@ def test_two_that_resume_a_suite_at_once_begin_its_runs_once(
     class Other(CpuExecutor):
         """While the first one measures, the second begins."""
 
-        def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+        def trial(self, request: TrialRequest) -> list[TrialMessage]:
             if not self.requests:
                 with pytest.raises(UsageError, match="is in progress in another process"):
                     second.carry_out()
-            return super().trial(request, tick)
+            return super().trial(request)
 
     task = resumed_task(made.task.suite_id, store, catalogue)
     campaign_of(task, workplace, Other()).carry_out()

@@ -61,8 +61,7 @@ class Maker:
         notify(Event("warm-up", Cell("a", POINTS[0])))
         self.warmed_up += 1
 
-    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
-        tick()
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
         self.made.append((block, position, cell, first))
         step = self.steps.get(len(self.made), self.steps.get(cell.contender, Outcome.OK))
         if isinstance(step, type):
@@ -78,7 +77,6 @@ class Observer(Listener):
         self.begun: list[tuple[Run, StoppingRule, Sequence[Cell], Measurement]] = []
         self.ended: list[Trial] = []
         self.started: list[tuple[int, Cell]] = []
-        self.ticks = 0
 
     def on_begin(self, run: Run, rule: StoppingRule, cells: Sequence[Cell], measurement: Measurement) -> None:
         self.begun.append((run, rule, cells, measurement))
@@ -88,9 +86,6 @@ class Observer(Listener):
 
     def on_wait(self) -> None:
         raise AssertionError("nobody else measures")
-
-    def on_tick(self) -> None:
-        self.ticks += 1
 
     def on_trial_end(self, trial: Trial, seconds: float) -> None:
         assert 0 <= seconds < 60
@@ -146,7 +141,6 @@ def test_blocks_are_carried_out_in_the_order_of_the_seed_and_everything_is_kept(
     assert places(trials) == PLANNED
     assert trials == observer.ended
     assert [(trial.block, trial.cell) for trial in trials] == observer.started
-    assert observer.ticks == len(PLANNED)
     cells = [Cell(name, point) for point in POINTS for name in "ab"]
     assert observer.begun == [(run, StoppingRule(3), cells, COMMAND)]
     assert maker.warmed_up == 1

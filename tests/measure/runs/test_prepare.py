@@ -482,10 +482,10 @@ def test_cells_that_cannot_be_measured_are_rows_and_not_rehearsed(
 
 def test_a_source_that_changes_during_the_run_ends_the_contender(started: Started, workplace: Path) -> None:
     class Changing(FakeExecutor):
-        def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+        def trial(self, request: TrialRequest) -> list[TrialMessage]:
             if len(self.requests) == 2 + 2:
                 (workplace / "contenders" / "one" / "fake.py").write_text("# changed\n", encoding="utf-8")
-            return super().trial(request, tick)
+            return super().trial(request)
 
     executor = Changing()
     prepared, store, run = started(executor)
@@ -507,11 +507,11 @@ def test_a_build_that_changes_during_the_run_is_made_anew(
     append(workplace, "one", BUILD)
 
     class Changing(FakeExecutor):
-        def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+        def trial(self, request: TrialRequest) -> list[TrialMessage]:
             if argument(request, "how") == "two":
                 for build in (workplace / "b").glob("one-*/fake.py"):
                     build.write_text(f"# {len(self.requests)}\n", encoding="utf-8")
-            return super().trial(request, tick)
+            return super().trial(request)
 
     executor = Changing()
     prepared, store, run = started(executor)
@@ -546,7 +546,7 @@ def test_requests_of_trials(started: Started) -> None:
     )
     maker = ContenderTrials(run.seed, short, executor)
     assert maker.request(0, 0, cell, first=False).limits.wall_s == 5.0
-    trial = maker.trial(2, 1, cell, first=False, tick=lambda: None)
+    trial = maker.trial(2, 1, cell, first=False)
     assert (trial.block, trial.position, trial.cell) == (2, 1, cell)
     assert (trial.cpus, trial.input_bytes) == ((1,), None)
     assert trial.memory_limit_bytes == executor.requests[-1].limits.memory_bytes > 0
@@ -568,8 +568,8 @@ def test_a_server_that_is_never_ready_costs_less_in_its_rehearsal(workplace: Pat
 
 def test_a_probe_that_fails_in_a_rehearsal_does_not_end_the_run(started: Started) -> None:
     class Failing(FakeExecutor):
-        def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
-            messages = super().trial(request, tick)
+        def trial(self, request: TrialRequest) -> list[TrialMessage]:
+            messages = super().trial(request)
             if len(self.requests) <= 2:
                 raise ProbeError("out of paint")
             return messages

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ class FakeExecutor(fake_runs.FakeExecutor):
         super().__init__()
         self.by_program = by_program
 
-    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
+    def trial(self, request: TrialRequest) -> list[TrialMessage]:
         self.requests.append(request)
         return [Sample(1, "result", pss_bytes=3), Sample(2), self.by_program.get(request.argv[0], OK)]
 
@@ -53,7 +53,7 @@ def trials_of(
 
 
 def execute(of: CommandTrials, name: str = "B", block: int = 1, position: int = 0) -> Trial:
-    return of.trial(block, position, Cell(name, POINT), first=False, tick=lambda: None)
+    return of.trial(block, position, Cell(name, POINT), first=False)
 
 
 def test_a_hook_can_wait_until_what_another_one_left_is_gone(tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ def test_hooks_go_through_the_shell_of_the_commands(tmp_path: Path) -> None:
     commands = parse_commands(["cat < made"], hooks=hooks, shell=("sh",), points=(point,))
     executor = FakeExecutor()
     of = CommandTrials(commands, ExecutionOptions(tmp_path, {"PATH": "/bin"}), 7, executor, (point,))
-    of.trial(1, 0, Cell("A", point), first=False, tick=lambda: None)
+    of.trial(1, 0, Cell("A", point), first=False)
     assert (tmp_path / "made").read_text() == "x\n"
     assert executor.requests[0].argv == ("sh", "-c", "cat < made")
 

@@ -22,10 +22,11 @@ class Capacity:
 
 
 class Executor:
-    """Carries out one trial at a time on this machine."""
+    """Carries out one trial at a time on this machine. `on_tick` is called every second or so meanwhile."""
 
-    def __init__(self, probe: Probe | None = None) -> None:
+    def __init__(self, probe: Probe | None = None, on_tick: Callable[[], None] | None = None) -> None:
         self.probe = probe or Probe()
+        self._on_tick = on_tick
         self._usable = sorted(os.sched_getaffinity(0))
 
     def capacity(self) -> Capacity:
@@ -41,10 +42,9 @@ class Executor:
         """Have the probe with the load engine ready, whose first build takes a minute. Raises ProbeError."""
         self.probe.need_loads()
 
-    def trial(self, request: TrialRequest, tick: Callable[[], None] | None = None) -> list[TrialMessage]:
-        """The probe's messages, the outcome last. `tick` is called every second or so meanwhile. Raises
-        ProbeError when there is no outcome."""
-        return self.probe.trial(request, tick)
+    def trial(self, request: TrialRequest) -> list[TrialMessage]:
+        """The probe's messages, the outcome last. Raises ProbeError when there is no outcome."""
+        return self.probe.trial(request, self._on_tick)
 
 
 @contextmanager

@@ -11,12 +11,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from statistics import median
 from typing import Protocol
 
 from ringside.errors import ProbeError
-from ringside.measure.runs.events import TICK, Event, Notify
+from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.stopping import BlockProgress, StoppingRule
 from ringside.model.design import Block, Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial, counted
@@ -57,7 +56,7 @@ class TrialMaker(Protocol):
     def warm_up(self, notify: Notify) -> None:
         """Do what goes before the first block and does not count. KeyboardInterrupt passes through."""
 
-    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
         """One trial of a cell; `first`: of its block. Raises ProbeError where the probe failed."""
 
     def can_measure(self, cell: Cell) -> bool:
@@ -65,12 +64,10 @@ class TrialMaker(Protocol):
         return False
 
 
-def attempt(
-    maker: TrialMaker, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]
-) -> Trial:
+def attempt(maker: TrialMaker, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
     begun = now()
     try:
-        return maker.trial(block, position, cell, first=first, tick=tick)
+        return maker.trial(block, position, cell, first=first)
     except ProbeError as error:
         return Trial(block, position, cell, Outcome.PROBE_FAILED, str(error), started_at=begun)
 
@@ -335,7 +332,7 @@ class BlockLoop(RunLoop):
         if planned in self.unavailable:
             return None
         self._notify_in_time(Event("warm-up", planned))
-        return attempt(self.maker, 0, 0, cell, first=False, tick=partial(self.notify, TICK))
+        return attempt(self.maker, 0, 0, cell, first=False)
 
     def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
         for index, missing in self.planned(done):
@@ -359,7 +356,7 @@ class BlockLoop(RunLoop):
         trial = interrupted(block, position, cell)
         try:
             what = (self.maker, block, position, self.measured(cell))
-            trial = replace(attempt(*what, first=is_first, tick=partial(self.notify, TICK)), cell=cell)
+            trial = replace(attempt(*what, first=is_first), cell=cell)
             self.add(trial, time.monotonic() - since)
         except KeyboardInterrupt:
             if not self.is_kept(trial):

@@ -43,7 +43,7 @@ class Repetition:
 
     def carry_out(self) -> Trial:
         """The trial. Raises ProbeError; KeyboardInterrupt passes through."""
-        return self.trials.trial(self.block, self.position, self.cell, first=False, tick=lambda: None)
+        return self.trials.trial(self.block, self.position, self.cell, first=False)
 
 
 def repetition(

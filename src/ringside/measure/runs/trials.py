@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import random
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ from ringside.errors import BuildError, ProbeError
 from ringside.measure import host
 from ringside.measure.host import memory_available_bytes
 from ringside.measure.host.executor import Executor
-from ringside.measure.runs.events import TICK, Event, Notify
+from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.prepare import Prepared
 from ringside.measure.runs.sandbox import sandboxed
 from ringside.measure.toolchain.builds import FileWatch
@@ -264,7 +264,7 @@ class ContenderTrials:
                 rehearsal = Cell(name, prepared.workload.rehearsal(smallest))
                 # A probe that fails here fails in the first block, too, where it is a row.
                 with suppress(ProbeError):
-                    trial = self.trial(0, 0, rehearsal, first=False, tick=partial(notify, TICK))
+                    trial = self.trial(0, 0, rehearsal, first=False)
                     if trial.outcome is Outcome.INTERRUPTED:
                         raise KeyboardInterrupt
 
@@ -310,7 +310,7 @@ class ContenderTrials:
         """The same for all contenders of a block, another in the next."""
         return (self._seed + block) % (LARGEST_SEED + 1)
 
-    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
         ready = self._prepared.contenders[cell.contender]
         assert isinstance(ready, Ready)
         try:
@@ -330,7 +330,7 @@ class ContenderTrials:
         size, limit = input_file.size_bytes if input_file else None, request.limits.memory_bytes
         blank = replace(blank, memory_limit_bytes=limit, input_bytes=size)
         try:
-            messages = self._executor.trial(request, tick)
+            messages = self._executor.trial(request)
         finally:
             self._watch.end_trial(ready)
         trial = trial_from_messages(blank, messages, rebuilt)

@@ -11,9 +11,8 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ from ringside.measure import host
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.campaign import check_machines
-from ringside.measure.runs.events import TICK, Event, Notify
+from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.loop import TrialMaker, row
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs.commands import Command, filled_in
@@ -172,14 +171,14 @@ class CommandTrials(TrialMaker):
         for cell in self._cells:
             notify(Event("warm-up", cell))
             self._set_up.append(cell)
-            self._warm_up(cell, partial(notify, TICK))
+            self._warm_up(cell)
         self._check_rest()
 
-    def _warm_up(self, cell: Cell, tick: Callable[[], None]) -> None:
+    def _warm_up(self, cell: Cell) -> None:
         self._last_setup = self._hook_line("setup", cell)
         self._hook("setup", cell)
         for number in range(self._options.warmups):
-            trial = self._execution(0, 0, cell, tick, f"warmup-{number}")
+            trial = self._execution(0, 0, cell, f"warmup-{number}")
             if trial.outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
             if trial.outcome is not Outcome.OK and not self._options.excludes:
@@ -199,14 +198,14 @@ class CommandTrials(TrialMaker):
         if first:
             raise first
 
-    def trial(self, block: int, position: int, cell: Cell, *, first: bool, tick: Callable[[], None]) -> Trial:
+    def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
         """One execution, samples apart, of what has not failed yet; after another `--setup` where that has
         other levels than it had last, as it may leave one state, such as a branch that is checked out. Raises
         CommandFailedError where too little is left to compare, UsageError where it could not be started."""
         if cell not in self._failed and self._hook_line("setup", cell) != self._last_setup:
-            self._warm_up(cell, tick)
+            self._warm_up(cell)
         if cell not in self._failed:
-            trial = self._execution(block, position, cell, tick, str(block - 1))
+            trial = self._execution(block, position, cell, str(block - 1))
             if trial.outcome not in (Outcome.OK, Outcome.INTERRUPTED) and not self._options.excludes:
                 self._failed[cell] = None
                 self._check_rest(trial)
@@ -224,9 +223,7 @@ class CommandTrials(TrialMaker):
         what = f"{trial.cell.contender} ({line}) {trial.outcome}: {one_line(trial.detail, 300)}"
         raise CommandFailedError(f"{what} ({WAYS_OUT[trial.outcome]})" if trial.outcome in WAYS_OUT else what)
 
-    def _execution(
-        self, block: int, position: int, cell: Cell, tick: Callable[[], None], iteration: str
-    ) -> Trial:
+    def _execution(self, block: int, position: int, cell: Cell, iteration: str) -> Trial:
         command = self._commands[cell.contender]
         self._hook("prepare", cell)
         reference = block > 0 and time.monotonic() - self._referenced >= _REFERENCE_S
@@ -238,7 +235,7 @@ class CommandTrials(TrialMaker):
             where = KEPT if self._options.patterns else command.output
             with output_to(where, self._options.folder) as output:
                 request = self._request(block, position, cell, iteration, output, reference=reference)
-                trial = trials.trial_from_messages(blank, self._executor.trial(request, tick))
+                trial = trials.trial_from_messages(blank, self._executor.trial(request))
                 trial = self._with_outputs(trial, output)
             if reference:
                 self._referenced = time.monotonic()
