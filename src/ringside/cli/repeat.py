@@ -63,11 +63,11 @@ def repeat(
         if isinstance(again, Unavailable):
             progress.on_prepared(again)
             return EXIT_FAILED
-        request = again.request()
+        request = again.trials.request(*again.place, first=False)
         if again.has_changed:
             streams.say(f"{contender} has changed since run {runs[0].id}")
         with alone(progress.on_wait):
-            trial = again.carry_out()
+            trial = again.trials.trial(*again.place, first=False)
     print(one_line(f"{contender} at {trial.cell.point}: {trial.outcome}: {trial.detail}".rstrip(": ")))
     for name, phase in trial.phases.items():
         print(one_line(f"  ::phase name={name} ns={' '.join(map(str, phase))}"))

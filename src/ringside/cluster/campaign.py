@@ -27,7 +27,7 @@ from ringside.cluster.upload import upload
 from ringside.errors import ClusterError, UsageError
 from ringside.measure.host.executor import Capacity
 from ringside.measure.runs.campaign import Campaign, Task
-from ringside.measure.runs.events import TICK, Event, Notify
+from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.loop import RunLoop, interrupted, row
 from ringside.measure.runs.prepare import Prepared, contenders_of, readable
 from ringside.measure.runs.stopping import rule_of
@@ -105,7 +105,7 @@ class ClusterLoop(RunLoop):
             ref, since = able[0].worker.trial.remote(0, 0, cell, False), time.monotonic()
             try:
                 while not self._session.ready([ref], _TICK_S):
-                    self.notify(TICK)
+                    self.notify(Event("tick"))
                     self._check_silence(since)
                 trial: Trial = self._session.result(ref)
             except NodeLostError as error:
@@ -226,7 +226,7 @@ class ClusterLoop(RunLoop):
             except NodeLostError as error:
                 self._lose(name, str(error))
         if not ready:
-            self.notify(TICK)
+            self.notify(Event("tick"))
 
     def _take(self, name: str, trial: Trial) -> None:
         share = self._busy[name]
@@ -360,7 +360,7 @@ def on_cluster(
     for experiment in _experiments(task):
         contenders |= readable(experiment, catalogue)
     with upload(contenders) as (folder, uploaded), connect(on, folder) as session:
-        say, tick = (lambda text: notify(Event("say", text))), partial(notify, TICK)
+        say, tick = (lambda text: notify(Event("say", text))), partial(notify, Event("tick"))
         machines = Machines(session, say, tick, wanted=wanted)
         try:
             machines.engage()

@@ -192,8 +192,10 @@ def test_a_machine_must_lend_the_descriptors_of_every_point() -> None:
 
 def test_engines_reach_servers_that_listen_where_they_are_told() -> None:
     near, far = (contender(WorkloadEntry(("x",), host=host)) for host in (False, True))
-    assert "does not declare `host = true`" in plan.out_of_reach(near, "ring")
-    assert plan.out_of_reach(far, "ring") == ""
+    reason = plan.past_limit(near, RING, Point(()), engines=1)
+    assert reason
+    assert reason.endswith("its manifest does not declare `host = true`")
+    assert plan.past_limit(near, RING, Point(())) is plan.past_limit(far, RING, Point(()), engines=1) is None
 
 
 # --- what the command line chooses ---

@@ -48,7 +48,7 @@ def again(
 
 def trial_of(repeated: Repetition | Unavailable) -> tuple[int, int, Cell]:
     assert isinstance(repeated, Repetition)
-    return repeated.block, repeated.position, repeated.cell
+    return repeated.place
 
 
 def test_the_first_failure_is_repeated(started: Started) -> None:
@@ -79,7 +79,7 @@ def test_the_request_is_that_of_the_trial(started: Started) -> None:
     repeated = again(run, store.trials(run), "one", executor)
     assert isinstance(repeated, Repetition)
     assert not repeated.has_changed
-    request = repeated.request()
+    request = repeated.trials.request(*repeated.place, first=False)
     assert argument(request, "seed") == str(run.seed + first.block)
     # As it was, but for the reference computation.
     before = executor.requests[2 + first.position]
@@ -89,7 +89,7 @@ def test_the_request_is_that_of_the_trial(started: Started) -> None:
     )
     assert not request.reference
     count = len(executor.requests)
-    trial = repeated.carry_out()
+    trial = repeated.trials.trial(*repeated.place, first=False)
     assert (trial.block, trial.position, trial.cell) == (first.block, first.position, first.cell)
     assert trial.outcome is Outcome.CRASHED
     assert executor.requests[count:] == [request]

@@ -21,7 +21,6 @@ class Event:
 
 
 Notify = Callable[[Event], None]
-TICK = Event("tick")
 
 
 class Listener:

@@ -170,9 +170,11 @@ def _combinations(wanted: Mapping[str, tuple[Level, ...]], workload: Workload, c
     return points
 
 
-def past_limit(contender: Contender, workload: Workload, point: Point, headline: str = "") -> str | None:
+def past_limit(
+    contender: Contender, workload: Workload, point: Point, headline: str = "", *, engines: int = 0
+) -> str | None:
     """Why the contender does not take this point by its manifest, or None. `headline`: the metric that it is
-    measured for."""
+    measured for; `engines`: how many on other machines load it."""
     entry = contender.workloads[workload.name]
     if reason := workload.missing(entry.capabilities, point, headline):
         return f"not for this contender: {reason}"
@@ -184,17 +186,12 @@ def past_limit(contender: Contender, workload: Workload, point: Point, headline:
         level = dict(point.levels).get(factor)
         if level is not None and str(level) not in map(str, levels):
             return f"not for this contender: {factor} can be {', '.join(map(str, levels))} only"
+    if engines and not entry.host:
+        return (
+            "it listens on 127.0.0.1, where engines on other machines do not reach it: its manifest does not "
+            "declare `host = true`"
+        )
     return None
-
-
-def out_of_reach(contender: Contender, workload: str) -> str:
-    """Why engines on other machines do not reach the contender's server; empty where they do."""
-    if contender.workloads[workload].host:
-        return ""
-    return (
-        "it listens on 127.0.0.1, where engines on other machines do not reach it: its manifest does not "
-        "declare `host = true`"
-    )
 
 
 def check_machine(points: Sequence[Point], workload: Workload, capacity: Capacity) -> None:

@@ -54,10 +54,8 @@ class Prepared:
         if isinstance(contender, Unavailable):
             return contender.reason + (f"; {contender.remedy}" if contender.remedy else "")
         headline = self.workload.shown(self.experiment)[0]
-        reason = plan.past_limit(contender.contender, self.workload, cell.point, headline)
-        if reason is None and self.experiment.engines:
-            reason = plan.out_of_reach(contender.contender, self.workload.name) or None
-        return reason
+        what = (contender.contender, self.workload, cell.point, headline)
+        return plan.past_limit(*what, engines=self.experiment.engines)
 
     @property
     def classes(self) -> list[list[str]]:

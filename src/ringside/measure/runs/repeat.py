@@ -29,21 +29,12 @@ _PADDING = "RINGSIDE_PADDING"
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """A trial that can be carried out again. `has_changed`: the contender is not what it was in the run."""
+    """A trial that can be carried out again: its block, its position there, and its cell. `has_changed`: the
+    contender is not what it was in the run."""
 
     trials: ContenderTrials
-    block: int
-    position: int
-    cell: Cell
+    place: tuple[int, int, Cell]
     has_changed: bool
-
-    def request(self) -> TrialRequest:
-        """The probe's request, without the sandbox."""
-        return self.trials.request(self.block, self.position, self.cell, first=False)
-
-    def carry_out(self) -> Trial:
-        """The trial. Raises ProbeError; KeyboardInterrupt passes through."""
-        return self.trials.trial(self.block, self.position, self.cell, first=False)
 
 
 def repetition(
@@ -77,7 +68,7 @@ def repetition(
         and trial.outcome not in (Outcome.OK, Outcome.UNAVAILABLE, *REPEATABLE)
     ]
     cell = failed[0].cell if failed else Cell(contender, points[0])
-    block, position = (failed[0].block, failed[0].position) if failed else (1, 0)
+    place = (failed[0].block, failed[0].position) if failed else (1, 0)
     plan.check_machine([cell.point], workload, executor.capacity())
     cell = kept.measured(cell)
     named = catalogue.contender(contender)
@@ -93,7 +84,7 @@ def repetition(
     )
     trials = ContenderTrials(run.seed, prepared, executor)
     changed = ready.content != kept.contenders[contender].content
-    return Repetition(trials, block, position, cell, changed)
+    return Repetition(trials, (*place, cell), changed)
 
 
 def _points(

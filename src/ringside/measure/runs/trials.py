@@ -8,7 +8,6 @@ import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
@@ -278,8 +277,13 @@ class ContenderTrials:
         if block == 0:
             # It is not measured: what hangs need not cost its whole limit here, too.
             limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, _REHEARSAL_S))
-        ask = partial(request, ready, cell, workload, limits=limits, cpus=cpus, probe_cpus=probe_cpus)
-        probe_request = ask(
+        probe_request = request(
+            ready,
+            cell,
+            workload,
+            limits=limits,
+            cpus=cpus,
+            probe_cpus=probe_cpus,
             environment=environment(self._environment, ready, self._seed, block, position),
             seed=self._seed_of(block),
             memory_available_bytes=self._memory_available_bytes,
