@@ -14,6 +14,7 @@ from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.prepare import Prepared, check, contenders_of, prepare
 from ringside.measure.toolchain.builds import Toolchain
+from ringside.model.catalogue import Contender
 from ringside.model.design import Cell, Experiment
 from ringside.model.results import Run, Trial
 from ringside.probe.protocol import TrialMessage, TrialOutcome, TrialRequest
@@ -54,6 +55,12 @@ class Quiet(Listener):
     def __init__(self) -> None:
         self.ended: list[Trial] = []
         self.warmed_up: list[Cell] = []
+
+    def on_build(self, contender: Contender) -> None:
+        pass
+
+    def on_input(self, name: str, most_bytes: int) -> None:
+        pass
 
     def on_warm_up(self, cell: Cell) -> None:
         self.warmed_up.append(cell)
@@ -125,5 +132,6 @@ def prepared_of(
     """An experiment checked and built on this machine, before there is a store."""
     catalogue = Catalogue()
     points = check(experiment, catalogue, executor.capacity())
-    tools = (Toolchain(workplace / "b"), Inputs(workplace / "i"), observer or Quiet())
-    return prepare(experiment, points, contenders_of(experiment, catalogue), *tools)
+    observer = observer or Quiet()
+    tools = (Toolchain(workplace / "b", observer.on_build), Inputs(workplace / "i", observer.on_input))
+    return prepare(experiment, points, contenders_of(experiment, catalogue), *tools, observer)

@@ -49,13 +49,14 @@ def check(
         for name in (name for name in chosen if name not in each.workloads):
             known = ", ".join(each.workloads)
             raise UsageError(f"contender `{each.name}` takes no part in `{name}`; it has: {known}")
-    executor, toolchain = Executor(), context.toolchain()
+    executor = Executor()
+    toolchain = context.toolchain(lambda each: _say(f"building {each.name}; this may take a minute"))
     documents: list[dict[str, Any]] = []
     for each in contenders:
         document: dict[str, Any] = {"contender": each.name, "conforms": False, "reason": "", "workloads": []}
         documents.append(document)
         program = chosen[0] if len(chosen) == 1 else ""
-        ready = toolchain.prepare(each, lambda c: _say(f"building {c.name}; this may take a minute"), program)
+        ready = toolchain.prepare(each, program)
         if isinstance(ready, Unavailable):
             for line in last_lines(ready.log, LOG_LINES):
                 _say(f"  | {line}")

@@ -18,7 +18,7 @@ from ringside.errors import NoStoreError, RingsideError, UsageError
 from ringside.files import state_folder
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
-from ringside.model.catalogue import Question
+from ringside.model.catalogue import Contender, Question
 from ringside.model.results import Run
 from ringside.render.text.command import NAMED_STORE
 from ringside.store import RunSummary, Store, record
@@ -149,13 +149,13 @@ def cluster() -> Any:
     return next(iter(entry_points(group=own.group)), own).load()
 
 
-def toolchain() -> Toolchain:
-    return Toolchain(FOLDER / "builds")
+def toolchain(on_build: Callable[[Contender], None] | None = None) -> Toolchain:
+    return Toolchain(FOLDER / "builds", on_build)
 
 
-def inputs() -> Inputs:
+def inputs(on_make: Callable[[str, int], None] | None = None) -> Inputs:
     """Where RINGSIDE_INPUTS says, else in this folder."""
-    return Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or FOLDER / "inputs"))
+    return Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or FOLDER / "inputs"), on_make)
 
 
 def stdout_console(*, colours: bool | None = None) -> Console:

@@ -55,10 +55,9 @@ def repeat(
             contender,
             params.levels(settings),
             catalogue=context.catalogue(context.outside_of(runs[0], outside)),
-            toolchain=context.toolchain(),
-            inputs=context.inputs(),
+            toolchain=context.toolchain(progress.on_build),
+            inputs=context.inputs(progress.on_input),
             executor=Executor(),
-            notify=progress,
         )
         if isinstance(again, Unavailable):
             progress.on_prepared(again)

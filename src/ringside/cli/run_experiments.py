@@ -130,7 +130,7 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
     shows_parts = bool(task.suite_id) and not (settings.resume or settings.as_json or settings.sessions > 1)
     with ExitStack() as stack:
         progress = stack.enter_context(LiveProgress(context.stderr_console()))
-        toolchain = context.toolchain()
+        toolchain = context.toolchain(progress.on_build)
 
         def install(contenders: Sequence[Contender]) -> None:
             """Install missing runtimes, but for those that nobody is expected to have; without root, name
@@ -150,7 +150,8 @@ def _carry_out(settings: RunSettings, task: Task, catalogue: Catalogue, storage:
             capacity, free_cpus = executor.capacity(), executor.cpus(1)[1]
 
             def make(store: Store) -> Campaign:
-                tools = (toolchain, context.inputs(), executor, install if settings.sets_up else None)
+                inputs = context.inputs(progress.on_input)
+                tools = (toolchain, inputs, executor, install if settings.sets_up else None)
                 return LocalCampaign(task, catalogue, store, progress, *tools)
 
         for each in task.experiments:

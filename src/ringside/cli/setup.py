@@ -34,7 +34,8 @@ def setup(
     from ringside.model.catalogue import Unavailable
     from ringside.store.plans import Selection
 
-    toolchain, catalogue = context.toolchain(), context.catalogue()
+    toolchain = context.toolchain(lambda each: _say(f"building {each.name}; this may take a minute"))
+    catalogue = context.catalogue()
     wanted = dict.fromkeys(names)
     for experiment in experiments:
         for part in plan.experiments(catalogue, Selection(experiment)):
@@ -60,9 +61,7 @@ def setup(
     ]
     apt.install_missing(contenders, toolchain, _say)
     unavailable = []
-    for result in toolchain.prepare_all(
-        contenders, lambda contender: _say(f"building {contender.name}; this may take a minute")
-    ):
+    for result in toolchain.prepare_all(contenders):
         if isinstance(result, Unavailable):
             unavailable.append(result)
         else:

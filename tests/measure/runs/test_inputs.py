@@ -27,7 +27,7 @@ def test_an_input_is_made_once_and_again_when_it_was_changed(tmp_path: Path) -> 
     writes: list[str] = []
 
     def get() -> Path:
-        return Inputs(tmp_path / "i").get(file_of(5), lambda name, size: writes.append(name)).path
+        return Inputs(tmp_path / "i", lambda name, size: writes.append(name)).get(file_of(5)).path
 
     path = get()
     before = path.read_bytes()
@@ -85,9 +85,9 @@ def test_the_record_beside_an_input(tmp_path: Path) -> None:
     heard: list[str] = []
     for key, value in (("sha256", "0"), ("answer_sha256", "0")):
         record.write_text(json.dumps(json.loads(text) | {key: value}), encoding="utf-8")
-        assert Inputs(tmp_path).get(file_of(5), lambda name, size: heard.append(name)) == made
+        assert Inputs(tmp_path, lambda name, size: heard.append(name)).get(file_of(5)) == made
     record.unlink()
-    assert Inputs(tmp_path).get(file_of(5), lambda name, size: heard.append(name)) == made
+    assert Inputs(tmp_path, lambda name, size: heard.append(name)).get(file_of(5)) == made
     assert len(heard) == 3
 
 

@@ -41,7 +41,6 @@ def again(
         "toolchain": Toolchain(Path("b")),
         "inputs": Inputs(Path("i")),
         "executor": executor or FakeExecutor(),
-        "notify": Quiet(),
     }
     return repetition(run, earlier, contender, settings, **tools)
 

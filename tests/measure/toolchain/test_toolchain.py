@@ -42,14 +42,15 @@ def test_a_build_is_made_once_and_again_when_the_sources_change(
 ) -> None:
     count, announced = tmp_path / "count", list[Contender]()
     made = built_by(f"echo x >> {count}; cp main.txt $0/thing")
-    first = tools.prepare(made, announced.append)
+    tools = Toolchain(tools.builds, announced.append)
+    first = tools.prepare(made)
     assert isinstance(first, Ready)
     assert (first.build / "thing").read_text() == "source"
-    assert tools.prepare(made, announced.append) == first
+    assert tools.prepare(made) == first
     assert count.read_text() == "x\n"
     # A build is announced where there is something to do.
     assert announced == [made]
-    assert isinstance(tools.prepare(built_by(), announced.append), Ready)
+    assert isinstance(tools.prepare(built_by()), Ready)
     assert announced == [made]
     (made.folder / "main.txt").write_text("changed", encoding="utf-8")
     second = ready_of(tools, made)
@@ -218,7 +219,8 @@ def test_an_interrupt_ends_builds_that_are_about_to_run(built_by: BuiltBy, tools
             begun.set()
             time.sleep(0.3)
 
-    results = tools.prepare_all([built_by("true"), one, one], on_build)
+    tools = Toolchain(tools.builds, on_build)
+    results = tools.prepare_all([built_by("true"), one, one])
     assert isinstance(next(results), Ready)
     assert begun.wait(60)
     results.close()

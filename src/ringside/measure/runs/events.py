@@ -8,8 +8,7 @@ from typing import Any
 
 class Event:
     """`what` happens, and `about` what. `part`: the number of a suite's part that begins, and the name and
-    time limit of each. `prepare`: the name of a contender; `build`: a Contender, from any thread; `prepared`:
-    what came of it, Ready or Unavailable. `input`: the name of a file that is written, and its most bytes.
+    time limit of each. `prepare`: the name of a contender; `prepared`: what came of it, Ready or Unavailable.
     `wait`: another process measures here. `begin`: a Run, its StoppingRule, its cells, their Measurement.
     `warm-up`: a Cell; `trial`: the number of a block, and a Cell; `tick`: about a second has passed;
     `trial-end`: a Trial, and its seconds. `say`: a line. `load`: the number of a block, the name of a target,

@@ -15,17 +15,19 @@ from ringside.model.design import Input, InputFile
 
 
 class Inputs:
-    """The inputs below a folder. Each is checked by its hash when it is first asked for."""
+    """The inputs below a folder. Each is checked by its hash when it is first asked for. `on_make` is called
+    before one is made, with its name and its largest size in bytes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, on_make: Callable[[str, int], None] | None = None) -> None:
         self.folder = folder
+        self._on_make = on_make
         self._checked: dict[str, Input] = {}
 
-    def get(self, file: InputFile, on_make: Callable[[str, int], None] = lambda name, size: None) -> Input:
-        """The input, made if it is not there or has changed; `on_make` is called before, with its name and
-        its largest size in bytes. Raises UsageError where there is no room, or it cannot be written."""
+    def get(self, file: InputFile) -> Input:
+        """The input, made if it is not there or has changed. Raises UsageError where there is no room, or it
+        cannot be written."""
         if file.name not in self._checked:
-            self._checked[file.name] = self._kept(file) or self._make(file, on_make)
+            self._checked[file.name] = self._kept(file) or self._make(file)
         return self._checked[file.name]
 
     def _kept(self, file: InputFile) -> Input | None:
@@ -42,14 +44,15 @@ class Inputs:
             pass
         return None
 
-    def _make(self, file: InputFile, on_make: Callable[[str, int], None]) -> Input:
+    def _make(self, file: InputFile) -> Input:
         path = (self.folder / file.name).resolve()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             free = shutil.disk_usage(path.parent).free
             if free < file.most_bytes:
                 raise UsageError(_no_room(file, path.parent, free))
-            on_make(file.name, file.most_bytes)
+            if self._on_make:
+                self._on_make(file.name, file.most_bytes)
             return _write(file, path)
         except OSError as error:
             if error.errno == errno.ENOSPC:

@@ -124,32 +124,24 @@ def prepare(
     inputs: Inputs,
     notify: Notify,
 ) -> Prepared:
-    """Build here, side by side, what an experiment needs that was checked; events come from threads, too.
-    Raises UsageError where there is no room for a file."""
+    """Build here, side by side, what an experiment needs that was checked. Raises UsageError where there is
+    no room for a file."""
     workload = find_workload(experiment.workload)
     prepared: dict[str, Ready | Unavailable] = {}
     buildable = [each for each in contenders.values() if isinstance(each, Contender)]
-    builds = toolchain.prepare_all(buildable, lambda each: notify(Event("build", each)), workload.name)
+    builds = toolchain.prepare_all(buildable, workload.name)
     with closing(builds):
         for name, contender in contenders.items():
             notify(Event("prepare", name))
             prepared[name] = contender if isinstance(contender, Unavailable) else next(builds)
             notify(Event("prepared", prepared[name]))
-    return Prepared(
-        experiment, workload, tuple(points), prepared, input_files(points, workload, inputs, notify)
-    )
+    return Prepared(experiment, workload, tuple(points), prepared, input_files(points, workload, inputs))
 
 
-def input_files(
-    points: Sequence[Point], workload: Workload, inputs: Inputs, notify: Notify
-) -> dict[Point, Input]:
+def input_files(points: Sequence[Point], workload: Workload, inputs: Inputs) -> dict[Point, Input]:
     """The file that programs read at each point, written where it is missing. Raises UsageError."""
     files = {point: workload.input(point) for point in points}
-
-    def on_input(name: str, most_bytes: int) -> None:
-        notify(Event("input", name, most_bytes))
-
-    return {point: inputs.get(file, on_input) for point, file in files.items() if file}
+    return {point: inputs.get(file) for point, file in files.items() if file}
 
 
 def described(prepared: Ready | Unavailable, workload: str, sources: dict[str, str]) -> PlannedContender:

@@ -10,7 +10,6 @@ from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure.host.executor import Executor
 from ringside.measure.runs import plan
-from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.prepare import Prepared, input_files
 from ringside.measure.runs.trials import ContenderTrials
@@ -47,7 +46,6 @@ def repetition(
     toolchain: Toolchain,
     inputs: Inputs,
     executor: Executor,
-    notify: Notify,
 ) -> Repetition | Unavailable:
     """A trial of the contender at the point that `settings` name, that of its first failure where several
     fit. `earlier`: the trials of the run. Raises UsageError where the run has no such trial, CatalogueError
@@ -72,16 +70,11 @@ def repetition(
     plan.check_machine([cell.point], workload, executor.capacity())
     cell = kept.measured(cell)
     named = catalogue.contender(contender)
-    ready = toolchain.prepare(named, lambda each: notify(Event("build", each)), workload.name)
+    ready = toolchain.prepare(named, workload.name)
     if not isinstance(ready, Ready):
         return ready
-    prepared = Prepared(
-        kept.experiment,
-        workload,
-        (cell.point,),
-        {contender: ready},
-        input_files([cell.point], workload, inputs, notify),
-    )
+    files = input_files([cell.point], workload, inputs)
+    prepared = Prepared(kept.experiment, workload, (cell.point,), {contender: ready}, files)
     trials = ContenderTrials(run.seed, prepared, executor)
     changed = ready.content != kept.contenders[contender].content
     return Repetition(trials, (*place, cell), changed)

@@ -52,10 +52,12 @@ Stamps = Mapping[str, tuple[int, ...]]
 
 
 class Toolchain:
-    """Receipts and builds of contenders, below one folder (`.ringside/builds`)."""
+    """Receipts and builds of contenders, below one folder (`.ringside/builds`). `on_build` is called before
+    the build commands of a contender run, from any thread: they may take minutes."""
 
-    def __init__(self, builds: Path) -> None:
+    def __init__(self, builds: Path, on_build: Callable[[Contender], None] | None = None) -> None:
         self.builds = builds
+        self._on_build = on_build
         # Whether apt's lists of packages were fetched.
         self.has_package_lists = False
         self._receipts: dict[tuple[object, ...], Receipt | str] = {}
@@ -72,15 +74,9 @@ class Toolchain:
         """Look for each runtime anew: some may have been installed."""
         self._receipts.clear()
 
-    def prepare(
-        self,
-        contender: Contender,
-        on_build: Callable[[Contender], None] = lambda contender: None,
-        program: str = "",
-    ) -> Ready | Unavailable:
-        """Receipt and build of a contender; builds only what is not there already. `on_build` is called
-        before its build commands run: they may take minutes. `program`: a workload; its program alone is
-        built where that is possible, unless all are there."""
+    def prepare(self, contender: Contender, program: str = "") -> Ready | Unavailable:
+        """Receipt and build of a contender; builds only what is not there already. `program`: a workload; its
+        program alone is built where that is possible, unless all are there."""
         receipt = self.receipt(contender.runtime)
         if isinstance(receipt, str):
             return Unavailable(contender, receipt, remedy(contender.runtime))
@@ -91,7 +87,7 @@ class Toolchain:
         if not (program and has_parts) or ((whole / _DONE).exists() and not build.exists()):
             build, program = whole, ""
         try:
-            self._build(contender, receipt, build.resolve(), program, on_build)
+            self._build(contender, receipt, build.resolve(), program)
         except BuildError as error:
             log: Path | None = None
             if error.log:
@@ -110,17 +106,14 @@ class Toolchain:
         return Ready(contender, receipt, build.resolve(), content, _build_s(build), program)
 
     def prepare_all(
-        self,
-        contenders: Iterable[Contender],
-        on_build: Callable[[Contender], None] = lambda contender: None,
-        program: str = "",
+        self, contenders: Iterable[Contender], program: str = ""
     ) -> Generator[Ready | Unavailable, None, None]:
-        """`prepare` of each, in their order, with builds side by side; `on_build` is called from threads."""
+        """`prepare` of each, in their order, with builds side by side."""
         builds: list[Future[Ready | Unavailable]] = []
         with ThreadPoolExecutor(BUILDS_AT_A_TIME) as threads:
             try:
                 for each in contenders:
-                    builds.append(threads.submit(self.prepare, each, on_build, program))
+                    builds.append(threads.submit(self.prepare, each, program))
                 yield from (build.result() for build in builds)
             except BaseException:  # An interrupt must not wait for builds.
                 threads.shutdown(wait=False, cancel_futures=True)
@@ -150,14 +143,7 @@ class Toolchain:
     def _folder(self, contender: Contender, content: str) -> Path:
         return self.builds / f"{contender.built_as or contender.name}-{content[:12]}"
 
-    def _build(
-        self,
-        contender: Contender,
-        receipt: Receipt,
-        build: Path,
-        program: str,
-        on_build: Callable[[Contender], None],
-    ) -> None:
+    def _build(self, contender: Contender, receipt: Receipt, build: Path, program: str) -> None:
         try:
             self.builds.mkdir(parents=True, exist_ok=True)
             # Two runs at the same time build a contender once.
@@ -166,8 +152,8 @@ class Toolchain:
                     return
                 shutil.rmtree(build, ignore_errors=True)
                 build.mkdir()
-                if contender.builds:
-                    on_build(contender)
+                if contender.builds and self._on_build:
+                    self._on_build(contender)
                 names = {"runtime": receipt.executable, "build": str(build)}
                 log, begun = "", time.monotonic()
                 for command in contender.builds:
