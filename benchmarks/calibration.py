@@ -33,7 +33,7 @@ import simulated
 import simulated_tables
 from ringside.analysis.run import RunAnalysis
 from ringside.cli.progress import LiveProgress
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs.loop import BlockLoop
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs import command_trials

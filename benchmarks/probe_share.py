@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.probe.protocol import Limits, TrialOutcome, TrialRequest
 
 SECONDS = 5

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.support.programs import point
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Unavailable

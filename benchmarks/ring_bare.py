@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs import trials as trial
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import expand

@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs import plan
 from ringside.measure.runs import trials as trial
 from ringside.measure.toolchain.builds import Toolchain

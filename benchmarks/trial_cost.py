@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 
-from ringside.measure.host.executor import Executor, off_contender_cpus
+from ringside.measure.host import Executor, off_contender_cpus
 from ringside.measure.runs.trials import trial_from_messages
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Trial

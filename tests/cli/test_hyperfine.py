@@ -20,7 +20,7 @@ from ringside.analysis.run import analysis_of
 from ringside.cli import context
 from ringside.cli import vs as vs_command
 from ringside.cli.main import ANSWERS
-from ringside.measure.host.exclusive import VARIABLE
+from ringside.measure.host import LOCK_VARIABLE
 from ringside.render.text.command import command
 from ringside.store.runs import single_run
 from tests.support import ROOT
@@ -49,7 +49,7 @@ def exported(name: str = "out.json") -> list[dict[str, Any]]:
 
 
 def test_who_gives_up_waiting_leaves_no_run(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, str(workplace / "lock"))
+    monkeypatch.setenv(LOCK_VARIABLE, str(workplace / "lock"))
     with another():
         words = [*RINGSIDE, "vs", "--runs", "1", "true"]
         with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as waiting:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from ringside.cli.main import cli
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import find_receipt

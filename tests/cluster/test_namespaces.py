@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from ringside.measure.host.exclusive import VARIABLE
+from ringside.measure.host import LOCK_VARIABLE
 from ringside.model.results import REPEATABLE, Outcome, Trial
 from tests.support import namespaces
 from tests.support.command_line import RINGSIDE
@@ -106,7 +106,7 @@ def start_node(
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_TMPDIR": str(folder),
         "RAY_ADDRESS": "",
-        VARIABLE: str(folder / f"{name}.lock"),
+        LOCK_VARIABLE: str(folder / f"{name}.lock"),
         "XDG_CACHE_HOME": str(folder / name),
         **settings,
     }

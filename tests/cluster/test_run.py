@@ -17,7 +17,7 @@ from ringside.cluster.machines import Machines
 from ringside.cluster.session import connect
 from ringside.cluster.upload import upload
 from ringside.errors import ClusterError
-from ringside.measure.host.exclusive import VARIABLE, MachineLock
+from ringside.measure.host import LOCK_VARIABLE, MachineLock
 from ringside.model.results import REPEATABLE, Outcome
 from tests.support.command_line import ringside
 from tests.support.processes import is_over
@@ -146,7 +146,7 @@ def test_a_cluster_without_a_free_machine_is_an_error_after_a_while(
     said: list[str] = []
     locks = []
     for name in ("alpha", "beta"):
-        monkeypatch.setenv(VARIABLE, str(ray.folder / f"{name}.lock"))
+        monkeypatch.setenv(LOCK_VARIABLE, str(ray.folder / f"{name}.lock"))
         locks.append(MachineLock())
         assert locks[-1].take()
     begin = time.monotonic()

@@ -13,7 +13,7 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.conformance.subject import files_below
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Receipt
 from ringside.model.results import Outcome

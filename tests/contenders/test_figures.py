@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs import plan
 from ringside.measure.runs.inputs import Inputs
 from ringside.model.design import Level

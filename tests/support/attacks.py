@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.probe import protocol
 from ringside.workloads.ring.workload import checksum, order
 from tests.support import TESTS

@@ -15,7 +15,7 @@ from ringside.cluster.campaign import ClusterCampaign
 from ringside.cluster.machines import Machines
 from ringside.cluster.session import Node, NodeLostError, Session
 from ringside.cluster.worker import NodeFacts
-from ringside.measure.host.exclusive import VARIABLE
+from ringside.measure.host import LOCK_VARIABLE
 from ringside.measure.runs.campaign import Campaign, Task
 from ringside.store import Store
 from tests.support.fake_runs import FakeExecutor, Quiet
@@ -82,7 +82,7 @@ class FakeSession(Session):
     def actor(self, kind: type, node: Node, *, holds: bool = True) -> Any:
         def start(*words: Any) -> Actor:
             # What is another machine's own.
-            self.patch.setenv(VARIABLE, str(self.folder / f"{node.name}.lock"))
+            self.patch.setenv(LOCK_VARIABLE, str(self.folder / f"{node.name}.lock"))
             self.patch.setenv("XDG_CACHE_HOME", str(self.folder / node.name))
             return Actor(node, kind(*words))
 

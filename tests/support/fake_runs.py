@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ringside.catalogue.loader import Catalogue
-from ringside.measure.host.executor import Capacity, Executor
+from ringside.measure.host import Capacity, Executor
 from ringside.measure.runs import plan
 from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task
 from ringside.measure.runs.events import Listener

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 HOLDS = """
 import sys, time
-from ringside.measure.host.exclusive import alone
+from ringside.measure.host import alone
 with alone(lambda: None):
     print("held", flush=True)
     sys.stdin.read()

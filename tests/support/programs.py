@@ -17,7 +17,7 @@ import pytest
 
 from ringside.catalogue.loader import Catalogue
 from ringside.conformance.subject import Subject
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ringside.files import FileLock
-from ringside.measure.host.exclusive import VARIABLE
+from ringside.measure.host import LOCK_VARIABLE
 
 _STORE_BYTES = 80_000_000
 _STARTS = 4
@@ -70,7 +70,7 @@ class RayCluster:
     def add(self, name: str, *, advertises: bool = True, env: Mapping[str, str] = {}, **more: Any) -> Any:
         """Start a node. Each stands for a machine, so each has a lock of its own."""
         resources = {"ringside": 1} if advertises else {}
-        lock = {VARIABLE: str(self.folder / f"{name}.lock")}
+        lock = {LOCK_VARIABLE: str(self.folder / f"{name}.lock")}
         return _patiently(
             lambda: self.cluster.add_node(
                 num_cpus=2,

@@ -40,8 +40,7 @@ def check(
     the contender breaks a rule or cannot be built."""
     from ringside.cli import context
     from ringside.conformance import kit
-    from ringside.measure.host.exclusive import alone
-    from ringside.measure.host.executor import Executor
+    from ringside.measure.host import Executor, alone
     from ringside.model.catalogue import Unavailable
 
     contenders = _contenders(contender, outside)

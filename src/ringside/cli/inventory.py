@@ -12,7 +12,7 @@ from ringside.catalogue.releases import age
 from ringside.cli import context
 from ringside.errors import CatalogueError, ProbeError
 from ringside.measure import host
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.measure.toolchain.receipts import remedy
 from ringside.model.catalogue import Contender, Receipt, Runtime

@@ -31,8 +31,7 @@ from ringside.load.options import LoadSettings
 from ringside.load.result import LoadResult
 from ringside.load.search import find_rate
 from ringside.load.target import Target
-from ringside.measure.host import memory_available_bytes
-from ringside.measure.host.exclusive import alone
+from ringside.measure.host import alone, memory_available_bytes
 from ringside.measure.runs.events import Event
 from ringside.model.design import DEFAULT_MARGIN
 from ringside.probe.process import Probe, find_probe

@@ -34,8 +34,7 @@ def repeat(
     Nothing is stored. Prints the plain command too. Exit status 1 unless the trial is ok."""
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
-    from ringside.measure.host.exclusive import alone
-    from ringside.measure.host.executor import Executor
+    from ringside.measure.host import Executor, alone
     from ringside.measure.runs.repeat import plain_command, repetition
     from ringside.model.catalogue import Unavailable
     from ringside.model.results import Outcome

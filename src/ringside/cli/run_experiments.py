@@ -14,7 +14,7 @@ from ringside.cli import EXIT_INTERRUPTED, EXIT_USAGE, context, params, report, 
 from ringside.cli.progress import LiveProgress
 from ringside.cli.run_options import RunSettings
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_task, resumed_task
 from ringside.measure.runs.plan import past_limit
 from ringside.measure.runs.prepare import check, readable

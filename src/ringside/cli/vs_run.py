@@ -21,8 +21,7 @@ from ringside.cli.progress import LiveProgress
 from ringside.cli.vs_options import MAX_BLOCKS, VsSettings
 from ringside.errors import BuildError, ProbeError, RingsideError, UsageError
 from ringside.measure import host
-from ringside.measure.host.exclusive import alone
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor, alone
 from ringside.measure.runs.loop import BlockLoop
 from ringside.measure.runs.stopping import StoppingRule
 from ringside.measure.vs import command_trials

@@ -25,7 +25,7 @@ from ringside.cluster.machines import GroupEngines, Machines, engine_count
 from ringside.cluster.session import NodeLostError, connect
 from ringside.cluster.upload import upload
 from ringside.errors import ClusterError, UsageError
-from ringside.measure.host.executor import Capacity
+from ringside.measure.host import Capacity
 from ringside.measure.runs.campaign import Campaign, Task
 from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.loop import RunLoop, interrupted, row

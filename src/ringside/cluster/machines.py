@@ -14,7 +14,7 @@ from typing import Any
 from ringside.cluster.session import ADVERTISE, RESOURCE, GroupPlacement, Node, Session, choose
 from ringside.cluster.worker import NodeFacts, NodeWorker
 from ringside.errors import ClusterError, RingsideError, UsageError
-from ringside.measure.host.executor import Capacity
+from ringside.measure.host import Capacity
 from ringside.text import one_line
 
 # How long a node may be busy until a line says so; until others go on without it; until there is no run.

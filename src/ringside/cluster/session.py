@@ -105,7 +105,7 @@ class Session:
     def actor(self, kind: type, node: Node, *, holds: bool = True) -> Any:
         """The actor class of `kind`, to be started (`.remote(…)`) on that node and no other. Where it `holds`
         the node's resource, one run at a time has the node; a node that does not advertise it has the
-        machine's lock alone (`measure/host/exclusive.py`)."""
+        machine's lock alone (`measure/host.py`)."""
         from ray.util import scheduling_strategies as strategies
 
         if node.group is None:

@@ -19,8 +19,7 @@ from ringside.cluster.upload import uploaded, uploaded_probe
 from ringside.errors import ClusterError, ProbeError
 from ringside.files import cache_folder
 from ringside.measure import host
-from ringside.measure.host.exclusive import MachineLock
-from ringside.measure.host.executor import Capacity, Executor
+from ringside.measure.host import Capacity, Executor, MachineLock
 from ringside.measure.runs import plan, sandbox
 from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
@@ -96,7 +95,7 @@ class TwoSidedExecutor(Executor):
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """A node as contenders find it. `host`: `measure/host/__init__.py` `facts`; `engines`: those of the
+    """A node as contenders find it. `host`: `measure/host.py` `facts`; `engines`: those of the
     machines that its load comes from, by name."""
 
     host: Mapping[str, Any]

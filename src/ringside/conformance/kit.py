@@ -16,7 +16,7 @@ from pathlib import Path
 from ringside.conformance.programs import RuleTests, check_program
 from ringside.conformance.servers import Kind, answered, check_server
 from ringside.conformance.subject import Finding, Subject
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs.inputs import Inputs
 from ringside.model.catalogue import Ready
 from ringside.workloads import workload as find_workload

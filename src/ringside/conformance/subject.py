@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from ringside.measure import host
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs import plan, trials
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.repeat import plain_command

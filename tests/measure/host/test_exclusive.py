@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from ringside.files import FileLock
-from ringside.measure.host import exclusive
-from ringside.measure.host.exclusive import VARIABLE, MachineLock, alone
+from ringside.measure import host
+from ringside.measure.host import LOCK_VARIABLE, MachineLock, alone
 from ringside.store import Store
 from tests.support.command_line import RINGSIDE, in_process, ringside
 from tests.support.locks import another
@@ -23,7 +23,7 @@ from tests.support.locks import another
 
 @pytest.fixture
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
+    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "lock"))
     return tmp_path / "lock"
 
 
@@ -85,7 +85,7 @@ def test_a_lock_that_cannot_be_opened_is_refused(
     place: str, workplace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two runs without it would disturb each other."""
-    monkeypatch.setenv(VARIABLE, place)
+    monkeypatch.setenv(LOCK_VARIABLE, place)
     done = in_process("vs", "--blocks", "1", "true", "true", status=2)
     assert f"the lock {place} that keeps two measurements apart cannot be opened" in done.stderr
     assert "name another file with RINGSIDE_LOCK" in done.stderr
@@ -95,7 +95,7 @@ def test_a_lock_that_cannot_be_opened_is_refused(
 def test_a_lock_that_an_ancestor_holds_is_not_waited_for(lock: Path) -> None:
     """Nor is any other lock of an ancestor taken for it, such as one on another file system that has the same
     inode."""
-    inside = "from ringside.measure.host.exclusive import MachineLock; print(MachineLock().is_of_ancestor())"
+    inside = "from ringside.measure.host import MachineLock; print(MachineLock().is_of_ancestor())"
 
     def is_of_ancestor() -> str:
         return subprocess.run([sys.executable, "-c", inside], capture_output=True, text=True).stdout.strip()
@@ -121,8 +121,8 @@ def test_the_lock_is_the_users_own_whatever_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A desktop's run and one of cron have other folders for temporary files."""
-    monkeypatch.delenv(VARIABLE)
-    monkeypatch.setattr(exclusive, "_FOLDER", tmp_path)
+    monkeypatch.delenv(LOCK_VARIABLE)
+    monkeypatch.setattr(host, "_LOCK_FOLDER", tmp_path)
     for name in ("XDG_RUNTIME_DIR", "TMPDIR"):
         monkeypatch.setenv(name, str(tmp_path / "desktop"))
     with alone(lambda: None):

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.measure.host.executor import Executor, off_contender_cpus
+from ringside.measure.host import Executor, off_contender_cpus
 from ringside.probe import kernel
 from ringside.probe.process import find_probe
 from ringside.probe.protocol import Limits, Phase, Sample, Started, TrialOutcome, TrialRequest

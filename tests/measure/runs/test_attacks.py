@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.probe import kernel, protocol
 from ringside.probe.process import Probe
 from tests.support.attacks import attack, both_ways, has_own_namespaces, last, request

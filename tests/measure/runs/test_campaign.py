@@ -12,7 +12,7 @@ import pytest
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.files import FileLock
-from ringside.measure.host.exclusive import VARIABLE
+from ringside.measure.host import LOCK_VARIABLE
 from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_task, resumed_task
 from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -257,7 +257,7 @@ class Waiting(Quiet):
 def test_ctrl_c_while_another_process_measures_leaves_no_run(
     catalogue: Catalogue, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workplace: Path
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
+    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "lock"))
 
     def give_up() -> None:
         raise KeyboardInterrupt
@@ -273,7 +273,7 @@ def test_ctrl_c_while_another_process_measures_leaves_no_run(
 def test_memory_is_limited_by_what_is_there_once_nobody_else_measures(
     catalogue: Catalogue, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workplace: Path
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "lock"))
+    monkeypatch.setenv(LOCK_VARIABLE, str(tmp_path / "lock"))
     available = [1_000_000]
     monkeypatch.setattr("ringside.measure.runs.trials.memory_available_bytes", lambda: available[0])
     other, executor = FileLock(tmp_path / "lock"), CpuExecutor()

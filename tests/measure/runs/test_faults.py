@@ -20,7 +20,7 @@ import msgspec
 import pytest
 
 from ringside.errors import ProbeError
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.probe.protocol import Started
 from ringside.store import Store, database
 from tests.support.attacks import request

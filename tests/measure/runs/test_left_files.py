@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.probe.process import Probe, find_probe
 from ringside.probe.protocol import TrialMessage, TrialRequest
 from tests.support.attacks import both_ways, has_own_namespaces, last, request

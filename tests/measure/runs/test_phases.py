@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs.trials import trial_from_messages, validated
 from ringside.model.results import Outcome, Trial
 from ringside.workloads.ring import RING, checksum, order

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
-from ringside.measure.host.executor import Capacity
+from ringside.measure.host import Capacity
 from ringside.measure.runs import plan
 from ringside.measure.runs.plan import experiments, suite_selection
 from ringside.model.catalogue import Contender, Runtime, WorkloadEntry

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs import sandbox
 from ringside.probe.protocol import Limits, Service, TrialOutcome, TrialRequest
 from tests.support import ROOT

@@ -19,8 +19,7 @@ import msgspec
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure import host
-from ringside.measure.host.exclusive import alone
-from ringside.measure.host.executor import Capacity, Executor, off_contender_cpus
+from ringside.measure.host import Capacity, Executor, alone, off_contender_cpus
 from ringside.measure.runs import plan
 from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs

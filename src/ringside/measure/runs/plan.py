@@ -12,7 +12,7 @@ import msgspec
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
-from ringside.measure.host.executor import Capacity
+from ringside.measure.host import Capacity
 from ringside.model.catalogue import Contender
 from ringside.model.design import Experiment, Level, Point
 from ringside.store.plans import Selection, SuiteSelection

@@ -11,7 +11,7 @@ from pathlib import Path
 from ringside.analysis.examination import by_class
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import CatalogueError
-from ringside.measure.host.executor import Capacity
+from ringside.measure.host import Capacity
 from ringside.measure.runs import plan, sandbox
 from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs

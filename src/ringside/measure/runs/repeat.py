@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs import plan
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.prepare import Prepared, input_files

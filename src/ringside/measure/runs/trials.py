@@ -16,8 +16,7 @@ import msgspec
 
 from ringside.errors import BuildError, ProbeError
 from ringside.measure import host
-from ringside.measure.host import memory_available_bytes
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor, memory_available_bytes
 from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.prepare import Prepared
 from ringside.measure.runs.sandbox import sandboxed

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from ringside.errors import RingsideError, UsageError
 from ringside.measure import host
-from ringside.measure.host.executor import Executor
+from ringside.measure.host import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.campaign import check_machines
 from ringside.measure.runs.events import Event, Notify

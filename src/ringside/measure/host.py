@@ -1,24 +1,38 @@
-"""Facts about this machine that are kept with every run: they may explain its figures."""
+"""This machine: facts about it that are kept with every run, since they may explain its figures; its lock, as
+two measurements at a time would disturb each other's figures; and its executor, which takes a request of the
+probe and returns the probe's messages."""
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import re
 import resource
 import subprocess
+import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ringside import __version__
+from ringside.errors import UsageError
+from ringside.files import FileLock
+from ringside.probe.process import Probe
+from ringside.probe.protocol import TrialMessage, TrialRequest
 
 # Where this module's checkout is, if it is in one; a folder of the Python installation else.
-SOURCE_FOLDER = Path(__file__).resolve().parents[4]
+SOURCE_FOLDER = Path(__file__).resolve().parents[3]
 
 _NO_TEXT = re.compile("[\ud800-\udfff]")  # What Python makes of bytes that are not UTF-8.
+# Another place for the lock: whoever gives each run its own CPUs may let several go on at once.
+LOCK_VARIABLE = "RINGSIDE_LOCK"
+# The same for all processes of a user, whatever their environment: a desktop and cron have different folders
+# for temporary files, and one lock.
+_LOCK_FOLDER = Path("/tmp")
 _NO_TURBO = "/sys/devices/system/cpu/intel_pstate/no_turbo"
 
 
@@ -211,3 +225,114 @@ def environment(variables: Mapping[str, str] = os.environ) -> tuple[dict[str, st
     to the probe are UTF-8; and the names of the others."""
     others = [name for name, value in variables.items() if _NO_TEXT.search(name + value)]
     return {name: value for name, value in variables.items() if name not in others}, others
+
+
+class MachineLock:
+    """This user's lock of the machine."""
+
+    def __init__(self) -> None:
+        named = os.environ.get(LOCK_VARIABLE)
+        self._lock = FileLock(Path(named) if named else _LOCK_FOLDER / f"ringside-{os.getuid()}.lock")
+
+    def take(self, patience_s: float = 0.0) -> bool:
+        """Take the lock; whether it became free in time. Raises UsageError where it cannot be opened: without
+        it, two runs would disturb each other."""
+        try:
+            return self._lock.acquire(patience_s)
+        except OSError as error:
+            raise UsageError(
+                f"the lock {self._lock.path} that keeps two measurements apart cannot be opened: "
+                f"{error.strerror}: name another file with {LOCK_VARIABLE}"
+            ) from error
+
+    def is_of_ancestor(self) -> bool:
+        """Whether a process that waits for this one's end has the lock: waiting would deadlock."""
+        return any(map(self._is_of, _ancestors()))
+
+    def _is_of(self, pid: str) -> bool:
+        try:
+            path = os.stat(self._lock.path)
+            # Those of another user's process cannot be read: nor is its lock ours.
+            for file in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(FileNotFoundError):
+                    is_lock = os.path.samestat(file.stat(), path)
+                    if is_lock and "FLOCK" in Path(f"/proc/{pid}/fdinfo/{file.name}").read_text("ascii"):
+                        return True
+        except OSError:
+            pass
+        return False
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+def _ancestors() -> Iterator[str]:
+    pid = str(os.getppid())
+    while pid.strip("0"):
+        yield pid
+        try:
+            status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return
+        pid = status.partition("\nPPid:")[2].split("\n")[0].strip()
+
+
+@contextmanager
+def alone(on_busy: Callable[[], None], *, waits: bool = True) -> Iterator[None]:
+    """Hold this user's lock of the machine. Where another process has it, call `on_busy` and wait for it, or
+    go on without it; also where an ancestor has it, as in `ringside vs "ringside vs …"`."""
+    lock = MachineLock()
+    if not lock.take() and not lock.is_of_ancestor():
+        on_busy()
+        if waits:
+            lock.take(math.inf)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a contender can get where trials run: CPUs, and open descriptors in one process."""
+
+    cpus: int
+    descriptors: int
+
+
+class Executor:
+    """Carries out one trial at a time on this machine. `on_tick` is called every second or so meanwhile."""
+
+    def __init__(self, probe: Probe | None = None, on_tick: Callable[[], None] | None = None) -> None:
+        self.probe = probe or Probe()
+        self._on_tick = on_tick
+        self._usable = sorted(os.sched_getaffinity(0))
+
+    def capacity(self) -> Capacity:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return Capacity(len(self._usable), sys.maxsize if hard == resource.RLIM_INFINITY else hard)
+
+    def cpus(self, cores: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """CPUs for a contender with so many cores, and those left for the probe (empty: shared). The
+        contender gets the last ones: the first CPU takes most interrupts."""
+        return tuple(self._usable[-cores:]), tuple(self._usable[:-cores])
+
+    def prepare_loads(self) -> None:
+        """Have the probe with the load engine ready, whose first build takes a minute. Raises ProbeError."""
+        self.probe.need_loads()
+
+    def trial(self, request: TrialRequest) -> list[TrialMessage]:
+        """The probe's messages, the outcome last. Raises ProbeError when there is no outcome."""
+        return self.probe.trial(request, self._on_tick)
+
+
+@contextmanager
+def off_contender_cpus(executor: Executor) -> Iterator[None]:
+    """Keep ringside itself off the CPU that one-core contenders get meanwhile, where there is another."""
+    before = os.sched_getaffinity(0)
+    _, others = executor.cpus(1)
+    os.sched_setaffinity(0, others or before)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
