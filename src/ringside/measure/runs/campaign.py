@@ -281,7 +281,9 @@ class Campaign(ABC):
         facts = dict(next(iter(self.facts().values())))
         if self.is_cluster:
             # Each machine is added when it joins.
-            facts |= {"machines": {}} | ({"engines": experiment.engines} if experiment.engines else {})
+            facts["machines"] = {}
+            if experiment.engines:
+                facts["engines"] = experiment.engines
         return self.store.begin_run(experiment.name, seed, planned.values(), facts, sources)
 
     @abstractmethod
