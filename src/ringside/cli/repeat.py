@@ -35,7 +35,7 @@ def repeat(
     from ringside.cli import context
     from ringside.cli.progress import LiveProgress
     from ringside.measure.host import Executor, alone
-    from ringside.measure.runs.repeat import plain_command, repetition
+    from ringside.measure.runs.trials import plain_command, repetition
     from ringside.model.catalogue import Unavailable
     from ringside.model.results import Outcome
     from ringside.store.plans import read_plan

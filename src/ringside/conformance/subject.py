@@ -23,7 +23,6 @@ from ringside.measure import host
 from ringside.measure.host import Executor
 from ringside.measure.runs import plan, trials
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.repeat import plain_command
 from ringside.measure.toolchain.receipts import expand
 from ringside.model.catalogue import Ready
 from ringside.model.design import Cell, ExperimentLimits, Input, Level, Point
@@ -238,7 +237,7 @@ class Subject:
         trial = trials.trial_from_messages(blank, self.executor.trial(request))
         # The temporary folder is gone when somebody repeats it.
         lasting = {name: value for name, value in request.env.items() if name != "TMPDIR"}
-        line = plain_command(msgspec.structs.replace(request, env=lasting))
+        line = trials.plain_command(msgspec.structs.replace(request, env=lasting))
         return trials.validated(trial, self.workload, seed), line
 
 

@@ -15,7 +15,7 @@ import pytest
 from ringside.catalogue.loader import Catalogue
 from ringside.errors import UsageError
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.repeat import Repetition, plain_command, repetition
+from ringside.measure.runs.trials import Repetition, plain_command, repetition
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Unavailable
 from ringside.model.design import Cell

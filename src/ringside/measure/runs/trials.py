@@ -1,34 +1,40 @@
-"""Trials of contenders: the request that goes to the probe, and the trial that its messages make."""
+"""Trials of contenders: the request that goes to the probe, and the trial that its messages make; and one trial
+of a run again, without storing it, to see what a contender that failed writes."""
 
 from __future__ import annotations
 
 import os
 import random
+import shlex
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from ringside.errors import BuildError, ProbeError
+from ringside.catalogue.loader import Catalogue
+from ringside.errors import BuildError, ProbeError, UsageError
 from ringside.measure import host
 from ringside.measure.host import Executor, memory_available_bytes
 from ringside.measure.runs.events import Event, Notify
-from ringside.measure.runs.prepare import Prepared
+from ringside.measure.runs.inputs import Inputs
+from ringside.measure.runs.plan import check_machine
+from ringside.measure.runs.prepare import Prepared, input_files
 from ringside.measure.runs.sandbox import sandboxed
-from ringside.measure.toolchain.builds import FileWatch
+from ringside.measure.toolchain.builds import FileWatch, Toolchain
 from ringside.measure.toolchain.receipts import expand
-from ringside.model import design
-from ringside.model.catalogue import Ready, WorkloadEntry
-from ringside.model.design import Cell, Input, Point
-from ringside.model.results import Outcome, Span, Trial
+from ringside.model.catalogue import Ready, Unavailable, WorkloadEntry
+from ringside.model.design import Cell, ExperimentLimits, Input, Point
+from ringside.model.results import REPEATABLE, Outcome, Run, Span, Trial
 from ringside.probe import protocol
 from ringside.store import now
+from ringside.store.plans import RunPlan, read_plan
 from ringside.text import one_line
+from ringside.workloads import measurement
 from ringside.workloads.base import AUTO, HOLD, LARGEST_SEED, REPEATS, Workload
 from ringside.workloads.phases import Pause, impossible_phases, phase_contradictions
 
@@ -41,6 +47,8 @@ _REHEARSAL_READY_S = 15.0
 # What a contender may take of the memory that is available, unless an experiment limits it.
 _MEMORY_SHARE = 0.75
 LOOPBACK = "127.0.0.1"
+# The variable that only makes the environment's size vary.
+_PADDING = "RINGSIDE_PADDING"
 # A process of its own, which the probe adopts, waits until the port is listened on, reports that, and ends;
 # the server itself takes this program's place, so that nothing else is measured. A connection as a test
 # would be one that the server has to answer.
@@ -52,7 +60,7 @@ def request(
     cell: Cell,
     workload: Workload,
     *,
-    limits: design.ExperimentLimits,
+    limits: ExperimentLimits,
     cpus: Sequence[int],
     probe_cpus: Sequence[int],
     environment: Mapping[str, str],
@@ -154,9 +162,17 @@ def environment(
         "TMPDIR": base.get("TMPDIR", "/tmp"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "ERL_CRASH_DUMP_BYTES": "0",
-        "RINGSIDE_PADDING": "." * padding_bytes(seed, block, position),
+        _PADDING: "." * padding_bytes(seed, block, position),
         **dict(zip(own, expand(tuple(own.values()), {"build": ready.build}), strict=True)),
     }
+
+
+def plain_command(request: protocol.TrialRequest) -> str:
+    """A line for a shell that starts the program as the probe does, without its limits, CPUs and load. A
+    program that pauses until it gets a line gets lines."""
+    environment = [f"{name}={value}" for name, value in request.env.items() if name != _PADDING]
+    lines = "yes '' | " if request.awaits else ""
+    return f"cd {shlex.quote(request.cwd)} && {lines}env -i {shlex.join([*environment, *request.argv])}"
 
 
 def trial_from_messages(
@@ -342,3 +358,72 @@ class ContenderTrials:
                 trial, detail="it did not listen on the port that `{port}` in its command stands for"
             )
         return validated(trial, self._prepared.workload, self._seed_of(block))
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """A trial that can be carried out again: its block, its position there, and its cell. `has_changed`: the
+    contender is not what it was in the run."""
+
+    trials: ContenderTrials
+    place: tuple[int, int, Cell]
+    has_changed: bool
+
+
+def repetition(
+    run: Run,
+    earlier: Sequence[Trial],
+    contender: str,
+    settings: Mapping[str, Sequence[str]],
+    *,
+    catalogue: Catalogue,
+    toolchain: Toolchain,
+    inputs: Inputs,
+    executor: Executor,
+) -> Repetition | Unavailable:
+    """A trial of the contender at the point that `settings` name, that of its first failure where several
+    fit. `earlier`: the trials of the run. Raises UsageError where the run has no such trial, CatalogueError
+    where the manifest is broken."""
+    kept = read_plan(run)
+    workload = measurement(kept.experiment.workload)
+    if not isinstance(workload, Workload):
+        raise UsageError(f"run {run.id} is not one of `ringside run`: repeat its command by hand")
+    if contender not in kept.contenders:
+        known = ", ".join(kept.contenders)
+        raise UsageError(f"run {run.id} has no contender `{contender}`; it has: {known}")
+    points = _points(kept, run, workload, settings)
+    failed = [
+        trial
+        for trial in earlier
+        if trial.cell.contender == contender
+        and trial.cell.point in points
+        and trial.outcome not in (Outcome.OK, Outcome.UNAVAILABLE, *REPEATABLE)
+    ]
+    cell = failed[0].cell if failed else Cell(contender, points[0])
+    place = (failed[0].block, failed[0].position) if failed else (1, 0)
+    check_machine([cell.point], workload, executor.capacity())
+    cell = kept.measured(cell)
+    named = catalogue.contender(contender)
+    ready = toolchain.prepare(named, workload.name)
+    if not isinstance(ready, Ready):
+        return ready
+    files = input_files([cell.point], workload, inputs)
+    prepared = Prepared(kept.experiment, workload, (cell.point,), {contender: ready}, files)
+    trials = ContenderTrials(run.seed, prepared, executor)
+    changed = ready.content != kept.contenders[contender].content
+    return Repetition(trials, (*place, cell), changed)
+
+
+def _points(
+    kept: RunPlan, run: Run, workload: Workload, settings: Mapping[str, Sequence[str]]
+) -> list[Point]:
+    for factor in settings:
+        workload.factor(factor)
+    points = [
+        point
+        for point in kept.points
+        if all(str(point.as_dict().get(factor)) in levels for factor, levels in settings.items())
+    ]
+    if not points:
+        raise UsageError(f"run {run.id} has no such point; it has: {'; '.join(map(str, kept.points[:9]))}")
+    return points
