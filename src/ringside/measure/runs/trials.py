@@ -1,5 +1,5 @@
-"""Trials of contenders: the request that goes to the probe, and the trial that its messages make; and one trial
-of a run again, without storing it, to see what a contender that failed writes."""
+"""Trials of contenders: the request that goes to the probe, and the trial that its messages make; and one
+trial of a run again, without storing it, to see what a contender that failed writes."""
 
 from __future__ import annotations
 
