@@ -8,7 +8,7 @@ import ipaddress
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ringside.cluster.session import ADVERTISE, RESOURCE, GroupPlacement, Node, Session, choose
@@ -131,25 +131,19 @@ class Machine:
         return self.site.name
 
 
+@dataclass(eq=False)
 class Machines:
     """Those that are there, by name. `say` shows a line to the user, `tick` is called during waits. `wanted`:
     two-sided trials, with these engines for each machine."""
 
-    def __init__(
-        self,
-        session: Session,
-        say: Callable[[str], None],
-        tick: Callable[[], None],
-        patience_s: float = PATIENCE_S,
-        wanted: GroupEngines | None = None,
-    ) -> None:
-        self.session = session
-        self.by_name: dict[str, Machine] = {}
-        self.say = say
-        self.tick = tick
-        self._patience_s = patience_s
-        self._wanted = wanted
-        self._refused: dict[str, str] = {}
+    session: Session
+    say: Callable[[str], None]
+    tick: Callable[[], None]
+    patience_s: float = PATIENCE_S
+    wanted: GroupEngines | None = None
+    by_name: dict[str, Machine] = field(default_factory=dict)
+    # Why nodes do not take part.
+    refused: dict[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Machine]:
         return iter(list(self.by_name.values()))
@@ -163,8 +157,8 @@ class Machines:
         """Start what measures on all nodes, where none is engaged, and take their machines' locks. Nodes that
         are busy for long or cannot measure are left out. Raises ClusterError where none remains."""
         nodes = self._nodes()
-        if self._wanted:
-            sites = self._reserved(nodes, self._wanted)
+        if self.wanted:
+            sites = self._reserved(nodes, self.wanted)
         else:
             sites = [GroupPlacement(node) for node in nodes]
             if not any(node.has_resource for node in nodes):
@@ -174,7 +168,7 @@ class Machines:
                 )
         self._start(sites)
         if not self.by_name:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in self._refused.items())
+            reasons = "; ".join(f"{name}: {reason}" for name, reason in self.refused.items())
             raise ClusterError(f"no machine of the cluster {self.session.where} can measure: {reasons}")
 
     def _waiting(self, what: Callable[[], str]) -> Iterator[float]:
@@ -191,15 +185,15 @@ class Machines:
 
     def _nodes(self) -> list[Node]:
         """The nodes, after a wait where there is none. Raises ClusterError."""
-        for spent_s in self._waiting(lambda: f"a node, {self._patience_s:.0f} s at most: {ADVERTISE}"):
+        for spent_s in self._waiting(lambda: f"a node, {self.patience_s:.0f} s at most: {ADVERTISE}"):
             if nodes := self.session.nodes():
                 return nodes
-            if spent_s > self._patience_s:
+            if spent_s > self.patience_s:
                 break
             time.sleep(_POLL_S)
         raise ClusterError(
             f"the cluster {self.session.where} has no node that can run contenders, after "
-            f"{self._patience_s:.0f} s: start one with {ADVERTISE}"
+            f"{self.patience_s:.0f} s: start one with {ADVERTISE}"
         )
 
     def _reserved(self, nodes: list[Node], wanted: GroupEngines) -> list[GroupPlacement]:
@@ -219,7 +213,7 @@ class Machines:
                 elif site := reservation.site(nodes):
                     waiting.remove(reservation)
                     sites.append(site)
-            if not waiting or spent_s > (OTHERS_AFTER_S if sites else self._patience_s):
+            if not waiting or spent_s > (OTHERS_AFTER_S if sites else self.patience_s):
                 break
             time.sleep(_POLL_S)
             # One that has died meanwhile may be needed.
@@ -228,7 +222,7 @@ class Machines:
         for reservation in waiting:
             reservation.cancel()
         if not sites:
-            within = f"within {self._patience_s:.0f} s: another run may have them"
+            within = f"within {self.patience_s:.0f} s: another run may have them"
             raise ClusterError(f"no {need} of the cluster {self.session.where} were free {within}")
         for site in sites:
             check_reach(site)
@@ -258,7 +252,7 @@ class Machines:
                     self.by_name[site.name] = Machine(site, worker, facts)
             if not waiting:
                 break
-            if spent_s > (OTHERS_AFTER_S if self.by_name else self._patience_s):
+            if spent_s > (OTHERS_AFTER_S if self.by_name else self.patience_s):
                 for site in waiting.values():
                     self._refuse(site, f"it was busy for {spent_s:.0f} s", workers[site.name])
                 break
@@ -290,9 +284,9 @@ class Machines:
         self._refuse(machine.site, reason, machine.worker)
 
     def _refuse(self, site: GroupPlacement, reason: str, worker: Any) -> None:
-        self._refused[site.name] = one_line(reason, 300)
+        self.refused[site.name] = one_line(reason, 300)
         self._end(site, worker)
-        self.say(f"{site.name} is left out: {self._refused[site.name]}")
+        self.say(f"{site.name} is left out: {self.refused[site.name]}")
 
     def _end(self, site: GroupPlacement, worker: Any) -> None:
         self.session.kill(worker)

@@ -43,26 +43,25 @@ def rule_of(experiment: Experiment, deadline_s: float | None = None) -> Stopping
     )
 
 
+@dataclass(eq=False)
 class BlockProgress:
     """Whether a run in progress has reached its goal. It is given the blocks in the order of their numbers,
     once they are whole."""
 
-    def __init__(
-        self,
-        rule: StoppingRule,
-        experiment: Experiment,
-        measurement: Measurement,
-        points: Sequence[Point],
-        classes: Sequence[Sequence[str]] | None = None,
-    ) -> None:
-        self._rule = rule
-        self._examination = RunExamination(experiment, measurement, points, classes)
+    rule: StoppingRule
+    experiment: Experiment
+    measurement: Measurement
+    points: Sequence[Point]
+    classes: Sequence[Sequence[str]] | None = None
+
+    def __post_init__(self) -> None:
+        self._examination = RunExamination(self.experiment, self.measurement, self.points, self.classes)
         self.start()
         self._created = self._begun
         self.is_reached = False
 
     def start(self) -> None:
-        """Start the clock of its times, which `__init__` does, too."""
+        """Start the clock of its times anew."""
         self._begun = time.monotonic()
 
     @property
@@ -72,23 +71,23 @@ class BlockProgress:
 
     def add_block(self, trials: Iterable[Trial]) -> None:
         """Judge the next whole block by its trials."""
-        is_look = self._examination.add_block(trials if self._rule.decided else ())
+        is_look = self._examination.add_block(trials if self.rule.decided else ())
         # With a least number of blocks, what an earlier look decided ends the run once they are made.
-        is_end = self.blocks == self._rule.min_blocks or (is_look and self.blocks > self._rule.min_blocks)
-        is_decided = self._rule.decided and is_end and self._examination.is_decided
-        self.is_reached = is_decided or self.blocks >= self._rule.max_blocks
+        is_end = self.blocks == self.rule.min_blocks or (is_look and self.blocks > self.rule.min_blocks)
+        is_decided = self.rule.decided and is_end and self._examination.is_decided
+        self.is_reached = is_decided or self.blocks >= self.rule.max_blocks
 
     def is_needed(self, cell: Cell) -> bool:
         """Whether a comparison of this cell is still open, or the least number of blocks is not yet made."""
-        return self.blocks < self._rule.min_blocks or self._examination.is_needed(cell)
+        return self.blocks < self.rule.min_blocks or self._examination.is_needed(cell)
 
     def is_over(self) -> bool:
         """Whether the time of the run is over."""
-        enough = self.blocks >= min(self._rule.min_timed_blocks, self._rule.max_blocks)
+        enough = self.blocks >= min(self.rule.min_timed_blocks, self.rule.max_blocks)
         spent_s = time.monotonic() - self._begun
-        return self._rule.time_s is not None and enough and spent_s >= self._rule.time_s
+        return self.rule.time_s is not None and enough and spent_s >= self.rule.time_s
 
     def is_late(self) -> bool:
         """Whether no new warm-up or block is to begin, though the run is not over."""
-        deadline_s = self._rule.deadline_s
+        deadline_s = self.rule.deadline_s
         return deadline_s is not None and time.monotonic() - self._created >= deadline_s

@@ -245,21 +245,20 @@ def outcome_of(report: protocol.TrialOutcome | protocol.LoadOutcome) -> Outcome:
         raise ProbeError(f"the probe reported an unknown outcome: {one_line(report.outcome, 100)}") from None
 
 
+@dataclass(eq=False)
 class ContenderTrials:
-    """Carries out trials of contenders."""
+    """Carries out trials of contenders. `listen_at`: the address of this machine where servers listen for
+    loads of the executor's engines; None: 127.0.0.1, for loads of the probe."""
 
-    def __init__(
-        self, seed: int, prepared: Prepared, executor: Executor, *, listen_at: str | None = None
-    ) -> None:
-        """`listen_at`: the address of this machine where servers listen for loads of the executor's engines;
-        None: 127.0.0.1, for loads of the probe."""
-        self._seed = seed
-        self._listen_at = listen_at
-        self._prepared = prepared
-        self._executor = executor
+    seed: int
+    prepared: Prepared
+    executor: Executor
+    listen_at: str | None = None
+
+    def __post_init__(self) -> None:
         self._environment, _ = host.environment()
         self._memory_available_bytes = memory_available_bytes()
-        ready = (each for each in prepared.contenders.values() if isinstance(each, Ready))
+        ready = (each for each in self.prepared.contenders.values() if isinstance(each, Ready))
         self._watch = FileWatch(ready)
 
     def close(self) -> None:
@@ -269,7 +268,7 @@ class ContenderTrials:
     def warm_up(self, notify: Notify) -> None:
         """Each contender once, before the first block: files come into memory, bytecode caches are
         written."""
-        prepared = self._prepared
+        prepared = self.prepared
         smallest = min(prepared.points, key=prepared.workload.work)
         for name in prepared.experiment.contenders:
             cell = Cell(name, smallest)
@@ -284,11 +283,11 @@ class ContenderTrials:
 
     def request(self, block: int, position: int, cell: Cell, *, first: bool) -> protocol.TrialRequest:
         """The probe's request for a trial, without the sandbox."""
-        ready = self._prepared.contenders[cell.contender]
+        ready = self.prepared.contenders[cell.contender]
         assert isinstance(ready, Ready)
-        workload = self._prepared.workload
-        cpus, probe_cpus = self._executor.cpus(workload.cores(cell.point))
-        limits = self._prepared.experiment.limits
+        workload = self.prepared.workload
+        cpus, probe_cpus = self.executor.cpus(workload.cores(cell.point))
+        limits = self.prepared.experiment.limits
         if block == 0:
             # It is not measured: what hangs need not cost its whole limit here, too.
             limits = msgspec.structs.replace(limits, wall_s=min(limits.wall_s, _REHEARSAL_S))
@@ -299,12 +298,12 @@ class ContenderTrials:
             limits=limits,
             cpus=cpus,
             probe_cpus=probe_cpus,
-            environment=environment(self._environment, ready, self._seed, block, position),
+            environment=environment(self._environment, ready, self.seed, block, position),
             seed=self._seed_of(block),
             memory_available_bytes=self._memory_available_bytes,
-            input=self._prepared.input(cell.point),
+            input=self.prepared.input(cell.point),
             reference=first,
-            host=self._listen_at,
+            host=self.listen_at,
         )
         service = probe_request.service
         if block == 0 and service:
@@ -317,7 +316,7 @@ class ContenderTrials:
         what = (request.env, request.limits, request.cpus, request.probe_cpus)
         harmless = protocol.TrialRequest(("true",), "/", *what)
         try:
-            last = self._executor.trial(harmless)[-1]
+            last = self.executor.trial(harmless)[-1]
         except ProbeError:
             return False
         assert isinstance(last, protocol.TrialOutcome)
@@ -327,10 +326,10 @@ class ContenderTrials:
 
     def _seed_of(self, block: int) -> int:
         """The same for all contenders of a block, another in the next."""
-        return (self._seed + block) % (LARGEST_SEED + 1)
+        return (self.seed + block) % (LARGEST_SEED + 1)
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:
-        ready = self._prepared.contenders[cell.contender]
+        ready = self.prepared.contenders[cell.contender]
         assert isinstance(ready, Ready)
         try:
             changed = self._watch.changed_sources(ready)
@@ -339,9 +338,9 @@ class ContenderTrials:
             changed = str(error)
         if changed:
             return Trial(block, position, cell, Outcome.UNAVAILABLE, changed, started_at=now())
-        input_file = self._prepared.input(cell.point)
+        input_file = self.prepared.input(cell.point)
         request = self.request(block, position, cell, first=first)
-        if self._prepared.experiment.sandbox:
+        if self.prepared.experiment.sandbox:
             files = [input_file.path] if input_file else []
             folders = [ready.contender.folder, ready.build]
             request = sandboxed(request, [*folders, *files], ready.receipt.executable)
@@ -349,7 +348,7 @@ class ContenderTrials:
         size, limit = input_file.size_bytes if input_file else None, request.limits.memory_bytes
         blank = replace(blank, memory_limit_bytes=limit, input_bytes=size)
         try:
-            messages = self._executor.trial(request)
+            messages = self.executor.trial(request)
         finally:
             self._watch.end_trial(ready)
         trial = trial_from_messages(blank, messages, rebuilt)
@@ -357,7 +356,7 @@ class ContenderTrials:
             trial = replace(
                 trial, detail="it did not listen on the port that `{port}` in its command stands for"
             )
-        return validated(trial, self._prepared.workload, self._seed_of(block))
+        return validated(trial, self.prepared.workload, self._seed_of(block))
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,25 +142,24 @@ def check_unchanged(run: Run, commands: Sequence[Command], options: ExecutionOpt
             raise UsageError(f"--rev {name} is another commit now than run {run.id} has: start a new run")
 
 
+@dataclass(eq=False)
 class CommandTrials(TrialMaker):
     """Carries out trials of commands."""
 
-    def __init__(
-        self,
-        commands: Sequence[Command],
-        options: ExecutionOptions,
-        seed: int,
-        executor: Executor,
-        points: Sequence[Point] = (POINT,),
-    ) -> None:
-        self._commands = {command.name: command for command in commands}
+    commands: Sequence[Command]
+    options: ExecutionOptions
+    seed: int
+    executor: Executor
+    points: Sequence[Point] = (POINT,)
+
+    def __post_init__(self) -> None:
+        self._commands = {command.name: command for command in self.commands}
         self._argv = {
-            Cell(command.name, point): command.argv(point) for point in points for command in commands
+            Cell(command.name, point): command.argv(point)
+            for point in self.points
+            for command in self.commands
         }
         self._cells = list(self._argv)
-        self._options = options
-        self._seed = seed
-        self._executor = executor
         self._referenced = -_REFERENCE_S
         self._set_up: list[Cell] = []
         self._failed: dict[Cell, Trial | None] = {}  # Each with its trial where that is not in the run yet.
@@ -177,11 +176,11 @@ class CommandTrials(TrialMaker):
     def _warm_up(self, cell: Cell) -> None:
         self._last_setup = self._hook_line("setup", cell)
         self._hook("setup", cell)
-        for number in range(self._options.warmups):
+        for number in range(self.options.warmups):
             trial = self._execution(0, 0, cell, f"warmup-{number}")
             if trial.outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
-            if trial.outcome is not Outcome.OK and not self._options.excludes:
+            if trial.outcome is not Outcome.OK and not self.options.excludes:
                 self._failed[cell] = trial
                 break
 
@@ -206,7 +205,7 @@ class CommandTrials(TrialMaker):
             self._warm_up(cell)
         if cell not in self._failed:
             trial = self._execution(block, position, cell, str(block - 1))
-            if trial.outcome not in (Outcome.OK, Outcome.INTERRUPTED) and not self._options.excludes:
+            if trial.outcome not in (Outcome.OK, Outcome.INTERRUPTED) and not self.options.excludes:
                 self._failed[cell] = None
                 self._check_rest(trial)
             return trial
@@ -228,14 +227,14 @@ class CommandTrials(TrialMaker):
         self._hook("prepare", cell)
         reference = block > 0 and time.monotonic() - self._referenced >= _REFERENCE_S
         blank = Trial(
-            block, position, cell, Outcome.INTERRUPTED, "", cpus=self._options.cpus, started_at=now()
+            block, position, cell, Outcome.INTERRUPTED, "", cpus=self.options.cpus, started_at=now()
         )
         is_fine = False
         try:
-            where = KEPT if self._options.patterns else command.output
-            with output_to(where, self._options.folder) as output:
+            where = KEPT if self.options.patterns else command.output
+            with output_to(where, self.options.folder) as output:
                 request = self._request(block, position, cell, iteration, output, reference=reference)
-                trial = trials.trial_from_messages(blank, self._executor.trial(request))
+                trial = trials.trial_from_messages(blank, self.executor.trial(request))
                 trial = self._with_outputs(trial, output)
             if reference:
                 self._referenced = time.monotonic()
@@ -251,8 +250,8 @@ class CommandTrials(TrialMaker):
     def _request(
         self, block: int, position: int, cell: Cell, iteration: str, output: Output, *, reference: bool
     ) -> TrialRequest:
-        options = self._options
-        padding = "." * trials.padding_bytes(self._seed, block, position)
+        options = self.options
+        padding = "." * trials.padding_bytes(self.seed, block, position)
         return TrialRequest(
             argv=self._argv[cell],
             cwd=str(self._folder(cell)),
@@ -273,10 +272,10 @@ class CommandTrials(TrialMaker):
         UsageError where the kernel does not count what decides."""
         for name, counter in trial.report.counters.items() if trial.report else ():
             judged = name.removesuffix("_ns").replace("_", "-")
-            if counter.why and counter.count is None and judged == self._options.judged:
+            if counter.why and counter.count is None and judged == self.options.judged:
                 raise UsageError(f"--judge {judged}: {counter.why}")
         outputs = {}
-        for pattern in self._options.patterns if trial.outcome is Outcome.OK else ():
+        for pattern in self.options.patterns if trial.outcome is Outcome.OK else ():
             found = pattern.found_in(output, trial.report.stderr_tail if trial.report else "")
             if isinstance(found, str):
                 detail = f"--metric {pattern.metric.name}: {found}"
@@ -294,7 +293,7 @@ class CommandTrials(TrialMaker):
             is_there = "No such file" in trial.detail and shutil.which(self._argv[trial.cell][0])
             hint = "; it is there, but its loader is not: it was built for another system" if is_there else ""
             raise UsageError(trial.detail + hint)
-        ignored = self._options.ignored
+        ignored = self.options.ignored
         if (crashed or trial.outcome is Outcome.WRONG_EVIDENCE) and (
             ignored == "all" or (report and report.exit_status in ignored)
         ):
@@ -305,7 +304,7 @@ class CommandTrials(TrialMaker):
 
     def _folder(self, cell: Cell) -> Path:
         revision = self._commands[cell.contender].revision
-        return revision.folder if revision else self._options.folder
+        return revision.folder if revision else self.options.folder
 
     def _hook_line(self, hook: str, cell: Cell) -> str:
         return filled_in(self._commands[cell.contender].hooks.get(hook, ""), cell.point)
@@ -323,7 +322,7 @@ class CommandTrials(TrialMaker):
                 status = subprocess.run(
                     argv,
                     cwd=self._folder(cell),
-                    env=dict(self._options.environment),
+                    env=dict(self.options.environment),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
