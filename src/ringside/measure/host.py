@@ -227,22 +227,22 @@ def environment(variables: Mapping[str, str] = os.environ) -> tuple[dict[str, st
     return {name: value for name, value in variables.items() if name not in others}, others
 
 
-class MachineLock:
+class MachineLock(FileLock):
     """This user's lock of the machine."""
 
     def __init__(self) -> None:
         named = os.environ.get(LOCK_VARIABLE)
-        self._lock = FileLock(Path(named) if named else _LOCK_FOLDER / f"ringside-{os.getuid()}.lock")
+        super().__init__(Path(named) if named else _LOCK_FOLDER / f"ringside-{os.getuid()}.lock")
 
     def take(self, patience_s: float = 0.0) -> bool:
         """Take the lock; whether it became free in time. Raises UsageError where it cannot be opened: without
         it, two runs would disturb each other."""
         try:
-            return self._lock.acquire(patience_s)
+            return self.acquire(patience_s)
         except OSError as error:
             raise UsageError(
-                f"the lock {self._lock.path} that keeps two measurements apart cannot be opened: "
-                f"{error.strerror}: name another file with {LOCK_VARIABLE}"
+                f"the lock {self.path} that keeps two measurements apart cannot be opened: {error.strerror}: "
+                f"name another file with {LOCK_VARIABLE}"
             ) from error
 
     def is_of_ancestor(self) -> bool:
@@ -251,7 +251,7 @@ class MachineLock:
 
     def _is_of(self, pid: str) -> bool:
         try:
-            path = os.stat(self._lock.path)
+            path = os.stat(self.path)
             # Those of another user's process cannot be read: nor is its lock ours.
             for file in Path(f"/proc/{pid}/fd").iterdir():
                 with suppress(FileNotFoundError):
@@ -261,9 +261,6 @@ class MachineLock:
         except OSError:
             pass
         return False
-
-    def release(self) -> None:
-        self._lock.release()
 
 
 def _ancestors() -> Iterator[str]:

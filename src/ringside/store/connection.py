@@ -241,21 +241,7 @@ class Database:
         )
         return StoreError(f"the store {self.where}: {reason}; {hint}")
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """A transaction that writes. A file that was removed since it was opened is written again first, with
-        all that it held. Where another file has taken its place, everything goes into a third one, and a
-        StoreError names that."""
-        replaced = self._follow_file()
-        with self.transaction(writes=True):
-            yield
-        if replaced:
-            raise StoreError(
-                f"the store {self.where} was replaced by another file; all that it held, and the run in "
-                f"progress, is in {self.path}: name that with --store"
-            )
-
-    def _follow_file(self) -> bool:
+    def follow_file(self) -> bool:
         """Make sure that what is written can be read again; whether another file was in the way."""
         if self.path is None or (file := identity(self.path)) == self._file:
             return False

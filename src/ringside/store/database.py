@@ -97,7 +97,7 @@ class Store(Database):
             "plan": json.dumps(plan),
             "host": json.dumps(host),
         }
-        with self.writing():
+        with self._writing():
             self.wait_for_writers()
             rows_found = self.execute("SELECT id FROM run WHERE id LIKE ?", (f"{stem}%",))
             taken = {row["id"] for row in rows_found}
@@ -115,11 +115,20 @@ class Store(Database):
         self.execute(insertion(table, row), tuple(row.values()))
 
     @contextmanager
-    def _writing(self, run: Run) -> Iterator[None]:
-        """A transaction that writes to a run."""
-        with self.writing():
-            self.check_held(run.id)
+    def _writing(self, run: Run | None = None) -> Iterator[None]:
+        """A transaction that writes: a new run, or what belongs to a run. A file that was removed since it was
+        opened is written again first, with all that it held. Where another file has taken its place,
+        everything goes into a third one, and a StoreError names that."""
+        is_replaced = self.follow_file()
+        with self.transaction(writes=True):
+            if run:
+                self.check_held(run.id)
             yield
+        if is_replaced:
+            raise StoreError(
+                f"the store {self.where} was replaced by another file; all that it held, and the run in "
+                f"progress, is in {self.path}: name that with --store"
+            )
 
     def _change(self, run: Run, column: str, value: str) -> None:
         with self._writing(run):
@@ -305,7 +314,7 @@ class Store(Database):
             return
         held = self._held[run_id]
         if isinstance(held, FileLock):
-            # The store, too, may have been moved (`Database.writing`).
+            # The store, too, may have been moved (`follow_file`).
             is_lost = held.path != self._path(run_id) or held.is_lost()
         else:
             is_lost = held is not self.connection

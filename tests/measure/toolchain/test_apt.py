@@ -80,7 +80,7 @@ def test_only_the_first_package_comes_from_another_release(policy: Callable[[str
     assert packages_of(THING) == (Package("thing", "bookworm-backports"), Package("other"))
     assert packages_of(replace(THING, minimum=None)) == (Package("thing"), Package("other"))
     assert packages_of(replace(THING, install={})) == ()
-    assert Package("thing", "bookworm-backports").words == ("-t", "bookworm-backports", "thing")
+    assert apt.commands([Package("thing", "bookworm-backports")]) == ["-t bookworm-backports thing"]
 
 
 def test_instructions_are_for_a_system_without_such_a_release(policy: Callable[[str], None]) -> None:

@@ -35,10 +35,6 @@ class Package:
     name: str
     release: str = ""
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        return ("-t", self.release, self.name) if self.release else (self.name,)
-
 
 def packages_of(runtime: Runtime) -> tuple[Package, ...]:
     """The packages that bring a runtime on this system. The first one is taken from the release that has it
@@ -77,10 +73,10 @@ def install_missing(
     if not wanted:
         return
     if os.geteuid() != 0:
-        for command in _commands(wanted):
+        for command in commands(wanted):
             say(f"missing runtimes; get them with: sudo apt-get install -y {command}")
         return
-    say(f"installing runtimes with apt-get: {', '.join(_commands(wanted))}")
+    say(f"installing runtimes with apt-get: {', '.join(commands(wanted))}")
     log = toolchain.builds.parent / LOG
     log.parent.mkdir(parents=True, exist_ok=True)
     if not toolchain.has_package_lists:
@@ -89,10 +85,10 @@ def install_missing(
     # Newer lists may have versions that are new enough.
     packages = packages_for(missing)
     install = ("install", "-y", "-qq", "--no-install-recommends")
-    if not all(apt_get(log, *install, *command.split()) for command in _commands(packages)):
+    if not all(apt_get(log, *install, *command.split()) for command in commands(packages)):
         for package in packages:
             # One by one: a package that this system lacks must not keep the others out.
-            if not _retry(log, *install, *package.words):
+            if not _retry(log, *install, *commands([package])[0].split()):
                 say(f"{package.name} could not be installed: {log} has the output of apt-get")
     toolchain.forget_receipts()
 
@@ -104,7 +100,7 @@ def packages_for(contenders: Sequence[Contender]) -> list[Package]:
     return sorted({package for runtime in runtimes.values() for package in packages_of(runtime)})
 
 
-def _commands(packages: Sequence[Package]) -> list[str]:
+def commands(packages: Sequence[Package]) -> list[str]:
     """What follows `apt-get install`: once for each release."""
     by_release: dict[str, list[str]] = {}
     for package in packages:
