@@ -16,8 +16,7 @@ from ringside.cli.run_options import RunSettings
 from ringside.errors import ClusterError, ProbeError, StoreError, UsageError
 from ringside.measure.host import Executor
 from ringside.measure.runs.campaign import Campaign, LocalCampaign, Task, new_task, resumed_task
-from ringside.measure.runs.plan import past_limit
-from ringside.measure.runs.prepare import check, readable
+from ringside.measure.runs.plan import check, past_limit, readable
 from ringside.measure.toolchain import apt
 from ringside.model.catalogue import Contender
 from ringside.model.results import Run

@@ -20,11 +20,11 @@ from ringside.errors import ClusterError, ProbeError
 from ringside.files import cache_folder
 from ringside.measure import host
 from ringside.measure.host import Capacity, Executor, MachineLock
-from ringside.measure.runs import plan, sandbox
+from ringside.measure.runs import sandbox
 from ringside.measure.runs.events import Listener
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import attempt
-from ringside.measure.runs.prepare import Prepared, prepare
+from ringside.measure.runs.plan import Prepared, check_machine, prepare
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable
@@ -145,7 +145,7 @@ class NodeWorker:
         workload = find_workload(experiment.workload)
         if experiment.sandbox:
             sandbox.check()
-        plan.check_machine(points, workload, self._executor.capacity())
+        check_machine(points, workload, self._executor.capacity())
         here = {name: _here(each) for name, each in contenders.items()}
         inputs = Inputs(Path(os.environ.get("RINGSIDE_INPUTS") or self._folder / "inputs"))
         prepared = prepare(experiment, points, here, Toolchain(self._folder / "builds"), inputs, Listener())

@@ -116,7 +116,7 @@ class Store(Database):
 
     @contextmanager
     def _writing(self, run: Run | None = None) -> Iterator[None]:
-        """A transaction that writes: a new run, or what belongs to a run. A file that was removed since it was
+        """A transaction that writes a new run, or what belongs to a run. A file that was removed since it was
         opened is written again first, with all that it held. Where another file has taken its place,
         everything goes into a third one, and a StoreError names that."""
         is_replaced = self.follow_file()

@@ -19,8 +19,8 @@ from ringside.errors import CatalogueError, ProbeError, UsageError
 from ringside.measure.runs.campaign import Task
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import blocks
-from ringside.measure.runs.prepare import Prepared, check, contenders_of
-from ringside.measure.runs.prepare import prepare as build
+from ringside.measure.runs.plan import Prepared, check, contenders_of
+from ringside.measure.runs.plan import prepare as build
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain
 from ringside.model.catalogue import Contender, Ready, Unavailable

@@ -24,8 +24,7 @@ from ringside.measure.runs import plan
 from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.plan import experiments, suite_selection
-from ringside.measure.runs.prepare import Prepared, check, contenders_of, described, prepare, readable
+from ringside.measure.runs.plan import Prepared, check, contenders_of, described, prepare, readable
 from ringside.measure.runs.stopping import rule_of
 from ringside.measure.runs.trials import ContenderTrials
 from ringside.measure.toolchain.builds import Toolchain, rebuild
@@ -60,7 +59,7 @@ class Task:
 
 def new_task(selection: Selection, catalogue: Catalogue) -> Task:
     """A run of the selected experiment, or of each of a suite. Raises UsageError, CatalogueError."""
-    chosen = experiments(catalogue, selection) * selection.sessions
+    chosen = plan.experiments(catalogue, selection) * selection.sessions
     is_suite = catalogue.suite(selection.name) is not None or selection.sessions > 1
     several = f"-x{selection.sessions}" if selection.sessions > 1 else ""
     suite_id = f"{stamp()}-{Path(selection.name).stem}{several}" if is_suite else None
@@ -83,7 +82,7 @@ def resumed_task(name: str, store: Store, catalogue: Catalogue) -> Task:
         return Task(runs=runs, unfinished=unfinished)
     selection = msgspec.convert(runs[0].suite, Selection)
     begun = Counter(run.experiment for run in runs)
-    parts = experiments(catalogue, selection)
+    parts = plan.experiments(catalogue, selection)
     missing = [each for session in range(selection.sessions) for each in parts if begun[each.name] <= session]
     return Task(missing, runs, unfinished, selection, suite_id)
 
@@ -258,7 +257,7 @@ class Campaign(ABC):
         """A new run in the store, with the plan, the machine's facts and the contenders as they are now."""
         selection, suite_id = self.task.selection, self.task.suite_id
         assert selection
-        suite = suite_selection(selection, suite_id, self.catalogue) if suite_id else None
+        suite = plan.suite_selection(selection, suite_id, self.catalogue) if suite_id else None
         first = next(iter(prepared.values()))
         experiment = first.experiment
         sources: dict[str, str] = {}

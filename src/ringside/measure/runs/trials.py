@@ -22,8 +22,7 @@ from ringside.measure import host
 from ringside.measure.host import Executor, memory_available_bytes
 from ringside.measure.runs.events import Event, Notify
 from ringside.measure.runs.inputs import Inputs
-from ringside.measure.runs.plan import check_machine
-from ringside.measure.runs.prepare import Prepared, input_files
+from ringside.measure.runs.plan import Prepared, check_machine, input_files
 from ringside.measure.runs.sandbox import sandboxed
 from ringside.measure.toolchain.builds import FileWatch, Toolchain
 from ringside.measure.toolchain.receipts import expand
