@@ -34,8 +34,7 @@ import simulated_tables
 from ringside.analysis.run import RunAnalysis
 from ringside.cli.progress import LiveProgress
 from ringside.measure.host import Executor
-from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.stopping import StoppingRule
+from ringside.measure.runs.loop import BlockLoop, StoppingRule
 from ringside.measure.vs import command_trials
 from ringside.measure.vs.command_trials import POINT, CommandTrials, ExecutionOptions
 from ringside.measure.vs.commands import parse_commands

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from ringside.cli.progress import LiveProgress
-from ringside.measure.runs.stopping import StoppingRule
+from ringside.measure.runs.loop import StoppingRule
 from ringside.model.catalogue import Unavailable
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial

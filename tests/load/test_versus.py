@@ -15,8 +15,7 @@ from ringside.errors import ProbeError, UsageError
 from ringside.load import versus
 from ringside.load.versus import LOAD, POINT, TargetTrials, load_message
 from ringside.measure.runs.events import Listener
-from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.stopping import StoppingRule
+from ringside.measure.runs.loop import BlockLoop, StoppingRule
 from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment
 from ringside.model.results import Obstacle, Outcome, Trial, Verdict
 from ringside.probe import protocol as ipc

@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from ringside.analysis.run import RunAnalysis
-from ringside.measure.runs.loop import blocks
-from ringside.measure.runs.stopping import BlockProgress, rule_of
+from ringside.measure.runs.loop import BlockProgress, blocks, rule_of
 from ringside.model.design import Point
 from ringside.model.results import Trial, Verdict
 from ringside.render.text.answers import answers

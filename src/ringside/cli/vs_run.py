@@ -22,8 +22,7 @@ from ringside.cli.vs_options import MAX_BLOCKS, VsSettings
 from ringside.errors import BuildError, ProbeError, RingsideError, UsageError
 from ringside.measure import host
 from ringside.measure.host import Executor, alone
-from ringside.measure.runs.loop import BlockLoop
-from ringside.measure.runs.stopping import StoppingRule
+from ringside.measure.runs.loop import BlockLoop, StoppingRule
 from ringside.measure.vs import command_trials
 from ringside.measure.vs import commands as parsing
 from ringside.measure.vs.outputs import INHERIT, check_output, pattern

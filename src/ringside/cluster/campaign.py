@@ -28,9 +28,8 @@ from ringside.errors import ClusterError, UsageError
 from ringside.measure.host import Capacity
 from ringside.measure.runs.campaign import Campaign, Task
 from ringside.measure.runs.events import Event, Notify
-from ringside.measure.runs.loop import RunLoop, interrupted, row
+from ringside.measure.runs.loop import RunLoop, interrupted, row, rule_of
 from ringside.measure.runs.plan import Prepared, contenders_of, readable
-from ringside.measure.runs.stopping import rule_of
 from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial

@@ -18,8 +18,7 @@ from ringside.load.result import LoadResult, causes, failure
 from ringside.load.target import Target
 from ringside.measure import host
 from ringside.measure.runs.events import Event, Notify
-from ringside.measure.runs.loop import BlockLoop, TrialMaker
-from ringside.measure.runs.stopping import StoppingRule
+from ringside.measure.runs.loop import BlockLoop, StoppingRule, TrialMaker
 from ringside.measure.runs.trials import outcome_of
 from ringside.model.design import Cell, Experiment, Point, Show
 from ringside.model.results import Outcome, Run, Trial

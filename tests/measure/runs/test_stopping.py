@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ringside.measure.runs.stopping import BlockProgress, StoppingRule, rule_of
+from ringside.measure.runs.loop import BlockProgress, StoppingRule, rule_of
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Trial
 from ringside.stats.sequential import FIRST_LOOK

@@ -22,8 +22,7 @@ from ringside.measure.host import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.campaign import check_machines
 from ringside.measure.runs.events import Event, Notify
-from ringside.measure.runs.loop import TrialMaker, row
-from ringside.measure.runs.stopping import StoppingRule
+from ringside.measure.runs.loop import StoppingRule, TrialMaker, row
 from ringside.measure.vs.commands import Command, filled_in
 from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
 from ringside.model.design import DEFAULT_MARGIN, Cell, Experiment, Level, Metric, Point, Show
