@@ -32,7 +32,6 @@ from ringside.load.result import LoadResult
 from ringside.load.search import find_rate
 from ringside.load.target import Target
 from ringside.measure.host import alone, memory_available_bytes
-from ringside.measure.runs.events import Event
 from ringside.model.design import DEFAULT_MARGIN
 from ringside.probe.process import Probe, find_probe
 from ringside.probe.protocol import EngineMessage, LoadPlan, LoadRequest
@@ -291,12 +290,12 @@ def _compare(
             name: replace(plans[name], addresses=addresses[name], progress_s=progress_s) for name in targets
         }
 
-        def show_turn(event: Event) -> None:
+        def show_turn(what: str, *about: Any) -> None:
             nonlocal watch
-            if event.what == "message":
-                watch.receive(*event.about)
-            elif event.what == "load":
-                block, name, load = event.about
+            if what == "message":
+                watch.receive(*about)
+            elif what == "load":
+                block, name, load = about
                 watch = Watch(settings.aborts if block else (), lambda: driver.interrupt(), screen.receive)
                 turn = f"block {block} of {blocks}" if block else "warm-up"
                 screen.begin(f"{turn}: {name} = {targets[name].text}", load)

@@ -27,7 +27,7 @@ from ringside.cluster.upload import upload
 from ringside.errors import ClusterError, UsageError
 from ringside.measure.host import Capacity
 from ringside.measure.runs.campaign import Campaign, Task
-from ringside.measure.runs.events import Event, Notify
+from ringside.measure.runs.events import Notify
 from ringside.measure.runs.loop import RunLoop, interrupted, row, rule_of
 from ringside.measure.runs.plan import Prepared, contenders_of, readable
 from ringside.model.catalogue import Contender, Ready, Unavailable
@@ -94,7 +94,7 @@ class ClusterLoop(RunLoop):
         self.machines.ask(lambda worker: worker.begin.remote(name, seed))
 
     def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
-        self.notify(Event("warm-up", planned))
+        self.notify("warm-up", planned)
         while True:
             if not self.machines.by_name:
                 self._engage()
@@ -104,7 +104,7 @@ class ClusterLoop(RunLoop):
             ref, since = able[0].worker.trial.remote(0, 0, cell, False), time.monotonic()
             try:
                 while not self._session.ready([ref], _TICK_S):
-                    self.notify(Event("tick"))
+                    self.notify("tick")
                     self._check_silence(since)
                 trial: Trial = self._session.result(ref)
             except NodeLostError as error:
@@ -207,7 +207,7 @@ class ClusterLoop(RunLoop):
         if share.asked:
             self._busy[name] = share
             share.since = time.monotonic()
-            self.notify(Event("trial", share.block, share.asked[0][1]))
+            self.notify("trial", share.block, share.asked[0][1])
         else:
             self._busy.pop(name, None)
             self._judge_whole()
@@ -225,7 +225,7 @@ class ClusterLoop(RunLoop):
             except NodeLostError as error:
                 self._lose(name, str(error))
         if not ready:
-            self.notify(Event("tick"))
+            self.notify("tick")
 
     def _take(self, name: str, trial: Trial) -> None:
         share = self._busy[name]
@@ -305,7 +305,7 @@ class ClusterCampaign(Campaign):
         """Build on all machines at once. Contenders are as here, not as there."""
         here = contenders_of(experiment, self.catalogue)
         for name in here:
-            self.notify(Event("prepare", name))
+            self.notify("prepare", name)
         uploaded = {name: self.uploaded.get(name, each) for name, each in here.items()}
         prepared = {}
         answers = self.machines.ask(lambda worker: worker.prepare.remote(experiment, points, uploaded))
@@ -315,7 +315,7 @@ class ClusterCampaign(Campaign):
                 local = here[name]
                 contenders[name] = each if isinstance(local, Unavailable) else replace(each, contender=local)
                 shown = structs.replace(contenders[name].contender, name=f"{name} on {machine}")
-                self.notify(Event("prepared", replace(contenders[name], contender=shown)))
+                self.notify("prepared", replace(contenders[name], contender=shown))
             workload = find_workload(experiment.workload)
             prepared[machine] = Prepared(experiment, workload, points, contenders, {})
         return prepared
@@ -359,8 +359,7 @@ def on_cluster(
     for experiment in _experiments(task):
         contenders |= readable(experiment, catalogue)
     with upload(contenders) as (folder, uploaded), connect(on, folder) as session:
-        say, tick = (lambda text: notify(Event("say", text))), partial(notify, Event("tick"))
-        machines = Machines(session, say, tick, wanted=wanted)
+        machines = Machines(session, partial(notify, "say"), partial(notify, "tick"), wanted=wanted)
         try:
             machines.engage()
             make = partial(

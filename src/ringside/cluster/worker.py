@@ -78,19 +78,19 @@ class TwoSidedExecutor(Executor):
 
         def begun(counts: Sequence[int]) -> None:
             within_ns = round(self._engines.started_within_s * 1e9)
-            self.probe.notify(protocol.LoadsBegun(protocol.Begun(tuple(counts), within_ns)))
+            self.probe.notify(protocol.Notice(begun=protocol.Begun(tuple(counts), within_ns)))
 
         try:
             # Upstreams are here, and know requests by their numbers; engines know how long each took.
             parts = self._engines.step(plans, begun, service_times=service.stub is not None)
         except (ClusterError, ProbeError) as error:
-            self.probe.notify(protocol.LoadsFailed(one_line(str(error), 300)))
+            self.probe.notify(protocol.Notice(failed=one_line(str(error), 300)))
             if isinstance(error, NodeLostError | ProbeError):
                 raise NodeLostError(str(error)) from error
             # An engine cannot do its part, as a probe here could not: a row.
             return
         for number, _, record in parts:
-            self.probe.notify(protocol.PartEnded(protocol.PartRecord(number, record)))
+            self.probe.notify(protocol.Notice(record=protocol.PartRecord(number, record)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from ringside.load.document import as_document
 from ringside.load.result import LoadResult, causes, failure
 from ringside.load.target import Target
 from ringside.measure import host
-from ringside.measure.runs.events import Event, Notify
+from ringside.measure.runs.events import Notify
 from ringside.measure.runs.loop import BlockLoop, StoppingRule, TrialMaker
 from ringside.measure.runs.trials import outcome_of
 from ringside.model.design import Cell, Experiment, Point, Show
@@ -53,7 +53,7 @@ class TargetTrials(TrialMaker):
         """One load at each target."""
         for name in self.plans:
             cell = Cell(name, POINT)
-            notify(Event("warm-up", cell))
+            notify("warm-up", cell)
             trial = self.trial(0, 0, cell, first=False)
             if trial.outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
@@ -63,10 +63,8 @@ class TargetTrials(TrialMaker):
         report = self._reference() if first and self.references else None
         plan = self.plans[cell.contender](block)
         begun = now()
-        self.notify(Event("load", block, cell.contender, plan))
-        messages = self.driver.load(
-            ipc.LoadRequest(plan), lambda message: self.notify(Event("message", message))
-        )
+        self.notify("load", block, cell.contender, plan)
+        messages = self.driver.load(ipc.LoadRequest(plan), partial(self.notify, "message"))
         started = next((message for message in messages if isinstance(message, ipc.Started)), None)
         outcome = messages[-1]
         assert isinstance(outcome, ipc.LoadOutcome)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from ringside.analysis.examination import judge_trials
 from ringside.errors import ProbeError, UsageError
-from ringside.measure.runs.events import Event, Listener, Notify
+from ringside.measure.runs.events import Listener, Notify
 from ringside.measure.runs.loop import BlockLoop, StoppingRule, blocks, rule_of
 from ringside.model.design import Cell, Experiment, Point
 from ringside.model.results import Outcome, Run, Trial
@@ -57,7 +57,7 @@ class Maker:
         return self.is_sound
 
     def warm_up(self, notify: Notify) -> None:
-        notify(Event("warm-up", Cell("a", POINTS[0])))
+        notify("warm-up", Cell("a", POINTS[0]))
         self.warmed_up += 1
 
     def trial(self, block: int, position: int, cell: Cell, *, first: bool) -> Trial:

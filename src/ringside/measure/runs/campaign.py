@@ -21,7 +21,7 @@ from ringside.errors import UsageError
 from ringside.measure import host
 from ringside.measure.host import Capacity, Executor, alone, off_contender_cpus
 from ringside.measure.runs import plan
-from ringside.measure.runs.events import Event, Notify
+from ringside.measure.runs.events import Notify
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.loop import BlockLoop, rule_of
 from ringside.measure.runs.plan import Prepared, check, contenders_of, described, prepare, readable
@@ -207,7 +207,7 @@ class Campaign(ABC):
                 if number and left_s is not None and left_s <= 0:
                     continue
                 if len(parts) > 1:
-                    self.notify(Event("part", number + 1, names))
+                    self.notify("part", number + 1, names)
                 by_machine = prepare()
                 start = monotonic()
                 # Who gives up while another one measures leaves no empty run behind.
@@ -334,7 +334,7 @@ class LocalCampaign(Campaign):
 
     @contextmanager
     def own(self) -> Iterator[None]:
-        with off_contender_cpus(self.executor), alone(partial(self.notify, Event("wait"))):
+        with off_contender_cpus(self.executor), alone(partial(self.notify, "wait")):
             yield
 
     def conduct(self, run: Run, prepared: dict[str, Prepared], deadline_s: float | None) -> bool:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Protocol
+from typing import Any, Protocol
 
 from ringside.analysis.examination import RunExamination
 from ringside.errors import ProbeError
-from ringside.measure.runs.events import Event, Notify
+from ringside.measure.runs.events import Notify
 from ringside.model.design import Block, Cell, Experiment, Point
 from ringside.model.results import REPEATABLE, Outcome, Run, Trial, counted
 from ringside.stats.sequential import FIRST_LOOK
@@ -298,7 +298,7 @@ class RunLoop(ABC):
         """The trials that the store has and that count, by block and cell; adds a row for each cell that
         cannot be measured."""
         cells = [Cell(name, point) for point in self.points for name in self.experiment.contenders]
-        self.notify(Event("begin", self.run, self.rule, cells, self.measurement))
+        self.notify("begin", self.run, self.rule, cells, self.measurement)
         done = {
             (trial.block, trial.cell): trial
             for trial in counted(self.store.trials(self.run))
@@ -355,7 +355,7 @@ class RunLoop(ABC):
     def add(self, trial: Trial, seconds: float) -> None:
         self.store.add_trial(self.run, trial)
         self._note(trial)
-        self.notify(Event("trial-end", trial, seconds))
+        self.notify("trial-end", trial, seconds)
 
     def is_kept(self, trial: Trial) -> bool:
         """Whether the store has a trial that counts in the place of this one."""
@@ -403,15 +403,15 @@ class BlockLoop(RunLoop):
     def warm_up(self) -> None:
         self.maker.warm_up(self._notify_in_time)
 
-    def _notify_in_time(self, event: Event) -> None:
-        if event.what == "warm-up" and self.progress.is_late():
+    def _notify_in_time(self, what: str, *about: Any) -> None:
+        if what == "warm-up" and self.progress.is_late():
             raise DeadlineError
-        self.notify(event)
+        self.notify(what, *about)
 
     def rehearse(self, cell: Cell, planned: Cell) -> Trial | None:
         if planned in self.unavailable:
             return None
-        self._notify_in_time(Event("warm-up", planned))
+        self._notify_in_time("warm-up", planned)
         return attempt(self.maker, 0, 0, cell, first=False)
 
     def measure(self, done: Mapping[tuple[int, Cell], Trial]) -> bool:
@@ -431,7 +431,7 @@ class BlockLoop(RunLoop):
             before = self.rehearse(self.measured(cell), cell)
             if before and before.outcome is Outcome.INTERRUPTED:
                 raise KeyboardInterrupt
-        self.notify(Event("trial", block, cell))
+        self.notify("trial", block, cell)
         since = time.monotonic()
         trial = interrupted(block, position, cell)
         try:

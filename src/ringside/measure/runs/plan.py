@@ -18,7 +18,7 @@ from ringside.catalogue.loader import Catalogue
 from ringside.errors import CatalogueError, UsageError
 from ringside.measure.host import Capacity
 from ringside.measure.runs import sandbox
-from ringside.measure.runs.events import Event, Notify
+from ringside.measure.runs.events import Notify
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.toolchain.builds import Toolchain, source_files
 from ringside.measure.toolchain.receipts import origin
@@ -338,9 +338,9 @@ def prepare(
     builds = toolchain.prepare_all(buildable, workload.name)
     with closing(builds):
         for name, contender in contenders.items():
-            notify(Event("prepare", name))
+            notify("prepare", name)
             prepared[name] = contender if isinstance(contender, Unavailable) else next(builds)
-            notify(Event("prepared", prepared[name]))
+            notify("prepared", prepared[name])
     return Prepared(experiment, workload, tuple(points), prepared, input_files(points, workload, inputs))
 
 

@@ -20,7 +20,7 @@ from ringside.catalogue.loader import Catalogue
 from ringside.errors import BuildError, ProbeError, UsageError
 from ringside.measure import host
 from ringside.measure.host import Executor, memory_available_bytes
-from ringside.measure.runs.events import Event, Notify
+from ringside.measure.runs.events import Notify
 from ringside.measure.runs.inputs import Inputs
 from ringside.measure.runs.plan import Prepared, check_machine, input_files
 from ringside.measure.runs.sandbox import sandboxed
@@ -272,7 +272,7 @@ class ContenderTrials:
         for name in prepared.experiment.contenders:
             cell = Cell(name, smallest)
             if prepared.why_unavailable(cell) is None:
-                notify(Event("warm-up", cell))
+                notify("warm-up", cell)
                 rehearsal = Cell(name, prepared.workload.rehearsal(smallest))
                 # A probe that fails here fails in the first block, too, where it is a row.
                 with suppress(ProbeError):

@@ -21,7 +21,7 @@ from ringside.measure import host
 from ringside.measure.host import Executor
 from ringside.measure.runs import trials
 from ringside.measure.runs.campaign import check_machines
-from ringside.measure.runs.events import Event, Notify
+from ringside.measure.runs.events import Notify
 from ringside.measure.runs.loop import StoppingRule, TrialMaker, row
 from ringside.measure.vs.commands import Command, filled_in
 from ringside.measure.vs.outputs import KEPT, Output, Pattern, output_to
@@ -167,7 +167,7 @@ class CommandTrials(TrialMaker):
     def warm_up(self, notify: Notify) -> None:
         """Set up each command, and execute it as often as the options say. Raises CommandFailedError."""
         for cell in self._cells:
-            notify(Event("warm-up", cell))
+            notify("warm-up", cell)
             self._set_up.append(cell)
             self._warm_up(cell)
         self._check_rest()

@@ -158,22 +158,10 @@ class PartRecord(Request, frozen=True):
     record: EngineRecord
 
 
-class LoadsBegun(Request, frozen=True):
-    """The engines have been started."""
+class Notice(Request, frozen=True):
+    """One of these: the engines have been started; an engine has ended its part of a load; the loads of the
+    step do not take place, for this reason in one line."""
 
-    begun: Begun
-
-
-class PartEnded(Request, frozen=True):
-    """An engine has ended its part of a load."""
-
-    record: PartRecord
-
-
-class LoadsFailed(Request, frozen=True):
-    """The loads of the step do not take place: why, in one line."""
-
-    failed: str
-
-
-Notice = LoadsBegun | PartEnded | LoadsFailed
+    begun: Begun | None = None
+    record: PartRecord | None = None
+    failed: str | None = None
