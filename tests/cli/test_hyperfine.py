@@ -22,7 +22,7 @@ from ringside.cli import vs as vs_command
 from ringside.cli.main import ANSWERS
 from ringside.measure.host import LOCK_VARIABLE
 from ringside.render.text.command import command
-from ringside.store.runs import single_run
+from ringside.store.database import single_run
 from tests.support import ROOT
 from tests.support.cases import cases, tables
 from tests.support.command_line import RINGSIDE, Ended, in_process

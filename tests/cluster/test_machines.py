@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ringside.cluster import machines, upload
+from ringside.cluster import machines
+from ringside.cluster import session as connection
 from ringside.cluster.machines import GroupEngines, Machines
 from ringside.cluster.session import GroupPlacement, Node
 from ringside.errors import ClusterError
@@ -224,8 +225,8 @@ def test_a_probe_that_does_not_start_on_a_node_is_replaced_by_its_own(
 ) -> None:
     # As one of another architecture.
     other = program(tmp_path / "bin" / "ringside-probe", "exit 126")
-    monkeypatch.setattr(upload, "uploaded", lambda path: other)
-    assert upload.uploaded_probe().path == find_probe(loads=False)
+    monkeypatch.setattr(connection, "uploaded", lambda path: other)
+    assert connection.uploaded_probe().path == find_probe(loads=False)
     own = program(tmp_path / "own", f'exec {find_probe()} "$@"')
-    monkeypatch.setattr(upload, "uploaded", lambda path: own)
-    assert upload.uploaded_probe().path == str(own)
+    monkeypatch.setattr(connection, "uploaded", lambda path: own)
+    assert connection.uploaded_probe().path == str(own)

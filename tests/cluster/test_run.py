@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from ringside.cluster.machines import Machines
-from ringside.cluster.session import connect
-from ringside.cluster.upload import upload
+from ringside.cluster.session import connect, upload
 from ringside.errors import ClusterError
 from ringside.measure.host import LOCK_VARIABLE, MachineLock
 from ringside.model.results import REPEATABLE, Outcome

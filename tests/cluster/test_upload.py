@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import ringside
-from ringside.cluster.upload import PROBE, upload, uploaded
+from ringside.cluster.session import PROBE, upload, uploaded
 from ringside.probe.process import Probe
 
 
 def test_the_folder_has_what_nodes_need_and_is_gone_at_the_end() -> None:
     with upload() as (folder, contenders):
         assert contenders == {}
-        assert (folder / "ringside" / "cluster" / "upload.py").is_file()
+        assert (folder / "ringside" / "cluster" / "session.py").is_file()
         assert Probe(str(folder / PROBE))
     assert not folder.exists()
 

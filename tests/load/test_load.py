@@ -26,7 +26,7 @@ from ringside.analysis.run import analysis_of
 from ringside.cli import context
 from ringside.measure.runs.trials import free_port
 from ringside.render.text.command import command
-from ringside.store.runs import single_run
+from ringside.store.database import single_run
 from tests.support.command_line import RINGSIDE, in_process, load_document
 from tests.support.odd_server import OK, requests, serving
 

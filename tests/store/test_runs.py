@@ -12,7 +12,7 @@ import pytest
 from ringside.errors import UsageError
 from ringside.model.results import Run
 from ringside.store import Store
-from ringside.store.runs import runs_of, single_run, suite_of
+from ringside.store.database import runs_of, single_run, suite_of
 from tests.support.command_line import in_process
 
 

@@ -81,7 +81,7 @@ def _sides(store: str | None, names: Sequence[str]) -> list[list[RunAnalysis]]:
     from ringside.analysis.run import analysis_of
     from ringside.cli import context
     from ringside.render.export.formats import hyperfine_json
-    from ringside.store.runs import runs_of_side
+    from ringside.store.database import runs_of_side
 
     files = [dict.fromkeys(side.split(",") if side.endswith(hyperfine.SUFFIX) else ()) for side in names]
     storage = None if all(files) else context.open_store(store, create=False)

@@ -22,8 +22,8 @@ from ringside.model.catalogue import Contender, Question
 from ringside.model.results import Run
 from ringside.render.text.command import NAMED_STORE
 from ringside.store import RunSummary, Store, record
+from ringside.store.database import runs_of
 from ringside.store.plans import read_plan
-from ringside.store.runs import runs_of
 from ringside.text import one_line
 
 FOLDER = Path(".ringside")

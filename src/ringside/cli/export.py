@@ -36,7 +36,7 @@ def export(
     from ringside.cli import context
     from ringside.render.export.formats import TEXT_FORMATS, left_out, write_parquet
     from ringside.store import record
-    from ringside.store.runs import runs_of, single_run
+    from ringside.store.database import runs_of, single_run
 
     storage = context.open_store(store, create=False)
     if form == "record":

@@ -38,8 +38,8 @@ def repeat(
     from ringside.measure.runs.trials import plain_command, repetition
     from ringside.model.catalogue import Unavailable
     from ringside.model.results import Outcome
+    from ringside.store.database import runs_of
     from ringside.store.plans import read_plan
-    from ringside.store.runs import runs_of
 
     storage = context.open_store(store, create=False)
     runs = runs_of(storage, run)

@@ -24,8 +24,8 @@ from ringside.render.text import terminal
 from ringside.render.text.cells import TableCell, plain_table
 from ringside.render.text.command import with_options, with_store
 from ringside.store import Store
+from ringside.store.database import runs_of
 from ringside.store.plans import Selection
-from ringside.store.runs import runs_of
 from ringside.text import one_line
 from ringside.units import count, duration
 from ringside.workloads import workload as find_workload

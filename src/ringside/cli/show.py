@@ -39,7 +39,7 @@ def show(
     from ringside.cli import context
     from ringside.render.text import paired
     from ringside.render.text.command import NAMED_STORE
-    from ringside.store.runs import runs_of, suite_of
+    from ringside.store.database import runs_of, suite_of
 
     if run.endswith(hyperfine.SUFFIX):
         if form:

@@ -34,8 +34,8 @@ from ringside.render.text import paired
 from ringside.render.text.command import comparison_words, option_words, with_store
 from ringside.stats.sequential import FIRST_LOOK
 from ringside.store import stamp
+from ringside.store.database import free_suite_id, runs_of
 from ringside.store.plans import SuiteSelection, read_plan
-from ringside.store.runs import free_suite_id, runs_of
 from ringside.text import LOG_LINES, last_lines, one_line
 from ringside.units import count, time_unit, whole
 from ringside.workloads.command import COMMAND, COUNTERS, CommandTimes

@@ -22,8 +22,7 @@ from msgspec import structs
 
 from ringside.catalogue.loader import Catalogue
 from ringside.cluster.machines import GroupEngines, Machines, engine_count
-from ringside.cluster.session import NodeLostError, connect
-from ringside.cluster.upload import upload
+from ringside.cluster.session import NodeLostError, connect, upload
 from ringside.errors import ClusterError, UsageError
 from ringside.measure.host import Capacity
 from ringside.measure.runs.campaign import Campaign, Task

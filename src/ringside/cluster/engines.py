@@ -20,8 +20,16 @@ import msgspec
 from msgspec.structs import replace
 
 from ringside import units
-from ringside.cluster.session import Node, NodeLostError, Session, check_reach, choose, connect
-from ringside.cluster.upload import upload, uploaded_probe
+from ringside.cluster.session import (
+    Node,
+    NodeLostError,
+    Session,
+    check_reach,
+    choose,
+    connect,
+    upload,
+    uploaded_probe,
+)
 from ringside.errors import ClusterError, ProbeError, RingsideError, UsageError
 from ringside.load.result import EnginePart
 from ringside.measure import host

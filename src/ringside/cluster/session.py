@@ -1,17 +1,20 @@
-"""The connection to a Ray cluster, and the nodes of it that can run contenders. Ray is an extra
-(`ringside[cluster]`), imported by `connect` only."""
+"""The connection to a Ray cluster, the nodes of it that can run contenders, and what is sent to every node:
+this Ringside, its probe, and the contenders' sources. Ray's runtime environment brings the folder there, once
+for the same content. Ray is an extra (`ringside[cluster]`), imported by `connect` only."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import re
+import shutil
 import signal
 import socket
+import tempfile
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +22,13 @@ from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
-from ringside.errors import ClusterError, RingsideError, UsageError
+from msgspec import structs
+
+import ringside
+from ringside.errors import ClusterError, ProbeError, RingsideError, UsageError
+from ringside.measure.toolchain.builds import source_paths
+from ringside.model.catalogue import Contender
+from ringside.probe.process import Probe, find_probe
 from ringside.text import one_line
 from ringside.units import count
 
@@ -42,6 +51,9 @@ _LOCAL_OBJECT_STORE_BYTES = 100_000_000
 _PAIR = r"Ray: (\S+)\s+Python: (\S+)"
 _VERSIONS = re.compile(rf"ersion mismatch: .*?{_PAIR}.*?{_PAIR}", re.DOTALL)
 FORMS = "auto, local or ray://HOST:PORT"
+PROBE = Path("bin", "ringside-probe")
+# The wheel has the whole catalogue inside the package; only what takes part is sent.
+_NOT_SENT = shutil.ignore_patterns("__pycache__", "*.pyc", "bundled")
 
 
 class NodeLostError(ClusterError):
@@ -378,3 +390,47 @@ def _is_here(node: Node) -> bool:
         except OSError:
             return False
     return True
+
+
+@contextmanager
+def upload(contenders: Mapping[str, Contender] = {}) -> Iterator[tuple[Path, dict[str, Contender]]]:
+    """The folder to send, removed at the end, and the contenders as they are on a node: their folders are
+    relative to the working directory. A contender that is only a command is not sent; its program must be on
+    the nodes. Raises UsageError where the folder cannot be written, ProbeError without a probe here."""
+    with tempfile.TemporaryDirectory(prefix="ringside-") as name:
+        folder = Path(name)
+        try:
+            shutil.copytree(Path(ringside.__file__).parent, folder / "ringside", ignore=_NOT_SENT)
+            (folder / PROBE).parent.mkdir()
+            shutil.copy2(find_probe(), folder / PROBE)
+            there = {name: _packed(contender, folder) for name, contender in contenders.items()}
+        except OSError as error:
+            raise UsageError(f"what nodes need cannot be gathered in {folder}: {error}") from error
+        yield folder, there
+
+
+def uploaded(path: Path) -> Path:
+    """On a node, the absolute path of something that was sent. Not by the working directory: where nodes
+    share a machine, Ray may remove and make it again."""
+    return Path(ringside.__file__).resolve().parents[1] / path
+
+
+def uploaded_probe() -> Probe:
+    """On a node, the probe that was sent, else the one that is installed there: that of another architecture
+    or C library does not start. Raises ProbeError."""
+    try:
+        return Probe(str(uploaded(PROBE)))
+    except ProbeError:
+        return Probe()
+
+
+def _packed(contender: Contender, folder: Path) -> Contender:
+    if not contender.has_sources:
+        return contender
+    # `name@runtime` is in the folder of `name`; one from outside may have the name of another.
+    own = Path("contenders", contender.name.replace("/", "_"))
+    for path in source_paths(contender):
+        target = folder / own / path.relative_to(contender.folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target)
+    return structs.replace(contender, folder=own)

@@ -14,8 +14,7 @@ from typing import Any
 from msgspec import structs
 
 from ringside.cluster.engines import Engines
-from ringside.cluster.session import GroupPlacement, NodeLostError, Session
-from ringside.cluster.upload import uploaded, uploaded_probe
+from ringside.cluster.session import GroupPlacement, NodeLostError, Session, uploaded, uploaded_probe
 from ringside.errors import ClusterError, ProbeError
 from ringside.files import cache_folder
 from ringside.measure import host

@@ -27,7 +27,7 @@ from ringside.serve.guard import Guard
 from ringside.serve.live import MAX_WATCHERS, Hub
 from ringside.serve.source import Source, Worker
 from ringside.store import Store
-from ringside.store.runs import runs_of, single_run, suite_of
+from ringside.store.database import runs_of, single_run, suite_of
 
 # Pixels of a plot of a comparison, of which two stand side by side on a wide screen.
 _WIDTH = 620

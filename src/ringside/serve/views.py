@@ -20,8 +20,8 @@ from ringside.render.html.pictures import history_view
 from ringside.render.site.site import render_pages
 from ringside.render.text.answers import short_answer
 from ringside.store import RunSummary, Store
+from ringside.store.database import runs_of
 from ringside.store.plans import read_plan
-from ringside.store.runs import runs_of
 from ringside.text import one_line
 
 _PER_PAGE = 200

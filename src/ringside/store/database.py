@@ -1,15 +1,18 @@
-"""The store of runs (docs/STORE.md). A trial is committed before the next one begins."""
+"""The store of runs (docs/STORE.md). A trial is committed before the next one begins. Users name runs by an
+id, the id of a suite, an experiment's or a suite's name for the latest of it, or `latest`."""
 
 from __future__ import annotations
 
 import datetime
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +43,8 @@ _HOLD_PATIENCE_S = 0.3
 # Trials of a cell whose usage is read by one query, some 10 kB each: an analysis goes cell by cell, and a
 # query for each trial would take longer than what it finds.
 _BATCH = 50
+# The beginning of an id, such as `20260918-174158-`.
+_STAMP = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,6 +378,69 @@ class Store(Database):
         path = self.path
         assert path is not None
         return path.with_name(f"{path.name}-{run_id}.lock")
+
+
+def runs_of(store: Store, name: str) -> list[Run]:
+    """The run of that id, or the latest of that experiment; all runs of the suite of that id, or of the
+    latest suite of that name; for `latest` those of the latest run's suite; in the order in which they were
+    made. Raises UsageError."""
+    try:
+        run = store.run(name)
+    except UsageError:
+        summaries = store.summaries()
+        ids = _members(summaries, name) or _members(summaries, _latest(summaries, name))
+        if not ids:
+            raise
+    else:
+        suite = run.suite.get("id") if name == "latest" else None
+        if not suite:
+            return [run]
+        ids = _members(store.summaries(), suite)
+    # Load only these: an unreadable run must not break the rest.
+    return [store.run(id) for id in ids]
+
+
+def suite_of(runs: Sequence[Run], name: str) -> str | None:
+    """The id of the suite that `name` means, of which these are the runs; None where it means one run."""
+    is_one = len(runs) == 1 and name in (runs[0].id, runs[0].experiment)
+    return None if is_one else runs[0].suite.get("id")
+
+
+def free_suite_id(store: Store, id: str) -> str:
+    """The id, or one with a number behind it where another suite began in the same second."""
+    taken = {run.suite for run in store.summaries()}
+    return next(each for each in chain([id], (f"{id}.{number}" for number in count(2))) if each not in taken)
+
+
+def single_run(store: Store, name: str) -> Run:
+    """The run of that id. Raises UsageError, also where it means the several of a suite."""
+    runs = runs_of(store, name)
+    if len(runs) > 1:
+        ids = ", ".join(run.id for run in runs)
+        raise UsageError(f"{name} is a suite of runs: name one of {ids}")
+    return runs[0]
+
+
+def runs_of_side(store: Store, names: str) -> list[Run]:
+    """The runs of these ids, with commas between them. Raises UsageError."""
+    if not all(each.strip() for each in names.split(",")):
+        raise UsageError(f"`{names}`: write several runs as A1,A2,A3")
+    return [single_run(store, each.strip()) for each in names.split(",")]
+
+
+def _latest(summaries: Sequence[RunSummary], name: str) -> str:
+    """The id of the latest run of that experiment, or suite of that name; empty where there is none."""
+    for run in reversed(summaries):
+        if re.fullmatch(rf"{re.escape(name)}(-x\d+)?(\.\d+)?", run.suite[_STAMP:]):
+            return run.suite
+        if run.experiment == name:
+            return run.id
+    return ""
+
+
+def _members(summaries: Sequence[RunSummary], id: str) -> list[str]:
+    """The ids of the runs that a run's or a suite's id means."""
+    return [run.id for run in summaries if id and id in (run.id, run.suite)]
 
 
 def text_hash(text: str) -> str:

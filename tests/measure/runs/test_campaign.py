@@ -18,8 +18,8 @@ from ringside.model.design import Cell, Point
 from ringside.model.results import Outcome, Run, Trial
 from ringside.probe.protocol import Service, Step, TrialMessage, TrialRequest
 from ringside.store import Store
+from ringside.store.database import runs_of
 from ringside.store.plans import Selection, SuiteSelection, read_plan
-from ringside.store.runs import runs_of
 from ringside.workloads.ring.workload import Ring
 from tests.support.fake_contenders import add_build, change_workload
 from tests.support.fake_runs import FakeExecutor, Quiet, argument, campaign

@@ -31,8 +31,8 @@ from ringside.model.catalogue import Contender, Ready, Unavailable
 from ringside.model.design import Experiment, Point
 from ringside.model.results import REPEATABLE, Run, counted
 from ringside.store import Store, stamp
+from ringside.store.database import free_suite_id, runs_of, suite_of
 from ringside.store.plans import PlannedContender, RunPlan, Selection, read_plan
-from ringside.store.runs import free_suite_id, runs_of, suite_of
 from ringside.workloads import measurement
 from ringside.workloads import workload as find_workload
 from ringside.workloads.base import Workload

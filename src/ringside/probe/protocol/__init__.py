@@ -9,6 +9,5 @@ that a probe of the same version always sends have defaults only where rows of o
 # ruff: noqa: F403
 from __future__ import annotations
 
-from ringside.probe.protocol.loads import *
 from ringside.probe.protocol.messages import *
-from ringside.probe.protocol.trials import *
+from ringside.probe.protocol.requests import *
