@@ -49,7 +49,7 @@ class EnginesHere:
         engines = [Engine() for _ in range(count)]
         for number, engine in enumerate(engines):
             part = replace(plan, part=PartOfLoad(number, count, service_times))
-            engine.prepare(msgspec.json.encode(part), None)
+            engine.prepare(part, None)
         for engine in engines:
             engine.start()
         on_begun([count])

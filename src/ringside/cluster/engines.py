@@ -11,12 +11,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from ringside import units
@@ -59,31 +59,28 @@ class Engine:
 
     def __init__(self) -> None:
         self._probe: Probe | None = None
-        self._thread: threading.Thread | None = None
+        self._part: Future[list[EngineMessage]] = Future()
         self._ready, self._go = threading.Event(), threading.Event()
         self._is_called_off = False
-        # All messages, as a list in JSON, or why there are none.
-        self._result: bytes | ClusterError = b""
 
     def facts(self) -> dict[str, Any]:
         return host.facts()
 
-    def prepare(self, plan: bytes, certificates: bytes | None) -> None:
-        """Make ready for a part of a load. `plan`: in JSON; `certificates`: the contents of its `cacert`.
-        Raises ClusterError where it cannot be carried out."""
+    def prepare(self, plan: LoadPlan, certificates: bytes | None) -> None:
+        """Make ready for a part of a load. `certificates`: the contents of its `cacert`. Raises ClusterError
+        where it cannot be carried out."""
         self._ready, self._go = threading.Event(), threading.Event()
-        self._is_called_off, self._result = False, b""
+        self._is_called_off, self._part = False, Future()
         if self._probe and self._probe.interrupted:
             # It would end this load, too.
             self._probe = None
         # A thread of its own lives as long as the load: with its parent's thread a probe ends, too.
-        self._thread = threading.Thread(target=self._run, args=(plan, certificates), daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._run, args=(self._part, plan, certificates), daemon=True).start()
         if not self._ready.wait(READY_S):
             self.call_off()
             raise ClusterError(f"the engine was not ready within {READY_S:g} s")
-        if isinstance(self._result, ClusterError):
-            raise self._result
+        if self._part.done():
+            self._part.result()
 
     def start(self) -> None:
         """Begin the load that was prepared."""
@@ -97,30 +94,25 @@ class Engine:
         elif self._probe:
             self._probe.interrupt()
 
-    def result(self, wait_s: float) -> bytes | None:
-        """All messages of the load, as a list in JSON; None where it goes on after so many seconds. Calls of
-        an actor follow one another, so a longer wait would hold back `call_off`. Raises ClusterError."""
-        assert self._thread
-        self._thread.join(wait_s)
-        if self._thread.is_alive():
+    def result(self, wait_s: float) -> list[EngineMessage] | None:
+        """All messages of the load; None where it goes on after so many seconds. Calls of an actor follow one
+        another, so a longer wait would hold back `call_off`. Raises ClusterError."""
+        try:
+            return self._part.result(wait_s)
+        except TimeoutError:
             return None
-        if isinstance(self._result, ClusterError):
-            raise self._result
-        return self._result
 
-    def _run(self, plan: bytes, certificates: bytes | None) -> None:
+    def _run(self, part: Future[list[EngineMessage]], plan: LoadPlan, certificates: bytes | None) -> None:
         try:
             with tempfile.NamedTemporaryFile(suffix=".pem") as file:
-                part = msgspec.json.decode(plan, type=LoadPlan)
-                if certificates is not None and part.tls is not None:
+                if certificates is not None and plan.tls is not None:
                     file.write(certificates)
                     file.flush()
-                    part = replace(part, tls=replace(part.tls, cacert=file.name))
+                    plan = replace(plan, tls=replace(plan.tls, cacert=file.name))
                 self._probe = self._probe or uploaded_probe()
-                messages: list[EngineMessage] = self._probe.load(LoadRequest(part), go=self._begin)
-                self._result = msgspec.json.encode(messages)
+                part.set_result(self._probe.load(LoadRequest(plan), go=self._begin))
         except (RingsideError, OSError, ValueError, KeyboardInterrupt) as error:
-            self._result = ClusterError(one_line(str(error), 300) or "the load was ended")
+            part.set_exception(ClusterError(one_line(str(error), 300) or "the load was ended"))
         finally:
             self._ready.set()
 
@@ -183,9 +175,8 @@ class Engines:
         cacert = plan.tls.cacert if plan.tls else None
         # The nodes do not have the file.
         certificates = Path(cacert).read_bytes() if cacert else None
-        texts = dict(zip(map(EngineSlot, self.nodes), _texts(plan, count), strict=True))
-        with self._ending_at_errors(), interrupts(self.call_off):
-            each = self._carry_out(texts, [plan], certificates)
+        with interrupts(self.call_off):
+            each = self.step([plan], certificates=certificates)
         self.parts = tuple(part for _, part, _ in each)
         merged = self._probe.merge(plan, [record for *_, record in each])
         outcome = merged[-1]
@@ -200,22 +191,52 @@ class Engines:
     def step(
         self,
         plans: Sequence[LoadPlan],
-        on_begun: Callable[[Sequence[int]], None],
+        on_begun: Callable[[Sequence[int]], None] = lambda counts: None,
+        certificates: bytes | None = None,
         *,
         service_times: bool = False,
     ) -> list[tuple[int, EnginePart, EngineRecord]]:
         """Carry out loads at the same time, each by as many engines as it has connections for: what each
-        engine counted, with the number of its load. `on_begun` gets the numbers of engines when all have been
-        started. Raises NodeLostError where an engine is lost, ClusterError where one cannot do its part,
-        KeyboardInterrupt after `call_off` before they began."""
+        engine counted, with the number of its load. All are made ready for their parts first; `on_begun` gets
+        the numbers of engines when all have been started. Raises NodeLostError where an engine is lost,
+        ClusterError where one cannot do its part, KeyboardInterrupt after `call_off` before they began."""
         counts = [min(len(self.nodes), plan.connections // plan.threads) for plan in plans]
-        texts: dict[EngineSlot, bytes] = {}
+        parts: dict[EngineSlot, LoadPlan] = {}
         for number, (plan, count) in enumerate(zip(plans, counts, strict=True)):
-            slots = [EngineSlot(node, number) for node in self.nodes[:count]]
-            texts |= zip(slots, _texts(plan, count, service_times), strict=True)
+            for engine, node in enumerate(self.nodes[:count]):
+                part = protocol.PartOfLoad(engine, count, service_times)
+                parts[EngineSlot(node, number)] = replace(plan, part=part)
+        slots, actors, prepare_s = list(parts), self._actors, READY_S + _GRACE_S
         with self._ending_at_errors():
-            self._place([slot for slot in texts if slot not in self._actors])
-            return self._carry_out(texts, plans, None, lambda: on_begun(counts))
+            self._place([slot for slot in slots if slot not in actors])
+            self._call(lambda slot: actors[slot].prepare.remote(parts[slot], certificates), slots, prepare_s)
+            released_s = time.monotonic()
+            self._call(lambda slot: actors[slot].start.remote(), slots)
+            self.started_within_s = time.monotonic() - released_s
+            on_begun(counts)
+            answers = self._answers(slots, plans)
+            return [(slot.number, *part_of(slot.node, answers[slot])) for slot in slots]
+
+    def _answers(
+        self, slots: Sequence[EngineSlot], plans: Sequence[LoadPlan]
+    ) -> dict[EngineSlot, list[EngineMessage]]:
+        """What engines that have been started report at the end."""
+        limits = [plan.duration_s + plan.timeout_s for plan in plans if plan.duration_s is not None]
+        limit_s = max(limits) + _PROBE_GRACE_S if len(limits) == len(plans) else None
+        deadline = None if limit_s is None else time.monotonic() + limit_s
+        answers: dict[EngineSlot, list[EngineMessage]] = {}
+        actors, is_called_off = self._actors, False
+        while rest := [slot for slot in slots if slot not in answers]:
+            arrived = self._call(lambda slot: actors[slot].result.remote(_TICK_S), rest, ending=True)
+            answers |= {slot: answer for slot, answer in arrived.items() if answer is not None}
+            if self.interrupted and not is_called_off:
+                is_called_off = True
+                self._call(lambda slot: actors[slot].call_off.remote(), slots, ending=True)
+                deadline = time.monotonic() + _END_S
+            if deadline is not None and time.monotonic() > deadline and len(answers) < len(slots):
+                name = rest[0].node.name
+                raise NodeLostError(f"{name} did not end its part of the load: there are no figures")
+        return answers
 
     def call_off(self, *_signal: object) -> None:
         """End the loads of a step, and of those that follow until `go_on`, from any thread or at a signal.
@@ -237,38 +258,6 @@ class Engines:
         for slot in slots:
             self._actors[slot] = self._session.actor(Engine, slot.node, holds=slot.number == 0).remote()
         self._call(lambda slot: self._actors[slot].__ray_ready__.remote(), slots, self._place_s, say)
-
-    def _carry_out(
-        self,
-        texts: Mapping[EngineSlot, bytes],
-        plans: Sequence[LoadPlan],
-        certificates: bytes | None,
-        on_begun: Callable[[], None] = lambda: None,
-    ) -> list[tuple[int, EnginePart, EngineRecord]]:
-        """Make engines ready for their parts of loads, start all, and wait for what they counted."""
-        slots, actors = list(texts), self._actors
-        prepare_s = READY_S + _GRACE_S
-        self._call(lambda slot: actors[slot].prepare.remote(texts[slot], certificates), slots, prepare_s)
-        released_s = time.monotonic()
-        self._call(lambda slot: actors[slot].start.remote(), slots)
-        self.started_within_s = time.monotonic() - released_s
-        on_begun()
-        limits = [plan.duration_s + plan.timeout_s for plan in plans if plan.duration_s is not None]
-        limit_s = max(limits) + _PROBE_GRACE_S if len(limits) == len(plans) else None
-        deadline = None if limit_s is None else time.monotonic() + limit_s
-        answers: dict[EngineSlot, bytes] = {}
-        is_called_off = False
-        while rest := [slot for slot in slots if slot not in answers]:
-            arrived = self._call(lambda slot: actors[slot].result.remote(_TICK_S), rest, ending=True)
-            answers |= {slot: answer for slot, answer in arrived.items() if answer is not None}
-            if self.interrupted and not is_called_off:
-                is_called_off = True
-                self._call(lambda slot: actors[slot].call_off.remote(), slots, ending=True)
-                deadline = time.monotonic() + _END_S
-            if deadline is not None and time.monotonic() > deadline and len(answers) < len(slots):
-                name = rest[0].node.name
-                raise NodeLostError(f"{name} did not end its part of the load: there are no figures")
-        return [(slot.number, *part_of(slot.node, answers[slot])) for slot in slots]
 
     def _call(
         self,
@@ -329,18 +318,8 @@ class Engines:
             raise
 
 
-def _texts(plan: LoadPlan, count: int, service_times: bool = False) -> list[bytes]:
-    """The plans of so many engines that share a load, in JSON."""
-    parts = [protocol.PartOfLoad(engine, count, service_times) for engine in range(count)]
-    return [msgspec.json.encode(replace(plan, part=part)) for part in parts]
-
-
-def part_of(node: Node, text: bytes) -> tuple[EnginePart, EngineRecord]:
-    """The messages of an engine's part. Raises ProbeError where they are not complete."""
-    try:
-        messages = protocol.engine_messages(text)
-    except ValueError as error:
-        raise ProbeError(f"{node.name} sent an invalid message: {one_line(str(error), 100)}") from error
+def part_of(node: Node, messages: Sequence[EngineMessage]) -> tuple[EnginePart, EngineRecord]:
+    """What an engine did, and its record. Raises ProbeError where its messages are not complete."""
     started = [message for message in messages if isinstance(message, protocol.Started)]
     records = [message for message in messages if isinstance(message, EngineRecord)]
     outcome = messages[-1] if messages else None

@@ -396,4 +396,3 @@ EngineMessage = Started | LoadProgress | Histogram | EngineRecord | LoadOutcome
 # Each raises ValueError (msgspec's) with what is wrong.
 trial_message: Callable[[bytes], TrialMessage] = msgspec.json.Decoder(TrialMessage).decode
 engine_message: Callable[[bytes], EngineMessage] = msgspec.json.Decoder(EngineMessage).decode
-engine_messages: Callable[[bytes], list[EngineMessage]] = msgspec.json.Decoder(list[EngineMessage]).decode
